@@ -1,0 +1,322 @@
+//! The hyper-parameters of the model (§3 and Table 3 of the paper), in one struct that every layer reads.
+
+use serde::{Deserialize, Serialize};
+
+/// Says everything that fixes the shape and the arithmetic of a [`Transformer`](crate::Transformer).
+///
+/// Layers take it by reference and store only what their `forward` reads. `Default` is the paper's
+/// base model with its shared vocabulary of 37,000 tokens (§5.1).
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::TransformerConfig;
+///
+/// let config = TransformerConfig { d_ff: 1024, ..TransformerConfig::base(37_000, 37_000) };
+/// assert!(config.validate().is_ok());
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TransformerConfig {
+    /// Number of source tokens the model knows, special ones included. Default 37,000 (§5.1).
+    pub src_vocab_size: usize,
+    /// Number of target tokens the model knows, special ones included. Default 37,000 (§5.1).
+    pub tgt_vocab_size: usize,
+    /// Width of the residual stream, in features. Default 512 (§3.1).
+    pub d_model: usize,
+    /// Inner width of the feed-forward networks, in features. Default 2048 (§3.3).
+    pub d_ff: usize,
+    /// Number of attention heads, `h` in the paper. Default 8 (§3.2.2).
+    pub n_heads: usize,
+    /// Width of one head's queries and keys. Default: `d_model / n_heads` (§3.2.2; Table 3, rows A, B).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d_k: Option<usize>,
+    /// Width of one head's values. Default: `d_model / n_heads` (§3.2.2; Table 3, row A).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d_v: Option<usize>,
+    /// Number of encoder layers, `N` in the paper. Default 6 (§3.1).
+    pub n_encoder_layers: usize,
+    /// Number of decoder layers, `N` in the paper. Default 6 (§3.1).
+    pub n_decoder_layers: usize,
+    /// Where a sub-layer is normalized. Default: after the residual sum (§3.1).
+    pub norm_placement: NormPlacement,
+    /// Whether each stack ends with one more layer normalization. Default: no (§3.1). A pre-norm
+    /// stack needs it, and `torch.nn.Transformer` has it after its post-norm stacks as well.
+    pub final_norm: bool,
+    /// Added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
+    pub norm_epsilon: f64,
+    /// How a token's place in its sequence is encoded. Default: interleaved sinusoids (§3.5).
+    pub positions: Positions,
+    /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Not read by the
+    /// other kinds, which have no limit.
+    pub max_positions: usize,
+    /// Non-linearity of the feed-forward networks. Default: ReLU (Eq. 2).
+    pub activation: Activation,
+    /// Whether the four projections of attention have biases. Default: yes (T2T and PyTorch; the
+    /// paper's §3.2.2 writes matrices only).
+    pub attention_bias: bool,
+    /// Which of the three vocabulary matrices are one. Default: all (§3.4).
+    pub tying: Tying,
+    /// Whether embeddings are multiplied by `√d_model`. Default: yes (§3.4).
+    pub scale_embeddings: bool,
+    /// Probability of dropping a feature of a sub-layer's output, and of the sum of embedding and
+    /// position. Default 0.1 (§5.4, `P_drop`).
+    pub dropout: f64,
+    /// Probability of dropping an attention weight. Default 0 (not in the paper).
+    pub attention_dropout: f64,
+    /// Probability of dropping a feature after the activation. Default 0 (not in the paper).
+    pub activation_dropout: f64,
+}
+
+/// Says where layer normalization stands in a residual block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NormPlacement {
+    /// `LayerNorm(x + Sublayer(x))`, the paper's (§3.1).
+    Post,
+    /// `x + Sublayer(LayerNorm(x))`, easier to train when deep; wants `final_norm`.
+    Pre,
+}
+
+/// Says how places in a sequence are encoded (§3.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positions {
+    /// `sin` in even features, `cos` in odd ones: the paper's formula as printed.
+    Sinusoidal,
+    /// All `sin` features, then all `cos` ones, as Marian and its descendants lay them out.
+    SinusoidalHalves,
+    /// One trained vector for each place (Table 3, row E), the two stacks having their own.
+    Learned,
+    /// No positions: the model sees a bag of tokens.
+    None,
+}
+
+/// Names the non-linearity between the two matrices of a feed-forward network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// `max(0, x)` (Eq. 2).
+    Relu,
+    /// `x·Φ(x)` with the exact normal distribution.
+    Gelu,
+    /// `x·σ(x)`, also called swish.
+    Silu,
+}
+
+/// Says which of source embedding, target embedding and pre-softmax matrix are one parameter (§3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tying {
+    /// Three matrices.
+    None,
+    /// The target embedding is the pre-softmax matrix; the source has its own.
+    Decoder,
+    /// One matrix for all three, as in the paper. Needs one vocabulary for both languages.
+    All,
+}
+
+/// Says why a [`TransformerConfig`] describes no model.
+#[derive(Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A size that must be at least one is zero.
+    #[error("`{field}` is 0; choose at least 1")]
+    Zero {
+        /// The field's name.
+        field: &'static str,
+    },
+    /// The heads do not divide the width, and `d_k` or `d_v` is not given.
+    #[error(
+        "`n_heads` ({n_heads}) does not divide `d_model` ({d_model}); choose a divisor, for example \
+         {divisor}, or give `d_k` and `d_v`"
+    )]
+    HeadsDoNotDivide {
+        /// The number of heads given.
+        n_heads: usize,
+        /// The width given.
+        d_model: usize,
+        /// The divisor of `d_model` that is nearest to `n_heads`.
+        divisor: usize,
+    },
+    /// Sinusoids come in pairs.
+    #[error("`d_model` ({d_model}) is odd; sinusoidal positions need an even one, for example {}", d_model + 1)]
+    OddWidth {
+        /// The width given.
+        d_model: usize,
+    },
+    /// All three matrices cannot be one when the vocabularies differ in size.
+    #[error(
+        "`tying = \"all\"` needs one vocabulary, but `src_vocab_size` is {src} and `tgt_vocab_size` \
+         is {tgt}; use a joint vocabulary or `tying = \"decoder\"`"
+    )]
+    TyingAcrossVocabularies {
+        /// Size of the source vocabulary.
+        src: usize,
+        /// Size of the target vocabulary.
+        tgt: usize,
+    },
+    /// A probability or small number is outside its range.
+    #[error("`{field}` is {value}; choose {allowed}")]
+    OutOfRange {
+        /// The field's name.
+        field: &'static str,
+        /// The value given.
+        value: f64,
+        /// The allowed range, in words.
+        allowed: &'static str,
+    },
+}
+
+impl TransformerConfig {
+    /// Returns the width of one head's queries and keys.
+    pub fn head_d_k(&self) -> usize {
+        self.d_k.unwrap_or(self.d_model / self.n_heads)
+    }
+
+    /// Returns the width of one head's values.
+    pub fn head_d_v(&self) -> usize {
+        self.d_v.unwrap_or(self.d_model / self.n_heads)
+    }
+
+    /// Checks that the fields fit together and describe a model that can be built.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first [`ConfigError`] found; its text names the field and a value that would do.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let sizes = [
+            ("src_vocab_size", self.src_vocab_size),
+            ("tgt_vocab_size", self.tgt_vocab_size),
+            ("d_model", self.d_model),
+            ("d_ff", self.d_ff),
+            ("n_heads", self.n_heads),
+            ("d_k", self.d_k.unwrap_or(1)),
+            ("d_v", self.d_v.unwrap_or(1)),
+            ("n_encoder_layers", self.n_encoder_layers),
+            ("n_decoder_layers", self.n_decoder_layers),
+            ("max_positions", self.max_positions),
+        ];
+        if let Some((field, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
+            return Err(ConfigError::Zero { field });
+        }
+        self.validate_shape()?;
+        let probabilities = [
+            ("dropout", self.dropout),
+            ("attention_dropout", self.attention_dropout),
+            ("activation_dropout", self.activation_dropout),
+        ];
+        for (field, value) in probabilities {
+            if !(0.0..1.0).contains(&value) {
+                let allowed = "at least 0 and less than 1";
+                return Err(ConfigError::OutOfRange {
+                    field,
+                    value,
+                    allowed,
+                });
+            }
+        }
+        if !(self.norm_epsilon > 0.0 && self.norm_epsilon < 1.0) {
+            return Err(ConfigError::OutOfRange {
+                field: "norm_epsilon",
+                value: self.norm_epsilon,
+                allowed: "more than 0 and less than 1, for example 1e-5",
+            });
+        }
+        Ok(())
+    }
+
+    fn validate_shape(&self) -> Result<(), ConfigError> {
+        let head_width_needed = self.d_k.is_none() || self.d_v.is_none();
+        if head_width_needed && !self.d_model.is_multiple_of(self.n_heads) {
+            return Err(ConfigError::HeadsDoNotDivide {
+                n_heads: self.n_heads,
+                d_model: self.d_model,
+                divisor: nearest_divisor(self.d_model, self.n_heads),
+            });
+        }
+        let sinusoidal = matches!(
+            self.positions,
+            Positions::Sinusoidal | Positions::SinusoidalHalves
+        );
+        if sinusoidal && !self.d_model.is_multiple_of(2) {
+            return Err(ConfigError::OddWidth {
+                d_model: self.d_model,
+            });
+        }
+        if self.tying == Tying::All && self.src_vocab_size != self.tgt_vocab_size {
+            return Err(ConfigError::TyingAcrossVocabularies {
+                src: self.src_vocab_size,
+                tgt: self.tgt_vocab_size,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn nearest_divisor(of: usize, near: usize) -> usize {
+    (1..=of)
+        .filter(|n| of.is_multiple_of(*n))
+        .min_by_key(|n| n.abs_diff(near))
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_that_do_not_divide_are_refused_with_a_divisor() {
+        let config = TransformerConfig {
+            n_heads: 7,
+            ..TransformerConfig::default()
+        };
+        let error = config.validate().expect_err("7 does not divide 512");
+        assert_eq!(
+            error.to_string(),
+            "`n_heads` (7) does not divide `d_model` (512); choose a divisor, for example 8, or give \
+             `d_k` and `d_v`"
+        );
+    }
+
+    #[test]
+    fn head_widths_free_the_number_of_heads() {
+        let config = TransformerConfig {
+            n_heads: 7,
+            d_k: Some(16),
+            d_v: Some(24),
+            ..TransformerConfig::default()
+        };
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!((config.head_d_k(), config.head_d_v()), (16, 24));
+    }
+
+    #[test]
+    fn tying_everything_needs_one_vocabulary() {
+        let config = TransformerConfig {
+            src_vocab_size: 5,
+            ..TransformerConfig::default()
+        };
+        let tied = ConfigError::TyingAcrossVocabularies {
+            src: 5,
+            tgt: 37_000,
+        };
+        assert_eq!(config.validate(), Err(tied));
+    }
+
+    #[test]
+    fn dropping_everything_is_refused() {
+        let config = TransformerConfig {
+            dropout: 1.0,
+            ..TransformerConfig::default()
+        };
+        let message = config.validate().expect_err("1 drops all").to_string();
+        assert_eq!(message, "`dropout` is 1; choose at least 0 and less than 1");
+    }
+
+    #[test]
+    fn unknown_keys_are_refused() {
+        let read = serde_json::from_str::<TransformerConfig>(r#"{"n_head": 4}"#);
+        assert!(read.is_err_and(|error| error.to_string().contains("n_head")));
+    }
+}

@@ -1,0 +1,299 @@
+//! Backends and the choice between them: the only file that names one.
+//!
+//! A tensor of Burn carries its [`Device`], so one compiled program can hold several backends. The
+//! rule here is that what was asked for by cargo feature is what runs: the default backend, `flex`,
+//! gives way to any other that is compiled in, and a request by name goes before everything.
+
+use std::fmt;
+use std::panic::{self, AssertUnwindSafe};
+use std::str::FromStr;
+
+use burn::tensor::{Device, Tensor};
+
+/// Names a backend of Burn by its cargo feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// NVIDIA GPUs through CUDA.
+    Cuda,
+    /// AMD GPUs through ROCm.
+    Rocm,
+    /// Apple GPUs through Metal.
+    Metal,
+    /// GPUs through Vulkan.
+    Vulkan,
+    /// GPUs through whichever of Vulkan, Metal, DirectX 12 and WebGPU the machine has.
+    Wgpu,
+    /// The CPU through libtorch.
+    Tch,
+    /// The CPU through the `ndarray` crate.
+    NdArray,
+    /// The CPU in pure Rust, Burn's own; the default.
+    Flex,
+}
+
+/// All backends, in the order in which they are preferred when several are compiled in.
+const PREFERENCE: [Backend; 8] = [
+    Backend::Cuda,
+    Backend::Rocm,
+    Backend::Metal,
+    Backend::Vulkan,
+    Backend::Wgpu,
+    Backend::Tch,
+    Backend::NdArray,
+    Backend::Flex,
+];
+
+/// Says why no device could be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The program holds no backend at all.
+    #[error(
+        "no backend is compiled in; build with one of the cargo features flex, ndarray, wgpu, vulkan, \
+         metal, tch, cuda, rocm"
+    )]
+    NoBackend,
+    /// The name is no backend's.
+    #[error(
+        "`{name}` names no backend; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
+    )]
+    UnknownBackend {
+        /// The name given.
+        name: String,
+    },
+    /// The backend exists but is not part of this program.
+    #[error(
+        "backend `{requested}` is not compiled in (this program has: {compiled}); build again with \
+         `--features {requested}`"
+    )]
+    NotCompiled {
+        /// The backend asked for.
+        requested: Backend,
+        /// The backends that are compiled in, separated by commas.
+        compiled: String,
+    },
+    /// The backend is compiled in, but finds nothing to run on.
+    #[error("backend `{backend}` finds no device on this machine: {remedy} ({reason})")]
+    Unavailable {
+        /// The backend asked for.
+        backend: Backend,
+        /// What to install or to do instead.
+        remedy: &'static str,
+        /// What the backend itself said, on one line.
+        reason: String,
+    },
+}
+
+impl Backend {
+    /// Returns the backends of this program, the preferred one first.
+    pub fn compiled() -> Vec<Self> {
+        PREFERENCE
+            .into_iter()
+            .filter(|backend| backend.device().is_some())
+            .collect()
+    }
+
+    /// Returns the name of the cargo feature, which is also the name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Rocm => "rocm",
+            Self::Metal => "metal",
+            Self::Vulkan => "vulkan",
+            Self::Wgpu => "wgpu",
+            Self::Tch => "tch",
+            Self::NdArray => "ndarray",
+            Self::Flex => "flex",
+        }
+    }
+
+    /// Returns the backend's default device, without touching it, if the backend is compiled in.
+    #[cfg_attr(
+        any(feature = "ndarray", feature = "tch"),
+        expect(
+            deprecated,
+            reason = "Burn 0.22 is the last release with these two backends"
+        )
+    )]
+    fn device(self) -> Option<Device> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Some(Device::cuda(0usize)),
+            #[cfg(feature = "rocm")]
+            Self::Rocm => Some(Device::rocm(0usize)),
+            #[cfg(feature = "metal")]
+            Self::Metal => Some(Device::metal(Default::default())),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => Some(Device::vulkan(Default::default())),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Some(Device::wgpu(Default::default())),
+            #[cfg(feature = "tch")]
+            Self::Tch => Some(Device::libtorch()),
+            #[cfg(feature = "ndarray")]
+            Self::NdArray => Some(Device::ndarray()),
+            #[cfg(feature = "flex")]
+            Self::Flex => Some(Device::flex()),
+            #[allow(
+                unreachable_patterns,
+                reason = "unreachable only where every backend is compiled in"
+            )]
+            _ => None,
+        }
+    }
+
+    /// Returns what helps when this backend finds no device.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Cuda => "install the NVIDIA driver and the CUDA toolkit, or set BURN_DEVICE=flex",
+            Self::Rocm => "install ROCm, or set BURN_DEVICE=flex",
+            Self::Metal => "Metal needs macOS and an Apple GPU; elsewhere set BURN_DEVICE=flex",
+            Self::Vulkan | Self::Wgpu => {
+                "install a Vulkan driver for your GPU, or a software one (on Debian: apt-get install \
+                 mesa-vulkan-drivers libvulkan1), or set BURN_DEVICE=flex"
+            }
+            Self::Tch => "check that libtorch is on the library path, or set BURN_DEVICE=flex",
+            Self::NdArray | Self::Flex => "this backend runs on every machine; please report this",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = DeviceError;
+
+    fn from_str(name: &str) -> Result<Self, DeviceError> {
+        PREFERENCE
+            .into_iter()
+            .find(|backend| backend.name() == name)
+            .ok_or_else(|| DeviceError::UnknownBackend {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// Chooses the backend and returns its device, after one small computation on it has succeeded.
+///
+/// `requested` is a backend's name, for example what the user put into the environment variable
+/// `BURN_DEVICE`; reading it is left to the program. Without one, the first of CUDA, ROCm, Metal,
+/// Vulkan, wgpu, libtorch, ndarray and flex that is compiled in is taken.
+///
+/// # Errors
+///
+/// Returns a [`DeviceError`] when the name is unknown, the backend not compiled in, or nothing on the
+/// machine can run it.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::device::{self, Backend};
+///
+/// let (backend, device) = device::choose(Some("flex"))?;
+/// assert_eq!(backend, Backend::Flex);
+/// # let _ = device;
+/// # Ok::<(), transformer_core::device::DeviceError>(())
+/// ```
+pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError> {
+    let compiled = Backend::compiled();
+    let backend = match requested {
+        Some(name) => name.parse()?,
+        None => *compiled.first().ok_or(DeviceError::NoBackend)?,
+    };
+    let device = backend.device().ok_or_else(|| DeviceError::NotCompiled {
+        requested: backend,
+        compiled: if compiled.is_empty() {
+            "none".to_owned()
+        } else {
+            compiled
+                .iter()
+                .map(|backend| backend.name())
+                .collect::<Vec<_>>()
+                .join(", ")
+        },
+    })?;
+    probe(&device).map_err(|reason| DeviceError::Unavailable {
+        backend,
+        remedy: backend.remedy(),
+        reason,
+    })?;
+    Ok((backend, device))
+}
+
+/// Says whether the device's tensors live in the computer's memory and are computed on by the threads
+/// that call.
+pub fn is_host(device: &Device) -> bool {
+    // Devices are compared without regard to autodiff.
+    let is_it = |backend: Backend| backend.device().is_some_and(|host| host == *device);
+    [Backend::Flex, Backend::NdArray].into_iter().any(is_it)
+}
+
+/// Computes `1 + 1` on the device; what a driver says by panicking comes back as one line.
+fn probe(device: &Device) -> Result<(), String> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let computed = panic::catch_unwind(AssertUnwindSafe(|| {
+        Tensor::<1>::ones([1], device)
+            .add_scalar(1.0)
+            .try_into_data()
+            .map(|data| data.iter::<f32>().next())
+    }));
+    panic::set_hook(hook);
+    match computed {
+        Ok(Ok(Some(2.0))) => Ok(()),
+        Ok(Ok(other)) => Err(format!("it computes 1 + 1 = {other:?}")),
+        Ok(Err(error)) => Err(first_line(&error.to_string())),
+        Err(payload) => {
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied());
+            Err(first_line(text.unwrap_or("no reason given")))
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        let error = choose(Some("gpu")).expect_err("there is no backend of that name");
+        assert!(
+            error
+                .to_string()
+                .starts_with("`gpu` names no backend; choose one of cuda")
+        );
+    }
+
+    #[test]
+    fn the_default_backend_gives_way_to_any_other() {
+        assert_eq!(PREFERENCE.last(), Some(&Backend::Flex));
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn autodiff_does_not_change_where_a_device_is() {
+        let device = Device::flex();
+        assert!(is_host(&device) && is_host(&device.autodiff()));
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    #[test]
+    fn backends_that_are_not_compiled_in_are_refused_with_the_feature_to_add() {
+        let error = choose(Some("cuda")).expect_err("cuda is not compiled in");
+        assert!(error.to_string().contains("--features cuda"), "{error}");
+    }
+}

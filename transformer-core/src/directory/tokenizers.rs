@@ -1,0 +1,66 @@
+//! [`Tokenizers`]: the vocabulary or vocabularies of a model.
+
+use std::path::Path;
+
+use super::DirectoryError;
+use crate::config::TransformerConfig;
+use crate::text::Tokenizer;
+
+/// The vocabulary of both sides, or of each.
+#[derive(Debug, Clone)]
+pub enum Tokenizers {
+    /// One vocabulary for source and target (§5.1); the embeddings can be tied.
+    Joint(Tokenizer),
+    /// Two vocabularies.
+    Separate {
+        /// The vocabulary of the source.
+        src: Tokenizer,
+        /// The vocabulary of the target.
+        tgt: Tokenizer,
+    },
+}
+
+impl Tokenizers {
+    /// The tokenizer of the source.
+    pub const fn src(&self) -> &Tokenizer {
+        match self {
+            Self::Joint(tokenizer) => tokenizer,
+            Self::Separate { src, .. } => src,
+        }
+    }
+
+    /// The tokenizer of the target.
+    pub const fn tgt(&self) -> &Tokenizer {
+        match self {
+            Self::Joint(tokenizer) => tokenizer,
+            Self::Separate { tgt, .. } => tgt,
+        }
+    }
+
+    /// Checks that the configuration was made for these vocabularies. A joint vocabulary needs
+    /// both sizes equal. `src` and `tgt` are the files, for the message.
+    pub(super) fn check(
+        &self,
+        config: &TransformerConfig,
+        src: &Path,
+        tgt: &Path,
+    ) -> Result<(), DirectoryError> {
+        let sides = [
+            (self.src(), "src_vocab_size", config.src_vocab_size, src),
+            (self.tgt(), "tgt_vocab_size", config.tgt_vocab_size, tgt),
+        ];
+        for (tokenizer, field, expected, path) in sides {
+            let found = tokenizer.vocab_size();
+            if found != expected {
+                let path = path.to_owned();
+                return Err(DirectoryError::VocabSize {
+                    path,
+                    field,
+                    found,
+                    expected,
+                });
+            }
+        }
+        Ok(())
+    }
+}

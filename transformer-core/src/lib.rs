@@ -1,0 +1,64 @@
+//! The encoder-decoder Transformer of "Attention Is All You Need" (Vaswani et al. 2017,
+//! <https://arxiv.org/abs/1706.03762>) as Burn modules, and what surrounds a model: text, devices and
+//! the directory that a trained model lives in.
+//!
+//! ```text
+//! text ─ Tokenizer ─▶ ids ─ Padded ─▶ Transformer::encode ─▶ Memory
+//!                                                              │ begin
+//!            logits ◀─ Transformer::decode ◀─ DecoderState ◀───┘
+//! ```
+//!
+//! Axes are named alike everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features,
+//! `n_heads` heads of `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks `true`
+//! means hidden.
+//!
+//! The model half ([`model`], [`config`], [`Padded`]) knows no text, and the text half ([`text`]) no
+//! tensors. Where Burn programs before 0.22 had a type parameter `B: Backend`, a tensor now carries its
+//! [`Device`](burn::tensor::Device): one module runs on every backend that is compiled in, and cargo
+//! features say which.
+//!
+//! # Example
+//!
+//! From text to the scores of the first target token, with weights that know nothing yet:
+//!
+//! ```
+//! use burn::tensor::{Int, Tensor};
+//! use transformer_core::text::{BOS, EOS, Tokenizer, TokenizerConfig, TokenizerKind};
+//! use transformer_core::{Padded, TransformerConfig, device};
+//!
+//! let words = TokenizerConfig { kind: TokenizerKind::Word, ..TokenizerConfig::default() };
+//! let tokenizer = Tokenizer::train(&words, ["a dog runs", "a cat"])?;
+//! let (_, device) = device::choose(None)?;
+//! let vocab = tokenizer.vocab_size();
+//! let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(vocab, vocab) };
+//! let model = config.init(&device)?;
+//!
+//! let mut ids = tokenizer.encode("a dog");
+//! ids.push(EOS);
+//! let memory = model.encode(&Padded::new(&[ids], &device));
+//! let mut state = model.begin(&memory);
+//! let logits = model.decode(Tensor::<2, Int>::full([1, 1], BOS, &device), &mut state);
+//! assert_eq!(logits.dims(), [1, 1, vocab]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod config;
+pub mod device;
+pub mod directory;
+pub mod model;
+pub mod text;
+
+mod load;
+mod padded;
+mod presets;
+
+pub use config::{ConfigError, TransformerConfig};
+pub use directory::ModelDirectory;
+pub use load::LoadError;
+pub use model::{DecoderState, Memory, Transformer, seed_dropout};
+pub use padded::Padded;
+
+/// The README's code is tested here.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,0 +1,151 @@
+//! Dropout (§5.4) whose randomness is fast on the CPU and the same whatever runs beside it.
+
+use std::cell::Cell;
+
+use burn::module::{Flag, Module, Param};
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+
+use crate::device;
+
+thread_local! {
+    /// State of the generator that draws this thread's masks on the CPU.
+    static STREAM: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Fixes what dropout draws from here on: on this thread where tensors live in the computer's memory,
+/// and on the whole device elsewhere.
+///
+/// Backends on the CPU have one generator for all threads, a slow one; here every thread has its own, so
+/// that threads which share an update draw the same masks in every run.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::{device, seed_dropout};
+///
+/// let (_, device) = device::choose(None)?;
+/// seed_dropout(&device, 7);
+/// # Ok::<(), device::DeviceError>(())
+/// ```
+pub fn seed_dropout(device: &Device, seed: u64) {
+    if device::is_host(device) {
+        STREAM.set(seed);
+    } else {
+        device.seed(seed);
+    }
+}
+
+/// Sets features to zero at random during training, and scales the others so that the mean stays.
+#[derive(Module, Debug)]
+pub(crate) struct Dropout {
+    probability: f64,
+    /// Off in a model that is not being trained (`valid`) or is frozen.
+    training: Param<Flag>,
+}
+
+impl Dropout {
+    pub(crate) fn new(probability: f64) -> Self {
+        Self {
+            probability,
+            training: Param::from_bool(true),
+        }
+    }
+
+    /// # Shapes
+    ///
+    /// - `x`: any
+    /// - returns: that of `x`
+    pub(crate) fn forward<const D: usize>(&self, x: Tensor<D>) -> Tensor<D> {
+        let device = x.device();
+        if self.probability == 0.0 || !self.training.is_enabled() || !device.is_autodiff() {
+            return x;
+        }
+        let scale = (1.0 - self.probability).recip();
+        let mask = if device::is_host(&device) {
+            let shape = x.shape();
+            let mask = draw_mask(shape.num_elements(), self.probability, scale as f32);
+            Tensor::<D>::from_data(TensorData::new(mask, shape), (&device, x.dtype()))
+        } else {
+            x.random_like(Distribution::Bernoulli(1.0 - self.probability)) * scale
+        };
+        x * mask
+    }
+}
+
+/// Draws `n` numbers that are 0 with the given probability and `scale` otherwise.
+///
+/// Four of them share a draw of 64 bits, so that the probability is exact to 1/65,536.
+fn draw_mask(n: usize, probability: f64, scale: f32) -> Vec<f32> {
+    let threshold = (probability * 65_536.0).round() as u64;
+    let mut state = STREAM.get();
+    let mut mask = Vec::with_capacity(n.next_multiple_of(4));
+    while mask.len() < n {
+        // SplitMix64 (Steele et al. 2014, <https://doi.org/10.1145/2660193.2660195>).
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = state;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        let four = [bits, bits >> 16, bits >> 32, bits >> 48];
+        mask.extend(four.map(|bits| {
+            if bits & 0xffff < threshold {
+                0.0
+            } else {
+                scale
+            }
+        }));
+    }
+    mask.truncate(n);
+    STREAM.set(state);
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_zeros_is_the_probability() {
+        STREAM.set(1);
+        let n = 200_000;
+        let zeros = draw_mask(n, 0.2, 1.25)
+            .iter()
+            .filter(|&&value| value == 0.0)
+            .count();
+        // Four standard deviations of a binomial of 200,000 draws are 716.
+        assert!(zeros.abs_diff(n / 5) < 716, "{zeros}");
+    }
+
+    #[test]
+    fn one_seed_draws_one_mask() {
+        let drawn = [5, 5, 6].map(|seed| {
+            STREAM.set(seed);
+            draw_mask(31, 0.5, 2.0)
+        });
+        assert_eq!(drawn[0], drawn[1]);
+        assert_ne!(drawn[0], drawn[2]);
+        assert_eq!(drawn[0].len(), 31);
+    }
+
+    #[test]
+    fn a_model_that_is_not_trained_drops_nothing() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let ones = Tensor::<1>::ones([64], &device);
+        let same: Vec<f32> = Dropout::new(0.5)
+            .forward(ones)
+            .into_data()
+            .iter::<f32>()
+            .collect();
+        assert_eq!(same, [1.0; 64]);
+        let autodiff = Tensor::<1>::ones([64], &device.autodiff());
+        let valid = Dropout::new(0.5).valid().forward(autodiff.clone());
+        assert_eq!(valid.sum().into_scalar::<f32>(), 64.0);
+        let dropped: Vec<f32> = Dropout::new(0.5)
+            .forward(autodiff)
+            .into_data()
+            .iter::<f32>()
+            .collect();
+        assert!(dropped.iter().all(|&value| value == 0.0 || value == 2.0));
+        assert!(dropped.contains(&0.0) && dropped.contains(&2.0));
+    }
+}

@@ -1,0 +1,73 @@
+//! The encoder (§3.1, Figure 1, left).
+
+use burn::module::Module;
+use burn::nn::LayerNorm;
+use burn::tensor::{Device, Tensor};
+
+use super::attention::MultiHeadAttention;
+use super::feed_forward::FeedForward;
+use super::mask::Mask;
+use super::residual::{Residual, layer_norm};
+use crate::config::TransformerConfig;
+
+/// Stacks the encoder's layers, with one more normalization at the end if the config asks for it.
+#[derive(Module, Debug)]
+pub(crate) struct Encoder {
+    layers: Vec<EncoderLayer>,
+    final_norm: Option<LayerNorm>,
+}
+
+/// Attends to the whole source, then transforms every place.
+#[derive(Module, Debug)]
+struct EncoderLayer {
+    self_attention: MultiHeadAttention,
+    self_attention_residual: Residual,
+    feed_forward: FeedForward,
+    feed_forward_residual: Residual,
+}
+
+impl Encoder {
+    pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
+        Self {
+            layers: (0..config.n_encoder_layers)
+                .map(|_| EncoderLayer::new(config, device))
+                .collect(),
+            final_norm: config.final_norm.then(|| layer_norm(config, device)),
+        }
+    }
+
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, src_len, d_model]`
+    /// - returns: `[batch, src_len, d_model]`
+    pub(crate) fn forward(&self, x: Tensor<3>, mask: Option<&Mask>) -> Tensor<3> {
+        let x = self
+            .layers
+            .iter()
+            .fold(x, |x, layer| layer.forward(x, mask));
+        match &self.final_norm {
+            Some(norm) => norm.forward(x),
+            None => x,
+        }
+    }
+}
+
+impl EncoderLayer {
+    fn new(config: &TransformerConfig, device: &Device) -> Self {
+        Self {
+            self_attention: MultiHeadAttention::new(config, device),
+            self_attention_residual: Residual::new(config, device),
+            feed_forward: FeedForward::new(config, device),
+            feed_forward_residual: Residual::new(config, device),
+        }
+    }
+
+    fn forward(&self, x: Tensor<3>, mask: Option<&Mask>) -> Tensor<3> {
+        let x = self.self_attention_residual.forward(x, |x| {
+            let keys_values = self.self_attention.keys_values(x.clone());
+            self.self_attention.attend(x, keys_values, mask)
+        });
+        self.feed_forward_residual
+            .forward(x, |x| self.feed_forward.forward(x))
+    }
+}

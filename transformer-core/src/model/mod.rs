@@ -1,0 +1,17 @@
+//! The network of §3: no text in here, only ids, masks and features.
+
+mod attention;
+mod decoder;
+mod dropout;
+mod embedding;
+mod encoder;
+mod feed_forward;
+mod mask;
+mod position;
+mod residual;
+mod state;
+mod transformer;
+
+pub use dropout::seed_dropout;
+pub use state::DecoderState;
+pub use transformer::{Memory, Transformer};

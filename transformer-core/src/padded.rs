@@ -1,0 +1,111 @@
+//! Ragged token ids as one tensor and its mask: the place where text meets tensors.
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+
+use crate::text::PAD;
+
+/// Holds a batch of token sequences, padded on the right to the longest one.
+#[derive(Clone, Debug)]
+pub struct Padded {
+    ids: Tensor<2, Int>,
+    mask: Option<Tensor<2, Bool>>,
+    has_empty: bool,
+}
+
+impl Padded {
+    /// Pads the sequences with [`PAD`] on the right and puts them on the device.
+    ///
+    /// The tensor is at least one token wide, so that a batch of empty sequences is a batch of padding.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no sequence at all: a batch of nothing has no shape.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use transformer_core::{Padded, device};
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let batch = Padded::new(&[vec![5, 6, 7], vec![8]], &device);
+    /// assert_eq!(batch.ids().dims(), [2, 3]);
+    /// # Ok::<(), device::DeviceError>(())
+    /// ```
+    pub fn new<S: AsRef<[u32]>>(sequences: &[S], device: &Device) -> Self {
+        assert!(!sequences.is_empty(), "a batch needs at least one sequence");
+        let lengths = sequences.iter().map(|sequence| sequence.as_ref().len());
+        let longest = lengths.clone().max().unwrap_or(0);
+        let shortest = lengths.min().unwrap_or(0);
+        let len = longest.max(1);
+        let shape = [sequences.len(), len];
+        let mut ids = vec![i64::from(PAD); sequences.len() * len];
+        for (row, sequence) in ids.chunks_exact_mut(len).zip(sequences) {
+            for (cell, id) in row.iter_mut().zip(sequence.as_ref()) {
+                *cell = i64::from(*id);
+            }
+        }
+        let mask = (shortest < len).then(|| {
+            let hidden = sequences
+                .iter()
+                .flat_map(|sequence| (0..len).map(|position| position >= sequence.as_ref().len()))
+                .collect::<Vec<_>>();
+            Tensor::from_data(TensorData::new(hidden, shape), device)
+        });
+        Self {
+            ids: Tensor::from_data(TensorData::new(ids, shape), device),
+            mask,
+            has_empty: shortest == 0,
+        }
+    }
+
+    /// Returns the token ids.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch, len]`
+    pub fn ids(&self) -> Tensor<2, Int> {
+        self.ids.clone()
+    }
+
+    /// Returns where the padding is (`true` = hidden), or `None` where there is none.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch, len]`
+    pub fn mask(&self) -> Option<Tensor<2, Bool>> {
+        self.mask.clone()
+    }
+
+    /// Says whether a sequence of the batch is empty, so that its row is all padding.
+    pub fn has_empty(&self) -> bool {
+        self.has_empty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device;
+
+    #[test]
+    fn shorter_sequences_are_padded_and_masked_on_the_right() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let batch = Padded::new(&[vec![5, 6, 7], vec![8], vec![]], &device);
+        let ids: Vec<i64> = batch.ids().into_data().iter::<i64>().collect();
+        assert_eq!(ids, [5, 6, 7, 8, 0, 0, 0, 0, 0]);
+        let mask = batch.mask().expect("two rows are padded").into_data();
+        let mask: Vec<bool> = mask.iter::<bool>().collect();
+        assert_eq!(
+            mask,
+            [false, false, false, false, true, true, true, true, true]
+        );
+        assert!(batch.has_empty());
+    }
+
+    #[test]
+    fn sequences_of_one_length_have_no_mask() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let batch = Padded::new(&[[5, 6], [7, 8]], &device);
+        assert!(batch.mask().is_none());
+    }
+}

@@ -1,0 +1,401 @@
+//! What every kind of tokenizer promises.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::special::{BOS, EOS, PAD, SPECIAL_TOKENS, UNK};
+use super::{Case, Tokenizer, TokenizerConfig, TokenizerError, TokenizerKind};
+
+type Outcome = Result<(), TokenizerError>;
+
+const LINES: [&str; 6] = [
+    "Zwei junge weiße Männer sind im Freien in der Nähe vieler Büsche.",
+    "Two young, White males are outside near many bushes.",
+    "Ein kleines Mädchen klettert in ein Spielhaus aus Holz.",
+    "A little girl is climbing into a wooden playhouse.",
+    "Two men stand outside, near a little house.",
+    "Ein Mann steht im Freien; \"x < y > z / q\".",
+];
+
+const KINDS: [TokenizerKind; 4] = [
+    TokenizerKind::Word,
+    TokenizerKind::Char,
+    TokenizerKind::Bpe,
+    TokenizerKind::Unigram,
+];
+
+fn config(kind: TokenizerKind) -> TokenizerConfig {
+    TokenizerConfig {
+        kind,
+        vocab_size: 120,
+        ..TokenizerConfig::default()
+    }
+}
+
+fn trained(kind: TokenizerKind) -> Result<Tokenizer, TokenizerError> {
+    Tokenizer::train(&config(kind), LINES)
+}
+
+#[test]
+fn special_tokens_have_their_ids_in_every_kind() -> Outcome {
+    for kind in KINDS {
+        let tokenizer = trained(kind)?;
+        let ids = SPECIAL_TOKENS.map(|token| tokenizer.id(token));
+        assert_eq!(ids, [PAD, UNK, BOS, EOS].map(Some), "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn spelled_out_special_tokens_stay_text() -> Outcome {
+    let line = "a <s> b</s> <pad><unk> </S> x<s>";
+    for kind in KINDS {
+        for case in [Case::Keep, Case::Lower] {
+            // Even a corpus that is full of them must not teach them.
+            let config = TokenizerConfig {
+                case,
+                ..config(kind)
+            };
+            let lines = LINES.into_iter().chain([line; 9]);
+            let tokenizer = Tokenizer::train(&config, lines)?;
+            let ids = tokenizer.encode(line);
+            assert!(ids.iter().all(|&id| id > EOS), "{kind}: {ids:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Other programs open the file without the filter of [`Tokenizer::encode`].
+#[test]
+fn the_file_itself_keeps_special_tokens_out_of_text() -> Outcome {
+    let line = "a <s> b</s> <pad><unk> x<s>";
+    for kind in KINDS {
+        let lines = LINES.into_iter().chain([line; 9]);
+        let file = Tokenizer::train(&config(kind), lines)?.to_json();
+        let other: tokenizers::Tokenizer = file.parse().map_err(TokenizerError::Parse)?;
+        let encoding = other.encode(line, true).map_err(TokenizerError::Encode)?;
+        let ids = encoding.get_ids();
+        assert!(ids.iter().all(|&id| id > EOS), "{kind}: {ids:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn subwords_spell_a_special_token_back() -> Outcome {
+    for kind in [
+        TokenizerKind::Char,
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+    ] {
+        let tokenizer = Tokenizer::train(&config(kind), LINES.into_iter().chain(["</pad>unk<s>"]))?;
+        let line = "<s> </s> <pad> <unk><s>";
+        assert_eq!(tokenizer.decode(&tokenizer.encode(line)), line, "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_same_lines_give_the_same_file() -> Outcome {
+    for kind in KINDS {
+        let first = trained(kind)?.to_json();
+        for _ in 0..5 {
+            assert_eq!(trained(kind)?.to_json(), first, "{kind}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn reading_and_writing_keep_the_file() -> Outcome {
+    for kind in KINDS {
+        let file = trained(kind)?.to_json();
+        assert_eq!(Tokenizer::from_json(&file)?.to_json(), file, "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn unknown_text_is_unk_and_decodes_to_nothing() -> Outcome {
+    for kind in KINDS {
+        let tokenizer = trained(kind)?;
+        let ids = tokenizer.encode("Ω");
+        assert!(ids.contains(&UNK), "{kind}: {ids:?}");
+        assert_eq!(tokenizer.decode(&ids).trim(), "", "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn blank_lines_have_no_tokens() -> Outcome {
+    for kind in [
+        TokenizerKind::Word,
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+    ] {
+        let tokenizer = trained(kind)?;
+        for line in ["", "  ", "\t\u{3000} \u{a0}\r"] {
+            assert!(tokenizer.encode(line).is_empty(), "{kind} {line:?}");
+        }
+        assert_eq!(tokenizer.decode(&[]), "", "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn words_are_split_and_joined_at_whitespace() -> Outcome {
+    let config = TokenizerConfig {
+        vocab_size: 7,
+        ..config(TokenizerKind::Word)
+    };
+    let tokenizer = Tokenizer::train(&config, ["b c  a", "c\tb c", "d a"])?;
+    // c occurs 3 times, a and b twice, d once: d does not fit, a is before b.
+    assert_eq!(tokenizer.encode("a b\u{a0}c d"), [5, 6, 4, UNK]);
+    assert_eq!(tokenizer.decode(&[BOS, 5, 6, UNK, 4, EOS, PAD]), "a b c");
+    Ok(())
+}
+
+#[test]
+fn characters_keep_every_space() -> Outcome {
+    let tokenizer = trained(TokenizerKind::Char)?;
+    let line = "  A  girl, in a house ";
+    assert_eq!(tokenizer.encode(line).len(), line.chars().count());
+    assert_eq!(tokenizer.decode(&tokenizer.encode(line)), line);
+    Ok(())
+}
+
+#[test]
+fn two_encodings_of_a_character_are_one() -> Outcome {
+    for kind in KINDS {
+        let tokenizer = trained(kind)?;
+        assert_eq!(
+            tokenizer.encode("Ma\u{308}nner"),
+            tokenizer.encode("Männer"),
+            "{kind}"
+        );
+        assert!(!tokenizer.encode("Männer").contains(&UNK), "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn lower_case_is_lower_case() -> Outcome {
+    for kind in KINDS {
+        let config = TokenizerConfig {
+            case: Case::Lower,
+            ..config(kind)
+        };
+        let tokenizer = Tokenizer::train(&config, LINES)?;
+        assert_eq!(
+            tokenizer.decode(&tokenizer.encode("TWO MÄNNER")),
+            "two männer",
+            "{kind}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn frequent_words_become_one_token() -> Outcome {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+        let tokenizer = Tokenizer::train(&config(kind), LINES.into_iter().chain(["house"; 40]))?;
+        assert_eq!(tokenizer.encode("house").len(), 1, "{kind}");
+        assert_eq!(
+            tokenizer.token(tokenizer.encode("house")[0]).as_deref(),
+            Some("▁house")
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn punctuation_never_sticks_to_a_word() -> Outcome {
+    for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
+        let tokenizer = Tokenizer::train(&config(kind), ["an (house)."; 20])?;
+        let tokens = tokenizer
+            .encode("(house)")
+            .into_iter()
+            .map(|id| tokenizer.token(id));
+        let tokens: Vec<String> = tokens.flatten().collect();
+        assert_eq!(tokens, ["▁(", "house", ")"], "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn many_lines_are_encoded_as_one_by_one() -> Outcome {
+    for kind in KINDS {
+        let tokenizer = trained(kind)?;
+        let one_by_one: Vec<_> = LINES.iter().map(|line| tokenizer.encode(line)).collect();
+        assert_eq!(tokenizer.encode_all(&LINES), one_by_one, "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_vocabulary_never_exceeds_its_size() -> Outcome {
+    for kind in KINDS {
+        for vocab_size in [60, 61, 62, 80, 100_000] {
+            let config = TokenizerConfig {
+                vocab_size,
+                ..config(kind)
+            };
+            let tokenizer = Tokenizer::train(&config, LINES)?;
+            assert!(
+                tokenizer.vocab_size() <= vocab_size,
+                "{kind} {}",
+                tokenizer.vocab_size()
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_vocabulary_of_the_smallest_size_named_works() -> Outcome {
+    for kind in KINDS {
+        let too_small = TokenizerConfig {
+            vocab_size: 4,
+            ..config(kind)
+        };
+        let error = Tokenizer::train(&too_small, LINES).expect_err("four tokens are special");
+        let TokenizerError::VocabTooSmall { smallest, .. } = error else {
+            panic!("{kind}: {error}");
+        };
+        assert!(error.to_string().contains(&smallest.to_string()));
+        let config = TokenizerConfig {
+            vocab_size: smallest,
+            ..config(kind)
+        };
+        assert_eq!(
+            Tokenizer::train(&config, LINES)?.vocab_size(),
+            smallest,
+            "{kind}"
+        );
+        let config = TokenizerConfig {
+            vocab_size: smallest - 1,
+            ..config
+        };
+        assert!(Tokenizer::train(&config, LINES).is_err(), "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
+fn blank_text_trains_nothing() {
+    for kind in [
+        TokenizerKind::Word,
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+    ] {
+        let outcome = Tokenizer::train(&config(kind), ["", " \t "]);
+        assert!(
+            matches!(outcome, Err(TokenizerError::EmptyCorpus)),
+            "{kind}"
+        );
+    }
+    let outcome = Tokenizer::train(&config(TokenizerKind::Char), [""; 2]);
+    assert!(matches!(outcome, Err(TokenizerError::EmptyCorpus)));
+}
+
+/// A word-level file whose vocabulary is `vocab`.
+fn file(vocab: &Value) -> String {
+    let model = json!({"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"});
+    super::layout::tokenizer_json(&config(TokenizerKind::Word), &model).to_string()
+}
+
+#[test]
+fn other_special_ids_are_refused() {
+    let vocab = json!({"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3});
+    let error = Tokenizer::from_json(&file(&vocab)).expect_err("the ids are fairseq's");
+    assert_eq!(
+        error.to_string(),
+        "the token `<pad>` must have the id 0, but has 1; train the tokenizer with this program"
+    );
+}
+
+#[test]
+fn missing_special_tokens_are_refused() {
+    let error = Tokenizer::from_json(&file(&json!({"<pad>": 0}))).expect_err("no `<unk>`");
+    assert!(
+        error
+            .to_string()
+            .contains("`<unk>` must have the id 1, but is missing")
+    );
+}
+
+#[test]
+fn gaps_in_the_ids_are_refused() {
+    let vocab = json!({"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "a": 7});
+    let error = Tokenizer::from_json(&file(&vocab)).expect_err("4 is missing");
+    assert!(
+        matches!(
+            error,
+            TokenizerError::MissingId {
+                id: 4,
+                vocab_size: 5
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_cut_special_tokens_out_of_text_are_tamed() -> Outcome {
+    let vocab = json!({"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "a": 4});
+    let mut foreign: Value = serde_json::from_str(&file(&vocab)).expect("it is JSON");
+    foreign["added_tokens"] = json!([{
+        "id": 3, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false, "special": true,
+    }]);
+    foreign["pre_tokenizer"] = json!({"type": "WhitespaceSplit"});
+    let tokenizer = Tokenizer::from_json(&foreign.to_string())?;
+    assert_eq!(tokenizer.encode("a </s> <s> a"), [4, UNK, UNK, 4]);
+    Ok(())
+}
+
+#[test]
+fn a_file_that_is_no_tokenizer_is_named() {
+    let error = Tokenizer::read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let error = error.expect_err("a manifest is no tokenizer");
+    assert!(error.to_string().contains("Cargo.toml"), "{error}");
+}
+
+/// What BPE and unigram give back: characters of the corpus have no other normal form.
+fn collapsed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+proptest! {
+    #[test]
+    fn subwords_are_reversible(
+        line in "[A-Za-eä-öß<>/, ;\"\\.x-z\t\u{a0}]{0,40}",
+        kind in prop_oneof![Just(TokenizerKind::Bpe), Just(TokenizerKind::Unigram)],
+    ) {
+        let alphabet = ('A'..='Z').chain('a'..='z').chain('ä'..='ö');
+        let alphabet: String = alphabet.chain("ß<>/,;\".".chars()).collect();
+        let lines = LINES.into_iter().chain([alphabet.as_str()]);
+        let config = TokenizerConfig { vocab_size: 200, ..config(kind) };
+        let tokenizer = Tokenizer::train(&config, lines)?;
+        prop_assert_eq!(tokenizer.decode(&tokenizer.encode(&line)), collapsed(&line));
+    }
+
+    #[test]
+    fn no_text_is_too_strange(line in any::<String>(), kind in prop::sample::select(&KINDS[..])) {
+        let tokenizer = trained(kind)?;
+        let ids = tokenizer.encode(&line);
+        prop_assert!(ids.iter().all(|&id| id == UNK || id > EOS));
+        tokenizer.decode(&ids);
+    }
+
+    #[test]
+    fn any_text_can_train(
+        lines in prop::collection::vec(any::<String>(), 1..6),
+        kind in prop::sample::select(&KINDS[..]),
+    ) {
+        let config = TokenizerConfig { vocab_size: 1000, ..config(kind) };
+        match Tokenizer::train(&config, &lines) {
+            Ok(tokenizer) => prop_assert!(tokenizer.vocab_size() <= 1000),
+            Err(error) => prop_assert!(matches!(error, TokenizerError::EmptyCorpus), "{error}"),
+        }
+    }
+}

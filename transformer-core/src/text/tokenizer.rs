@@ -1,0 +1,264 @@
+//! [`Tokenizer`]: lines to ids and back, in a file that other programs can read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs, io};
+
+use thiserror::Error;
+use tokenizers::Encoding;
+
+use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, is_special};
+use super::{TokenizerConfig, TokenizerKind, train};
+
+/// Turns lines into token ids and ids into lines.
+///
+/// Its file is a Hugging Face `tokenizer.json`. Whatever the kind, the [`SPECIAL_TOKENS`] have the
+/// first ids, text never encodes to one of them but [`UNK`], and nothing is added at the ends of a
+/// line: `<s>` and `</s>` are the business of the batch. Training is reproducible: the same lines
+/// give the same file, byte for byte. Clones share one vocabulary.
+///
+/// What `decode(encode(line))` gives back, for characters that were seen in training:
+/// - BPE and unigram: the line in Unicode form NFC, with every run of whitespace turned into one
+///   space and none at the ends. `▁` (U+2581), the mark of a space, counts as whitespace.
+/// - characters: the line in form NFC.
+/// - words: as BPE, if every word is in the vocabulary and none contains a special spelling.
+///
+/// # Example
+/// ```
+/// use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
+/// let config = TokenizerConfig {
+///     kind: TokenizerKind::Bpe,
+///     vocab_size: 40,
+///     ..TokenizerConfig::default()
+/// };
+/// let tokenizer = Tokenizer::train(&config, ["a rose is a rose", "is a rose"])?;
+/// let ids = tokenizer.encode("a rose is a nose");
+/// assert_eq!(tokenizer.decode(&ids), "a rose is a ose"); // `n` was never seen
+/// # Ok::<(), transformer_core::text::TokenizerError>(())
+/// ```
+#[derive(Clone)]
+pub struct Tokenizer {
+    inner: Arc<tokenizers::Tokenizer>,
+}
+
+/// Why there is no tokenizer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The training text has no word.
+    #[error("the training text is empty; give at least one line that is not blank")]
+    EmptyCorpus,
+    /// The vocabulary has no room for the characters of the text.
+    #[error(
+        "`vocab_size` ({vocab_size}) is too small: a {kind} vocabulary of this text needs the \
+         special tokens and every character; choose at least {smallest}"
+    )]
+    VocabTooSmall {
+        /// The kind of tokenizer that was asked for.
+        kind: TokenizerKind,
+        /// The size that was asked for, in tokens.
+        vocab_size: usize,
+        /// The smallest size that this text allows, in tokens.
+        smallest: usize,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the tokenizer `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file was read, but is no tokenizer for this crate.
+    #[error("`{}` is not a tokenizer that can be used here", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<Self>,
+    },
+    /// The text is not a `tokenizer.json`.
+    #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
+    Parse(#[source] tokenizers::Error),
+    /// A special token is missing or has another id than the format says.
+    #[error(
+        "the token `{token}` must have the id {expected}, but {}; train the tokenizer with this \
+         program",
+        found.map_or("is missing".to_owned(), |id| format!("has {id}"))
+    )]
+    SpecialToken {
+        /// The special token.
+        token: &'static str,
+        /// The id that it must have.
+        expected: u32,
+        /// The id that it has, if any.
+        found: Option<u32>,
+    },
+    /// The ids are not 0, 1, 2 and so on.
+    #[error("no token has the id {id}, although the vocabulary has {vocab_size} tokens")]
+    MissingId {
+        /// The first id without a token.
+        id: u32,
+        /// How many tokens there are.
+        vocab_size: usize,
+    },
+    /// The tokenizer fails on text.
+    #[error("the tokenizer cannot encode text")]
+    Encode(#[source] tokenizers::Error),
+}
+
+impl TokenizerError {
+    pub(super) fn encode(source: tokenizers::Error) -> Self {
+        Self::Encode(source)
+    }
+}
+
+impl Tokenizer {
+    /// Makes a tokenizer from text.
+    ///
+    /// For one vocabulary on both sides, chain the lines of both. The vocabulary can turn out
+    /// smaller than `config.vocab_size`, if the text has no more to learn: see
+    /// [`vocab_size`](Self::vocab_size). Holds every distinct word in memory, not the lines.
+    ///
+    /// # Errors
+    /// If the text is blank, or if the vocabulary has no room for its characters.
+    pub fn train<I>(config: &TokenizerConfig, lines: I) -> Result<Self, TokenizerError>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        Self::from_json(&train::train(config, lines)?.to_string())
+    }
+
+    /// Reads the text of a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// If the text is no tokenizer, or one whose special tokens are not those of this crate.
+    pub fn from_json(json: &str) -> Result<Self, TokenizerError> {
+        let mut inner = parse(json)?;
+        // Files from elsewhere may ask for what batches do here.
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(TokenizerError::Parse)?;
+        inner.set_encode_special_tokens(true);
+        for (token, expected) in SPECIAL_TOKENS.into_iter().zip(0u32..) {
+            let found = inner.token_to_id(token);
+            if found != Some(expected) {
+                return Err(TokenizerError::SpecialToken {
+                    token,
+                    expected,
+                    found,
+                });
+            }
+        }
+        let tokenizer = Self {
+            inner: Arc::new(inner),
+        };
+        let vocab_size = tokenizer.vocab_size();
+        let mut ids = (0u32..).take(vocab_size);
+        if let Some(id) = ids.find(|&id| tokenizer.token(id).is_none()) {
+            return Err(TokenizerError::MissingId { id, vocab_size });
+        }
+        // A character that no vocabulary has: some models fail on it without `<unk>`.
+        tokenizer
+            .inner
+            .encode_fast("\u{10FFFD}", false)
+            .map_err(TokenizerError::Encode)?;
+        Ok(tokenizer)
+    }
+
+    /// Reads a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json), with the name of the file, or if it cannot be read.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, TokenizerError> {
+        let path = path.as_ref();
+        let json = fs::read_to_string(path).map_err(|source| TokenizerError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::from_json(&json).map_err(|source| TokenizerError::File {
+            path: path.to_owned(),
+            source: Box::new(source),
+        })
+    }
+
+    /// The text of the `tokenizer.json`.
+    ///
+    /// # Panics
+    /// Never: everything in a tokenizer has a JSON form, it came from one.
+    pub fn to_json(&self) -> String {
+        let json = self.inner.to_string(true);
+        json.expect("a tokenizer that was read from JSON can be written as JSON")
+    }
+
+    /// How many tokens there are, the special ones included; ids lie below it.
+    pub fn vocab_size(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+
+    /// Cuts a line into tokens. Blank text has none.
+    ///
+    /// # Panics
+    /// If a file from elsewhere has a rule that fails on this very line; tokenizers that this
+    /// crate trained have none.
+    pub fn encode(&self, line: &str) -> Vec<u32> {
+        let encoding = self.inner.encode_fast(line, false);
+        ids(&encoding.expect("every tokenizer is tried on unknown text when it is read"))
+    }
+
+    /// Cuts many lines into tokens, on all cores.
+    ///
+    /// # Panics
+    /// As [`encode`](Self::encode).
+    pub fn encode_all<S: AsRef<str>>(&self, lines: &[S]) -> Vec<Vec<u32>> {
+        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+        let encodings = self.inner.encode_batch_fast(lines, false);
+        let encodings =
+            encodings.expect("every tokenizer is tried on unknown text when it is read");
+        encodings.iter().map(ids).collect()
+    }
+
+    /// Joins tokens to a line.
+    ///
+    /// Leaves out special tokens, `<unk>` included, and ids outside the vocabulary.
+    ///
+    /// # Panics
+    /// If a file from elsewhere has a decoder that fails on these tokens.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let ids: Vec<u32> = ids.iter().copied().filter(|&id| !is_special(id)).collect();
+        let line = self.inner.decode(&ids, false);
+        line.expect("the decoders that training writes accept every token")
+    }
+
+    /// The token with this id, as the vocabulary spells it: a word's start may be marked `▁`.
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    /// The id of a token, given as the vocabulary spells it.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+}
+
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokenizer")
+            .field("vocab_size", &self.vocab_size())
+            .finish_non_exhaustive()
+    }
+}
+
+pub(super) fn parse(json: &str) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    json.parse().map_err(TokenizerError::Parse)
+}
+
+/// The ids of a line. Files from elsewhere may lack the rule that keeps the spelling of a special
+/// token from becoming one, and a stray `</s>` would end the sentence.
+fn ids(encoding: &Encoding) -> Vec<u32> {
+    encoding
+        .get_ids()
+        .iter()
+        .map(|&id| if (id as usize) < N_SPECIAL { UNK } else { id })
+        .collect()
+}

@@ -1,0 +1,381 @@
+//! Learns the pieces of a unigram language model (Kudo 2018, §3.2).
+//!
+//! Starts from every frequent substring and alternates between re-estimating the probability of
+//! each piece (EM) and dropping the pieces whose loss hurts the likelihood least. Every character
+//! stays, so whatever occurs in training can be spelled.
+//!
+//! The trainer of the `tokenizers` crate adds floating point numbers in the order in which threads
+//! end and scores rare characters in the order of a hash map; here everything is done in one order,
+//! so the same words give the same pieces on every machine.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+/// The longest piece, in characters.
+const MAX_PIECE_LEN: usize = 16;
+/// The most pieces to start from.
+const MAX_SEEDS: usize = 1_000_000;
+/// How much of the vocabulary one round of pruning keeps.
+const KEPT_SHARE: f64 = 0.75;
+/// Rounds of EM between two prunings.
+const EM_ROUNDS: usize = 2;
+/// A piece that is expected less often than this is dropped at once.
+const MIN_EXPECTED: f64 = 0.5;
+/// Pruning stops this far above the wished size; the rest falls by probability.
+const SURPLUS: f64 = 1.1;
+
+/// A word as characters, and how often it occurs.
+type Word = (Vec<char>, f64);
+
+/// Learns at most `n_pieces` pieces with their natural-log probabilities, the likeliest first.
+///
+/// `n_pieces` must be at least the number of distinct characters.
+pub(super) fn train(words: &[(String, u64)], n_pieces: usize) -> Vec<(String, f64)> {
+    let words: Vec<Word> = words
+        .iter()
+        .map(|(word, n)| (word.chars().collect(), *n as f64))
+        .collect();
+    let mut model = Unigram::new(seeds(&words));
+    let target = (n_pieces as f64 * SURPLUS) as usize;
+    loop {
+        for _ in 0..EM_ROUNDS {
+            let expected = model.expected_counts(&words);
+            model.reestimate(&expected);
+        }
+        if model.pieces.len() <= target {
+            break;
+        }
+        let kept = (model.pieces.len() as f64 * KEPT_SHARE) as usize;
+        model = model.prune(&words, kept.max(target));
+    }
+    model.best(n_pieces)
+}
+
+/// A string of characters and its log probability.
+#[derive(Debug, Clone, PartialEq)]
+struct Piece {
+    chars: Vec<char>,
+    log_prob: f64,
+}
+
+impl Piece {
+    /// Whether the piece must stay: without it a character could not be spelled.
+    fn is_char(&self) -> bool {
+        self.chars.len() == 1
+    }
+}
+
+/// Every character, and the frequent substrings with the largest count times length.
+fn seeds(words: &[Word]) -> Vec<Piece> {
+    let mut chars: BTreeMap<char, f64> = BTreeMap::new();
+    for (word, n) in words {
+        for &c in word {
+            *chars.entry(c).or_default() += n;
+        }
+    }
+    let mut seeds: Vec<(Vec<char>, f64)> = frequent_substrings(words);
+    seeds.sort_by(|(a, n), (b, m)| m.total_cmp(n).then_with(|| a.cmp(b)));
+    seeds.truncate(MAX_SEEDS);
+    seeds.extend(chars.into_iter().map(|(c, n)| (vec![c], n)));
+    let total: f64 = seeds.iter().map(|(_, n)| n).sum();
+    let piece = |(chars, n): (Vec<char>, f64)| Piece {
+        chars,
+        log_prob: (n / total).ln(),
+    };
+    seeds.into_iter().map(piece).collect()
+}
+
+/// The substrings of two characters and more that occur at least twice, with count times length.
+///
+/// Goes by length: a string can only be frequent if it is frequent without its first and without
+/// its last character, which keeps the table small.
+fn frequent_substrings(words: &[Word]) -> Vec<(Vec<char>, f64)> {
+    // Whether the substring of the last length that starts at a place was frequent.
+    let mut frequent: Vec<Vec<bool>> = words
+        .iter()
+        .map(|(word, _)| vec![true; word.len()])
+        .collect();
+    let mut found = Vec::new();
+    for len in 2..=MAX_PIECE_LEN {
+        let mut counts: HashMap<&[char], f64> = HashMap::new();
+        for ((word, n), frequent) in words.iter().zip(&mut frequent) {
+            let windows = word.windows(len).zip(frequent.windows(2));
+            for (window, _) in windows.filter(|(_, frequent)| frequent[0] && frequent[1]) {
+                *counts.entry(window).or_default() += n;
+            }
+        }
+        counts.retain(|_, n| *n >= 2.0);
+        if counts.is_empty() {
+            break;
+        }
+        for ((word, _), frequent) in words.iter().zip(&mut frequent) {
+            *frequent = word
+                .windows(len)
+                .map(|window| counts.contains_key(window))
+                .collect();
+        }
+        found.extend(
+            counts
+                .into_iter()
+                .map(|(chars, n)| (chars.to_vec(), n * len as f64)),
+        );
+    }
+    found
+}
+
+/// The pieces and a tree of their characters.
+struct Unigram {
+    pieces: Vec<Piece>,
+    /// From a node and a character to the next node; node 0 is the empty string.
+    children: HashMap<(u32, char), u32>,
+    /// Which piece ends at a node.
+    ends: Vec<Option<usize>>,
+}
+
+/// A piece that fits a word: `start..end` and its index.
+type Edge = (usize, usize, usize);
+
+impl Unigram {
+    fn new(pieces: Vec<Piece>) -> Self {
+        let mut model = Self {
+            pieces,
+            children: HashMap::new(),
+            ends: vec![None],
+        };
+        for (index, piece) in model.pieces.iter().enumerate() {
+            let mut node = 0;
+            for &c in &piece.chars {
+                node = *model.children.entry((node, c)).or_insert_with(|| {
+                    model.ends.push(None);
+                    (model.ends.len() - 1) as u32
+                });
+            }
+            model.ends[node as usize] = Some(index);
+        }
+        model
+    }
+
+    /// Collects every piece that fits somewhere in the word, in order of its start.
+    fn edges(&self, word: &[char], edges: &mut Vec<Edge>) {
+        edges.clear();
+        for start in 0..word.len() {
+            let mut node = 0;
+            for (end, &c) in (start + 1..).zip(&word[start..]) {
+                let Some(&child) = self.children.get(&(node, c)) else {
+                    break;
+                };
+                node = child;
+                if let Some(piece) = self.ends[node as usize] {
+                    edges.push((start, end, piece));
+                }
+            }
+        }
+    }
+
+    /// The E step: how often each piece is expected over all segmentations of all words.
+    fn expected_counts(&self, words: &[Word]) -> Vec<f64> {
+        let mut expected = vec![0.0; self.pieces.len()];
+        let mut edges = Vec::new();
+        for (word, n) in words {
+            self.edges(word, &mut edges);
+            let mut forward = vec![f64::NEG_INFINITY; word.len() + 1];
+            let mut backward = forward.clone();
+            forward[0] = 0.0;
+            backward[word.len()] = 0.0;
+            for &(start, end, piece) in &edges {
+                let path = forward[start] + self.pieces[piece].log_prob;
+                forward[end] = log_add(forward[end], path);
+            }
+            for &(start, end, piece) in edges.iter().rev() {
+                let path = backward[end] + self.pieces[piece].log_prob;
+                backward[start] = log_add(backward[start], path);
+            }
+            let all = forward[word.len()];
+            for &(start, end, piece) in &edges {
+                let path = forward[start] + self.pieces[piece].log_prob + backward[end];
+                expected[piece] += n * (path - all).exp();
+            }
+        }
+        expected
+    }
+
+    /// The M step, with the sparse prior that exchanges ln for the digamma function.
+    fn reestimate(&mut self, expected: &[f64]) {
+        let mut total = 0.0;
+        let mut kept = Vec::with_capacity(self.pieces.len());
+        for (piece, &n) in self.pieces.drain(..).zip(expected) {
+            if n >= MIN_EXPECTED || piece.is_char() {
+                let n = n.max(MIN_EXPECTED);
+                total += n;
+                kept.push(Piece {
+                    log_prob: digamma(n),
+                    ..piece
+                });
+            }
+        }
+        let normalizer = digamma(total);
+        for piece in &mut kept {
+            piece.log_prob -= normalizer;
+        }
+        *self = Self::new(kept);
+    }
+
+    /// The likeliest segmentation of a word, from its end to its start, without piece `without`.
+    fn segment(&self, word: &[char], without: Option<usize>, edges: &mut Vec<Edge>) -> Vec<usize> {
+        self.edges(word, edges);
+        let mut best = vec![(f64::NEG_INFINITY, None); word.len() + 1];
+        best[0].0 = 0.0;
+        for &(start, end, piece) in edges.iter().filter(|edge| Some(edge.2) != without) {
+            let path = best[start].0 + self.pieces[piece].log_prob;
+            if path > best[end].0 {
+                best[end] = (path, Some((start, piece)));
+            }
+        }
+        let mut pieces = Vec::new();
+        let mut end = word.len();
+        while let Some((start, piece)) = best[end].1 {
+            pieces.push(piece);
+            end = start;
+        }
+        pieces
+    }
+
+    /// Keeps the `n_kept` pieces (and every character) without which the likelihood of the
+    /// words would fall most, if each word were segmented in its likeliest way.
+    fn prune(self, words: &[Word], n_kept: usize) -> Self {
+        let mut edges = Vec::new();
+        let mut counts = vec![0.0; self.pieces.len()];
+        for (word, n) in words {
+            for piece in self.segment(word, None, &mut edges) {
+                counts[piece] += n;
+            }
+        }
+        let total: f64 = counts.iter().sum();
+        let mut losses = Vec::new();
+        for (index, piece) in self.pieces.iter().enumerate() {
+            let n = counts[index];
+            if n == 0.0 || piece.is_char() {
+                continue;
+            }
+            let alternative = self.segment(&piece.chars, Some(index), &mut edges);
+            // Each use of the piece becomes a use of all pieces of its alternative.
+            let new_total = (total + n * (alternative.len() as f64 - 1.0)).ln();
+            let new: f64 = alternative
+                .iter()
+                .map(|&i| (counts[i] + n).ln() - new_total)
+                .sum();
+            losses.push((n * (n.ln() - total.ln() - new), index));
+        }
+        losses.sort_by(|(a, i), (b, j)| b.total_cmp(a).then_with(|| i.cmp(j)));
+        let n_chars = self.pieces.iter().filter(|piece| piece.is_char()).count();
+        losses.truncate(n_kept.saturating_sub(n_chars));
+        let mut is_kept: Vec<bool> = self.pieces.iter().map(Piece::is_char).collect();
+        for (_, index) in losses {
+            is_kept[index] = true;
+        }
+        let kept = self.pieces.into_iter().zip(is_kept);
+        Self::new(
+            kept.filter_map(|(piece, is_kept)| is_kept.then_some(piece))
+                .collect(),
+        )
+    }
+
+    /// Every character and the likeliest of the others.
+    fn best(mut self, n_pieces: usize) -> Vec<(String, f64)> {
+        self.pieces.sort_by(|a, b| {
+            b.log_prob
+                .total_cmp(&a.log_prob)
+                .then_with(|| a.chars.cmp(&b.chars))
+        });
+        self.pieces.sort_by_key(|piece| Reverse(piece.is_char()));
+        self.pieces.truncate(n_pieces);
+        self.pieces.sort_by(|a, b| {
+            b.log_prob
+                .total_cmp(&a.log_prob)
+                .then_with(|| a.chars.cmp(&b.chars))
+        });
+        // Six decimals are read back exactly by every JSON reader; seventeen are not.
+        let round = |log_prob: f64| (log_prob * 1e6).round() / 1e6;
+        let text = |piece: Piece| (piece.chars.into_iter().collect(), round(piece.log_prob));
+        self.pieces.into_iter().map(text).collect()
+    }
+}
+
+/// `ln(eᵃ + eᵇ)`, where either may be −∞ but not both.
+fn log_add(a: f64, b: f64) -> f64 {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    high + (low - high).exp().ln_1p()
+}
+
+/// The digamma function for positive arguments: recurrence up to 6, then its asymptotic series.
+fn digamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 6.0 {
+        shift -= 1.0 / x;
+        x += 1.0;
+    }
+    let y = 1.0 / (x * x);
+    let series = y * (1.0 / 12.0 - y * (1.0 / 120.0 - y * (1.0 / 252.0 - y / 240.0)));
+    shift + x.ln() - 0.5 / x - series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(words: &[(&str, u64)]) -> Vec<(String, u64)> {
+        words
+            .iter()
+            .map(|(word, n)| ((*word).to_owned(), *n))
+            .collect()
+    }
+
+    fn piece(text: &str, prob: f64) -> Piece {
+        Piece {
+            chars: text.chars().collect(),
+            log_prob: prob.ln(),
+        }
+    }
+
+    #[test]
+    fn digamma_has_its_known_values() {
+        // ψ(1) = −γ, ψ(1/2) = −γ − 2 ln 2; the series leaves 1e-9 or less.
+        let gamma = 0.577_215_664_901_532_9;
+        assert!((digamma(1.0) + gamma).abs() < 1e-9);
+        assert!((digamma(0.5) + gamma + 2.0 * 2f64.ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn expected_counts_weigh_every_segmentation() {
+        let model = Unigram::new(vec![piece("a", 0.4), piece("b", 0.4), piece("ab", 0.2)]);
+        let expected = model.expected_counts(&[("ab".chars().collect(), 9.0)]);
+        // P(a b) = 0.16, P(ab) = 0.2: shares 4/9 and 5/9 of nine words.
+        for (got, wanted) in expected.iter().zip([4.0, 4.0, 5.0]) {
+            assert!((got - wanted).abs() < 1e-12, "{got} is not {wanted}");
+        }
+    }
+
+    #[test]
+    fn the_likeliest_segmentation_wins() {
+        let model = Unigram::new(vec![piece("a", 0.4), piece("b", 0.4), piece("ab", 0.2)]);
+        let word: Vec<char> = "aab".chars().collect();
+        assert_eq!(model.segment(&word, None, &mut Vec::new()), [2, 0]);
+        assert_eq!(model.segment(&word, Some(2), &mut Vec::new()), [1, 0, 0]);
+    }
+
+    #[test]
+    fn frequent_words_become_pieces() {
+        let pieces = train(&counted(&[("▁the", 50), ("▁then", 2), ("▁hat", 3)]), 9);
+        assert!(pieces.iter().any(|(text, _)| text == "▁the"), "{pieces:?}");
+        assert!(pieces.len() <= 9);
+    }
+
+    #[test]
+    fn every_character_stays() {
+        let words = counted(&[("abab", 100), ("q", 1), ("ab", 50)]);
+        let pieces = train(&words, 3);
+        let mut texts: Vec<_> = pieces.iter().map(|(text, _)| text.as_str()).collect();
+        texts.sort_unstable();
+        assert_eq!(texts, ["a", "b", "q"]);
+    }
+}

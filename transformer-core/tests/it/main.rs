@@ -1,0 +1,10 @@
+//! What crosses files: the model's invariants under every switch of its config, its gradients, and
+//! what PyTorch computes with the same weights.
+
+mod goldens;
+mod gradients;
+mod loss;
+mod model;
+mod parameters;
+mod properties;
+mod weights;

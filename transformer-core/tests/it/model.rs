@@ -1,0 +1,153 @@
+//! Models of every kind the config can describe, and batches for them.
+
+use std::sync::OnceLock;
+
+use burn::tensor::{Device, Int, Tensor};
+use proptest::prelude::*;
+use transformer_core::config::{Activation, NormPlacement, Positions, Tying};
+use transformer_core::text::{BOS, N_SPECIAL};
+use transformer_core::{Padded, Transformer, TransformerConfig, device};
+
+use crate::weights::fill;
+
+/// Sizes of the vocabularies, unequal unless all matrices are tied.
+const SRC_VOCAB: usize = 11;
+const TGT_VOCAB: usize = 13;
+
+/// Sentences in two languages, row by row; targets begin with BOS and have one length.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) src: Vec<Vec<u32>>,
+    pub(crate) tgt: Vec<Vec<u32>>,
+}
+
+/// Returns the device under test, chosen once: the choice silences panics while it probes.
+pub(crate) fn test_device() -> Device {
+    static DEVICE: OnceLock<Device> = OnceLock::new();
+    let choose = || device::choose(None).expect("tests are built with a backend");
+    DEVICE.get_or_init(|| choose().1).clone()
+}
+
+/// Draws every switch of the config.
+pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
+    let norms = prop_oneof![Just(NormPlacement::Post), Just(NormPlacement::Pre)];
+    let positions = prop_oneof![
+        Just(Positions::Sinusoidal),
+        Just(Positions::SinusoidalHalves),
+        Just(Positions::Learned),
+        Just(Positions::None),
+    ];
+    let activations = prop_oneof![
+        Just(Activation::Relu),
+        Just(Activation::Gelu),
+        Just(Activation::Silu),
+    ];
+    let tyings = prop_oneof![Just(Tying::None), Just(Tying::Decoder), Just(Tying::All)];
+    let head_widths = prop_oneof![
+        Just((None, None)),
+        Just((Some(3), None)),
+        Just((None, Some(5))),
+        Just((Some(5), Some(3))),
+    ];
+    let widths = (
+        prop_oneof![Just(8_usize), Just(12)],
+        1_usize..5,
+        head_widths,
+    );
+    let depths = (1_usize..3, 1_usize..3);
+    let kinds = (norms, positions, activations, tyings);
+    (widths, depths, kinds, any::<[bool; 3]>()).prop_map(
+        |((d_model, n_heads, (d_k, d_v)), depths, kinds, switches)| {
+            let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
+            let (norm_placement, positions, activation, tying) = kinds;
+            let [final_norm, attention_bias, scale_embeddings] = switches;
+            let src_vocab = if tying == Tying::All {
+                TGT_VOCAB
+            } else {
+                SRC_VOCAB
+            };
+            TransformerConfig {
+                d_model,
+                d_ff: 14,
+                n_heads: if heads_fit { n_heads } else { 2 },
+                d_k,
+                d_v,
+                n_encoder_layers: depths.0,
+                n_decoder_layers: depths.1,
+                norm_placement,
+                final_norm,
+                positions,
+                max_positions: 17,
+                activation,
+                attention_bias,
+                tying,
+                scale_embeddings,
+                ..TransformerConfig::base(src_vocab, TGT_VOCAB)
+            }
+        },
+    )
+}
+
+/// Draws source sentences of unequal lengths, none of them empty.
+pub(crate) fn sources(n_rows: usize) -> impl Strategy<Value = Vec<Vec<u32>>> {
+    let sentence = proptest::collection::vec(N_SPECIAL as u32..SRC_VOCAB as u32, 1..8);
+    proptest::collection::vec(sentence, n_rows)
+}
+
+/// Draws batches of up to three rows and up to seven target tokens.
+pub(crate) fn batches() -> impl Strategy<Value = Batch> {
+    (1_usize..4, 0_usize..7).prop_flat_map(|(n_rows, n_later)| {
+        let later = proptest::collection::vec(0..TGT_VOCAB as u32, n_later);
+        let row = later.prop_map(|later| [vec![BOS], later].concat());
+        let tgt = proptest::collection::vec(row, n_rows);
+        (sources(n_rows), tgt).prop_map(|(src, tgt)| Batch { src, tgt })
+    })
+}
+
+/// Builds a model whose every weight is a random number, biases and gains too.
+pub(crate) fn random_model(config: &TransformerConfig, seed: u32) -> Transformer {
+    let model = config
+        .init(&test_device())
+        .expect("the config describes a model");
+    fill(model, seed)
+}
+
+/// # Shapes
+///
+/// - returns: `[batch, tgt_len]`
+pub(crate) fn tgt_ids(rows: &[Vec<u32>], device: &Device) -> Tensor<2, Int> {
+    Padded::new(rows, device).ids()
+}
+
+/// Scores all target tokens at once.
+///
+/// # Shapes
+///
+/// - returns: `[batch, tgt_len, vocab]`
+pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -> Tensor<3> {
+    let device = model.output_weight().device();
+    model.forward(&Padded::new(src, &device), tgt_ids(tgt, &device))
+}
+
+/// Returns the largest difference of two tensors in units of the larger of 1 and the largest
+/// number in `expected`: rounding grows with the numbers. NaN if there is one in either.
+pub(crate) fn difference(actual: Tensor<3>, expected: Tensor<3>) -> f64 {
+    assert_eq!(actual.dims(), expected.dims());
+    let actual: Vec<f64> = actual.into_data().iter::<f64>().collect();
+    let expected: Vec<f64> = expected.into_data().iter::<f64>().collect();
+    relative_difference(&actual, &expected, 1.0)
+}
+
+/// Returns the largest difference in units of the larger of `floor` and the largest number in
+/// `expected`. NaN if there is one in either.
+pub(crate) fn relative_difference(actual: &[f64], expected: &[f64], floor: f64) -> f64 {
+    assert_eq!(actual.len(), expected.len());
+    // `f64::max` would pass over NaN.
+    let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
+    let scale = expected
+        .iter()
+        .map(|number| number.abs())
+        .fold(floor, larger);
+    let differences = actual.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    differences.fold(0.0, larger) / scale
+}

@@ -1,0 +1,177 @@
+//! What counts as one parameter, and what survives the way to a file.
+
+use burn::module::Module;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::store::ModuleRecord;
+use burn::tensor::Tensor;
+use proptest::prelude::*;
+use transformer_core::config::{Positions, Tying};
+use transformer_core::text::BOS;
+use transformer_core::{Transformer, TransformerConfig};
+
+use crate::loss::Labels;
+use crate::model::{Batch, batches, configs, forward, random_model, test_device};
+use crate::weights::{Entry, weights};
+
+/// Two heads in layers of width 8 and 12: one encoder layer, two decoder layers.
+///
+/// An attention has four 8×8 matrices and their biases, 288 numbers; a feed-forward network
+/// 8·12 + 12 + 12·8 + 8 = 212, a normalization 16. So an encoder layer has 288 + 212 + 2·16 = 532, a
+/// decoder layer 2·288 + 212 + 3·16 = 836, and all three layers together [`LAYERS`].
+fn small(tying: Tying) -> TransformerConfig {
+    let src_vocab = if tying == Tying::All { 13 } else { 11 };
+    TransformerConfig {
+        d_model: 8,
+        d_ff: 12,
+        n_heads: 2,
+        n_encoder_layers: 1,
+        n_decoder_layers: 2,
+        tying,
+        dropout: 0.0,
+        ..TransformerConfig::base(src_vocab, 13)
+    }
+}
+
+const LAYERS: usize = 532 + 2 * 836;
+
+fn count(config: &TransformerConfig) -> usize {
+    random_model(config, 1).num_params()
+}
+
+#[test]
+fn three_tied_matrices_count_once() {
+    assert_eq!(count(&small(Tying::All)), LAYERS + 13 * 8);
+}
+
+#[test]
+fn a_tied_decoder_has_two_vocabulary_matrices() {
+    assert_eq!(count(&small(Tying::Decoder)), LAYERS + 11 * 8 + 13 * 8);
+}
+
+#[test]
+fn an_untied_model_has_three_vocabulary_matrices() {
+    assert_eq!(count(&small(Tying::None)), LAYERS + 11 * 8 + 2 * 13 * 8);
+}
+
+#[test]
+fn head_widths_attention_biases_norms_and_positions_count_as_configured() {
+    let config = TransformerConfig {
+        n_heads: 3,
+        d_k: Some(5),
+        d_v: Some(4),
+        attention_bias: false,
+        final_norm: true,
+        positions: Positions::Learned,
+        max_positions: 7,
+        ..small(Tying::All)
+    };
+    // Without biases; a decoder layer has two attentions and three normalizations.
+    let attentions = (1 + 2 * 2) * (2 * 8 * 15 + 2 * 8 * 12);
+    let feed_forwards = (1 + 2) * 212;
+    let norms = (2 + 2 * 3 + 2) * 16;
+    let positions = 2 * 7 * 8;
+    let expected = attentions + feed_forwards + norms + positions + 13 * 8;
+    assert_eq!(count(&config), expected);
+}
+
+/// Takes steps with Adam on a batch, and returns the model before and after.
+fn train(config: &TransformerConfig, n_steps: usize) -> (Transformer, Transformer) {
+    let before = random_model(config, 5);
+    let batch = Batch {
+        src: vec![vec![4, 9, 10], vec![7]],
+        tgt: vec![vec![BOS, 8, 5, 12], vec![BOS, 6, 11, 4]],
+    };
+    let labels = [[8, 5, 12, 3], [6, 11, 4, 3]].map(|row| row.map(Some).to_vec());
+    let labels = Labels::new(&labels, 13, 0.1);
+    let mut optimizer = AdamConfig::new().init();
+    let mut model = before.clone().train();
+    for _ in 0..n_steps {
+        let loss = labels.loss(forward(&model, &batch.src, &batch.tgt));
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimizer.step(0.01, model, gradients);
+    }
+    (before, model.valid())
+}
+
+fn matrix(weight: Tensor<2>) -> Entry {
+    Entry {
+        shape: weight.dims().to_vec(),
+        numbers: weight.into_data().iter::<f32>().collect(),
+    }
+}
+
+// Copies of a parameter come apart at the second step, when the first one alone has moved.
+#[test]
+fn three_tied_matrices_are_one_after_training() {
+    let (before, after) = train(&small(Tying::All), 3);
+    let names = weights(&after);
+    assert_eq!(
+        matrix(after.output_weight()),
+        names["src_vocabulary.weight"]
+    );
+    assert_ne!(
+        after.output_weight().into_data(),
+        before.output_weight().into_data()
+    );
+    assert!(!names.contains_key("tgt_vocabulary.weight") && !names.contains_key("output.weight"));
+}
+
+#[test]
+fn a_tied_decoder_has_one_matrix_after_training() {
+    let (before, after) = train(&small(Tying::Decoder), 3);
+    let names = weights(&after);
+    assert_eq!(
+        matrix(after.output_weight()),
+        names["tgt_vocabulary.weight"]
+    );
+    assert_ne!(
+        after.output_weight().into_data(),
+        before.output_weight().into_data()
+    );
+    assert!(!names.contains_key("output.weight"));
+}
+
+// But for the keys' biases: they add the same to all scores of a query, and softmax ignores that.
+#[test]
+fn training_moves_every_parameter() {
+    let (before, after) = train(&small(Tying::None), 1);
+    let (before, after) = (weights(&before), weights(&after));
+    let still: Vec<_> = before
+        .iter()
+        .filter(|(name, entry)| !name.ends_with("key.bias") && after[*name] == **entry)
+        .collect();
+    assert!(still.is_empty(), "{still:?}");
+}
+
+fn bits(model: &Transformer) -> Vec<(String, Vec<usize>, Vec<u32>)> {
+    let entry = |(name, entry): (String, Entry)| {
+        let bits = entry.numbers.iter().map(|number| number.to_bits());
+        (name, entry.shape, bits.collect())
+    };
+    weights(model).into_iter().map(entry).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn a_record_in_bytes_restores_every_bit(config in configs(), batch in batches(), seed: u32) {
+        let model = random_model(&config, seed);
+        let bytes = model.clone().into_record().into_bytes().expect("weights fit in memory");
+        let record = ModuleRecord::from_bytes(bytes).expect("the bytes were just written");
+        let fresh = config.init(&test_device()).expect("the config describes a model");
+        let restored = fresh.try_load_record(record).expect("the record is of the same config");
+        prop_assert_eq!(bits(&restored), bits(&model));
+        prop_assert_eq!(
+            forward(&restored, &batch.src, &batch.tgt).into_data(),
+            forward(&model, &batch.src, &batch.tgt).into_data()
+        );
+    }
+}
+
+#[test]
+fn a_record_of_another_config_is_refused() {
+    let record = random_model(&small(Tying::None), 3).into_record();
+    let tied = random_model(&small(Tying::Decoder), 3);
+    assert!(tied.try_load_record(record).is_err());
+}

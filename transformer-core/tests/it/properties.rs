@@ -1,0 +1,173 @@
+//! Invariants of the model, whatever its config.
+
+use burn::tensor::{Int, Tensor};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use transformer_core::{Padded, Transformer, device};
+
+use crate::model::{
+    Batch, batches, configs, difference, forward, random_model, sources, test_device, tgt_ids,
+};
+
+/// Of float32 sums in another order: 84 units in the last place of the largest logit, over as many
+/// as four layers.
+const TOLERANCE: f64 = 1e-5;
+
+/// Decodes the rows in pieces that end where `ends` says, and joins the logits.
+fn decode_in_pieces(model: &Transformer, batch: &Batch, ends: &[bool]) -> Tensor<3> {
+    let device = test_device();
+    let mut state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
+    let tgt = tgt_ids(&batch.tgt, &device);
+    let [_, tgt_len] = tgt.dims();
+    let mut start = 0;
+    let mut pieces = Vec::new();
+    for end in 1..=tgt_len {
+        if end == tgt_len || ends[end - 1] {
+            let piece = tgt.clone().narrow(1, start, end - start);
+            pieces.push(model.decode(piece, &mut state));
+            assert_eq!(state.n_decoded(), end);
+            start = end;
+        }
+    }
+    Tensor::cat(pieces, 1)
+}
+
+fn pick<T: Clone>(rows: &[T], picks: &[usize]) -> Vec<T> {
+    picks.iter().map(|&row| rows[row].clone()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_future_target_token_changes_no_earlier_logit(
+        config in configs(), batch in batches(), seed: u32, row: Index, place: Index, step in 1_u32..13,
+    ) {
+        let model = random_model(&config, seed);
+        let [n_rows, tgt_len] = [batch.tgt.len(), batch.tgt[0].len()];
+        let (row, place) = (row.index(n_rows), place.index(tgt_len));
+        let mut changed = batch.tgt.clone();
+        changed[row][place] = (changed[row][place] + step) % config.tgt_vocab_size as u32;
+
+        let before = forward(&model, &batch.src, &batch.tgt);
+        let after = forward(&model, &batch.src, &changed);
+        // The same sums in the same order differ by nothing; a GPU may choose another kernel.
+        let allowed = if device::is_host(&test_device()) { 0.0 } else { TOLERANCE };
+        for other in (0..n_rows).filter(|&other| other != row) {
+            let [before, after] = [&before, &after].map(|logits| logits.clone().narrow(0, other, 1));
+            prop_assert!(difference(after, before) <= allowed);
+        }
+        let [before, after] = [before, after].map(|logits| logits.narrow(0, row, 1));
+        if place > 0 {
+            let [before, after] = [&before, &after].map(|logits| logits.clone().narrow(1, 0, place));
+            prop_assert!(difference(after, before) <= allowed);
+        }
+        let [before, after] = [before, after].map(|logits| logits.narrow(1, place, 1));
+        prop_assert!(difference(after, before) > TOLERANCE, "the token itself is not seen");
+    }
+
+    #[test]
+    fn padding_the_source_changes_no_real_row(
+        config in configs(), batch in batches(), seed: u32, n_more in 1_usize..6,
+    ) {
+        let model = random_model(&config, seed);
+        let longest = batch.src.iter().map(Vec::len).max().expect("a batch has rows");
+        let mut wider = batch.clone();
+        wider.src.push(vec![5; longest + n_more]);
+        wider.tgt.push(vec![6; batch.tgt[0].len()]);
+
+        let expected = forward(&model, &batch.src, &batch.tgt);
+        let padded = forward(&model, &wider.src, &wider.tgt).narrow(0, 0, batch.src.len());
+        let found = difference(padded, expected);
+        prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+
+    #[test]
+    fn a_row_of_a_batch_equals_the_sentence_alone(
+        config in configs(), batch in batches(), seed: u32,
+    ) {
+        let model = random_model(&config, seed);
+        let together = forward(&model, &batch.src, &batch.tgt);
+        for (row, (src, tgt)) in batch.src.iter().zip(&batch.tgt).enumerate() {
+            let alone = forward(&model, std::slice::from_ref(src), std::slice::from_ref(tgt));
+            let found = difference(together.clone().narrow(0, row, 1), alone);
+            prop_assert!(found < TOLERANCE, "{found:e}");
+        }
+    }
+
+    #[test]
+    fn decoding_in_any_pieces_equals_decoding_at_once(
+        config in configs(), batch in batches(), seed: u32, ends: [bool; 8],
+    ) {
+        let model = random_model(&config, seed);
+        let at_once = forward(&model, &batch.src, &batch.tgt);
+        let found = difference(decode_in_pieces(&model, &batch, &ends), at_once);
+        prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+
+    #[test]
+    fn selecting_rows_of_the_state_equals_decoding_the_selected_batch(
+        config in configs(), batch in batches(), seed: u32,
+        picks in proptest::collection::vec(any::<Index>(), 1..6), cut: Index,
+    ) {
+        let model = random_model(&config, seed);
+        let device = test_device();
+        let picks: Vec<usize> = picks.iter().map(|pick| pick.index(batch.src.len())).collect();
+        let tgt_len = batch.tgt[0].len();
+        // From the state before any token to that with one token to come.
+        let cut = cut.index(tgt_len);
+
+        let mut state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
+        let tgt = tgt_ids(&batch.tgt, &device);
+        if cut > 0 {
+            let _ = model.decode(tgt.clone().narrow(1, 0, cut), &mut state);
+        }
+        let rows: Vec<i64> = picks.iter().map(|&row| row as i64).collect();
+        let rows = Tensor::<1, Int>::from_data(rows.as_slice(), &device);
+        let mut selected = state.select(rows.clone());
+        prop_assert_eq!(selected.n_decoded(), cut);
+        let rest = tgt.select(0, rows).narrow(1, cut, tgt_len - cut);
+        let actual = model.decode(rest, &mut selected);
+
+        let expected = forward(&model, &pick(&batch.src, &picks), &pick(&batch.tgt, &picks));
+        let found = difference(actual, expected.narrow(1, cut, tgt_len - cut));
+        prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+
+    #[test]
+    fn an_empty_source_gives_finite_logits_that_its_neighbors_do_not_change(
+        config in configs(), batch in batches(), seed: u32, row: Index, others in sources(3),
+    ) {
+        let model = random_model(&config, seed);
+        let row = row.index(batch.src.len());
+        let mut src = batch.src.clone();
+        src[row].clear();
+        let logits = forward(&model, &src, &batch.tgt);
+        prop_assert!(logits.clone().into_data().iter::<f32>().all(f32::is_finite));
+
+        let mut beside_others = others[..batch.src.len()].to_vec();
+        beside_others[row].clear();
+        let other = forward(&model, &beside_others, &batch.tgt);
+        let [logits, other] = [logits, other].map(|logits| logits.narrow(0, row, 1));
+        let found = difference(other, logits.clone());
+        prop_assert!(found < TOLERANCE, "{found:e}");
+
+        let alone = forward(&model, &[vec![]], &batch.tgt[row..=row]);
+        let found = difference(alone, logits);
+        prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+
+    #[test]
+    fn an_empty_source_changes_no_other_row(
+        config in configs(), batch in batches(), seed: u32,
+    ) {
+        let model = random_model(&config, seed);
+        let mut with_empty = batch.clone();
+        with_empty.src.push(Vec::new());
+        with_empty.tgt.push(batch.tgt[0].clone());
+        let expected = forward(&model, &batch.src, &batch.tgt);
+        let logits = forward(&model, &with_empty.src, &with_empty.tgt);
+        let found = difference(logits.narrow(0, 0, batch.src.len()), expected);
+        prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+}
