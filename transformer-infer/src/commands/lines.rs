@@ -1,0 +1,80 @@
+//! Lines of text from a stream.
+
+use std::io::BufRead;
+
+use super::CommandError;
+
+/// Reads lines that end with `\n`, or `\r\n`; no other character ends a line.
+#[derive(Debug)]
+pub(crate) struct Lines<R> {
+    reader: R,
+    n_read: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self { reader, n_read: 0 }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<String, CommandError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut bytes = Vec::new();
+        match self.reader.read_until(b'\n', &mut bytes) {
+            Ok(0) => return None,
+            Ok(_) => self.n_read += 1,
+            Err(error) => return Some(Err(CommandError::Read(error))),
+        }
+        if bytes.ends_with(b"\n") {
+            bytes.pop();
+            if bytes.ends_with(b"\r") {
+                bytes.pop();
+            }
+        }
+        Some(
+            String::from_utf8(bytes).map_err(|error| CommandError::NotUtf8 {
+                line: self.n_read,
+                byte: error.utf8_error().valid_up_to() + 1,
+            }),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<String> {
+        Lines::new(bytes)
+            .map(|line| line.expect("the text is UTF-8"))
+            .collect()
+    }
+
+    #[test]
+    fn only_newlines_end_lines() {
+        assert_eq!(
+            read("a\u{2028}b\r\n\n\u{85}c\rd".as_bytes()),
+            ["a\u{2028}b", "", "\u{85}c\rd"]
+        );
+    }
+
+    #[test]
+    fn a_missing_last_newline_loses_nothing() {
+        assert_eq!(read(b"a\nb"), ["a", "b"]);
+        assert_eq!(read(b"a\nb\n"), ["a", "b"]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_told_by_line_and_byte() {
+        let error = Lines::new(&b"ok\nab\xff"[..])
+            .nth(1)
+            .expect("there is a second line");
+        let message = error.expect_err("0xff is never UTF-8").to_string();
+        assert!(
+            message.starts_with("standard input, line 2: byte 3 is not UTF-8;"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! How a Transformer speaks: search for likely outputs, and translation of text.
+//!
+//! ```text
+//! line ─ Tokenizer ─▶ ids ─ Scorer ─▶ log-probabilities ─ Search ─▶ ids ─ Tokenizer ─▶ line
+//! ```
+//!
+//! - [`Translator`]: lines in, lines out, from a model directory.
+//! - [`translate_ids`]: the same on token ids, for validation during training.
+//! - [`search`]: greedy and beam search (§6.1 of the paper), over any [`search::NextToken`].
+//! - [`Scorer`]: the Transformer as a `NextToken`.
+//! - [`memory::keep_pages`]: a call for programs that compute on the CPU.
+//!
+//! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
+//! padding, up to the rounding of the backend's matrix products.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use transformer_core::device;
+//! use transformer_infer::Translator;
+//! use transformer_infer::search::Search;
+//!
+//! let (_, device) = device::choose(None)?;
+//! let translator = Translator::open("runs/numbers", &device)?;
+//! let translations = translator.translate(&["one million and seven"], &Search::default())?;
+//! println!("{}", translations[0].text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod memory;
+pub mod search;
+
+mod batch;
+mod failure;
+mod scorer;
+mod translator;
+
+pub use batch::{BatchLimits, translate_ids};
+pub use failure::one_line;
+pub use scorer::Scorer;
+pub use translator::{Candidate, Translation, Translator, TranslatorError, Warning};

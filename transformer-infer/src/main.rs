@@ -1,0 +1,43 @@
+//! The command `transformer-infer`: uses what `transformer-train` made.
+
+mod commands;
+
+use std::env;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use transformer_infer::{memory, one_line};
+
+use crate::commands::Translate;
+
+/// Uses Transformers trained by transformer-train.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Translate(Translate),
+}
+
+fn main() -> ExitCode {
+    memory::keep_pages();
+    let cli = Cli::parse();
+    let backend = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
+    let done = match cli.command {
+        Command::Translate(translate) => translate.run(backend.as_deref()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nothing is left to do where even standard error is closed.
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            error.exit_code()
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Claims about [`beam_search`], over random tables.
+
+use proptest::prelude::*;
+use transformer_core::text::{BOS, EOS};
+
+use super::hypothesis::Prefix;
+use super::table::Table;
+use super::{Hypothesis, LengthPenalty, NEVER_GENERATED, Search, beam_search, greedy_search};
+
+/// Enumerates everything that can be generated in `max_len` tokens, the best first.
+fn exhaustive(
+    table: &Table,
+    vocab_size: u32,
+    max_len: usize,
+    penalty: LengthPenalty,
+) -> Vec<Hypothesis> {
+    let mut all = Vec::new();
+    let mut open = vec![Prefix::new()];
+    while let Some(prefix) = open.pop() {
+        if prefix.ids.len() == max_len {
+            all.push(prefix.cut(penalty));
+            continue;
+        }
+        let tokens: Vec<u32> = [BOS].iter().chain(&prefix.ids).copied().collect();
+        let row = table.row(0, &tokens);
+        for id in (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id)) {
+            let log_prob = prefix.log_prob + f64::from(row[id as usize]);
+            if id == EOS {
+                all.push(prefix.finish(log_prob, penalty));
+            } else {
+                open.push(prefix.grown(id, log_prob));
+            }
+        }
+    }
+    all.sort_by(|a, b| {
+        b.finished
+            .cmp(&a.finished)
+            .then(b.score.total_cmp(&a.score))
+    });
+    all
+}
+
+/// Searches to the limit by sorting all continuations at each step, without a length penalty.
+fn never_stopping(
+    table: &Table,
+    vocab_size: u32,
+    max_len: usize,
+    beam_size: usize,
+) -> Vec<Hypothesis> {
+    let mut finished = Vec::new();
+    let mut running = vec![Prefix::new()];
+    for _ in 0..max_len {
+        let mut candidates = Vec::new();
+        for prefix in &running {
+            let tokens: Vec<u32> = [BOS].iter().chain(&prefix.ids).copied().collect();
+            for (id, log_prob) in (0..vocab_size).zip(table.row(0, &tokens)) {
+                if !NEVER_GENERATED.contains(&id) {
+                    candidates.push((prefix.log_prob + f64::from(log_prob), prefix.clone(), id));
+                }
+            }
+        }
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let ended = candidates
+            .iter()
+            .take(beam_size)
+            .filter(|(_, _, id)| *id == EOS);
+        finished.extend(ended.map(|(sum, prefix, _)| prefix.finish(*sum, LengthPenalty::None)));
+        let grown = candidates
+            .iter()
+            .filter(|(_, _, id)| *id != EOS)
+            .take(beam_size);
+        running = grown
+            .map(|(sum, prefix, id)| prefix.grown(*id, *sum))
+            .collect();
+    }
+    finished.sort_by(|a, b| b.score.total_cmp(&a.score));
+    finished.extend(
+        running
+            .into_iter()
+            .map(|prefix| prefix.cut(LengthPenalty::None)),
+    );
+    finished.truncate(beam_size);
+    finished
+}
+
+fn penalties() -> impl Strategy<Value = LengthPenalty> {
+    prop_oneof![
+        Just(LengthPenalty::None),
+        (0.0..1.5).prop_map(|alpha| LengthPenalty::Gnmt { alpha }),
+        (0.0..1.5).prop_map(|alpha| LengthPenalty::Power { alpha }),
+    ]
+}
+
+fn search(beam_size: usize, length_penalty: LengthPenalty) -> Search {
+    Search {
+        beam_size,
+        length_penalty,
+        n_best: beam_size,
+        ..Search::default()
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_beam_wide_enough_finds_everything_in_order(
+        seed: u64, max_len in 0_usize..5, penalty in penalties(),
+    ) {
+        let mut table = Table::random(seed, &[0], 6);
+        let all = exhaustive(&table, 6, max_len, penalty);
+        let found = beam_search(&mut table, &[max_len], &search(all.len(), penalty));
+        prop_assert_eq!(&found[0], &all);
+    }
+
+    #[test]
+    fn a_beam_of_one_is_greedy_search(seed: u64, max_len in 0_usize..12, penalty in penalties()) {
+        let table = Table::random(seed, &[0, 1, 2], 7);
+        let max_lens = [max_len, 5, max_len / 2];
+        let greedy = greedy_search(&mut table.clone(), &max_lens, penalty);
+        let beam = beam_search(&mut table.clone(), &max_lens, &search(1, penalty));
+        prop_assert_eq!(beam.concat(), greedy);
+    }
+
+    #[test]
+    fn a_sentence_is_translated_the_same_in_any_company(
+        seed: u64, beam_size in 1_usize..5, penalty in penalties(),
+        company in proptest::sample::subsequence(vec![1_u64, 2, 3, 4, 5], 0..=5),
+        place in 0_usize..6,
+    ) {
+        let place = place.min(company.len());
+        let mut sentences = company;
+        sentences.insert(place, 9);
+        let max_lens: Vec<usize> = sentences.iter().map(|sentence| *sentence as usize % 4 + 5).collect();
+        let search = search(beam_size, penalty);
+        let alone = search.run(&mut Table::random(seed, &[9], 9), &[6]);
+        let together = search.run(&mut Table::random(seed, &sentences, 9), &max_lens);
+        prop_assert_eq!(&together[place], &alone[0]);
+    }
+
+    #[test]
+    fn finished_hypotheses_come_first_and_each_kind_is_sorted(
+        seed: u64, beam_size in 1_usize..6, max_len in 0_usize..8, penalty in penalties(),
+    ) {
+        let mut table = Table::random(seed, &[0], 8);
+        let found = beam_search(&mut table, &[max_len], &search(beam_size, penalty)).concat();
+        prop_assert!(!found.is_empty() && found.len() <= beam_size);
+        let sorted = found.is_sorted_by(|a, b| {
+            (a.finished && !b.finished) || (a.finished == b.finished && a.score >= b.score)
+        });
+        prop_assert!(sorted, "{:?}", found);
+    }
+
+    #[test]
+    fn asking_for_more_hypotheses_changes_none(
+        seed: u64, n_best in 1_usize..4, penalty in penalties(),
+    ) {
+        let table = Table::random(seed, &[0, 1], 8);
+        let all = beam_search(&mut table.clone(), &[6, 7], &search(4, penalty));
+        let few = Search { n_best, ..search(4, penalty) };
+        let few = beam_search(&mut table.clone(), &[6, 7], &few);
+        for (all, few) in all.iter().zip(&few) {
+            prop_assert_eq!(&all[..n_best.min(all.len())], &few[..]);
+        }
+    }
+
+    #[test]
+    fn special_tokens_are_never_generated(seed: u64, beam_size in 1_usize..9) {
+        let mut table = Table::random(seed, &[0], 5);
+        let found = beam_search(&mut table, &[6], &search(beam_size, LengthPenalty::None)).concat();
+        prop_assert!(found.iter().flat_map(|hypothesis| &hypothesis.ids).all(|id| *id == 4));
+    }
+}
+
+proptest! {
+    // Few of the tables have a hypothesis that a wrong rule would lose.
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    #[test]
+    fn without_a_penalty_stopping_early_loses_nothing(seed: u64, beam_size in 1_usize..5) {
+        let table = Table::random(seed, &[0], 7);
+        let search = search(beam_size, LengthPenalty::None);
+        let found = beam_search(&mut table.clone(), &[12], &search).concat();
+        prop_assert_eq!(found, never_stopping(&table, 7, 12, beam_size));
+    }
+}
+
+#[test]
+fn a_limit_of_nothing_generates_nothing() {
+    let found = beam_search(
+        &mut Table::random(1, &[0, 1], 6),
+        &[0, 1],
+        &Search::default(),
+    );
+    assert_eq!(
+        found[0],
+        [Hypothesis {
+            finished: false,
+            ..Hypothesis::empty()
+        }]
+    );
+    assert_eq!(found[1].len(), 1);
+}
+
+#[test]
+fn a_limit_of_one_leaves_room_for_eos_or_one_token() {
+    let search = search(3, LengthPenalty::None);
+    let found = beam_search(&mut Table::chain(&[5, EOS]), &[1], &search).concat();
+    let ids: Vec<(&[u32], bool)> = found
+        .iter()
+        .map(|h| (h.ids.as_slice(), h.finished))
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            ([].as_slice(), true),
+            ([5].as_slice(), false),
+            ([4].as_slice(), false)
+        ]
+    );
+}
+
+#[test]
+fn a_beam_larger_than_the_vocabulary_finds_what_there_is() {
+    let search = search(50, LengthPenalty::default());
+    let found = beam_search(&mut Table::random(3, &[0], 5), &[3], &search).concat();
+    // "", "4", "44" finished and "444" cut: there is nothing else.
+    assert_eq!(found.len(), 4);
+}
+
+#[test]
+fn ties_go_to_the_lower_id() {
+    let search = search(2, LengthPenalty::None);
+    let found = beam_search(&mut Table::chain(&[]), &[1], &search).concat();
+    assert_eq!(
+        (found[0].ids.as_slice(), found[1].ids.as_slice()),
+        ([].as_slice(), [4].as_slice())
+    );
+}
+
+#[test]
+fn sentences_that_are_done_cost_nothing_more() {
+    let mut table = Table::chain(&[5, EOS]);
+    let search = Search {
+        beam_size: 1,
+        length_penalty: LengthPenalty::None,
+        ..Search::default()
+    };
+    beam_search(&mut table, &[1000], &search);
+    assert_eq!(table.n_scored, 2);
+}
+
+#[test]
+fn a_model_of_nan_is_told_by_the_score() {
+    let found = beam_search(&mut Table::of_nan(2), &[3, 3], &Search::default());
+    assert!(
+        found
+            .iter()
+            .all(|hypotheses| hypotheses[0].log_prob.is_nan())
+    );
+}

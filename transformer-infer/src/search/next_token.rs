@@ -1,0 +1,90 @@
+//! What a search needs from a model.
+
+use transformer_core::text::{BOS, EOS, PAD, UNK};
+
+/// The tokens that no search ever generates.
+///
+/// PAD and BOS are no text. UNK stands for text that the tokenizer cannot spell, so there is nothing
+/// to print for it. Their probability is left where the model put it: it is not shared out among the
+/// other tokens, and scores are those of the full softmax.
+pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
+
+/// Scores the next token of every row of a batch.
+///
+/// A row is a sequence that grows by one token at each step. The model remembers what the rows hold;
+/// the search says which token each of them grows by and which rows to keep.
+pub trait NextToken {
+    /// Returns the number of rows.
+    fn n_rows(&self) -> usize;
+
+    /// Returns the number of tokens that are scored, special ones included.
+    fn vocab_size(&self) -> usize;
+
+    /// Puts `last_tokens[i]` behind row `i`, and returns the log-probabilities of what may follow.
+    ///
+    /// The first call gives BOS to every row. The numbers are natural logarithms of the softmax over
+    /// the whole vocabulary, in one `Vec` of `n_rows · vocab_size` numbers, row after row.
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32>;
+
+    /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row, the one
+    /// with the lowest id if there are several.
+    ///
+    /// A model on a device of its own can answer it with less to copy.
+    fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
+        let vocab_size = self.vocab_size();
+        self.log_probs(last_tokens)
+            .chunks_exact(vocab_size)
+            .map(best_of_row)
+            .collect()
+    }
+
+    /// Keeps the given rows, in the given order; a row may be kept more than once, or not at all.
+    fn select(&mut self, rows: &[usize]);
+}
+
+/// Holds the likeliest next token of a row, among those that may be generated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Best {
+    /// The token.
+    pub id: u32,
+    /// Its log-probability, in nats; not finite if no token has one.
+    pub log_prob: f32,
+}
+
+fn best_of_row(log_probs: &[f32]) -> Best {
+    let mut best = Best {
+        id: EOS,
+        log_prob: f32::NEG_INFINITY,
+    };
+    for (id, log_prob) in (0..).zip(log_probs) {
+        if *log_prob > best.log_prob && !NEVER_GENERATED.contains(&id) {
+            best = Best {
+                id,
+                log_prob: *log_prob,
+            };
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_tokens_are_passed_over_and_ties_go_to_the_lower_id() {
+        let best = best_of_row(&[0.0, 0.0, 0.0, -3.0, -2.0, -2.0]);
+        assert_eq!(
+            best,
+            Best {
+                id: 4,
+                log_prob: -2.0
+            }
+        );
+    }
+
+    #[test]
+    fn a_row_of_nan_has_no_finite_best() {
+        assert!(!best_of_row(&[f32::NAN; 6]).log_prob.is_finite());
+    }
+}

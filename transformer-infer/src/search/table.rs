@@ -1,0 +1,143 @@
+//! A model for tests: next-token probabilities from a table, with no Transformer in sight.
+
+use transformer_core::text::BOS;
+
+use super::NextToken;
+
+/// Looks probabilities up by everything that precedes a token, and checks how it is called.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    rows: Vec<Row>,
+    vocab_size: usize,
+    kind: Kind,
+    /// Number of rows scored so far: what a search costs.
+    pub(crate) n_scored: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    sentence: u64,
+    /// With BOS, once the first step is done.
+    tokens: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Pseudo-random numbers, made from the seed and all that precedes.
+    Random {
+        seed: u64,
+    },
+    /// The tokens of the chain, one after the other, each with probability 0.9.
+    Chain {
+        tokens: Vec<u32>,
+    },
+    Nan,
+}
+
+impl Table {
+    pub(crate) fn random(seed: u64, sentences: &[u64], vocab_size: usize) -> Self {
+        Self::new(sentences, vocab_size, Kind::Random { seed })
+    }
+
+    pub(crate) fn chain(tokens: &[u32]) -> Self {
+        Self::new(
+            &[0],
+            6,
+            Kind::Chain {
+                tokens: tokens.to_vec(),
+            },
+        )
+    }
+
+    /// Returns the log-probability of each token of a chain.
+    pub(crate) fn chain_log_prob() -> f64 {
+        0.9_f64.ln()
+    }
+
+    pub(crate) fn of_nan(n_rows: u64) -> Self {
+        Self::new(&(0..n_rows).collect::<Vec<_>>(), 6, Kind::Nan)
+    }
+
+    fn new(sentences: &[u64], vocab_size: usize, kind: Kind) -> Self {
+        let row = |sentence: &u64| Row {
+            sentence: *sentence,
+            tokens: Vec::new(),
+        };
+        Self {
+            rows: sentences.iter().map(row).collect(),
+            vocab_size,
+            kind,
+            n_scored: 0,
+        }
+    }
+
+    /// Returns the log-probabilities of what may follow `tokens`, which begin with BOS.
+    pub(crate) fn row(&self, sentence: u64, tokens: &[u32]) -> Vec<f32> {
+        match &self.kind {
+            Kind::Nan => vec![f32::NAN; self.vocab_size],
+            Kind::Chain { tokens: chain } => {
+                let next = chain.get(tokens.len() - 1).copied();
+                let other = (0.1 / (self.vocab_size - 1) as f64).ln() as f32;
+                let mut row = vec![other; self.vocab_size];
+                if let Some(next) = next {
+                    row[next as usize] = Self::chain_log_prob() as f32;
+                }
+                row
+            }
+            Kind::Random { seed } => {
+                let start = mix(mix(*seed) ^ sentence);
+                let context = tokens
+                    .iter()
+                    .fold(start, |hash, id| mix(hash ^ u64::from(*id)));
+                let logit = |id: usize| (mix(context ^ id as u64) >> 40) as f64 / (1 << 21) as f64;
+                let logits: Vec<f64> = (0..self.vocab_size).map(logit).collect();
+                let norm = logits.iter().map(|logit| logit.exp()).sum::<f64>().ln();
+                logits
+                    .into_iter()
+                    .map(|logit| (logit - norm) as f32)
+                    .collect()
+            }
+        }
+    }
+}
+
+impl NextToken for Table {
+    fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.vocab_size
+    }
+
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+        assert_eq!(
+            last_tokens.len(),
+            self.rows.len(),
+            "each row grows by one token"
+        );
+        self.n_scored += self.rows.len();
+        for (Row { tokens, .. }, last) in self.rows.iter_mut().zip(last_tokens) {
+            assert_eq!(
+                tokens.is_empty(),
+                *last == BOS,
+                "only the first token is BOS"
+            );
+            tokens.push(*last);
+        }
+        let score = |row: &Row| self.row(row.sentence, &row.tokens);
+        self.rows.iter().flat_map(score).collect()
+    }
+
+    fn select(&mut self, rows: &[usize]) {
+        self.rows = rows.iter().map(|row| self.rows[*row].clone()).collect();
+    }
+}
+
+/// The finalizer of SplitMix64: every bit of the input changes half of the output's.
+fn mix(input: u64) -> u64 {
+    let mut z = input.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

@@ -1,0 +1,220 @@
+//! The program as a user runs it.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::model::{LINES, write_model};
+
+/// Runs `translate` on a model, with text on standard input.
+fn translate(model: &Path, flags: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .args(["translate", "--max-len", "9", "--model"])
+        .arg(model)
+        .args(flags)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cargo has built the program");
+    let mut stdin = child.stdin.take().expect("standard input is piped");
+    // The program may end without reading.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    child.wait_with_output().expect("the program ends")
+}
+
+fn stdout(output: &Output) -> Vec<&str> {
+    assert!(output.status.success(), "{}", stderr(output));
+    std::str::from_utf8(&output.stdout)
+        .expect("translations are UTF-8")
+        .lines()
+        .collect()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).expect("messages are UTF-8")
+}
+
+fn model() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    write_model(directory.path());
+    directory
+}
+
+#[test]
+fn every_line_has_its_line_in_order() {
+    let model = model();
+    let separate: Vec<String> = LINES
+        .iter()
+        .map(|line| stdout(&translate(model.path(), &[line], b"")).concat())
+        .collect();
+    let input = format!("{}\r\n\n{}\n{}", LINES[2], LINES[0], LINES[4]);
+    let output = translate(model.path(), &[], input.as_bytes());
+    assert_eq!(
+        stdout(&output),
+        [&separate[2], "", &separate[0], &separate[4]]
+    );
+    assert!(separate.iter().any(|line| !line.is_empty()));
+}
+
+#[test]
+fn arguments_are_translated_one_line_each() {
+    let model = model();
+    let from_arguments = translate(model.path(), &["a cab", "", "bad"], b"");
+    let from_input = translate(model.path(), &[], b"a cab\n\nbad\n");
+    assert_eq!(stdout(&from_arguments).len(), 3);
+    assert_eq!(from_arguments.stdout, from_input.stdout);
+}
+
+#[test]
+fn nothing_in_gives_nothing_out() {
+    assert!(stdout(&translate(model().path(), &[], b"")).is_empty());
+}
+
+#[test]
+fn the_first_line_on_standard_error_says_what_runs() {
+    let model = model();
+    let output = translate(model.path(), &["bad"], b"");
+    assert!(
+        stderr(&output).starts_with("backend "),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(stderr(&output).lines().count(), 1);
+    assert_eq!(
+        stderr(&translate(model.path(), &["--quiet", "bad"], b"")),
+        ""
+    );
+}
+
+#[test]
+fn n_best_prints_as_many_lines_for_each_line() {
+    let model = model();
+    let output = translate(model.path(), &["--n-best", "3", "--scores"], b"bad\n\n");
+    let lines = stdout(&output);
+    assert_eq!(lines.len(), 6);
+    let scores: Vec<f64> = lines
+        .iter()
+        .map(|line| line.split_once('\t').expect("a tab follows the score").0)
+        .map(|score| score.parse().expect("the score is a number"))
+        .collect();
+    assert_eq!(scores[3..], [0.0, f64::NEG_INFINITY, f64::NEG_INFINITY]);
+}
+
+#[test]
+fn json_is_one_object_for_each_line() {
+    let model = model();
+    let output = translate(model.path(), &["--json", "--n-best", "2"], b"bad\n\n");
+    let lines: Vec<serde_json::Value> = stdout(&output)
+        .into_iter()
+        .map(|line| serde_json::from_str(line).expect("the line is JSON"))
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["src"], "bad");
+    let translations = lines[0]["translations"]
+        .as_array()
+        .expect("translations are a list");
+    assert_eq!(translations.len(), 2);
+    assert!(translations[0]["score"].is_number());
+    assert_eq!(lines[1]["translations"][0]["text"], "");
+}
+
+#[test]
+fn over_long_lines_are_cut_with_a_warning() {
+    let model = model();
+    let output = translate(model.path(), &["--max-src-len", "4"], b"d\nbadbad\n");
+    assert_eq!(stdout(&output).len(), 2);
+    let expected = "warning: line 2: the line has 6 tokens, of which only the first 4 were \
+                    translated; split it";
+    assert_eq!(stderr(&output).lines().last(), Some(expected));
+}
+
+#[test]
+fn lines_before_bytes_that_are_no_text_are_translated() {
+    let output = translate(model().path(), &[], b"bad\n\xff\nbad\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        output.stdout.iter().filter(|byte| **byte == b'\n').count(),
+        1
+    );
+    let last = stderr(&output).lines().last().expect("the error is told");
+    assert!(
+        last.starts_with("error: standard input, line 2: byte 1 is not UTF-8;"),
+        "{last}"
+    );
+}
+
+#[test]
+fn a_missing_model_is_one_line_and_exit_1() {
+    let output = translate(Path::new("no/such/model"), &["bad"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output).lines().count(), 1);
+    assert!(
+        stderr(&output).contains("no/such/model"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_changed_byte_in_the_weights_is_one_line_that_names_the_file() {
+    let model = model();
+    let path = model.path().join("weights.bpk");
+    let mut weights = fs::read(&path).expect("the weights were just written");
+    let middle = weights.len() / 2;
+    weights[middle] ^= 1;
+    fs::write(&path, weights).expect("the temporary directory is writable");
+    let output = translate(model.path(), &["bad"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output).lines().count(), 1);
+    assert!(
+        stderr(&output).contains("weights.bpk"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn wrong_usage_is_exit_2() {
+    let model = model();
+    assert_eq!(
+        translate(model.path(), &["--beams", "4"], b"")
+            .status
+            .code(),
+        Some(2)
+    );
+    assert_eq!(
+        translate(model.path(), &["--length-penalty", "wu"], b"")
+            .status
+            .code(),
+        Some(2)
+    );
+    let too_many = translate(model.path(), &["--n-best", "5"], b"");
+    assert_eq!(too_many.status.code(), Some(2));
+    assert_eq!(
+        stderr(&too_many),
+        "error: `n_best` is 5 with a beam of 4; choose 1 to 4, or a larger beam\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let model = model();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .args(["translate", "--quiet", "--max-len", "3", "--model"])
+        .arg(model.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cargo has built the program");
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().expect("standard input is piped");
+    let _ = stdin.write_all("bad\n".repeat(1500).as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
