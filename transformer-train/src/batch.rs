@@ -1,0 +1,215 @@
+//! Sentences as tensors: what one training step takes.
+
+use std::time::Duration;
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use transformer_core::Padded;
+use transformer_core::text::{BOS, EOS};
+
+/// Holds a pair of sentences as token ids, without BOS and EOS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentencePair {
+    /// Source token ids.
+    pub src: Vec<u32>,
+    /// Target token ids.
+    pub tgt: Vec<u32>,
+}
+
+/// Holds the sentences of one shard of an update on the device.
+///
+/// The source is followed by EOS. The decoder reads BOS and the target; its labels are the target and
+/// EOS, so every label is the token after the one that the decoder reads at that place.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The source sentences, EOS behind each.
+    pub src: Padded,
+    /// The decoder's input: BOS before each target sentence.
+    pub tgt: Padded,
+    /// The labels of all sentences, one after the other, without padding: `[n_labels]`.
+    pub labels: Tensor<1, Int>,
+    /// Where each label's place is in the flattened `[batch * tgt_len]`: `[n_labels]`.
+    pub label_places: Tensor<1, Int>,
+    /// How many cells the batch has and how many hold tokens.
+    pub size: BatchSize,
+}
+
+/// Holds the batches of one update: one for each thread that shares it.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// Number of the update, from 0.
+    pub number: u64,
+    /// The batches; an update with fewer sentences than threads has fewer.
+    pub shards: Vec<Batch>,
+    /// Cells and tokens of all shards. The update's loss is divided by its labels.
+    pub size: BatchSize,
+    /// Seed of the randomness of this update (dropout).
+    pub seed: u64,
+    /// What had been trained when the update was handed out.
+    pub clock: Clock,
+}
+
+/// Counts the cells of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BatchSize {
+    /// Sentence pairs.
+    pub n_sentences: usize,
+    /// Source tokens, EOS included.
+    pub n_src_tokens: usize,
+    /// Target tokens to predict, EOS included.
+    pub n_labels: usize,
+    /// Cells of the source and the target tensor, padding included.
+    pub n_cells: usize,
+}
+
+/// Tells how much of an interval was trained, and in what time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clock {
+    /// Labels of the steps that are done.
+    pub n_labels: u64,
+    /// Time these steps took.
+    pub elapsed: Duration,
+}
+
+impl Batch {
+    /// Puts the pairs on the device.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no pair.
+    pub fn new(pairs: &[SentencePair], device: &Device) -> Self {
+        let with_eos = |ids: &[u32]| -> Vec<u32> { ids.iter().copied().chain([EOS]).collect() };
+        let src: Vec<Vec<u32>> = pairs.iter().map(|pair| with_eos(&pair.src)).collect();
+        let tgt: Vec<Vec<u32>> = pairs
+            .iter()
+            .map(|pair| [BOS].into_iter().chain(pair.tgt.iter().copied()).collect())
+            .collect();
+        let src = Padded::new(&src, device);
+        let tgt_len = tgt.iter().map(Vec::len).max().unwrap_or(1);
+        let tgt = Padded::new(&tgt, device);
+
+        let mut labels = Vec::new();
+        let mut places = Vec::new();
+        for (row, pair) in pairs.iter().enumerate() {
+            labels.extend(with_eos(&pair.tgt).into_iter().map(i64::from));
+            places.extend((0..=pair.tgt.len()).map(|place| (row * tgt_len + place) as i64));
+        }
+        let n_labels = labels.len();
+        let size = BatchSize {
+            n_sentences: pairs.len(),
+            n_src_tokens: pairs.iter().map(|pair| pair.src.len() + 1).sum(),
+            n_labels,
+            n_cells: [&src, &tgt]
+                .iter()
+                .map(|padded| padded.ids().dims().iter().product::<usize>())
+                .sum(),
+        };
+        let tensor = |values: Vec<i64>| {
+            Tensor::<1, Int>::from_data(TensorData::new(values, [n_labels]), device)
+        };
+        Self {
+            src,
+            tgt,
+            labels: tensor(labels),
+            label_places: tensor(places),
+            size,
+        }
+    }
+}
+
+impl Update {
+    /// Deals the pairs out to `n_shards` batches and puts them on the device.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no pair, or no shard.
+    pub fn new(
+        pairs: Vec<SentencePair>,
+        number: u64,
+        seed: u64,
+        n_shards: usize,
+        device: &Device,
+    ) -> Self {
+        let mut hands = vec![Vec::new(); n_shards.min(pairs.len())];
+        let n_hands = hands.len();
+        for (index, pair) in pairs.into_iter().enumerate() {
+            hands[index % n_hands].push(pair);
+        }
+        let shards: Vec<Batch> = hands
+            .iter()
+            .map(|pairs| Batch::new(pairs, device))
+            .collect();
+        let size = shards.iter().map(|shard| shard.size).sum();
+        Self {
+            number,
+            shards,
+            size,
+            seed,
+            clock: Clock::default(),
+        }
+    }
+}
+
+impl std::iter::Sum for BatchSize {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), |total, size| Self {
+            n_sentences: total.n_sentences + size.n_sentences,
+            n_src_tokens: total.n_src_tokens + size.n_src_tokens,
+            n_labels: total.n_labels + size.n_labels,
+            n_cells: total.n_cells + size.n_cells,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transformer_core::device;
+
+    use super::*;
+
+    #[test]
+    fn labels_are_the_inputs_shifted_by_one() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let pairs = [
+            SentencePair {
+                src: vec![9],
+                tgt: vec![5, 6],
+            },
+            SentencePair {
+                src: vec![7, 8],
+                tgt: vec![4],
+            },
+        ];
+        let batch = Batch::new(&pairs, &device);
+        let numbers =
+            |tensor: Tensor<1, Int>| -> Vec<i64> { tensor.into_data().iter::<i64>().collect() };
+        assert_eq!(numbers(batch.tgt.ids().flatten(0, 1)), [2, 5, 6, 2, 4, 0]);
+        assert_eq!(numbers(batch.labels), [5, 6, 3, 4, 3]);
+        assert_eq!(numbers(batch.label_places), [0, 1, 2, 3, 4]);
+        assert_eq!(numbers(batch.src.ids().flatten(0, 1)), [9, 3, 0, 7, 8, 3]);
+        let size = BatchSize {
+            n_sentences: 2,
+            n_src_tokens: 5,
+            n_labels: 5,
+            n_cells: 12,
+        };
+        assert_eq!(batch.size, size);
+    }
+
+    #[test]
+    fn every_pair_is_in_one_shard() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let pair = |id: u32| SentencePair {
+            src: vec![id; 2],
+            tgt: vec![id],
+        };
+        let update = Update::new((4..9).map(pair).collect(), 3, 1, 2, &device);
+        let sentences: Vec<usize> = update
+            .shards
+            .iter()
+            .map(|shard| shard.size.n_sentences)
+            .collect();
+        assert_eq!(sentences, [3, 2]);
+        assert_eq!((update.size.n_sentences, update.size.n_labels), (5, 10));
+        assert_eq!(Update::new(vec![pair(4)], 0, 0, 2, &device).shards.len(), 1);
+    }
+}

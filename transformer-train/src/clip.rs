@@ -1,0 +1,105 @@
+//! Clipping of gradients by their global norm (Pascanu et al. 2013, <https://arxiv.org/abs/1211.5063>).
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+/// Scales all gradients by one factor so that their joint Euclidean norm is at most `max_norm`.
+///
+/// Burn's own clipping works on each parameter apart, which changes the direction of the update.
+/// The norm stays on the device: nothing is read back.
+pub fn clip_by_global_norm<M: Module>(
+    module: &M,
+    gradients: GradientsParams,
+    max_norm: f64,
+) -> GradientsParams {
+    let mut squares = SumOfSquares {
+        gradients: &gradients,
+        sum: None,
+    };
+    module.visit(&mut squares);
+    let Some(sum) = squares.sum else {
+        return gradients;
+    };
+    // One where the norm is small enough; PyTorch adds the same 1e-6 against division by zero.
+    let factor = ((sum.sqrt() + 1e-6).recip() * max_norm).clamp_max(1.0);
+    let mut scale = Scale { gradients, factor };
+    module.visit(&mut scale);
+    scale.gradients
+}
+
+struct SumOfSquares<'a> {
+    gradients: &'a GradientsParams,
+    sum: Option<Tensor<1>>,
+}
+
+impl ModuleVisitor for SumOfSquares<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = self.gradients.get::<D>(param.id) {
+            let square = (gradient.clone() * gradient).sum();
+            self.sum = Some(match self.sum.take() {
+                Some(sum) => sum + square,
+                None => square,
+            });
+        }
+    }
+}
+
+struct Scale {
+    gradients: GradientsParams,
+    factor: Tensor<1>,
+}
+
+impl ModuleVisitor for Scale {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = self.gradients.remove::<D>(param.id) {
+            let factor = self.factor.clone().reshape([1; D]);
+            self.gradients.register(param.id, gradient * factor);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::{Linear, LinearConfig};
+    use transformer_core::device;
+
+    use super::*;
+
+    /// A layer and gradients of norm 13 for it: 12 in the matrix, 5 in the bias.
+    fn layer_and_gradients() -> (Linear, GradientsParams) {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let layer = LinearConfig::new(2, 1).init(&device);
+        let mut gradients = GradientsParams::new();
+        let matrix = Tensor::<2>::from_data([[0.0], [12.0]], &device);
+        gradients.register(layer.weight.id, matrix);
+        let bias = layer.bias.as_ref().expect("the layer has a bias");
+        gradients.register(bias.id, Tensor::<1>::from_data([5.0], &device));
+        (layer, gradients)
+    }
+
+    fn entries(layer: &Linear, gradients: &GradientsParams) -> [f32; 2] {
+        let bias = layer.bias.as_ref().expect("the layer has a bias");
+        let matrix = gradients.get::<2>(layer.weight.id).expect("registered");
+        let bias = gradients.get::<1>(bias.id).expect("registered");
+        [matrix.max().into_scalar(), bias.max().into_scalar()]
+    }
+
+    #[test]
+    fn one_factor_serves_all_parameters() {
+        let (layer, gradients) = layer_and_gradients();
+        let clipped = clip_by_global_norm(&layer, gradients, 6.5);
+        let [matrix, bias] = entries(&layer, &clipped);
+        assert!(
+            (matrix - 6.0).abs() < 1e-5 && (bias - 2.5).abs() < 1e-5,
+            "{matrix} {bias}"
+        );
+    }
+
+    #[test]
+    fn small_gradients_stay_as_they_are() {
+        let (layer, gradients) = layer_and_gradients();
+        let clipped = clip_by_global_norm(&layer, gradients, 14.0);
+        assert_eq!(entries(&layer, &clipped), [12.0, 5.0]);
+    }
+}

@@ -1,0 +1,156 @@
+//! The experiment: everything that a training run depends on, in one TOML file.
+
+mod data;
+mod error;
+mod model;
+mod nearest;
+mod read;
+mod tokenizer;
+mod training;
+mod validate;
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub use data::{DataSettings, DataSource};
+pub use error::ConfigError;
+pub use model::{ModelSettings, Preset};
+pub(crate) use nearest::nearest;
+pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
+pub use training::{TrainingSettings, ValidationSettings};
+
+use crate::tasks::Task;
+
+/// Says what to train on, what to train and how.
+///
+/// `Default` is the paper's base model and recipe, without data; [`for_task`](Self::for_task) has
+/// settings with which a built-in task is learnt in minutes. A file needs only the keys that differ:
+///
+/// ```toml
+/// [data]
+/// src = "train.de.gz"
+/// tgt = "train.en.gz"
+///
+/// [model]
+/// preset = "tiny"
+/// dropout = 0.3
+/// ```
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::config::Experiment;
+/// use transformer_train::tasks::Task;
+///
+/// let experiment = Experiment::for_task(Task::Copy);
+/// assert_eq!(experiment.validate(), Ok(()));
+/// let text = experiment.to_toml()?;
+/// assert!(text.contains("task = \"copy\""));
+/// # Ok::<(), transformer_train::config::ConfigError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Experiment {
+    /// What to train on: `[data]`.
+    pub data: DataSettings,
+    /// How text becomes ids: `[tokenizer]`.
+    pub tokenizer: TokenizerSettings,
+    /// What to train: `[model]`.
+    pub model: ModelSettings,
+    /// How to train it: `[training]`.
+    pub training: TrainingSettings,
+    /// How to look at it meanwhile: `[validation]`.
+    pub validation: ValidationSettings,
+}
+
+impl Experiment {
+    /// Returns the settings with which a built-in task is learnt.
+    pub fn for_task(task: Task) -> Self {
+        Self {
+            data: DataSettings::for_task(task),
+            tokenizer: TokenizerSettings::for_task(task),
+            model: ModelSettings {
+                preset: Preset::Tiny,
+                ..ModelSettings::default()
+            },
+            training: TrainingSettings::for_task(task),
+            validation: ValidationSettings::for_task(task),
+        }
+    }
+
+    /// Returns the settings that go with a model: the paper's for `base` and `big` (§5.2, §6.1), and for
+    /// `tiny` ones with which tens of thousands of sentences are learnt in an hour on a processor.
+    pub fn for_preset(preset: Preset) -> Self {
+        let model = ModelSettings {
+            preset,
+            ..ModelSettings::default()
+        };
+        match preset {
+            Preset::Tiny => Self {
+                tokenizer: TokenizerSettings::for_small_data(),
+                model,
+                training: TrainingSettings::for_small_data(),
+                ..Self::default()
+            },
+            Preset::Base => Self {
+                model,
+                ..Self::default()
+            },
+            Preset::Big => Self {
+                model,
+                training: TrainingSettings::for_big(),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Reads a TOML file. A key that it lacks has the default of the task that the file names, or of
+    /// the preset when it names none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] with file and line for a file that cannot be read, a key that is not
+    /// known or a value of the wrong kind. Whether values fit together is for
+    /// [`validate`](Self::validate).
+    pub fn from_toml(path: &Path) -> Result<Self, ConfigError> {
+        read::read(path, None)
+    }
+
+    /// Reads a TOML file for a task that stands in place of the one that the file names.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_toml`](Self::from_toml).
+    pub fn from_toml_for(path: &Path, task: Task) -> Result<Self, ConfigError> {
+        read::read(path, Some(task))
+    }
+
+    /// Reads the text of a TOML file; `name` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_toml`](Self::from_toml).
+    pub fn from_toml_text(text: &str, name: &str) -> Result<Self, ConfigError> {
+        read::parse(text, name, None)
+    }
+
+    /// Writes every setting in effect as a TOML file, which reads back as this experiment.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConfigError::Write`] for a path that is not UTF-8 or a seed that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string(self).map_err(ConfigError::Write)
+    }
+
+    /// Checks that the settings have a meaning, each and together. Files are not looked at, and of the
+    /// model only what concerns training.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first [`ConfigError`] found; its text names the key and what to choose.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        validate::validate(self)
+    }
+}

@@ -1,0 +1,126 @@
+//! What can be wrong with an experiment, said in one line with key and remedy.
+
+use std::io;
+
+/// Says why an experiment cannot be read or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read `{file}`: {source}; check the path")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A key or a name in place of a value is not known.
+    #[error("`{file}` line {line}: `{name}` is not known here; {}", suggestion(.nearest.as_deref(), .known))]
+    Unknown {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+        /// Everything that could stand there.
+        known: Vec<String>,
+    },
+    /// The file is not TOML, or a value is of the wrong kind.
+    #[error("`{file}` line {line}: {message}, in `{text}`")]
+    Toml {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What the reader said.
+        message: String,
+        /// The line itself.
+        text: String,
+    },
+    /// The experiment cannot be written as TOML.
+    #[error("cannot write the settings as TOML: {0}; keep seeds below 2^63 and paths UTF-8")]
+    Write(#[source] toml::ser::Error),
+    /// There is no data.
+    #[error("there is nothing to train on; give `task`, `src` and `tgt`, or `tsv` in [data]")]
+    NoData,
+    /// Two settings exclude each other.
+    #[error("`{first}` and `{second}` are both given; remove one of them")]
+    Conflict {
+        /// One key.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// One of two files is missing.
+    #[error("`{given}` is given without `{missing}`; give both")]
+    HalfPair {
+        /// The key given.
+        given: &'static str,
+        /// The key missing.
+        missing: &'static str,
+    },
+    /// Two files are standard input.
+    #[error("`-` is given for two files; only one of them can be standard input")]
+    StandardInputTwice,
+    /// A value is outside its range.
+    #[error("`{key}` is {value}; choose {allowed}")]
+    OutOfRange {
+        /// The key.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// The range, in words.
+        allowed: &'static str,
+    },
+    /// A sentence that the filter lets through would fit in no batch.
+    #[error(
+        "`training.tokens_per_batch` ({tokens_per_batch}) has no room for a sentence of \
+         `data.max_len` ({max_len}) tokens and its end; choose at least {}, or lower `data.max_len`",
+        max_len.saturating_add(1)
+    )]
+    BatchTooSmall {
+        /// The budget.
+        tokens_per_batch: usize,
+        /// The longest sentence.
+        max_len: usize,
+    },
+    /// A setting of the target tokenizer, where there is one tokenizer.
+    #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; change that, or remove the key")]
+    TargetKeyWithJointVocabulary {
+        /// The key.
+        key: &'static str,
+    },
+    /// A key of `[model]` has no meaning.
+    #[error("in [model]: {reason}")]
+    Model {
+        /// What the reader said.
+        reason: String,
+    },
+    /// A vocabulary size in the model.
+    #[error(
+        "`model.{key}` cannot be set: it comes from the text; remove it, and set \
+         `tokenizer.vocab_size`"
+    )]
+    VocabularySizeInModel {
+        /// The key.
+        key: &'static str,
+    },
+}
+
+impl PartialEq for ConfigError {
+    /// Compares what is said.
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+fn suggestion(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("choose one of {}", known.join(", ")),
+    }
+}

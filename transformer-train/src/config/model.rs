@@ -1,0 +1,86 @@
+//! `[model]`: what to train.
+
+use serde::{Deserialize, Serialize};
+use transformer_core::TransformerConfig;
+use transformer_core::config::Tying;
+
+use crate::config::{ConfigError, Vocabulary};
+
+/// Names a model, and says in what it differs.
+///
+/// Every key but `preset` is one of `TransformerConfig` and replaces what the preset has. Vocabulary
+/// sizes are not among them: they come from the tokenizers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelSettings {
+    /// The model to start from: `tiny`, `base` or `big`. Default: `base` (Table 3).
+    pub preset: Preset,
+    /// The keys that replace the preset's, as they stand in the file. Default: none.
+    #[serde(flatten)]
+    pub overrides: toml::Table,
+}
+
+/// Names a model of `TransformerConfig`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// A small model for tens of thousands of sentences.
+    Tiny,
+    /// The paper's base model (Table 3).
+    #[default]
+    Base,
+    /// The paper's big model (Table 3).
+    Big,
+}
+
+impl ModelSettings {
+    /// Returns the keys that may replace a preset's.
+    pub(super) fn keys() -> Result<Vec<String>, ConfigError> {
+        // A key that is `None` is not written.
+        let full = TransformerConfig {
+            d_k: Some(1),
+            d_v: Some(1),
+            ..TransformerConfig::default()
+        };
+        let table = toml::Table::try_from(full).map_err(ConfigError::Write)?;
+        Ok(table.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// Returns the model's config for vocabularies of these sizes.
+    ///
+    /// The preset ties whatever the vocabularies allow: all three matrices of a joint vocabulary (§3.4),
+    /// the decoder's two otherwise.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConfigError::Model`] when an override is not a key of `TransformerConfig`, or its value
+    /// is of the wrong kind.
+    pub fn config(
+        &self,
+        src_vocab_size: usize,
+        tgt_vocab_size: usize,
+        vocabulary: Vocabulary,
+    ) -> Result<TransformerConfig, ConfigError> {
+        let preset = match self.preset {
+            Preset::Tiny => TransformerConfig::tiny,
+            Preset::Base => TransformerConfig::base,
+            Preset::Big => TransformerConfig::big,
+        };
+        let config = TransformerConfig {
+            tying: match vocabulary {
+                Vocabulary::Joint => Tying::All,
+                Vocabulary::Separate => Tying::Decoder,
+            },
+            ..preset(src_vocab_size, tgt_vocab_size)
+        };
+        let table = toml::Table::try_from(&config);
+        let merged = table.and_then(|mut table| {
+            table.extend(self.overrides.clone());
+            toml::to_string(&table)
+        });
+        let text = merged.map_err(ConfigError::Write)?;
+        toml::from_str(&text).map_err(|error| ConfigError::Model {
+            reason: error.message().to_owned(),
+        })
+    }
+}

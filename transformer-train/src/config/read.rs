@@ -1,0 +1,264 @@
+//! From a TOML file to an [`Experiment`], strictly.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use toml::{Table, Value};
+
+use crate::config::{ConfigError, Experiment, ModelSettings, nearest};
+use crate::tasks::Task;
+
+pub(super) fn read(path: &Path, task: Option<Task>) -> Result<Experiment, ConfigError> {
+    let file = path.display().to_string();
+    match fs::read_to_string(path) {
+        Ok(text) => parse(&text, &file, task),
+        Err(source) => Err(ConfigError::Read { file, source }),
+    }
+}
+
+/// Reads the text twice: strictly for its errors, its task and its preset, then over their defaults.
+pub(super) fn parse(text: &str, file: &str, task: Option<Task>) -> Result<Experiment, ConfigError> {
+    let explain = |error: &toml::de::Error| explain(error, text, file);
+    let plain: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
+    refuse_unknown_model_keys(&plain, text, file)?;
+    let mut defaults = match task.or(plain.data.task) {
+        Some(task) => Experiment::for_task(task),
+        None => Experiment::for_preset(plain.model.preset),
+    };
+    let mut given: Table = toml::from_str(text).map_err(|error| explain(&error))?;
+    if let (Some(_), Some(Value::Table(data))) = (task, given.get_mut("data")) {
+        data.remove("task");
+    }
+    if given
+        .get("model")
+        .is_some_and(|model| model.get("preset").is_some())
+    {
+        // What the task changes about its own preset does not belong to another.
+        defaults.model.overrides.clear();
+    }
+    let mut merged = Table::try_from(&defaults).map_err(ConfigError::Write)?;
+    replace(&mut merged, given);
+    merged.try_into().map_err(|error| explain(&error))
+}
+
+/// Checks the keys of `[model]`, which are free for the reader of TOML, against the model's own.
+fn refuse_unknown_model_keys(
+    experiment: &Experiment,
+    text: &str,
+    file: &str,
+) -> Result<(), ConfigError> {
+    let known = ModelSettings::keys()?;
+    let keys = experiment.model.overrides.keys();
+    let Some(name) = keys.into_iter().find(|&key| !known.contains(key)) else {
+        return Ok(());
+    };
+    let is_it = |line: &str| line.trim_start().starts_with(name.as_str());
+    let section = text
+        .lines()
+        .position(|line| line.trim() == "[model]")
+        .unwrap_or(0);
+    let offset = text.lines().skip(section).position(is_it).unwrap_or(0);
+    Err(ConfigError::Unknown {
+        file: file.to_owned(),
+        line: section + offset + 1,
+        name: name.clone(),
+        nearest: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+        known,
+    })
+}
+
+/// Replaces values by those given, table by table.
+fn replace(table: &mut Table, given: Table) {
+    for (key, value) in given {
+        match (table.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(value)) => replace(inner, value),
+            (_, value) => {
+                table.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Says in our words, with file and line, what the reader of TOML found.
+fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
+    let Range { start, .. } = error.span().unwrap_or(0..0);
+    let before = text.get(..start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let file = file.to_owned();
+    let message = error.message();
+    let unknown = ["unknown field `", "unknown variant `"];
+    if unknown.iter().any(|start| message.starts_with(start)) {
+        let mut quoted = message.split('`').skip(1).step_by(2);
+        let name = quoted.next().unwrap_or_default().to_owned();
+        let known: Vec<String> = quoted.map(str::to_owned).collect();
+        let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
+        return ConfigError::Unknown {
+            file,
+            line,
+            name,
+            nearest,
+            known,
+        };
+    }
+    let text = text
+        .lines()
+        .nth(line - 1)
+        .unwrap_or_default()
+        .trim()
+        .to_owned();
+    ConfigError::Toml {
+        file,
+        line,
+        message: message.trim().replace('\n', "; "),
+        text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Preset, Vocabulary};
+
+    fn message(text: &str) -> String {
+        let read = parse(text, "run.toml", None);
+        read.expect_err("the text is wrong").to_string()
+    }
+
+    #[test]
+    fn unknown_keys_are_refused_with_line_and_nearest_key() {
+        assert_eq!(
+            message("[training]\nupdates = 5\nwarmup_step = 7\n"),
+            "`run.toml` line 3: `warmup_step` is not known here; did you mean `warmup_steps`?"
+        );
+    }
+
+    #[test]
+    fn unknown_sections_are_refused_with_line_and_nearest_section() {
+        assert_eq!(
+            message("[data]\ntask = \"copy\"\n\n[trainning]\nupdates = 5\n"),
+            "`run.toml` line 4: `trainning` is not known here; did you mean `training`?"
+        );
+    }
+
+    #[test]
+    fn unknown_model_keys_are_refused_with_line_and_nearest_key() {
+        assert_eq!(
+            message("[data]\nsrc = \"a\"\ntgt = \"b\"\n[model]\npreset = \"tiny\"\nd_modle = 7\n"),
+            "`run.toml` line 6: `d_modle` is not known here; did you mean `d_model`?"
+        );
+    }
+
+    #[test]
+    fn a_preset_brings_its_recipe() {
+        let read = parse("[model]\npreset = \"tiny\"\n", "run.toml", None);
+        let experiment = read.expect("the text is right");
+        assert_eq!(experiment, Experiment::for_preset(Preset::Tiny));
+    }
+
+    #[test]
+    fn keys_unlike_all_others_get_the_list() {
+        assert_eq!(
+            message("\nqqqqqq = 1\n"),
+            "`run.toml` line 2: `qqqqqq` is not known here; choose one of data, tokenizer, model, \
+             training, validation"
+        );
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_line_and_nearest_name() {
+        assert_eq!(
+            message("[data]\ntask = \"revers\"\n"),
+            "`run.toml` line 2: `revers` is not known here; did you mean `reverse`?"
+        );
+    }
+
+    #[test]
+    fn unknown_presets_are_refused_with_line_and_nearest_name() {
+        assert_eq!(
+            message("[model]\nd_ff = 7\npreset = \"bse\"\n"),
+            "`run.toml` line 3: `bse` is not known here; did you mean `base`?"
+        );
+    }
+
+    #[test]
+    fn values_of_the_wrong_kind_are_shown() {
+        assert_eq!(
+            message("[training]\nupdates = \"many\"\n"),
+            "`run.toml` line 2: invalid type: string \"many\", expected u64, in `updates = \"many\"`"
+        );
+    }
+
+    #[test]
+    fn negative_counts_are_refused() {
+        let message = message("[data]\nmax_len = -1\n");
+        assert!(
+            message.starts_with("`run.toml` line 2: invalid value: "),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn text_that_is_no_toml_is_refused_in_one_line() {
+        let message = message("[data]\ntask = \n");
+        assert!(message.starts_with("`run.toml` line 2: "), "{message}");
+        assert!(!message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn missing_files_are_named() {
+        let error = read(Path::new("no/such.toml"), None).expect_err("it is missing");
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot read `no/such.toml`: "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_empty_file_is_the_paper() {
+        assert_eq!(parse("", "run.toml", None), Ok(Experiment::default()));
+    }
+
+    #[test]
+    fn a_task_brings_its_own_defaults_under_the_keys_given() {
+        let text = "[data]\ntask = \"numbers\"\n[training]\nupdates = 9\n[model]\nn_heads = 2\n";
+        let experiment = parse(text, "run.toml", None).expect("the text is right");
+        let mut expected = Experiment::for_task(Task::Numbers);
+        expected.training.updates = 9;
+        expected
+            .model
+            .overrides
+            .insert("n_heads".to_owned(), Value::Integer(2));
+        assert_eq!(experiment, expected);
+    }
+
+    #[test]
+    fn a_task_asked_for_replaces_that_of_the_file() {
+        let text = "[data]\ntask = \"numbers\"\n";
+        let experiment = parse(text, "run.toml", Some(Task::Copy));
+        assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
+    }
+
+    #[test]
+    fn the_settings_in_effect_are_read_back() {
+        let mut experiment = Experiment::for_task(Task::Reverse);
+        experiment.training.clip_norm = Some(1.0);
+        experiment.tokenizer.vocabulary = Vocabulary::Separate;
+        experiment.tokenizer.tgt_vocab_size = Some(40);
+        experiment.model.preset = Preset::Big;
+        experiment
+            .model
+            .overrides
+            .insert("dropout".to_owned(), Value::Float(0.25));
+        let text = experiment.to_toml().expect("all values fit");
+        assert_eq!(parse(&text, "run.toml", None), Ok(experiment));
+    }
+
+    #[test]
+    fn the_paper_is_read_back() {
+        let text = Experiment::default().to_toml().expect("all values fit");
+        assert_eq!(parse(&text, "run.toml", None), Ok(Experiment::default()));
+    }
+}

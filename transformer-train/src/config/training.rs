@@ -1,0 +1,160 @@
+//! `[training]` and `[validation]`: how to train, and how to look at it meanwhile.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::PlanConfig;
+use crate::tasks::Task;
+
+/// Says how a model is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingSettings {
+    /// Length of the training, in updates. Default 100,000 (§5.2, base models).
+    pub updates: u64,
+    /// Largest batch of one update, in padded cells of its larger side. Default 25,000 (§5.1).
+    pub tokens_per_batch: usize,
+    /// Most sentences that are sorted by length together; more means less padding. Default 131,072
+    /// (not in the paper).
+    pub window: usize,
+    /// Updates in which the learning rate rises. Default 4000 (§5.3).
+    pub warmup_steps: u64,
+    /// What the learning rate of Eq. 3 is multiplied by. Default 1.0 (§5.3).
+    pub learning_rate_factor: f64,
+    /// Share of the target distribution spread over the whole vocabulary, from 0 to below 1. Default
+    /// 0.1 (§5.4, ε_ls).
+    pub label_smoothing: f64,
+    /// Decay of Adam's mean of gradients, from 0 to below 1. Default 0.9 (§5.3, β₁).
+    pub adam_beta1: f64,
+    /// Decay of Adam's mean of squared gradients, from 0 to below 1. Default 0.98 (§5.3, β₂).
+    pub adam_beta2: f64,
+    /// What Adam adds to the root in the divisor. Default 1e-9 (§5.3, ε).
+    pub adam_epsilon: f64,
+    /// Largest norm of all gradients together; larger ones are scaled down to it. Default: none (not
+    /// in the paper).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip_norm: Option<f64>,
+    /// Time between validations, and between checkpoints, in updates. Default 1000 (the paper: 10
+    /// minutes).
+    pub validation_interval: u64,
+    /// Number of last checkpoints whose mean is the model. Default 5 (§6.1, base models).
+    pub average_last: usize,
+    /// Seed of everything that is random. Default 1.
+    pub seed: u64,
+}
+
+/// Says how a model is looked at during training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ValidationSettings {
+    /// Most validation pairs that are translated, greedily, at each validation to count those that are
+    /// exactly right; the loss is computed on all. Default 200.
+    pub max_sentences: usize,
+    /// Number of hypotheses that are kept while translating with the finished model; 1 is greedy search.
+    /// Default 4 (§6.1).
+    pub beam_size: usize,
+    /// Exponent α of the length penalty `((5 + n)/6)^α`; 0 is none. Default 0.6 (§6.1).
+    pub length_penalty: f64,
+    /// How much longer than its source, in tokens, a translation may be. Default 50 (§6.1).
+    pub max_extra_len: usize,
+    /// Number of validation pairs whose translations are shown at the end. Default 2.
+    pub n_samples: usize,
+}
+
+impl Default for TrainingSettings {
+    fn default() -> Self {
+        let PlanConfig {
+            tokens_per_batch,
+            window,
+            seed,
+        } = PlanConfig::default();
+        Self {
+            updates: 100_000,
+            tokens_per_batch,
+            window,
+            warmup_steps: 4000,
+            learning_rate_factor: 1.0,
+            label_smoothing: 0.1,
+            adam_beta1: 0.9,
+            adam_beta2: 0.98,
+            adam_epsilon: 1e-9,
+            clip_norm: None,
+            validation_interval: 1000,
+            average_last: 5,
+            seed,
+        }
+    }
+}
+
+impl Default for ValidationSettings {
+    fn default() -> Self {
+        Self {
+            max_sentences: 200,
+            beam_size: 4,
+            length_penalty: 0.6,
+            max_extra_len: 50,
+            n_samples: 2,
+        }
+    }
+}
+
+impl TrainingSettings {
+    /// Returns the settings for small models of tens of thousands of sentences.
+    pub fn for_small_data() -> Self {
+        Self {
+            updates: 3000,
+            tokens_per_batch: 4096,
+            warmup_steps: 1000,
+            learning_rate_factor: 2.0,
+            validation_interval: 250,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the settings of the paper's big model: 300,000 updates (§5.2), the mean of the last 20
+    /// checkpoints (§6.1).
+    pub fn for_big() -> Self {
+        Self {
+            updates: 300_000,
+            average_last: 20,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the settings with which a built-in task is learnt in minutes on a processor.
+    pub fn for_task(task: Task) -> Self {
+        let updates = match task {
+            Task::Numbers | Task::Reverse => 3000,
+            Task::Copy => 1500,
+        };
+        Self {
+            updates,
+            tokens_per_batch: 2048,
+            warmup_steps: 400,
+            learning_rate_factor: 0.5,
+            validation_interval: 250,
+            ..Self::default()
+        }
+    }
+
+    /// Returns how sentences are put together into batches.
+    pub fn plan(&self) -> PlanConfig {
+        PlanConfig {
+            tokens_per_batch: self.tokens_per_batch,
+            window: self.window,
+            seed: self.seed,
+        }
+    }
+}
+
+impl ValidationSettings {
+    /// Returns the settings for a built-in task: greedy search, as there is one right answer.
+    pub fn for_task(task: Task) -> Self {
+        match task {
+            Task::Numbers | Task::Reverse | Task::Copy => Self {
+                beam_size: 1,
+                length_penalty: 0.0,
+                ..Self::default()
+            },
+        }
+    }
+}

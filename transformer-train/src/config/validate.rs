@@ -1,0 +1,250 @@
+//! Whether the settings of an experiment have a meaning.
+
+use std::fmt::Display;
+
+use transformer_core::text::N_SPECIAL;
+
+use crate::config::{ConfigError, Experiment, TokenizerSettings, Vocabulary};
+
+/// The largest integer of TOML.
+const MAX_SEED: u64 = i64::MAX as u64;
+
+const FRACTION: &str = "at least 0 and less than 1";
+
+pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
+    let Experiment {
+        data,
+        tokenizer,
+        model,
+        training,
+        validation,
+    } = experiment;
+    data.source()?;
+    at_least_one("data.max_len", data.max_len as u64)?;
+    at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
+    at_least_one("data.valid_pairs", data.valid_pairs as u64)?;
+    at_least_one("data.task_pairs", data.task_pairs as u64)?;
+    validate_tokenizer(tokenizer)?;
+    for key in ["src_vocab_size", "tgt_vocab_size"] {
+        if model.overrides.contains_key(key) {
+            return Err(ConfigError::VocabularySizeInModel { key });
+        }
+    }
+
+    at_least_one("training.updates", training.updates)?;
+    let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
+    if tokens_per_batch <= max_len {
+        return Err(ConfigError::BatchTooSmall {
+            tokens_per_batch,
+            max_len,
+        });
+    }
+    at_least_one("training.window", training.window as u64)?;
+    at_least_one("training.warmup_steps", training.warmup_steps)?;
+    positive(
+        "training.learning_rate_factor",
+        training.learning_rate_factor,
+    )?;
+    fraction("training.label_smoothing", training.label_smoothing)?;
+    fraction("training.adam_beta1", training.adam_beta1)?;
+    fraction("training.adam_beta2", training.adam_beta2)?;
+    positive("training.adam_epsilon", training.adam_epsilon)?;
+    training
+        .clip_norm
+        .map_or(Ok(()), |norm| positive("training.clip_norm", norm))?;
+    at_least_one("training.validation_interval", training.validation_interval)?;
+    at_least_one("training.average_last", training.average_last as u64)?;
+    let seed = training.seed;
+    require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")?;
+
+    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
+    at_least_one("validation.beam_size", validation.beam_size as u64)?;
+    let alpha = validation.length_penalty;
+    let allowed = "at least 0, for example 0.6";
+    require(
+        "validation.length_penalty",
+        alpha,
+        alpha.is_finite() && alpha >= 0.0,
+        allowed,
+    )
+}
+
+fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> {
+    if tokenizer.vocabulary == Vocabulary::Joint {
+        let target_keys = [
+            ("tgt_kind", tokenizer.tgt_kind.is_some()),
+            ("tgt_vocab_size", tokenizer.tgt_vocab_size.is_some()),
+            ("tgt_case", tokenizer.tgt_case.is_some()),
+        ];
+        if let Some((key, _)) = target_keys.into_iter().find(|(_, given)| *given) {
+            return Err(ConfigError::TargetKeyWithJointVocabulary { key });
+        }
+    }
+    let sizes = [
+        ("tokenizer.vocab_size", tokenizer.vocab_size),
+        (
+            "tokenizer.tgt_vocab_size",
+            tokenizer.tgt_vocab_size.unwrap_or(tokenizer.vocab_size),
+        ),
+    ];
+    for (key, size) in sizes {
+        let allowed = "more than the 4 special tokens, for example 8000";
+        require(key, size, size > N_SPECIAL, allowed)?;
+    }
+    Ok(())
+}
+
+fn require(
+    key: &'static str,
+    value: impl Display,
+    holds: bool,
+    allowed: &'static str,
+) -> Result<(), ConfigError> {
+    match holds {
+        true => Ok(()),
+        false => Err(ConfigError::OutOfRange {
+            key,
+            value: value.to_string(),
+            allowed,
+        }),
+    }
+}
+
+fn at_least_one(key: &'static str, value: u64) -> Result<(), ConfigError> {
+    require(key, value, value > 0, "at least 1")
+}
+
+fn positive(key: &'static str, value: f64) -> Result<(), ConfigError> {
+    require(
+        key,
+        value,
+        value.is_finite() && value > 0.0,
+        "a number greater than 0",
+    )
+}
+
+fn fraction(key: &'static str, value: f64) -> Result<(), ConfigError> {
+    require(key, value, (0.0..1.0).contains(&value), FRACTION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::Task;
+
+    /// Changes the experiment of a task so that it is wrong, and returns what is said about it.
+    fn message(change: impl FnOnce(&mut Experiment)) -> String {
+        let mut experiment = Experiment::for_task(Task::Copy);
+        change(&mut experiment);
+        experiment
+            .validate()
+            .expect_err("the setting is wrong")
+            .to_string()
+    }
+
+    #[test]
+    fn the_settings_of_every_task_are_right() {
+        assert_eq!(
+            Task::ALL.map(|task| Experiment::for_task(task).validate()),
+            [const { Ok(()) }; 3]
+        );
+    }
+
+    #[test]
+    fn the_paper_lacks_data_only() {
+        assert_eq!(Experiment::default().validate(), Err(ConfigError::NoData));
+        let mut experiment = Experiment::default();
+        experiment.data.tsv = Some("pairs.tsv".into());
+        assert_eq!(experiment.validate(), Ok(()));
+    }
+
+    #[test]
+    fn no_updates_are_refused() {
+        let message = message(|experiment| experiment.training.updates = 0);
+        assert_eq!(message, "`training.updates` is 0; choose at least 1");
+    }
+
+    #[test]
+    fn batches_smaller_than_a_sentence_are_refused() {
+        let message = message(|experiment| experiment.training.tokens_per_batch = 64);
+        assert_eq!(
+            message,
+            "`training.tokens_per_batch` (64) has no room for a sentence of `data.max_len` (64) \
+             tokens and its end; choose at least 65, or lower `data.max_len`"
+        );
+    }
+
+    #[test]
+    fn a_batch_of_one_longest_sentence_is_allowed() {
+        let mut experiment = Experiment::for_task(Task::Copy);
+        experiment.training.tokens_per_batch = 65;
+        assert_eq!(experiment.validate(), Ok(()));
+    }
+
+    #[test]
+    fn smoothing_everything_is_refused() {
+        let message = message(|experiment| experiment.training.label_smoothing = 1.0);
+        assert_eq!(
+            message,
+            "`training.label_smoothing` is 1; choose at least 0 and less than 1"
+        );
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_refused() {
+        let message = message(|experiment| experiment.training.learning_rate_factor = f64::NAN);
+        assert_eq!(
+            message,
+            "`training.learning_rate_factor` is NaN; choose a number greater than 0"
+        );
+    }
+
+    #[test]
+    fn clipping_to_nothing_is_refused() {
+        let message = message(|experiment| experiment.training.clip_norm = Some(0.0));
+        assert_eq!(
+            message,
+            "`training.clip_norm` is 0; choose a number greater than 0"
+        );
+    }
+
+    #[test]
+    fn target_keys_need_separate_vocabularies() {
+        let message = message(|experiment| experiment.tokenizer.tgt_vocab_size = Some(40));
+        assert_eq!(
+            message,
+            "`tokenizer.tgt_vocab_size` needs `vocabulary = \"separate\"`; change that, or remove \
+             the key"
+        );
+    }
+
+    #[test]
+    fn vocabularies_of_special_tokens_only_are_refused() {
+        let message = message(|experiment| experiment.tokenizer.vocab_size = 4);
+        assert_eq!(
+            message,
+            "`tokenizer.vocab_size` is 4; choose more than the 4 special tokens, for example 8000"
+        );
+    }
+
+    #[test]
+    fn vocabulary_sizes_do_not_belong_to_the_model() {
+        let message = message(|experiment| {
+            experiment
+                .model
+                .overrides
+                .insert("src_vocab_size".to_owned(), 5.into());
+        });
+        assert_eq!(
+            message,
+            "`model.src_vocab_size` cannot be set: it comes from the text; remove it, and set \
+             `tokenizer.vocab_size`"
+        );
+    }
+
+    #[test]
+    fn seeds_that_toml_cannot_hold_are_refused() {
+        let message = message(|experiment| experiment.training.seed = 1 << 63);
+        assert!(message.starts_with("`training.seed` is 9223372036854775808; choose at most"));
+    }
+}

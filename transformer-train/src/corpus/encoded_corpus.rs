@@ -1,0 +1,174 @@
+//! The token store: all pairs of a corpus as ids, flat in memory.
+
+/// Holds the ids of every pair, without `BOS` and `EOS`, which the batches add.
+///
+/// An id takes two bytes while all are below 65,536, and four after that; a pair takes sixteen bytes
+/// more for its offsets. Four million pairs of 60 tokens a side are about 1 GB.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::corpus::EncodedCorpus;
+///
+/// let mut corpus = EncodedCorpus::default();
+/// corpus.push(&[7, 8, 9], &[5, 6]);
+/// assert_eq!(corpus.lengths(0), (3, 2));
+/// assert_eq!(corpus.tgt(0), [5, 6]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EncodedCorpus {
+    ids: Ids,
+    /// Where each side ends in `ids`: source and target of pair 0, of pair 1, …
+    ends: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Ids {
+    Narrow(Vec<u16>),
+    Wide(Vec<u32>),
+}
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self::Narrow(Vec::new())
+    }
+}
+
+impl EncodedCorpus {
+    /// Appends a pair.
+    pub fn push(&mut self, src: &[u32], tgt: &[u32]) {
+        for side in [src, tgt] {
+            self.ids.extend(side);
+            self.ends.push(self.ids.len() as u64);
+        }
+    }
+
+    /// Returns the number of pairs.
+    pub fn len(&self) -> usize {
+        self.ends.len() / 2
+    }
+
+    /// Says whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the source ids of a pair, without `BOS` and `EOS`.
+    ///
+    /// # Panics
+    ///
+    /// Panics when `pair` is not less than [`len`](Self::len).
+    pub fn src(&self, pair: usize) -> Vec<u32> {
+        self.side(2 * pair)
+    }
+
+    /// Returns the target ids of a pair, without `BOS` and `EOS`.
+    ///
+    /// # Panics
+    ///
+    /// Panics when `pair` is not less than [`len`](Self::len).
+    pub fn tgt(&self, pair: usize) -> Vec<u32> {
+        self.side(2 * pair + 1)
+    }
+
+    /// Returns the numbers of source and target tokens of a pair, `BOS` and `EOS` not counted.
+    ///
+    /// # Panics
+    ///
+    /// Panics when `pair` is not less than [`len`](Self::len).
+    pub fn lengths(&self, pair: usize) -> (u32, u32) {
+        let length = |side: usize| (self.ends[side] - self.start(side)) as u32;
+        (length(2 * pair), length(2 * pair + 1))
+    }
+
+    /// Returns [`lengths`](Self::lengths) of every pair, which is what a
+    /// [`Plan`](crate::plan::Plan) is made from.
+    pub fn all_lengths(&self) -> Vec<(u32, u32)> {
+        (0..self.len()).map(|pair| self.lengths(pair)).collect()
+    }
+
+    /// Gives back the memory that was reserved for more pairs.
+    pub fn shrink_to_fit(&mut self) {
+        self.ends.shrink_to_fit();
+        match &mut self.ids {
+            Ids::Narrow(ids) => ids.shrink_to_fit(),
+            Ids::Wide(ids) => ids.shrink_to_fit(),
+        }
+    }
+
+    fn start(&self, side: usize) -> u64 {
+        match side {
+            0 => 0,
+            _ => self.ends[side - 1],
+        }
+    }
+
+    fn side(&self, side: usize) -> Vec<u32> {
+        let range = self.start(side) as usize..self.ends[side] as usize;
+        match &self.ids {
+            Ids::Narrow(ids) => ids[range].iter().map(|&id| u32::from(id)).collect(),
+            Ids::Wide(ids) => ids[range].to_vec(),
+        }
+    }
+}
+
+impl Ids {
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(ids) => ids.len(),
+            Self::Wide(ids) => ids.len(),
+        }
+    }
+
+    fn extend(&mut self, more: &[u32]) {
+        if let Self::Narrow(ids) = self {
+            if more.iter().all(|&id| id <= u32::from(u16::MAX)) {
+                ids.extend(more.iter().map(|&id| id as u16));
+                return;
+            }
+            *self = Self::Wide(ids.iter().map(|&id| u32::from(id)).collect());
+        }
+        if let Self::Wide(ids) = self {
+            ids.extend_from_slice(more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sides() -> impl Strategy<Value = Vec<u32>> {
+        proptest::collection::vec(prop_oneof![9 => 0_u32..70_000, 1 => any::<u32>()], 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_pushed_comes_back(
+            pairs in proptest::collection::vec((sides(), sides()), 0..20),
+        ) {
+            let mut corpus = EncodedCorpus::default();
+            for (src, tgt) in &pairs {
+                corpus.push(src, tgt);
+            }
+            prop_assert_eq!(corpus.len(), pairs.len());
+            for (number, (src, tgt)) in pairs.iter().enumerate() {
+                prop_assert_eq!(&corpus.src(number), src);
+                prop_assert_eq!(&corpus.tgt(number), tgt);
+                prop_assert_eq!(corpus.lengths(number), (src.len() as u32, tgt.len() as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn ids_take_two_bytes_until_one_needs_more() {
+        let mut corpus = EncodedCorpus::default();
+        corpus.push(&[65_535], &[0]);
+        assert!(matches!(corpus.ids, Ids::Narrow(_)));
+        corpus.push(&[1], &[65_536]);
+        assert!(matches!(corpus.ids, Ids::Wide(_)));
+        assert_eq!((corpus.src(0), corpus.tgt(1)), (vec![65_535], vec![65_536]));
+    }
+}

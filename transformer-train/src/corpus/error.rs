@@ -1,0 +1,122 @@
+//! What can be wrong with parallel text, said in one line with file, line and remedy.
+
+use std::io;
+
+use crate::corpus::CorpusSummary;
+
+/// Says why parallel text cannot be read. Lines and bytes are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// A file cannot be opened.
+    #[error("cannot open {file}: {source}; check the path")]
+    Open {
+        /// The file.
+        file: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A file opens but cannot be read to its end.
+    #[error("cannot read {file} after line {line}: {source}; check the disk and the file")]
+    Read {
+        /// The file.
+        file: String,
+        /// Number of lines read before.
+        line: u64,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A line is not UTF-8.
+    #[error(
+        "{file} line {line}: byte {byte} of the line is not valid UTF-8; convert the file, for \
+         example with `iconv -f LATIN1 -t UTF-8`"
+    )]
+    NotUtf8 {
+        /// The file.
+        file: String,
+        /// The line.
+        line: u64,
+        /// The first byte of the line that is wrong.
+        byte: usize,
+    },
+    /// A gzip file ends before its end.
+    #[error("{file} is cut off after line {line}: its gzip data has no end; copy it again")]
+    GzipTruncated {
+        /// The file.
+        file: String,
+        /// Number of lines read before.
+        line: u64,
+    },
+    /// A gzip file does not unpack.
+    #[error(
+        "{file} is damaged after line {line}: {source}; check it with `gzip -t`, copy it again"
+    )]
+    GzipDamaged {
+        /// The file.
+        file: String,
+        /// Number of lines read before.
+        line: u64,
+        /// What the decoder said.
+        #[source]
+        source: io::Error,
+    },
+    /// The two files are not parallel.
+    #[error(
+        "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the \
+         translation of line n of the other"
+    )]
+    LineCounts {
+        /// The source file.
+        src: String,
+        /// Its number of lines.
+        src_lines: u64,
+        /// The target file.
+        tgt: String,
+        /// Its number of lines.
+        tgt_lines: u64,
+    },
+    /// A line of a table of pairs has no tab.
+    #[error("{file} line {line} has no tab; write the source, one tab, the target")]
+    NoTab {
+        /// The file.
+        file: String,
+        /// The line.
+        line: u64,
+    },
+    /// A line of a table of pairs has more than two columns.
+    #[error(
+        "{file} line {line} has {columns} columns; keep source and target only, for example with \
+         `cut -f 1,2`"
+    )]
+    ExtraColumns {
+        /// The file.
+        file: String,
+        /// The line.
+        line: u64,
+        /// Number of columns found.
+        columns: usize,
+    },
+    /// There is not one line.
+    #[error("{file} is empty; give at least one pair of lines")]
+    Empty {
+        /// The file, or both.
+        file: String,
+    },
+    /// No line is left after filtering.
+    #[error("no pair is left to train on: {summary}; raise `max_len`, or look at the files")]
+    NothingKept {
+        /// Where they went.
+        summary: CorpusSummary,
+    },
+    /// Validation pairs were to be taken from a corpus that is too small.
+    #[error("{file} has one pair only, none can be held out; give validation files")]
+    TooFewToHoldOut {
+        /// The file, or both.
+        file: String,
+    },
+    /// Both sides were to come from standard input.
+    #[error("`-` is given for source and target; only one of them can be standard input")]
+    StandardInputTwice,
+}

@@ -1,0 +1,325 @@
+//! A corpus as text, which can be read from its start as often as needed.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::corpus::lines::Lines;
+use crate::corpus::pairs::{Pairs, Stream};
+use crate::corpus::source::Input;
+use crate::corpus::{CorpusError, CorpusSource};
+use crate::plan::{Draws, hash};
+
+/// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.
+///
+/// The first reading trains the tokenizers on a [`sample`](Self::sample), the second makes the token
+/// store. Standard input and pipes are the exception: they can be read once, so their bytes are kept
+/// in memory.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::corpus::ParallelText;
+///
+/// let text = ParallelText::from_pairs(vec![("ein Haus".into(), "a house".into())]);
+/// let pairs = text.pairs()?.collect::<Result<Vec<_>, _>>()?;
+/// assert_eq!(pairs[0].1, "a house");
+/// # Ok::<(), transformer_train::corpus::CorpusError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ParallelText {
+    name: String,
+    origin: Origin,
+    held_out: Arc<[u64]>,
+}
+
+#[derive(Clone, Debug)]
+enum Origin {
+    Files { src: Input, tgt: Input },
+    Tsv(Input),
+    Made(Arc<[(String, String)]>),
+}
+
+/// Pairs with their number in the files, from 0.
+type NumberedPairs = Vec<(u64, (String, String))>;
+
+impl ParallelText {
+    /// Opens a corpus, with `-` as the standard input of the process.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`CorpusError`] when a file cannot be opened, or when both sides are `-`.
+    pub fn open(source: &CorpusSource) -> Result<Self, CorpusError> {
+        Self::open_with_stdin(source, &mut io::stdin().lock())
+    }
+
+    /// Opens a corpus, with `-` as the reader given.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_with_stdin(
+        source: &CorpusSource,
+        stdin: &mut dyn Read,
+    ) -> Result<Self, CorpusError> {
+        let (name, origin) = match source {
+            CorpusSource::Files { src, tgt } => {
+                if src == Path::new("-") && tgt == Path::new("-") {
+                    return Err(CorpusError::StandardInputTwice);
+                }
+                let src = Input::new(src, stdin)?;
+                let tgt = Input::new(tgt, stdin)?;
+                (
+                    format!("{} with {}", src.name, tgt.name),
+                    Origin::Files { src, tgt },
+                )
+            }
+            CorpusSource::Tsv { path } => {
+                let input = Input::new(path, stdin)?;
+                (input.name.clone(), Origin::Tsv(input))
+            }
+        };
+        Ok(Self {
+            name,
+            origin,
+            held_out: Arc::default(),
+        })
+    }
+
+    /// Takes pairs that are in memory already, such as those of a task.
+    pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
+        let origin = Origin::Made(pairs.into());
+        Self {
+            name: "the list of pairs".to_owned(),
+            origin,
+            held_out: Arc::default(),
+        }
+    }
+
+    /// Returns what messages call this corpus: its file names, quoted.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads the corpus from its start.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`CorpusError`] when a file can no longer be opened. What is wrong inside the files is
+    /// found while reading, and so comes as an item; a corpus without a line is such an item, too.
+    pub fn pairs(&self) -> Result<Pairs, CorpusError> {
+        let stream = match &self.origin {
+            Origin::Files { src, tgt } => Stream::Files {
+                src: Lines::open(src)?,
+                tgt: Lines::open(tgt)?,
+            },
+            Origin::Tsv(input) => Stream::Tsv(Lines::open(input)?),
+            Origin::Made(pairs) => Stream::Made {
+                pairs: Arc::clone(pairs),
+                next: 0,
+            },
+        };
+        Ok(Pairs::new(
+            self.name.clone(),
+            stream,
+            Arc::clone(&self.held_out),
+        ))
+    }
+
+    /// Reads the whole corpus and returns `n_pairs` of it, in its order, each pair being as likely as
+    /// any other; all of it when it has no more than that.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first [`CorpusError`] found in the files.
+    pub fn sample(&self, n_pairs: usize, seed: u64) -> Result<Vec<(String, String)>, CorpusError> {
+        let (sample, _) = self.numbered_sample(n_pairs, seed)?;
+        Ok(sample.into_iter().map(|(_, pair)| pair).collect())
+    }
+
+    /// Splits off pairs for validation: returns the rest and them.
+    ///
+    /// `n_pairs` is a wish: at most a tenth of the corpus is taken, and at least one pair. A sentence
+    /// that the corpus has twice may land on both sides; validation files are the better choice.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first [`CorpusError`] found in the files, or
+    /// [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
+    pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
+        let (mut sample, n_seen) = self.numbered_sample(n_pairs, seed)?;
+        if n_seen < 2 {
+            return Err(CorpusError::TooFewToHoldOut { file: self.name });
+        }
+        // The sample is ordered by place; a shuffle before the cut keeps every pair equally likely.
+        Draws::new(hash(seed, u64::MAX)).shuffle(&mut sample);
+        sample.truncate((n_seen / 10).max(1) as usize);
+        sample.sort_unstable_by_key(|(number, _)| *number);
+        let (numbers, pairs): (Vec<u64>, Vec<_>) = sample.into_iter().unzip();
+        let name = format!("held-out pairs of {}", self.name);
+        let valid = Self {
+            name,
+            ..Self::from_pairs(pairs)
+        };
+        let mut held_out = [&*self.held_out, &numbers].concat();
+        held_out.sort_unstable();
+        Ok((
+            Self {
+                held_out: held_out.into(),
+                ..self
+            },
+            valid,
+        ))
+    }
+
+    /// Samples by reservoir, with the number of each pair in the files, and counts the pairs.
+    fn numbered_sample(
+        &self,
+        n_pairs: usize,
+        seed: u64,
+    ) -> Result<(NumberedPairs, u64), CorpusError> {
+        let mut sample = NumberedPairs::new();
+        let mut draws = Draws::new(seed);
+        let mut n_seen = 0;
+        let mut pairs = self.pairs()?;
+        while let Some(pair) = pairs.next() {
+            let numbered = (pairs.n_read() - 1, pair?);
+            n_seen += 1;
+            if sample.len() < n_pairs {
+                sample.push(numbered);
+                continue;
+            }
+            let slot = draws.below(n_seen) as usize;
+            if let Some(replaced) = sample.get_mut(slot) {
+                *replaced = numbered;
+            }
+        }
+        sample.sort_unstable_by_key(|(number, _)| *number);
+        Ok((sample, n_seen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(src: &str, tgt: &str) -> (String, String) {
+        (src.to_owned(), tgt.to_owned())
+    }
+
+    fn numbers(n: usize) -> ParallelText {
+        ParallelText::from_pairs((0..n).map(|i| pair(&i.to_string(), "x")).collect())
+    }
+
+    #[test]
+    fn missing_files_are_named() {
+        let source = CorpusSource::Tsv {
+            path: "no/such/file".into(),
+        };
+        let message = ParallelText::open(&source)
+            .expect_err("it is missing")
+            .to_string();
+        assert!(
+            message.starts_with("cannot open `no/such/file`: "),
+            "{message}"
+        );
+        assert!(message.ends_with("; check the path"), "{message}");
+    }
+
+    #[test]
+    fn folders_are_not_files() {
+        let source = CorpusSource::Tsv {
+            path: std::env::temp_dir(),
+        };
+        assert!(matches!(
+            ParallelText::open(&source),
+            Err(CorpusError::Open { .. })
+        ));
+    }
+
+    #[test]
+    fn standard_input_can_be_read_again() {
+        let source = CorpusSource::Tsv { path: "-".into() };
+        let text = ParallelText::open_with_stdin(&source, &mut &b"a\t1\n"[..]);
+        let text = text.expect("the bytes are a table");
+        for _ in 0..2 {
+            let read: Result<Vec<_>, _> = text.pairs().and_then(Iterator::collect);
+            assert_eq!(read.expect("one pair"), [pair("a", "1")]);
+        }
+    }
+
+    #[test]
+    fn standard_input_cannot_be_both_sides() {
+        let source = CorpusSource::Files {
+            src: "-".into(),
+            tgt: "-".into(),
+        };
+        let opened = ParallelText::open_with_stdin(&source, &mut io::empty());
+        assert!(matches!(opened, Err(CorpusError::StandardInputTwice)));
+    }
+
+    #[test]
+    fn a_sample_larger_than_the_corpus_is_the_corpus() {
+        let sample = numbers(5).sample(10, 1).expect("it is in memory");
+        assert_eq!(
+            sample,
+            (0..5)
+                .map(|i| pair(&i.to_string(), "x"))
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn every_pair_is_sampled_equally_often() {
+        let text = numbers(20);
+        let mut counts = [0; 20];
+        for seed in 0..2000 {
+            for (src, _) in text.sample(5, seed).expect("it is in memory") {
+                counts[src.parse::<usize>().expect("sources are numbers")] += 1;
+            }
+        }
+        // Each count is binomial with mean 500 and deviation 19; 100 is five of them.
+        assert!(
+            counts.iter().all(|count| (400..600).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn held_out_pairs_are_a_tenth_at_most_and_leave_the_rest() {
+        let (train, valid) = numbers(50).hold_out(1000, 1).expect("it is in memory");
+        let train: Vec<_> = train
+            .pairs()
+            .expect("memory")
+            .map(|p| p.expect("memory"))
+            .collect();
+        let valid: Vec<_> = valid
+            .pairs()
+            .expect("memory")
+            .map(|p| p.expect("memory"))
+            .collect();
+        assert_eq!((train.len(), valid.len()), (45, 5));
+        let mut all = [train, valid].concat();
+        all.sort_by_key(|(src, _)| src.parse::<usize>().expect("sources are numbers"));
+        assert_eq!(all, numbers(50).sample(50, 0).expect("memory"));
+    }
+
+    #[test]
+    fn holding_out_twice_takes_other_pairs() {
+        let (rest, first) = numbers(40).hold_out(4, 1).expect("it is in memory");
+        let (rest, second) = rest.hold_out(3, 2).expect("it is in memory");
+        let all: Vec<_> = [rest, first, second]
+            .iter()
+            .flat_map(|text| text.sample(40, 0).expect("it is in memory"))
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        assert_eq!(all.len(), 40);
+    }
+
+    #[test]
+    fn one_pair_cannot_be_split() {
+        let split = numbers(1).hold_out(1, 1);
+        assert!(matches!(split, Err(CorpusError::TooFewToHoldOut { .. })));
+    }
+}

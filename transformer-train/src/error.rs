@@ -1,0 +1,77 @@
+//! What can end a training run before its time.
+
+use std::io;
+use std::path::PathBuf;
+
+use transformer_core::ConfigError as ModelConfigError;
+use transformer_core::text::TokenizerError;
+
+use crate::checkpoint::SaveError;
+use crate::config::ConfigError;
+use crate::corpus::CorpusError;
+use crate::plan::PlanError;
+
+/// Says why a run did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The experiment's settings have no meaning.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The model's settings have no meaning.
+    #[error(transparent)]
+    Model(#[from] ModelConfigError),
+    /// The parallel text cannot be read.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// A tokenizer cannot be trained.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The sentences cannot be put into batches.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A model cannot be saved.
+    #[error(transparent)]
+    Save(#[from] SaveError),
+    /// The output folder is somebody's already.
+    #[error(
+        "`{}` already holds a run; choose another folder with --out, or delete it", path.display()
+    )]
+    OutputExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of the run cannot be written.
+    #[error("cannot write `{}`: {source}; check that the folder exists and has room", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The loss is infinite or not a number: the weights are lost, but not those saved before.
+    #[error(
+        "the loss of update {update} is {loss}; the model of the last validation is kept in `{}`; lower \
+         `learning_rate_factor`, raise `warmup_steps`, or set `clip_norm`", model.display()
+    )]
+    NonFiniteLoss {
+        /// The update, from 1.
+        update: u64,
+        /// The loss.
+        loss: f64,
+        /// The model directory.
+        model: PathBuf,
+    },
+    /// Burn's Learner stopped on an error of its own.
+    #[error("training stopped: {reason}; the model of the last validation is kept in `{}`", model.display())]
+    Learner {
+        /// What the Learner said.
+        reason: String,
+        /// The model directory.
+        model: PathBuf,
+    },
+    /// Training was stopped before the first interval was complete.
+    #[error("stopped before the first validation: no model was made")]
+    NothingTrained,
+}

@@ -1,0 +1,173 @@
+//! Hands a model to Burn's Learner: loaders, metrics, optimizer, schedule, checkpoints (§5.1–5.3).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn::module::Module;
+use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn::optim::lr_scheduler::noam::NoamLrSchedulerConfig;
+use burn::optim::{AdamConfig, ModuleOptimizer};
+use burn_train::checkpoint::{FileCheckpointer, KeepLastNCheckpoints};
+use burn_train::metric::LearningRateMetric;
+use burn_train::metric::store::EventStoreClient;
+use burn_train::{
+    EarlyStoppingStrategy, ExecutionStrategy, Interrupter, Learner, SupervisedTraining,
+};
+
+use crate::TrainError;
+use crate::checkpoint::ModelCheckpointer;
+use crate::loader::{TrainLoader, ValidLoader, valid_batches};
+use crate::metrics::{OnNonFinite, Ratio};
+use crate::objective::Objective;
+use crate::plan::Plan;
+use crate::report::{CsvLog, LineRenderer};
+use crate::run::{Display, Run};
+
+/// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
+pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
+    let interrupter = Interrupter::new();
+    let trouble = Trouble::default();
+    let training = supervised(run, objective, &interrupter, &trouble)?;
+    let (optimizer, schedule) = optimizer(run)?;
+    let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
+
+    let model = run.folder.model.clone();
+    if let Some((update, loss)) = trouble.first() {
+        return Err(TrainError::NonFiniteLoss {
+            update: update + 1,
+            loss,
+            model,
+        });
+    }
+    match result.error {
+        Some(error) => Err(TrainError::Learner {
+            reason: error.to_string(),
+            model,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Puts together Burn's training: an epoch of it is an interval of ours.
+fn supervised(
+    run: &Run<'_>,
+    objective: &Objective,
+    interrupter: &Interrupter,
+    trouble: &Trouble,
+) -> Result<SupervisedTraining<Objective>, TrainError> {
+    let training = &run.experiment.training;
+    let (interval, n_updates) = (training.validation_interval, training.updates);
+    let device = &run.surroundings.device;
+    let valid = valid_batches(
+        &run.prepared.valid,
+        run.experiment.validation.max_sentences,
+        training.tokens_per_batch,
+    );
+    let curve = CsvLog::create(&run.folder.curve, interval, n_updates).map_err(|source| {
+        TrainError::Write {
+            path: run.folder.curve.clone(),
+            source,
+        }
+    })?;
+    let checkpoints = &run.folder.checkpoints;
+    let template = objective.valid();
+    let model_checkpointer =
+        ModelCheckpointer::new(checkpoints, template, run.publisher.clone(), training);
+    let train = Arc::new(train_loader(run)?);
+    let valid = Arc::new(ValidLoader::new(valid, device));
+    let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid)
+        .metric_train_numeric(Ratio::loss(Some(trouble.watch(interrupter))))
+        .metric_train_numeric(Ratio::perplexity())
+        .metric_train_numeric(Ratio::speed())
+        .metric_train_numeric(Ratio::padding())
+        .metric_train_numeric(LearningRateMetric::new())
+        .metric_valid_numeric(Ratio::loss(None))
+        .metric_valid_numeric(Ratio::perplexity())
+        .metric_valid_numeric(Ratio::exact_match())
+        .with_metric_logger(curve)
+        .with_application_logger(None)
+        .with_interrupter(interrupter.clone())
+        .with_custom_checkpointers(
+            model_checkpointer,
+            FileCheckpointer::new(checkpoints, "optim"),
+            FileCheckpointer::new(checkpoints, "scheduler"),
+        )
+        .with_checkpointing_strategy(KeepLastNCheckpoints::new(training.average_last))
+        .early_stopping(StopOnRequest(Arc::clone(&run.surroundings.stop)))
+        .with_training_strategy(ExecutionStrategy::single(device.clone()).into())
+        .num_epochs(n_updates.div_ceil(interval) as usize);
+    Ok(match run.surroundings.display {
+        Display::Dashboard => supervised,
+        Display::Lines => {
+            let say = Arc::clone(&run.surroundings.say);
+            supervised.renderer(Box::new(LineRenderer::new(say, interval, n_updates)))
+        }
+    })
+}
+
+fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
+    let training = &run.experiment.training;
+    let corpus = Arc::clone(&run.prepared.train);
+    let mut plan = Plan::new(&corpus.all_lengths(), &training.plan())?;
+    run.say(&format!(
+        "batches     {} updates a pass over the data, {:.1}% padding",
+        plan.updates_per_pass(0),
+        100.0 * plan.padding_share(),
+    ));
+    let surroundings = run.surroundings;
+    Ok(TrainLoader::new(
+        corpus,
+        plan,
+        training,
+        surroundings.n_threads,
+        &surroundings.device,
+    ))
+}
+
+/// Returns Adam and the learning rate of Eq. 3 (§5.3).
+fn optimizer(run: &Run<'_>) -> Result<(ModuleOptimizer, ModuleLrScheduler), TrainError> {
+    let training = &run.experiment.training;
+    let adam = AdamConfig::new()
+        .with_beta_1(training.adam_beta1 as f32)
+        .with_beta_2(training.adam_beta2 as f32)
+        .with_epsilon(training.adam_epsilon as f32);
+    let noam = NoamLrSchedulerConfig::new(training.learning_rate_factor)
+        .with_warmup_steps(training.warmup_steps as usize)
+        .with_model_size(run.prepared.config.d_model)
+        .init()
+        .map_err(|reason| TrainError::Learner {
+            reason,
+            model: run.folder.model.clone(),
+        })?;
+    Ok((adam.init(), noam))
+}
+
+/// Remembers the first loss that was not a number.
+#[derive(Clone, Default)]
+struct Trouble(Arc<Mutex<Option<(u64, f64)>>>);
+
+impl Trouble {
+    /// Returns what a metric calls with such a loss: it stops the training.
+    fn watch(&self, interrupter: &Interrupter) -> OnNonFinite {
+        let (trouble, interrupter) = (self.clone(), interrupter.clone());
+        Arc::new(move |update, loss| {
+            let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert((update, loss));
+            interrupter.stop(Some("the loss is not a number"));
+        })
+    }
+
+    fn first(&self) -> Option<(u64, f64)> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the training after an interval, when its checkpoint is written.
+#[derive(Clone)]
+struct StopOnRequest(Arc<AtomicBool>);
+
+impl EarlyStoppingStrategy for StopOnRequest {
+    fn should_stop(&mut self, _interval: usize, _store: &EventStoreClient) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,64 @@
+//! How a Transformer learns: parallel text in, a model directory out (§5 of the paper).
+//!
+//! ```text
+//! text ─ corpus ─▶ ids ─ plan ─▶ batches ─▶ loss ─▶ Learner ─▶ checkpoints ─ average ─▶ model directory
+//! ```
+//!
+//! - [`config::Experiment`]: everything a run depends on, in one TOML file.
+//! - [`train`](fn@train): a whole run.
+//! - [`corpus`]: parallel text from files, filtered and tokenized into a compact store.
+//! - [`tasks`]: text made in code, for trying things out.
+//! - [`plan`]: which sentences are in which update, a pure function.
+//! - [`loss`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary.
+//! - [`clip`]: clipping by the global norm.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use transformer_core::device;
+//! use transformer_train::config::Experiment;
+//! use transformer_train::tasks::Task;
+//! use transformer_train::{Display, Surroundings, train};
+//!
+//! let (_, device) = device::choose(None)?;
+//! let surroundings = Surroundings {
+//!     directory: "runs/copy".into(),
+//!     device,
+//!     n_threads: 1,
+//!     say: Arc::new(|line| println!("{line}")),
+//!     display: Display::Lines,
+//!     stop: Arc::new(AtomicBool::new(false)),
+//! };
+//! let outcome = train(&Experiment::for_task(Task::Copy), &surroundings)?;
+//! println!("perplexity {:.3}, in {}", outcome.valid_perplexity, outcome.model.display());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod batch;
+pub mod clip;
+pub mod config;
+pub mod corpus;
+pub mod loss;
+pub mod plan;
+pub mod tasks;
+
+mod checkpoint;
+mod error;
+mod finish;
+mod learn;
+mod loader;
+mod metrics;
+mod objective;
+mod prepare;
+mod report;
+mod run;
+mod threads;
+
+pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
+pub use checkpoint::SaveError;
+pub use error::TrainError;
+pub use report::Say;
+pub use run::{Display, Outcome, Sample, Surroundings, TestScore, train};

@@ -1,0 +1,296 @@
+//! Hands the Learner its batches, an interval at a time.
+//!
+//! What the Learner calls an epoch is here an interval: a fixed number of updates between two
+//! validations, whatever the size of the corpus.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
+use burn::data::dataset::DatasetError;
+use burn::tensor::Device;
+
+use crate::batch::{Batch, Clock, SentencePair, Update};
+use crate::config::TrainingSettings;
+use crate::corpus::EncodedCorpus;
+use crate::plan::{Plan, hash};
+
+/// Hands out the updates of a plan, `interval` of them for each call of `iter`.
+#[derive(Clone, Debug)]
+pub(crate) struct TrainLoader {
+    corpus: Arc<EncodedCorpus>,
+    plan: Arc<Mutex<Plan>>,
+    /// The next update to hand out.
+    next_update: Arc<AtomicU64>,
+    interval: u64,
+    n_updates: u64,
+    seed: u64,
+    n_shards: usize,
+    device: Device,
+}
+
+impl TrainLoader {
+    pub(crate) fn new(
+        corpus: Arc<EncodedCorpus>,
+        plan: Plan,
+        training: &TrainingSettings,
+        n_shards: usize,
+        device: &Device,
+    ) -> Self {
+        Self {
+            corpus,
+            plan: Arc::new(Mutex::new(plan)),
+            next_update: Arc::new(AtomicU64::new(0)),
+            interval: training.validation_interval,
+            n_updates: training.updates,
+            seed: training.seed,
+            n_shards,
+            device: device.clone(),
+        }
+    }
+
+    fn update(&self, number: u64) -> Update {
+        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        let pairs: Vec<SentencePair> = plan
+            .update(number)
+            .iter()
+            .map(|&sentence| {
+                let sentence = sentence as usize;
+                SentencePair {
+                    src: self.corpus.src(sentence),
+                    tgt: self.corpus.tgt(sentence),
+                }
+            })
+            .collect();
+        // The plan shuffles with the seed itself; dropout must not draw the same numbers.
+        Update::new(
+            pairs,
+            number,
+            hash(!self.seed, number),
+            self.n_shards,
+            &self.device,
+        )
+    }
+}
+
+impl DataLoader<Update> for TrainLoader {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<Update> + 'a> {
+        let first = self.next_update.load(Ordering::Relaxed);
+        let end = (first + self.interval).min(self.n_updates);
+        Box::new(Interval {
+            loader: self,
+            first,
+            end,
+            started: Instant::now(),
+            n_labels: 0,
+        })
+    }
+
+    fn num_items(&self) -> usize {
+        self.interval as usize
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<Update>> {
+        Arc::new(Self {
+            device: device.clone(),
+            ..self.clone()
+        })
+    }
+
+    /// Hands out everything whatever is asked for: an update cannot be cut by sentence numbers.
+    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
+        Arc::new(self.clone())
+    }
+}
+
+/// Goes through the updates of one interval.
+struct Interval<'a> {
+    loader: &'a TrainLoader,
+    first: u64,
+    end: u64,
+    started: Instant,
+    n_labels: u64,
+}
+
+impl Iterator for Interval<'_> {
+    type Item = Result<Update, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let number = self.loader.next_update.load(Ordering::Relaxed);
+        if number >= self.end {
+            return None;
+        }
+        let clock = Clock {
+            n_labels: self.n_labels,
+            elapsed: self.started.elapsed(),
+        };
+        let update = Update {
+            clock,
+            ..self.loader.update(number)
+        };
+        self.n_labels += update.size.n_labels as u64;
+        self.loader.next_update.store(number + 1, Ordering::Relaxed);
+        Some(Ok(update))
+    }
+}
+
+impl DataLoaderIterator<Update> for Interval<'_> {
+    fn progress(&self) -> Progress {
+        let done = self.loader.next_update.load(Ordering::Relaxed) - self.first;
+        let total = self.end - self.first;
+        Progress::new(done as usize, total as usize, Some("updates".to_owned()))
+    }
+}
+
+/// Hands out the validation sentences in batches, the same ones every time.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidLoader {
+    batches: Arc<[ValidPairs]>,
+    device: Device,
+}
+
+impl ValidLoader {
+    pub(crate) fn new(batches: Vec<ValidPairs>, device: &Device) -> Self {
+        Self {
+            batches: batches.into(),
+            device: device.clone(),
+        }
+    }
+}
+
+/// Holds the sentences of a validation batch.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidPairs {
+    pub(crate) pairs: Vec<SentencePair>,
+    /// Whether they are translated as well as scored.
+    pub(crate) translate: bool,
+}
+
+/// Holds a validation batch, with its sentences for translating them.
+#[derive(Clone, Debug)]
+pub(crate) struct ValidBatch {
+    pub(crate) batch: Batch,
+    pub(crate) valid: ValidPairs,
+}
+
+impl DataLoader<ValidBatch> for ValidLoader {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<ValidBatch> + 'a> {
+        Box::new(ValidPass {
+            loader: self,
+            next: 0,
+        })
+    }
+
+    fn num_items(&self) -> usize {
+        self.batches.len()
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<ValidBatch>> {
+        Arc::new(Self {
+            batches: Arc::clone(&self.batches),
+            device: device.clone(),
+        })
+    }
+
+    fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<ValidBatch>> {
+        let batches = self.batches[start..end].to_vec();
+        Arc::new(Self::new(batches, &self.device))
+    }
+}
+
+struct ValidPass<'a> {
+    loader: &'a ValidLoader,
+    next: usize,
+}
+
+impl Iterator for ValidPass<'_> {
+    type Item = Result<ValidBatch, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let valid = self.loader.batches.get(self.next)?.clone();
+        self.next += 1;
+        let batch = Batch::new(&valid.pairs, &self.loader.device);
+        Some(Ok(ValidBatch { batch, valid }))
+    }
+}
+
+impl DataLoaderIterator<ValidBatch> for ValidPass<'_> {
+    fn progress(&self) -> Progress {
+        Progress::new(
+            self.next,
+            self.loader.batches.len(),
+            Some("batches".to_owned()),
+        )
+    }
+}
+
+/// Cuts validation pairs into batches: the first `n_translated` pairs to be translated and scored, the
+/// others to be scored only, each lot in order of length and within the budget.
+pub(crate) fn valid_batches(
+    pairs: &[SentencePair],
+    n_translated: usize,
+    budget: usize,
+) -> Vec<ValidPairs> {
+    let (translated, scored) = pairs.split_at(n_translated.min(pairs.len()));
+    let lot = |pairs: &[SentencePair], translate| {
+        let mut pairs = pairs.to_vec();
+        pairs.sort_by_key(|pair| (pair.src.len(), pair.tgt.len()));
+        let batches = in_batches(pairs, budget).into_iter();
+        batches.map(move |pairs| ValidPairs { pairs, translate })
+    };
+    lot(translated, true).chain(lot(scored, false)).collect()
+}
+
+/// Cuts pairs, in their order, into batches of at most `budget` padded cells a side.
+fn in_batches(pairs: Vec<SentencePair>, budget: usize) -> Vec<Vec<SentencePair>> {
+    let mut batches: Vec<Vec<SentencePair>> = Vec::new();
+    let mut batch = Vec::new();
+    let mut longest = 0;
+    for pair in pairs {
+        let len = pair.src.len().max(pair.tgt.len()) + 1;
+        if !batch.is_empty() && (batch.len() + 1) * longest.max(len) > budget {
+            batches.push(std::mem::take(&mut batch));
+            longest = 0;
+        }
+        longest = longest.max(len);
+        batch.push(pair);
+    }
+    if !batch.is_empty() {
+        batches.push(batch);
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validation_batches_keep_to_the_budget_and_lose_nobody() {
+        let pair = |len: usize| SentencePair {
+            src: vec![7; len],
+            tgt: vec![8; len / 2],
+        };
+        let pairs: Vec<SentencePair> = [9, 1, 4, 4, 2, 30].map(pair).into();
+        let batches = valid_batches(&pairs, 2, 12);
+        let lengths: Vec<(bool, Vec<usize>)> = batches
+            .iter()
+            .map(|batch| {
+                (
+                    batch.translate,
+                    batch.pairs.iter().map(|pair| pair.src.len()).collect(),
+                )
+            })
+            .collect();
+        // Two of five cells are within 12; 10 cells and 31 cells stand alone, over the budget or not.
+        let expected = [
+            (true, vec![1]),
+            (true, vec![9]),
+            (false, vec![2, 4]),
+            (false, vec![4]),
+            (false, vec![30]),
+        ];
+        assert_eq!(lengths, expected);
+    }
+}

@@ -1,0 +1,371 @@
+//! Label-smoothed cross-entropy (§5.4), fused with the projection onto the vocabulary (§3.4).
+//!
+//! The tensor of logits, tokens × vocabulary, is by far the largest of a training step. Here it is
+//! made a slice of tokens at a time and forgotten again, outside of Burn's tape: the gradient of the
+//! loss is known in closed form. With `z = W·h`, `p = softmax(z)` and gold token `y`,
+//!
+//! ```text
+//! loss  = (1−ε)·(lse(z) − z_y) + ε·(lse(z) − mean(z))
+//! ∂loss/∂z = p − (1−ε)·onehot(y) − ε/V
+//! ```
+//!
+//! so that only `p` needs a pass over the vocabulary; the other two terms are rows of `W` and sums.
+
+use std::ops::Add;
+
+use burn::tensor::{IndexingUpdateOp, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// Largest slice of logits that is held at once, in elements (32 MiB in single precision).
+const MAX_LOGITS: usize = 8 << 20;
+
+/// Moves some probability of the training target from the gold token to the others (§5.4).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelSmoothing {
+    /// Probability taken from the gold token, `ε_ls` in the paper (there 0.1); 0 turns smoothing off.
+    pub epsilon: f64,
+    /// Who gets it.
+    pub form: SmoothingForm,
+}
+
+/// Names the two forms of label smoothing in use; they differ by a factor `V/(V−1)` in `ε`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SmoothingForm {
+    /// Every token of the vocabulary gets `ε/V`, the gold one too: `torch.nn.CrossEntropyLoss`.
+    AllTokens,
+    /// Every token but the gold one gets `ε/(V−1)`: Tensor2Tensor and fairseq.
+    OtherTokens,
+}
+
+impl LabelSmoothing {
+    /// Returns the `ε` of the [`SmoothingForm::AllTokens`] form that is the same loss.
+    fn spread(&self, vocab_size: usize) -> f64 {
+        match self.form {
+            SmoothingForm::AllTokens => self.epsilon,
+            SmoothingForm::OtherTokens => {
+                let vocab_size = vocab_size as f64;
+                self.epsilon * vocab_size / (vocab_size - 1.0).max(1.0)
+            }
+        }
+    }
+}
+
+/// Holds the loss of a batch, summed over its tokens, in nats.
+#[derive(Clone, Debug)]
+pub struct LossSums {
+    /// Smoothed cross-entropy: what training minimizes. `[1]`.
+    pub smoothed: Tensor<1>,
+    /// Negative log-likelihood of the gold tokens: what perplexity is made of. `[1]`.
+    pub nll: Tensor<1>,
+}
+
+/// Computes the loss of tokens from the features that the decoder gives them, without gradients.
+///
+/// # Shapes
+///
+/// - `features`: `[n_tokens, d_model]`
+/// - `weight`: `[vocab, d_model]`, the pre-softmax matrix
+/// - `labels`: `[n_tokens]`, the gold token of each
+///
+/// # Panics
+///
+/// Panics if the shapes do not fit together or there is no token.
+pub fn projected_loss(
+    features: Tensor<2>,
+    weight: Tensor<2>,
+    labels: Tensor<1, Int>,
+    smoothing: &LabelSmoothing,
+) -> LossSums {
+    let fused = Fused::new(plain(weight), smoothing);
+    let sums = fused
+        .slices(plain(features), labels)
+        .map(|(h, y)| fused.softmax(h, y).sums);
+    total(sums)
+}
+
+/// Computes the loss of tokens and a scalar that carries its gradient.
+///
+/// Calling `backward()` on the second tensor gives features and weight the gradient of
+/// `scale · smoothed`. Its value means nothing: it is the scalar product of the inputs with their
+/// gradients, through which Burn's tape takes them further back.
+///
+/// # Shapes
+///
+/// - `features`: `[n_tokens, d_model]`, on a device with autodiff
+/// - `weight`: `[vocab, d_model]`, the pre-softmax matrix, likewise
+/// - `labels`: `[n_tokens]`, the gold token of each
+/// - returns: the sums, and `[1]`
+///
+/// # Panics
+///
+/// Panics if the shapes do not fit together or there is no token.
+pub fn projected_loss_with_gradient(
+    features: Tensor<2>,
+    weight: Tensor<2>,
+    labels: Tensor<1, Int>,
+    smoothing: &LabelSmoothing,
+    scale: f64,
+) -> (LossSums, Tensor<1>) {
+    let fused = Fused::new(plain(weight.clone()), smoothing);
+    let mut weight_gradient = fused.weight.zeros_like();
+    let mut feature_gradients = Vec::new();
+    let mut sums = Vec::new();
+    for (h, y) in fused.slices(plain(features.clone()), labels) {
+        let softmax = fused.softmax(h.clone(), y.clone());
+        sums.push(softmax.sums.clone());
+        let (d_features, d_weight) = fused.gradient(softmax, h, y, weight_gradient, scale);
+        feature_gradients.push(d_features);
+        weight_gradient = d_weight;
+    }
+    let feature_gradient = Tensor::cat(feature_gradients, 0);
+    let surrogate = (features * Tensor::from_inner(feature_gradient)).sum()
+        + (weight * Tensor::from_inner(weight_gradient)).sum();
+    (total(sums.into_iter()), surrogate)
+}
+
+/// Holds what all slices of one projection share.
+struct Fused {
+    /// `[vocab, d_model]`.
+    weight: Tensor<2>,
+    /// Mean of the weight's rows, `[1, d_model]`.
+    mean_row: Tensor<2>,
+    epsilon: f64,
+    vocab_size: usize,
+}
+
+/// Holds the softmax over one slice of tokens, not yet divided by its sum.
+struct Softmax {
+    /// `exp(z − max z)`: `[n, vocab]`.
+    exponentials: Tensor<2>,
+    /// Sum of the exponentials: `[n, 1]`.
+    normalizer: Tensor<2>,
+    /// The weight's rows of the gold tokens: `[n, d_model]`.
+    gold_rows: Tensor<2>,
+    sums: LossSums,
+}
+
+impl Fused {
+    fn new(weight: Tensor<2>, smoothing: &LabelSmoothing) -> Self {
+        let [vocab_size, _] = weight.dims();
+        Self {
+            mean_row: weight.clone().mean_dim(0),
+            epsilon: smoothing.spread(vocab_size),
+            weight,
+            vocab_size,
+        }
+    }
+
+    /// Cuts the tokens so that no slice of logits exceeds [`MAX_LOGITS`].
+    fn slices(
+        &self,
+        features: Tensor<2>,
+        labels: Tensor<1, Int>,
+    ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
+        let [n_tokens, _] = features.dims();
+        let n = (MAX_LOGITS / self.vocab_size).clamp(1, n_tokens);
+        (0..n_tokens).step_by(n).map(move |start| {
+            let len = n.min(n_tokens - start);
+            (
+                features.clone().narrow(0, start, len),
+                labels.clone().narrow(0, start, len),
+            )
+        })
+    }
+
+    fn softmax(&self, h: Tensor<2>, y: Tensor<1, Int>) -> Softmax {
+        let logits = h.clone().matmul(self.weight.clone().transpose()); // [n, vocab]
+        let max = logits.clone().max_dim(1); // [n, 1]
+        let exponentials = (logits - max.clone()).exp();
+        let normalizer = exponentials.clone().sum_dim(1); // [n, 1]
+        let log_normalizer = normalizer.clone().log() + max;
+        let gold_rows = self.weight.clone().select(0, y); // [n, d_model]
+        let gold = (h.clone() * gold_rows.clone()).sum_dim(1); // [n, 1]
+        let mean = (h * self.mean_row.clone()).sum_dim(1); // [n, 1]
+        let nll = (log_normalizer.clone() - gold).sum();
+        let uniform = (log_normalizer - mean).sum();
+        let smoothed = nll.clone() * (1.0 - self.epsilon) + uniform * self.epsilon;
+        Softmax {
+            exponentials,
+            normalizer,
+            gold_rows,
+            sums: LossSums { smoothed, nll },
+        }
+    }
+
+    /// Returns the gradient for the slice's features and adds the weight's to what it already is.
+    fn gradient(
+        &self,
+        softmax: Softmax,
+        h: Tensor<2>,
+        y: Tensor<1, Int>,
+        weight_gradient: Tensor<2>,
+        scale: f64,
+    ) -> (Tensor<2>, Tensor<2>) {
+        let Softmax {
+            exponentials,
+            normalizer,
+            gold_rows,
+            ..
+        } = softmax;
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let per_token = self.epsilon * scale / self.vocab_size as f64;
+        let weighting = normalizer.recip() * scale; // [n, 1]
+
+        let d_features = exponentials.clone().matmul(self.weight.clone()) * weighting.clone()
+            - gold_rows * on_gold
+            - self.mean_row.clone() * (self.epsilon * scale);
+        let d_weight = weight_gradient + exponentials.transpose().matmul(h.clone() * weighting)
+            - h.clone().sum_dim(0) * per_token;
+        let d_weight = d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add);
+        (d_features, d_weight)
+    }
+}
+
+/// Takes a tensor off Burn's tape, if it is on it.
+fn plain(tensor: Tensor<2>) -> Tensor<2> {
+    if tensor.device().is_autodiff() {
+        tensor.inner()
+    } else {
+        tensor
+    }
+}
+
+fn total(sums: impl Iterator<Item = LossSums>) -> LossSums {
+    sums.reduce(Add::add)
+        .expect("a batch has at least one token")
+}
+
+impl Add for LossSums {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            smoothed: self.smoothed + other.smoothed,
+            nll: self.nll + other.nll,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Device, Distribution, Tolerance, activation};
+    use transformer_core::device;
+
+    use super::*;
+
+    const SMOOTHING: LabelSmoothing = LabelSmoothing {
+        epsilon: 0.1,
+        form: SmoothingForm::AllTokens,
+    };
+
+    fn device() -> Device {
+        device::choose(None)
+            .expect("tests are built with a backend")
+            .1
+    }
+
+    /// The loss as it is written in textbooks: a full target distribution and a log-softmax.
+    fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> Tensor<1> {
+        let [n_tokens, vocab_size] = logits.dims();
+        let (on_gold, elsewhere) = match smoothing.form {
+            SmoothingForm::AllTokens => {
+                let each = smoothing.epsilon / vocab_size as f64;
+                (1.0 - smoothing.epsilon + each, each)
+            }
+            SmoothingForm::OtherTokens => (
+                1.0 - smoothing.epsilon,
+                smoothing.epsilon / (vocab_size as f64 - 1.0),
+            ),
+        };
+        let target: Vec<f64> = (0..n_tokens * vocab_size)
+            .map(|i| {
+                if labels[i / vocab_size] == i % vocab_size {
+                    on_gold
+                } else {
+                    elsewhere
+                }
+            })
+            .collect();
+        let data = burn::tensor::TensorData::new(target, [n_tokens, vocab_size]);
+        let target = Tensor::<2>::from_data(data, &logits.device());
+        (activation::log_softmax(logits, 1) * target).sum().neg()
+    }
+
+    #[test]
+    fn two_tokens_of_equal_score_cost_ln_2() {
+        let device = device();
+        let features = Tensor::<2>::from_data([[3.0]], &device);
+        let weight = Tensor::<2>::from_data([[1.0], [1.0]], &device);
+        let labels = Tensor::<1, Int>::from_data([1], &device);
+        let sums = projected_loss(features, weight, labels, &SMOOTHING);
+        let expected = std::f64::consts::LN_2;
+        assert!((sums.nll.into_scalar::<f64>() - expected).abs() < 1e-6);
+        assert!((sums.smoothed.into_scalar::<f64>() - expected).abs() < 1e-6);
+    }
+
+    fn gradients_agree_with_the_textbook(form: SmoothingForm) {
+        let device = device().autodiff();
+        let smoothing = LabelSmoothing { epsilon: 0.1, form };
+        let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+        let features = random([7, 5]).require_grad();
+        let weight = random([11, 5]).require_grad();
+        let labels = [3, 0, 10, 3, 7, 1, 1];
+        let label_tensor = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
+
+        let logits = features.clone().matmul(weight.clone().transpose());
+        let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
+        let expected_gradients = expected.backward();
+        let (sums, surrogate) = projected_loss_with_gradient(
+            features.clone(),
+            weight.clone(),
+            label_tensor,
+            &smoothing,
+            0.25,
+        );
+        let gradients = surrogate.backward();
+
+        // Single precision, sums of some ten terms of size one.
+        let tolerance = Tolerance::absolute(1e-5);
+        let agree = |ours: Tensor<2>, theirs: Tensor<2>| {
+            ours.into_data()
+                .assert_approx_eq::<f32>(&theirs.into_data(), tolerance);
+        };
+        (sums.smoothed * 0.25)
+            .into_data()
+            .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
+        for tensor in [features, weight] {
+            let ours = tensor
+                .grad(&gradients)
+                .expect("the surrogate reaches both inputs");
+            let theirs = tensor
+                .grad(&expected_gradients)
+                .expect("the loss reaches both inputs");
+            agree(ours, theirs);
+        }
+    }
+
+    #[test]
+    fn smoothing_over_all_tokens_has_the_gradient_of_the_textbook() {
+        gradients_agree_with_the_textbook(SmoothingForm::AllTokens);
+    }
+
+    #[test]
+    fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
+        gradients_agree_with_the_textbook(SmoothingForm::OtherTokens);
+    }
+
+    #[test]
+    fn cutting_the_tokens_into_slices_changes_nothing() {
+        let device = device();
+        let fused = Fused::new(Tensor::zeros([MAX_LOGITS / 2, 1], &device), &SMOOTHING);
+        let features = Tensor::<2>::zeros([5, 1], &device);
+        let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
+        let lengths: Vec<usize> = fused
+            .slices(features, labels)
+            .map(|(h, _)| h.dims()[0])
+            .collect();
+        assert_eq!(lengths, [2, 2, 1]);
+    }
+}

@@ -1,0 +1,278 @@
+//! The program `transformer-train`: from parallel text, or a built-in task, to a model directory.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{env, fs, io, thread};
+
+use burn::tensor::Device;
+use clap::{Parser, ValueEnum};
+use transformer_core::device::{self, Backend};
+use transformer_train::config::{Experiment, Preset};
+use transformer_train::tasks::Task;
+use transformer_train::{Display, Outcome, Surroundings, train};
+
+/// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
+#[derive(Debug, Parser)]
+#[command(name = "transformer-train", version)]
+struct Arguments {
+    /// Settings of the run (TOML); what the file leaves out has its default
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Built-in task: numbers, reverse or copy
+    #[arg(long, conflicts_with_all = ["src", "tgt", "tsv"])]
+    task: Option<Task>,
+    /// Source lines to train on, plain or gzip, `-` for standard input
+    #[arg(long, value_name = "FILE", requires = "tgt")]
+    src: Option<PathBuf>,
+    /// Target lines to train on, one for each source line
+    #[arg(long, value_name = "FILE", requires = "src")]
+    tgt: Option<PathBuf>,
+    /// Lines of source, tab, target to train on, instead of two files
+    #[arg(long, value_name = "FILE", conflicts_with = "src")]
+    tsv: Option<PathBuf>,
+    /// Source lines to validate on; without, some of the training pairs are held out
+    #[arg(long, value_name = "FILE", requires = "valid_tgt")]
+    valid_src: Option<PathBuf>,
+    /// Target lines to validate on
+    #[arg(long, value_name = "FILE", requires = "valid_src")]
+    valid_tgt: Option<PathBuf>,
+    /// Lines of source, tab, target to validate on, instead of two files
+    #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
+    valid_tsv: Option<PathBuf>,
+    /// Size of the model, and the recipe that goes with it [default: tiny]
+    #[arg(long)]
+    preset: Option<PresetName>,
+    /// Folder of the run [default: runs/ and the name of the task or of the source file]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Delete the run that the folder holds
+    #[arg(long, requires = "out")]
+    overwrite: bool,
+    /// Length of the training, in updates
+    #[arg(long, value_name = "N")]
+    updates: Option<u64>,
+    /// Seed of everything that is random
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Threads that share an update on the CPU [default: all cores, up to 16]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one line for each interval even on a terminal, instead of the dashboard
+    #[arg(long)]
+    plain: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PresetName {
+    Tiny,
+    Base,
+    Big,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    transformer_infer::memory::keep_pages();
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", transformer_infer::one_line(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let experiment = arguments.experiment()?;
+    experiment.validate()?;
+    let directory = arguments.directory(&experiment)?;
+    let (backend, device) = device::choose(env::var("BURN_DEVICE").ok().as_deref())?;
+    println!("backend     {backend}, {device:?}");
+    println!("run         {}", directory.display());
+    let surroundings = Surroundings {
+        directory: directory.clone(),
+        n_threads: arguments.n_threads(&device),
+        device,
+        say: Arc::new(|line| println!("{line}")),
+        display: if !arguments.plain && io::stdout().is_terminal() {
+            Display::Dashboard
+        } else {
+            Display::Lines
+        },
+        stop: stop_on_interrupt()?,
+    };
+    let outcome = train(&experiment, &surroundings)?;
+    report(&outcome, &directory, backend);
+    Ok(())
+}
+
+impl Arguments {
+    /// Puts the arguments over the settings of the file, or over those of the task or preset.
+    fn experiment(&self) -> Result<Experiment, Failure> {
+        let preset = self.preset.map(|preset| match preset {
+            PresetName::Tiny => Preset::Tiny,
+            PresetName::Base => Preset::Base,
+            PresetName::Big => Preset::Big,
+        });
+        let has_files = self.src.is_some() || self.tsv.is_some();
+        let mut experiment = match (&self.config, self.task) {
+            (Some(config), Some(task)) => Experiment::from_toml_for(config, task)?,
+            (Some(config), None) => Experiment::from_toml(config)?,
+            (None, None) if has_files => Experiment::for_preset(preset.unwrap_or(Preset::Tiny)),
+            (None, task) => Experiment::for_task(task.unwrap_or(Task::Numbers)),
+        };
+        if let Some(preset) = preset
+            && preset != experiment.model.preset
+        {
+            experiment.model.preset = preset;
+            experiment.model.overrides.clear();
+        }
+        if has_files {
+            experiment.data.task = None;
+            experiment.data.src.clone_from(&self.src);
+            experiment.data.tgt.clone_from(&self.tgt);
+            experiment.data.tsv.clone_from(&self.tsv);
+        }
+        if self.valid_src.is_some() || self.valid_tsv.is_some() {
+            experiment.data.valid_src.clone_from(&self.valid_src);
+            experiment.data.valid_tgt.clone_from(&self.valid_tgt);
+            experiment.data.valid_tsv.clone_from(&self.valid_tsv);
+        }
+        if let Some(updates) = self.updates {
+            experiment.training.updates = updates;
+        }
+        if let Some(seed) = self.seed {
+            experiment.training.seed = seed;
+        }
+        Ok(experiment)
+    }
+
+    /// Returns the number of threads given, or as many as there are cores where that helps.
+    fn n_threads(&self, device: &Device) -> usize {
+        let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
+        self.threads
+            .unwrap_or_else(|| if device::is_host(device) { cores() } else { 1 })
+            .max(1)
+    }
+
+    /// Returns the folder given, emptied if asked for, or one under runs/ that is not taken yet.
+    fn directory(&self, experiment: &Experiment) -> Result<PathBuf, Failure> {
+        let Some(directory) = &self.out else {
+            return Ok(free_directory(&run_name(experiment)));
+        };
+        if self.overwrite {
+            delete_run(directory)?;
+        }
+        Ok(directory.clone())
+    }
+}
+
+/// Returns the name of the task, or of the source file up to its first dot.
+fn run_name(experiment: &Experiment) -> String {
+    let data = &experiment.data;
+    if let Some(task) = data.task {
+        return task.to_string();
+    }
+    let file = data
+        .src
+        .as_ref()
+        .or(data.tsv.as_ref())
+        .and_then(|path| path.file_name());
+    let name = file
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    match name.split('.').next() {
+        None | Some("" | "-") => "run".to_owned(),
+        Some(stem) => stem.to_owned(),
+    }
+}
+
+/// Returns `runs/name`, or with the first number from 2 on that is free.
+fn free_directory(name: &str) -> PathBuf {
+    let runs = Path::new("runs");
+    let numbered = (2_u64..).map(|number| runs.join(format!("{name}-{number}")));
+    let mut candidates = std::iter::once(runs.join(name)).chain(numbered);
+    candidates
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| runs.join(name))
+}
+
+/// Deletes what a run leaves in its folder, and nothing else.
+fn delete_run(directory: &Path) -> Result<(), Failure> {
+    let describe =
+        |path: &Path, error: io::Error| format!("cannot delete `{}`: {error}", path.display());
+    for folder in ["model", "checkpoints"].map(|name| directory.join(name)) {
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| describe(&folder, error))?;
+        }
+    }
+    for file in ["experiment.toml", "metrics.csv"].map(|name| directory.join(name)) {
+        if file.exists() {
+            fs::remove_file(&file).map_err(|error| describe(&file, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets the first interrupt end the run after the current interval, and the second end it at once.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::Relaxed) {
+            leave();
+        }
+        eprintln!("stopping after this interval, with its model saved; once more to stop at once");
+    })?;
+    Ok(stop)
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the user asks a second time to end a program that is computing"
+)]
+fn leave() -> ! {
+    std::process::exit(130)
+}
+
+fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
+    for sample in &outcome.samples {
+        println!("\nsource       {}", sample.src);
+        println!("reference    {}", sample.reference);
+        println!("translation  {}", sample.translation);
+    }
+    println!(
+        "\n{} updates in {:.0} seconds; validation perplexity {:.3}",
+        outcome.n_updates,
+        outcome.elapsed.as_secs_f64(),
+        outcome.valid_perplexity
+    );
+    if let Some(test) = outcome.test {
+        println!(
+            "exact match {:.1}%: {} of {} held-out pairs",
+            100.0 * test.exact_match(),
+            test.n_exact,
+            test.n_pairs
+        );
+    }
+    let features = match backend {
+        Backend::Flex => String::new(),
+        other => format!(" --features {other}"),
+    };
+    let text = outcome
+        .samples
+        .first()
+        .map_or("some text", |sample| sample.src.as_str());
+    println!(
+        "\nThe model is in {}. To translate with it:\n",
+        outcome.model.display()
+    );
+    println!(
+        "    cargo run -q -p transformer-infer{features} -- translate --model {} {text:?}",
+        directory.display()
+    );
+}

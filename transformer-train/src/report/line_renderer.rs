@@ -1,0 +1,162 @@
+//! One clear line for each interval, where there is no terminal to draw a dashboard on.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
+use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
+use burn_train::renderer::{
+    EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation,
+    MetricsRendererTraining,
+};
+
+use super::Say;
+use crate::metrics::{EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
+
+/// Name that Burn gives its learning rate metric.
+const LEARNING_RATE: &str = "Learning Rate";
+
+/// Prints one line when an interval has been validated.
+pub(crate) struct LineRenderer {
+    say: Say,
+    interval: u64,
+    n_updates: u64,
+    started: Instant,
+    names: HashMap<MetricId, String>,
+    train: HashMap<String, f64>,
+    valid: HashMap<String, f64>,
+}
+
+impl LineRenderer {
+    pub(crate) fn new(say: Say, interval: u64, n_updates: u64) -> Self {
+        Self {
+            say,
+            interval,
+            n_updates,
+            started: Instant::now(),
+            names: HashMap::new(),
+            train: HashMap::new(),
+            valid: HashMap::new(),
+        }
+    }
+
+    fn line(&self, interval: usize) -> String {
+        let done = (interval as u64 * self.interval).min(self.n_updates);
+        let elapsed = self.started.elapsed();
+        let left = elapsed.mul_f64((self.n_updates - done) as f64 / done.max(1) as f64);
+        let of =
+            |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
+        format!(
+            "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
+             exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  lr {lr:.2e}  \
+             {elapsed} gone, {left} left",
+            total = self.n_updates,
+            loss = of(&self.train, LOSS),
+            ppl = of(&self.train, PERPLEXITY),
+            valid_ppl = of(&self.valid, PERPLEXITY),
+            exact = of(&self.valid, EXACT_MATCH),
+            speed = of(&self.train, SPEED),
+            padding = of(&self.train, PADDING),
+            lr = of(&self.train, LEARNING_RATE),
+            elapsed = minutes(elapsed),
+            left = minutes(left),
+        )
+    }
+
+    /// Keeps a metric's value of the whole interval, which comes last; of the learning rate, whose
+    /// average over an interval nobody wants, the value of the last update.
+    fn keep(
+        names: &HashMap<MetricId, String>,
+        split: &mut HashMap<String, f64>,
+        state: MetricState,
+    ) {
+        let MetricState::Numeric(entry, Some(value)) = state else {
+            return;
+        };
+        let Some(name) = names.get(&entry.metric_id) else {
+            return;
+        };
+        if name == LEARNING_RATE && matches!(value, NumericEntry::Final(_)) {
+            return;
+        }
+        split.insert(name.clone(), value.current());
+    }
+}
+
+/// Writes a duration as `1h02m`, `3m20s` or `45s`.
+pub(crate) fn minutes(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
+    }
+}
+
+impl MetricsRendererTraining for LineRenderer {
+    fn update_train(&mut self, state: MetricState) {
+        Self::keep(&self.names, &mut self.train, state);
+    }
+
+    fn update_valid(&mut self, state: MetricState) {
+        Self::keep(&self.names, &mut self.valid, state);
+    }
+}
+
+impl TrainingProgressLogger for LineRenderer {
+    fn start(&mut self, _: usize, _: usize, _: Option<usize>, _: Option<&str>) {
+        self.started = Instant::now();
+    }
+
+    fn update_epoch(&mut self, interval: usize) {
+        (self.say)(&self.line(interval));
+    }
+
+    fn start_split(&mut self, _: &str, _: usize) {}
+
+    fn update_split(&mut self, _: usize) {}
+
+    fn end_split(&mut self) {}
+
+    fn end(&mut self) {}
+
+    fn log_event_training(&mut self, _: String) {}
+}
+
+impl EvaluationProgressLogger for LineRenderer {
+    fn start_global_progress(&mut self, _: usize) {}
+
+    fn start_test(&mut self, _: &str, _: usize) {}
+
+    fn update_test_progress(&mut self, _: usize) {}
+
+    fn end_test(&mut self) {}
+
+    fn end_global_progress(&mut self) {}
+
+    fn log_event_evaluation(&mut self, _: String) {}
+}
+
+impl MetricsRendererEvaluation for LineRenderer {
+    fn update_test(&mut self, _: EvaluationName, _: MetricState) {}
+}
+
+impl MetricsRenderer for LineRenderer {
+    fn manual_close(&mut self) {}
+
+    fn register_metric(&mut self, definition: MetricDefinition) {
+        self.names
+            .insert(definition.metric_id, definition.name.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_in_their_two_largest_units() {
+        let written = [5, 200, 3720].map(|seconds| minutes(Duration::from_secs(seconds)));
+        assert_eq!(written, ["5s", "3m20s", "1h02m"]);
+    }
+}

@@ -1,0 +1,210 @@
+//! A training run from beginning to end (§5): `train(experiment)` makes a model directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use burn::module::Module;
+use burn::tensor::Device;
+use transformer_infer::BatchLimits;
+
+use crate::TrainError;
+use crate::checkpoint::Publisher;
+use crate::config::Experiment;
+use crate::finish::Finish;
+use crate::learn::learn;
+use crate::loss::{LabelSmoothing, SmoothingForm};
+use crate::objective::{Objective, Settings};
+use crate::prepare::Prepared;
+use crate::report::Say;
+use crate::threads::Threads;
+
+/// Says where a run happens and how it is shown.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The run's folder; it must not hold a run.
+    pub directory: PathBuf,
+    /// The device to train on, without autodiff.
+    pub device: Device,
+    /// Number of threads that share an update. More than one pays on backends that compute on the thread
+    /// that calls them (flex, ndarray), whose single operations leave most of a second core idle. The
+    /// number is part of what fixes a run's weights to the last bit.
+    pub n_threads: usize,
+    /// Takes the lines for the user.
+    pub say: Say,
+    /// How progress is shown between them.
+    pub display: Display,
+    /// Set by the program to end the run after the current interval.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Surroundings")
+            .field("directory", &self.directory)
+            .field("device", &self.device)
+            .field("n_threads", &self.n_threads)
+            .field("display", &self.display)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says how the progress of a run is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Display {
+    /// Burn's dashboard, which takes the whole terminal.
+    Dashboard,
+    /// One line for each interval.
+    Lines,
+}
+
+/// Says what came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The model directory.
+    pub model: PathBuf,
+    /// Updates trained up to the last checkpoint.
+    pub n_updates: u64,
+    /// Time spent on training and validation.
+    pub elapsed: Duration,
+    /// True perplexity per target token on the validation pairs.
+    pub valid_perplexity: f64,
+    /// What the model makes of the test pairs; only built-in tasks have such pairs.
+    pub test: Option<TestScore>,
+    /// Validation sentences, their references and what the model makes of them.
+    pub samples: Vec<Sample>,
+}
+
+/// Counts the test pairs that are translated exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestScore {
+    /// Pairs translated.
+    pub n_pairs: usize,
+    /// Pairs whose translation is the reference, character by character.
+    pub n_exact: usize,
+}
+
+impl TestScore {
+    /// Returns the share of exact translations, from 0 to 1.
+    pub fn exact_match(&self) -> f64 {
+        self.n_exact as f64 / self.n_pairs as f64
+    }
+}
+
+/// Shows what the model makes of one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The source.
+    pub src: String,
+    /// The reference.
+    pub reference: String,
+    /// The model's translation.
+    pub translation: String,
+}
+
+/// Trains a model from beginning to end and leaves it in `directory/model`.
+///
+/// # Errors
+///
+/// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
+pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
+    experiment.validate()?;
+    let folder = Folder::create(&surroundings.directory, experiment)?;
+    let prepared = Prepared::new(experiment, &surroundings.say)?;
+    let publisher = Publisher {
+        directory: folder.model.clone(),
+        config: prepared.config.clone(),
+        tokenizers: prepared.tokenizers.clone(),
+        training: serde_json::json!({
+            "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
+            "n_threads": surroundings.n_threads,
+            "experiment": experiment.to_toml()?,
+        }),
+    };
+    let run = Run {
+        experiment,
+        surroundings,
+        folder,
+        prepared,
+        publisher,
+    };
+    let started = Instant::now();
+    let objective = run.objective()?;
+    learn(&run, &objective)?;
+    let finish = Finish::new(&run, objective.valid());
+    let best = finish.choose()?;
+    let elapsed = started.elapsed();
+    finish.publish(best, elapsed)
+}
+
+/// Holds everything that the parts of a run share.
+pub(crate) struct Run<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) folder: Folder,
+    pub(crate) prepared: Prepared,
+    pub(crate) publisher: Publisher,
+}
+
+impl Run<'_> {
+    /// Tells the user something.
+    pub(crate) fn say(&self, line: &str) {
+        (self.surroundings.say)(line);
+    }
+
+    /// Draws the weights, on a device that records gradients.
+    fn objective(&self) -> Result<Objective, TrainError> {
+        let training = &self.experiment.training;
+        let device = self.surroundings.device.clone().autodiff();
+        device.seed(training.seed);
+        let config = &self.prepared.config;
+        let model = config.init(&device)?;
+        self.say(&format!("model       {} parameters", model.num_params()));
+        let settings = Settings {
+            smoothing: LabelSmoothing {
+                epsilon: training.label_smoothing,
+                form: SmoothingForm::AllTokens,
+            },
+            clip_norm: training.clip_norm,
+            limits: BatchLimits::for_model(config),
+            threads: Threads::new(self.surroundings.n_threads),
+        };
+        Ok(Objective::new(model, settings))
+    }
+}
+
+/// Names the files of a run.
+pub(crate) struct Folder {
+    pub(crate) model: PathBuf,
+    pub(crate) checkpoints: PathBuf,
+    pub(crate) curve: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder and writes the effective settings into it.
+    fn create(directory: &Path, experiment: &Experiment) -> Result<Self, TrainError> {
+        let settings = directory.join("experiment.toml");
+        let model = directory.join("model");
+        if settings.exists() || model.exists() || directory.join("manifest.json").exists() {
+            return Err(TrainError::OutputExists {
+                path: directory.to_owned(),
+            });
+        }
+        let checkpoints = directory.join("checkpoints");
+        let written = |path: &Path, result: std::io::Result<()>| {
+            result.map_err(|source| TrainError::Write {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        written(&checkpoints, fs::create_dir_all(&checkpoints))?;
+        written(&settings, fs::write(&settings, experiment.to_toml()?))?;
+        Ok(Self {
+            model,
+            checkpoints,
+            curve: directory.join("metrics.csv"),
+        })
+    }
+}

@@ -1,0 +1,382 @@
+//! The data of the task `numbers`: English number words.
+
+use crate::plan::Draws;
+use crate::tasks::Split;
+use crate::tasks::task::split_by;
+
+/// One more than the largest number of the task.
+const END: u64 = 1_000_000_000;
+
+/// Numbers below it are all for training: they are the words that the others are made of.
+const ALWAYS_TRAIN: u32 = 100;
+
+const BELOW_20: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+
+const TENS: [&str; 10] = [
+    "", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+];
+
+const SCALES: [(u32, &str); 3] = [
+    (1_000_000_000, "billion"),
+    (1_000_000, "million"),
+    (1000, "thousand"),
+];
+
+/// Says how a number is put into words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberStyle {
+    /// Where `and` stands.
+    pub and: And,
+    /// How tens and ones are joined.
+    pub tens: Tens,
+}
+
+/// Says where `and` stands in a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum And {
+    /// Nowhere: `one hundred five thousand twelve`.
+    Never,
+    /// Before the tens and ones of the whole: `one hundred five thousand and twelve`.
+    Last,
+    /// There, and after every `hundred`, as in British English: `one hundred and five thousand and
+    /// twelve`.
+    Every,
+}
+
+/// Says how tens and ones are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tens {
+    /// By a hyphen: `forty-two`.
+    Hyphen,
+    /// By a space: `forty two`.
+    Space,
+}
+
+/// Puts a number into English words.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::tasks::{And, NumberStyle, Tens, english};
+///
+/// let british = NumberStyle { and: And::Every, tens: Tens::Hyphen };
+/// assert_eq!(english(1_000_007, british), "one million and seven");
+/// assert_eq!(english(342, british), "three hundred and forty-two");
+/// ```
+pub fn english(n: u32, style: NumberStyle) -> String {
+    if n == 0 {
+        return BELOW_20[0].to_owned();
+    }
+    let mut words = Vec::new();
+    let mut rest = n;
+    for (scale, name) in SCALES {
+        if rest >= scale {
+            let inner = if style.and == And::Every {
+                And::Every
+            } else {
+                And::Never
+            };
+            push_below_1000(
+                &mut words,
+                rest / scale,
+                NumberStyle {
+                    and: inner,
+                    ..style
+                },
+            );
+            words.push(name.to_owned());
+            rest %= scale;
+        }
+    }
+    if !words.is_empty() && (1..100).contains(&rest) && style.and != And::Never {
+        words.push("and".to_owned());
+    }
+    push_below_1000(&mut words, rest, style);
+    words.join(" ")
+}
+
+fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
+    let (hundreds, rest) = (n / 100, n % 100);
+    if hundreds > 0 {
+        words.push(BELOW_20[hundreds as usize].to_owned());
+        words.push("hundred".to_owned());
+        if rest > 0 && style.and != And::Never {
+            words.push("and".to_owned());
+        }
+    }
+    let (tens, ones) = (rest / 10, rest % 10);
+    match (tens, ones) {
+        (0, 0) => {}
+        (0 | 1, _) => words.push(BELOW_20[rest as usize].to_owned()),
+        (_, 0) => words.push(TENS[tens as usize].to_owned()),
+        _ => {
+            let (tens, ones) = (TENS[tens as usize], BELOW_20[ones as usize]);
+            match style.tens {
+                Tens::Hyphen => words.push(format!("{tens}-{ones}")),
+                Tens::Space => words.extend([tens.to_owned(), ones.to_owned()]),
+            }
+        }
+    }
+}
+
+/// Draws a number of the task.
+///
+/// Half of the draws take the number of digits first, so that short numbers come up; a quarter blanks
+/// out digits, so that `one million seven` does; the last quarter is uniform.
+pub(super) fn draw(draws: &mut Draws) -> u32 {
+    let kind = draws.below(4);
+    let number = match kind {
+        0 => draws.below(END),
+        _ => {
+            let n_digits = 1 + draws.below(9) as u32;
+            let least = if n_digits == 1 {
+                0
+            } else {
+                10_u64.pow(n_digits - 1)
+            };
+            least + draws.below(10_u64.pow(n_digits) - least)
+        }
+    };
+    match kind {
+        1 => with_zeros(number, draws) as u32,
+        _ => number as u32,
+    }
+}
+
+/// Makes each digit but the first 0 with probability two thirds.
+fn with_zeros(number: u64, draws: &mut Draws) -> u64 {
+    let mut unit = 1;
+    let mut result = 0;
+    while unit <= number {
+        let digit = number / unit % 10;
+        let first = number / unit < 10;
+        if first || draws.below(3) == 0 {
+            result += digit * unit;
+        }
+        unit *= 10;
+    }
+    result
+}
+
+/// Draws a style: half of the numbers are written without `and`, half with hyphens.
+pub(super) fn draw_style(draws: &mut Draws) -> NumberStyle {
+    let and = match draws.below(4) {
+        0 => And::Last,
+        1 => And::Every,
+        _ => And::Never,
+    };
+    let tens = if draws.below(2) == 0 {
+        Tens::Hyphen
+    } else {
+        Tens::Space
+    };
+    NumberStyle { and, tens }
+}
+
+/// Says where a number belongs.
+pub(super) fn split_of(number: u32) -> Split {
+    match number {
+        0..ALWAYS_TRAIN => Split::Train,
+        _ => split_by(u64::from(number)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const AMERICAN: NumberStyle = NumberStyle {
+        and: And::Never,
+        tens: Tens::Hyphen,
+    };
+    const BRITISH: NumberStyle = NumberStyle {
+        and: And::Every,
+        tens: Tens::Hyphen,
+    };
+    const LAST: NumberStyle = NumberStyle {
+        and: And::Last,
+        tens: Tens::Space,
+    };
+
+    /// Reads number words without knowing how they were written: each word adds or multiplies.
+    fn parse(words: &str) -> Option<u32> {
+        let mut total = 0;
+        let mut group = 0;
+        for word in words.split([' ', '-']) {
+            match word {
+                "and" | "zero" => {}
+                "hundred" => group *= 100,
+                "thousand" => {
+                    total += group * 1000;
+                    group = 0;
+                }
+                "million" => {
+                    total += group * 1_000_000;
+                    group = 0;
+                }
+                _ => group += value(word)?,
+            }
+        }
+        Some(total + group)
+    }
+
+    fn value(word: &str) -> Option<u32> {
+        let stem = |ten: u32| match ten {
+            2 => "twen",
+            3 => "thir",
+            4 => "for",
+            5 => "fif",
+            6 => "six",
+            7 => "seven",
+            8 => "eigh",
+            _ => "nine",
+        };
+        let ones = "one two three four five six seven eight nine ten eleven twelve";
+        if let Some(at) = ones.split(' ').position(|name| name == word) {
+            return Some(at as u32 + 1);
+        }
+        if let Some(start) = word.strip_suffix("teen") {
+            return (3..10)
+                .find(|&n| stem(n) == start || (n == 4 && start == "four"))
+                .map(|n| 10 + n);
+        }
+        let start = word.strip_suffix("ty")?;
+        (2..10).find(|&n| stem(n) == start).map(|n| 10 * n)
+    }
+
+    fn any_style() -> impl Strategy<Value = NumberStyle> {
+        let and = proptest::sample::select(vec![And::Never, And::Last, And::Every]);
+        let tens = proptest::sample::select(vec![Tens::Hyphen, Tens::Space]);
+        (and, tens).prop_map(|(and, tens)| NumberStyle { and, tens })
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_read_back_as_the_number(seed: u64, style in any_style()) {
+            let number = draw(&mut Draws::new(seed));
+            let words = english(number, style);
+            prop_assert_eq!(parse(&words), Some(number), "{}", words);
+        }
+    }
+
+    #[test]
+    fn all_numbers_below_2000_are_read_back() {
+        for number in 0..2000 {
+            assert_eq!(parse(&english(number, BRITISH)), Some(number));
+        }
+    }
+
+    #[test]
+    fn american_style_has_no_and() {
+        let cases = [
+            (0, "zero"),
+            (13, "thirteen"),
+            (20, "twenty"),
+            (42, "forty-two"),
+            (105, "one hundred five"),
+            (305_217, "three hundred five thousand two hundred seventeen"),
+            (1_000_007, "one million seven"),
+            (900_000_000, "nine hundred million"),
+        ];
+        assert_eq!(
+            cases.map(|(n, _)| english(n, AMERICAN)),
+            cases.map(|(_, words)| words)
+        );
+    }
+
+    #[test]
+    fn british_style_has_and_where_english_has_it() {
+        let cases = [
+            (100, "one hundred"),
+            (105, "one hundred and five"),
+            (1_000_007, "one million and seven"),
+            (2012, "two thousand and twelve"),
+            (
+                305_217,
+                "three hundred and five thousand two hundred and seventeen",
+            ),
+            (1_007_000, "one million seven thousand"),
+            (
+                999_999_999,
+                "nine hundred and ninety-nine million nine hundred and ninety-nine thousand nine \
+                 hundred and ninety-nine",
+            ),
+        ];
+        assert_eq!(
+            cases.map(|(n, _)| english(n, BRITISH)),
+            cases.map(|(_, words)| words)
+        );
+    }
+
+    #[test]
+    fn a_last_and_stands_before_the_last_two_digits_only() {
+        let cases = [
+            (
+                305_217,
+                "three hundred five thousand two hundred and seventeen",
+            ),
+            (150_042, "one hundred fifty thousand and forty two"),
+            (142_000, "one hundred forty two thousand"),
+        ];
+        assert_eq!(
+            cases.map(|(n, _)| english(n, LAST)),
+            cases.map(|(_, words)| words)
+        );
+    }
+
+    #[test]
+    fn the_largest_number_of_all_has_words() {
+        let words = english(u32::MAX, AMERICAN);
+        assert!(
+            words.starts_with("four billion two hundred ninety-four million"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn every_number_of_digits_comes_up() {
+        let mut counts = [0; 9];
+        for seed in 0..9000 {
+            let digits = draw(&mut Draws::new(seed)).to_string();
+            counts[digits.len() - 1] += 1;
+        }
+        assert!(counts.iter().all(|&count| count > 500), "{counts:?}");
+    }
+
+    #[test]
+    fn numbers_rich_in_zeros_come_up() {
+        let rich = |n: u32| n > 1_000_000 && n.to_string().matches('0').count() >= 5;
+        let n_rich = (0..9000)
+            .filter(|&seed| rich(draw(&mut Draws::new(seed))))
+            .count();
+        assert!(n_rich > 300, "{n_rich}");
+    }
+
+    #[test]
+    fn words_of_one_number_are_for_training() {
+        assert!((0..100).all(|number| split_of(number) == Split::Train));
+    }
+}

@@ -1,0 +1,298 @@
+//! The built-in tasks by name, and their division into training, validation and test data.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{TokenizerSettings, Vocabularies, nearest};
+use crate::plan::{Draws, hash};
+use crate::tasks::{numbers, sequences};
+
+/// Seed of the division into splits: a constant of the format, so that no run trains on another's
+/// test data.
+const SPLIT_SEED: u64 = 0x5EED_0F5B_1175;
+
+/// Number of draws that look for an example not yet in the test data.
+const N_RETRIES: usize = 16;
+
+/// Names a task with data made in code.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::tasks::{Split, Task};
+///
+/// let task: Task = "reverse".parse()?;
+/// let pairs = task.pairs(Split::Train, 3, 1);
+/// let (src, tgt) = &pairs[0];
+/// let reversed: Vec<&str> = src.split(' ').rev().collect();
+/// assert_eq!(*tgt, reversed.join(" "));
+/// # Ok::<(), transformer_train::tasks::TaskError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Task {
+    /// English number words to digits, 0 to 999,999,999: `one million and seven` to `1000007`.
+    Numbers,
+    /// Letters to the same letters, last one first: `a b c` to `c b a`.
+    Reverse,
+    /// Letters to the same letters.
+    Copy,
+}
+
+/// Names a part of a task's data.
+///
+/// A hash of the content of an example decides where it belongs, so that the parts never overlap,
+/// whatever numbers of examples and seeds they are made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// Nine tenths of all examples, and the smallest ones, which the others are made of: numbers
+    /// below 100, sequences of one letter.
+    Train,
+    /// A twentieth of all examples.
+    Valid,
+    /// A twentieth of all examples.
+    Test,
+}
+
+/// Says why a task is not known.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskError {
+    /// No task has this name.
+    #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The task whose name is most like it.
+        nearest: Task,
+    },
+}
+
+impl Task {
+    /// Every task.
+    pub const ALL: [Self; 3] = [Self::Numbers, Self::Reverse, Self::Copy];
+
+    /// Returns the name by which the task is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Numbers => "numbers",
+            Self::Reverse => "reverse",
+            Self::Copy => "copy",
+        }
+    }
+
+    /// Makes `n_pairs` pairs of source and target.
+    ///
+    /// The same arguments give the same pairs, and more of them begin with fewer. Training data has
+    /// repetitions, as short examples are few; validation and test data avoids them as far as it can.
+    pub fn pairs(self, split: Split, n_pairs: usize, seed: u64) -> Vec<(String, String)> {
+        let seed = hash(seed, split as u64);
+        let mut seen = HashSet::new();
+        let mut pairs = Vec::with_capacity(n_pairs);
+        for number in 0..n_pairs {
+            let mut draws = Draws::new(hash(seed, number as u64));
+            let mut pair = self.draw(split, &mut draws);
+            if split != Split::Train {
+                for _ in 0..N_RETRIES {
+                    if !seen.contains(&pair.1) {
+                        break;
+                    }
+                    pair = self.draw(split, &mut draws);
+                }
+                seen.insert(pair.1.clone());
+            }
+            pairs.push(pair);
+        }
+        pairs
+    }
+
+    /// Returns what the tokenizers of this task are trained from: words in and characters out for
+    /// `numbers`, one vocabulary of letters for the others.
+    pub fn tokenizers(self) -> Vocabularies {
+        TokenizerSettings::for_task(self).vocabularies()
+    }
+
+    /// Draws examples until one belongs to the split.
+    fn draw(self, split: Split, draws: &mut Draws) -> (String, String) {
+        loop {
+            match self {
+                Self::Numbers => {
+                    let number = numbers::draw(draws);
+                    if numbers::split_of(number) == split {
+                        let style = numbers::draw_style(draws);
+                        return (numbers::english(number, style), number.to_string());
+                    }
+                }
+                Self::Reverse | Self::Copy => {
+                    let mut letters = sequences::draw(draws);
+                    if sequences::split_of(&letters) == split {
+                        let src = sequences::spaced(&letters);
+                        if self == Self::Reverse {
+                            letters.reverse();
+                        }
+                        return (src, sequences::spaced(&letters));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Divides examples by 64 bits made from their content.
+pub(super) fn split_by(content: u64) -> Split {
+    match hash(SPLIT_SEED, content) % 20 {
+        0 => Split::Valid,
+        1 => Split::Test,
+        _ => Split::Train,
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Task {
+    type Err = TaskError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        if let Some(task) = Self::ALL.into_iter().find(|task| task.name() == name) {
+            return Ok(task);
+        }
+        let likeness = nearest(name, Self::ALL.map(Self::name));
+        let nearest = Self::ALL
+            .into_iter()
+            .find(|task| Some(task.name()) == likeness);
+        Err(TaskError::Unknown {
+            name: name.to_owned(),
+            nearest: nearest.unwrap_or(Self::Numbers),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use transformer_core::text::{Tokenizer, UNK};
+
+    use super::*;
+
+    fn any_task() -> impl Strategy<Value = Task> {
+        proptest::sample::select(Task::ALL.to_vec())
+    }
+
+    /// Returns what decides about the split: the number, or the letters in their order.
+    fn contents(task: Task, split: Split, n_pairs: usize, seed: u64) -> HashSet<String> {
+        let pairs = task.pairs(split, n_pairs, seed).into_iter();
+        match task {
+            Task::Numbers => pairs.map(|(_, digits)| digits).collect(),
+            Task::Reverse | Task::Copy => pairs.map(|(src, _)| src).collect(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn splits_never_overlap(
+            task in any_task(), sizes: [u8; 3], seeds in [0_u64..3, 0_u64..3, 0_u64..3],
+        ) {
+            let train = contents(task, Split::Train, 5 * usize::from(sizes[0]), seeds[0]);
+            let valid = contents(task, Split::Valid, usize::from(sizes[1]), seeds[1]);
+            let test = contents(task, Split::Test, usize::from(sizes[2]), seeds[2]);
+            prop_assert!(train.is_disjoint(&valid));
+            prop_assert!(train.is_disjoint(&test));
+            prop_assert!(valid.is_disjoint(&test));
+        }
+
+        #[test]
+        fn more_pairs_begin_with_fewer(task in any_task(), few in 0_usize..20, seed: u64) {
+            let many = task.pairs(Split::Valid, 20, seed);
+            prop_assert_eq!(task.pairs(Split::Valid, few, seed), &many[..few]);
+        }
+    }
+
+    #[test]
+    fn a_twentieth_is_for_validation_and_another_for_the_test() {
+        let count = |split| {
+            (0..100_000)
+                .filter(|&content| split_by(content) == split)
+                .count()
+        };
+        // Each count is binomial with mean 5000 and deviation 69; 350 is five of them.
+        assert!((4650..5350).contains(&count(Split::Valid)));
+        assert!((4650..5350).contains(&count(Split::Test)));
+    }
+
+    #[test]
+    fn test_data_does_not_repeat_itself() {
+        let pairs = Task::Numbers.pairs(Split::Test, 1000, 1);
+        let targets: HashSet<_> = pairs.iter().map(|(_, tgt)| tgt).collect();
+        assert!(targets.len() > 990, "{}", targets.len());
+    }
+
+    #[test]
+    fn reversing_twice_is_copying() {
+        for (src, tgt) in Task::Reverse.pairs(Split::Train, 50, 1) {
+            let twice: Vec<&str> = tgt.split(' ').rev().collect();
+            assert_eq!(twice.join(" "), src);
+        }
+    }
+
+    #[test]
+    fn copies_are_equal() {
+        assert!(
+            Task::Copy
+                .pairs(Split::Test, 50, 1)
+                .iter()
+                .all(|(src, tgt)| src == tgt)
+        );
+    }
+
+    #[test]
+    fn unknown_tasks_are_refused_with_the_nearest_name() {
+        let error = "number".parse::<Task>().expect_err("the name has an s");
+        assert_eq!(
+            error.to_string(),
+            "there is no task `number`; did you mean `numbers`? (tasks: numbers, reverse, copy)"
+        );
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        assert_eq!(
+            Task::ALL.map(|task| task.to_string().parse()),
+            Task::ALL.map(Ok)
+        );
+    }
+
+    #[test]
+    fn nothing_in_the_test_data_is_unknown_to_the_tokenizers() {
+        for task in Task::ALL {
+            let train = task.pairs(Split::Train, 5000, 1);
+            let src_lines = train.iter().map(|(src, _)| src);
+            let tgt_lines = train.iter().map(|(_, tgt)| tgt);
+            let trained = |config, lines: Vec<&String>| {
+                Tokenizer::train(config, lines).expect("the lines are not blank")
+            };
+            let (src, tgt) = match task.tokenizers() {
+                Vocabularies::Joint(config) => {
+                    let joint = trained(&config, src_lines.chain(tgt_lines).collect());
+                    (joint.clone(), joint)
+                }
+                Vocabularies::Separate { src, tgt } => (
+                    trained(&src, src_lines.collect()),
+                    trained(&tgt, tgt_lines.collect()),
+                ),
+            };
+            for (src_line, tgt_line) in task.pairs(Split::Test, 500, 1) {
+                assert!(!src.encode(&src_line).contains(&UNK), "{src_line}");
+                assert_eq!(tgt.decode(&tgt.encode(&tgt_line)), tgt_line);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The ways in which text comes in: two files or one, packed, through a pipe.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::workplace::{N_PAIRS, Workplace, pairs};
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let written = encoder.write_all(text.as_bytes());
+    written.expect("memory can be written");
+    encoder.finish().expect("memory can be written")
+}
+
+/// Checks that training with these arguments makes the model that the two plain files make.
+fn trains_the_same(workplace: &Workplace, arguments: &[&str], input: &[u8]) {
+    workplace.train("plain", &[]).lines();
+    let common = ["--config", "run.toml", "--threads", "1", "--out", "other"];
+    let ended = workplace.run_with_input(&[&common, arguments].concat(), input);
+    ended.lines();
+    assert!(workplace.weights("other") == workplace.weights("plain"));
+}
+
+#[test]
+fn a_table_trains_the_model_that_two_files_train() {
+    let workplace = Workplace::new();
+    let rows = pairs()
+        .into_iter()
+        .map(|(src, tgt)| format!("{src}\t{tgt}\n"));
+    workplace.write("pairs.tsv", rows.collect::<String>());
+    trains_the_same(&workplace, &["--tsv", "pairs.tsv"], b"");
+}
+
+#[test]
+fn packed_files_train_the_model_that_plain_ones_train() {
+    let workplace = Workplace::new();
+    workplace.write("a.src.gz", gzip(&workplace.read("a.src")));
+    let arguments = ["--src", "a.src.gz", "--tgt", "b.tgt"];
+    trains_the_same(&workplace, &arguments, b"");
+}
+
+#[test]
+fn standard_input_trains_the_model_that_a_file_trains() {
+    let workplace = Workplace::new();
+    let input = workplace.read("b.tgt");
+    let arguments = ["--src", "a.src", "--tgt", "-"];
+    trains_the_same(&workplace, &arguments, input.as_bytes());
+}
+
+#[test]
+fn standard_input_cannot_be_two_files() {
+    let arguments = ["--config", "run.toml", "--src", "-", "--tgt", "-"];
+    let ended = Workplace::new().run_with_input(&arguments, b"1\n10\n");
+    let message = ended.failure();
+    assert!(message.contains("standard input"), "{message}");
+}
+
+#[test]
+fn validation_files_are_validated_on() {
+    let workplace = Workplace::new();
+    workplace.write("pairs.tsv", "1\t1\n111\t7\n1000\t10\n101\t5\n1001\t11\n");
+    let ended = workplace.train("run", &["--valid-tsv", "pairs.tsv"]);
+    let lines = ended.lines();
+    let line_of = |word| lines.iter().find(|line| line.starts_with(word));
+    let expected = format!("{N_PAIRS} pairs read, {N_PAIRS} kept");
+    assert!(line_of("data ").is_some_and(|line| line.contains(&expected)));
+    assert!(line_of("validation ").is_some_and(|line| line.contains("5 pairs read, 5 kept")));
+}
+
+#[test]
+fn over_long_lines_are_counted_and_left_out() {
+    let workplace = Workplace::new();
+    let long = "1".repeat(14);
+    workplace.write(
+        "a.src",
+        format!("{}{long}\n1\n{long}\n", workplace.read("a.src")),
+    );
+    workplace.write(
+        "b.tgt",
+        format!("{}1\n{long}\n2\n", workplace.read("b.tgt")),
+    );
+    workplace.write("valid.tsv", "101\t5\n");
+    let ended = workplace.train("run", &["--valid-tsv", "valid.tsv"]);
+    let expected = format!(
+        "{} pairs read, {N_PAIRS} kept, 3 too long, dropped",
+        N_PAIRS + 3
+    );
+    assert!(ended.stdout.contains(&expected), "{}", ended.stdout);
+    assert_eq!(ended.intervals().len(), 3);
+}
+
+#[test]
+fn lines_that_are_empty_on_one_side_are_counted_and_left_out() {
+    let workplace = Workplace::new();
+    workplace.write("a.src", workplace.read("a.src") + "\n11\n");
+    workplace.write("b.tgt", workplace.read("b.tgt") + "3\n \n");
+    workplace.write("valid.tsv", "101\t5\n");
+    let ended = workplace.train("run", &["--valid-tsv", "valid.tsv"]);
+    ended.lines();
+    let expected = "1 with an empty source dropped, 1 with an empty target dropped";
+    assert!(ended.stdout.contains(expected), "{}", ended.stdout);
+}
+
+#[test]
+fn characters_that_the_tokenizer_has_no_room_for_do_not_end_the_run() {
+    let workplace = Workplace::with(&[("vocab_size = 40", "vocab_size = 9")]);
+    workplace.train("run", &[]).lines();
+    assert!(workplace.translates("run"));
+}

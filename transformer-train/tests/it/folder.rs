@@ -1,0 +1,97 @@
+//! Where a run goes, and what is there already.
+
+use std::fs;
+
+use crate::workplace::Workplace;
+
+#[test]
+fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let before = workplace.weights("run");
+    let ended = workplace.train("run", &["--seed", "2"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("`run` already holds a run;"),
+        "{message}"
+    );
+    assert!(workplace.weights("run") == before);
+}
+
+#[test]
+fn overwriting_replaces_the_run_and_keeps_what_is_not_of_it() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let before = workplace.weights("run");
+    workplace.write("run/notes.txt", "mine");
+    fs::create_dir(workplace.path("run/plots")).expect("the temporary directory is writable");
+    workplace
+        .train("run", &["--seed", "2", "--overwrite"])
+        .lines();
+    assert!(workplace.weights("run") != before);
+    assert_eq!(workplace.read("run/notes.txt"), "mine");
+    assert!(workplace.path("run/plots").is_dir());
+}
+
+#[test]
+fn overwriting_nothing_is_training() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--overwrite"]).lines();
+    assert!(workplace.translates("run"));
+}
+
+#[test]
+fn an_overwriting_run_that_finds_no_text_leaves_the_model_that_was_there() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    fs::remove_file(workplace.path("b.tgt")).expect("the file is there");
+    let ended = workplace.train("run", &["--overwrite"]);
+    assert!(ended.failure().contains("`b.tgt`"));
+    assert!(workplace.translates("run"));
+}
+
+#[test]
+fn a_run_that_found_no_text_can_be_repeated_with_the_same_command() {
+    let workplace = Workplace::new();
+    let text = workplace.read("b.tgt");
+    fs::remove_file(workplace.path("b.tgt")).expect("the file is there");
+    assert!(workplace.train("run", &[]).failure().contains("`b.tgt`"));
+    workplace.write("b.tgt", text);
+    workplace.train("run", &[]).lines();
+    assert!(workplace.translates("run"));
+}
+
+#[test]
+fn without_a_name_a_run_has_that_of_its_source_and_a_number() {
+    let workplace = Workplace::new();
+    let arguments = ["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"];
+    workplace.run(&arguments).lines();
+    workplace.run(&arguments).lines();
+    assert!(workplace.translates("runs/a"));
+    assert!(workplace.translates("runs/a-2"));
+}
+
+#[test]
+fn a_file_in_place_of_the_folder_is_named() {
+    let workplace = Workplace::new();
+    workplace.write("run", "a file");
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    assert!(message.starts_with("cannot write `run"), "{message}");
+    assert_eq!(workplace.read("run"), "a file");
+}
+
+/// Somebody deletes a run by hand, but not all of it.
+#[test]
+fn checkpoints_that_lie_there_already_are_no_part_of_the_model() {
+    let workplace = Workplace::new();
+    workplace.train("clean", &["--updates", "11"]).lines();
+    workplace.train("run", &["--seed", "2"]).lines();
+    fs::remove_dir_all(workplace.path("run/model")).expect("the run left a model");
+    fs::remove_file(workplace.path("run/experiment.toml")).expect("the run left its settings");
+    let ended = workplace.train("run", &["--updates", "11"]);
+    match ended.code {
+        Some(0) => assert!(workplace.weights("run") == workplace.weights("clean")),
+        _ => assert!(ended.failure().contains("already holds")),
+    }
+}

@@ -1,0 +1,11 @@
+//! What crosses files: whole training runs, through the library and through the program as a user runs
+//! it.
+
+mod data;
+mod folder;
+mod learning;
+mod refusal;
+mod reproduction;
+mod trouble;
+mod whole_run;
+mod workplace;

@@ -1,0 +1,151 @@
+//! What is left when a run does not come to its end.
+
+use std::fs;
+use std::path::Path;
+
+use transformer_core::ModelDirectory;
+
+use crate::workplace::{Running, Workplace};
+
+/// More updates than any test waits for.
+const ENDLESS: u64 = 1_000_000;
+
+/// Starts a run and kills it when it has reported so many intervals.
+fn killed_after(n_intervals: usize) -> Workplace {
+    let workplace = Workplace::with(&[("validation_interval = 10", "validation_interval = 3")]);
+    let mut running = workplace.start("run", ENDLESS);
+    running.wait_for_intervals(n_intervals);
+    running.kill();
+    workplace
+}
+
+#[test]
+fn a_run_killed_after_its_first_interval_leaves_a_model() {
+    assert!(killed_after(1).translates("run"));
+}
+
+#[test]
+fn a_run_killed_at_any_moment_leaves_a_whole_model() {
+    for n_intervals in [3, 4, 6, 9] {
+        assert!(killed_after(n_intervals).translates("run"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", ENDLESS);
+    running.wait_for_intervals(1);
+    let id = running.id().to_string();
+    let sent = workplace
+        .command("sh", &["-c", &format!("kill -INT {id}")])
+        .status();
+    assert!(sent.expect("there is a shell").success());
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    assert!(
+        ended.stdout.contains(" translate --model run "),
+        "{ended:?}"
+    );
+    assert!(workplace.translates("run"));
+}
+
+/// A learning rate so large that the first update ruins every weight.
+const RUINOUS: (&str, &str) = (
+    "warmup_steps = 15",
+    "warmup_steps = 15\nlearning_rate_factor = 1e30",
+);
+
+#[test]
+fn a_loss_that_is_no_number_ends_the_run_with_the_update() {
+    let ended = Workplace::with(&[RUINOUS]).train("run", &[]);
+    let message = ended.failure();
+    assert!(message.starts_with("the loss of update 2 is "), "{message}");
+    assert!(message.contains("`learning_rate_factor`"), "{message}");
+}
+
+#[test]
+fn no_model_is_promised_where_none_was_made() {
+    let workplace = Workplace::with(&[RUINOUS]);
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    assert!(!workplace.path("run/model").exists());
+    assert!(!message.contains("is kept"), "{message}");
+}
+
+#[test]
+fn weights_that_are_no_numbers_are_not_published() {
+    let interval = ("validation_interval = 10", "validation_interval = 1");
+    let workplace = Workplace::with(&[RUINOUS, interval]);
+    workplace.train("run", &[]).failure();
+    assert!(!workplace.path("run/model").exists() || workplace.translates("run"));
+}
+
+/// The rate rises from update to update until the weights overflow.
+#[test]
+fn a_loss_that_breaks_after_a_validation_leaves_the_model_of_before() {
+    let workplace = Workplace::with(&[
+        (
+            "warmup_steps = 15",
+            "warmup_steps = 1000000\nlearning_rate_factor = 1e17",
+        ),
+        ("validation_interval = 10", "validation_interval = 1"),
+        ("updates = 25", "updates = 2000"),
+    ]);
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    assert!(ended.stdout.contains("\nupdate 1/"), "{message}");
+    assert!(message.starts_with("the loss of update "), "{message}");
+    assert!(ModelDirectory::open(workplace.path("run")).is_ok());
+    assert!(workplace.translates("run"), "{message}");
+}
+
+#[test]
+fn checkpoints_that_cannot_be_written_end_the_run_and_leave_the_model() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", ENDLESS);
+    running.wait_for_intervals(3);
+    let folder = workplace.path("run/checkpoints");
+    fs::rename(&folder, workplace.path("elsewhere")).expect("the folder is there");
+    fs::write(&folder, "a file").expect("the temporary directory is writable");
+    let ended = running.wait();
+    let message = ended.failure();
+    assert!(message.contains("checkpoints"), "{message}");
+    assert!(workplace.translates("run"));
+}
+
+/// The system lets no file grow beyond a size at which the model has room, and Adam's state, which is
+/// twice as large, has not.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_ends_the_run_and_leaves_the_model() {
+    let workplace = Workplace::new();
+    workplace.train("small", &[]).lines();
+    let size = |path: &Path| fs::metadata(path).expect("the run left the file").len();
+    let model = size(&workplace.path("small/checkpoints/model-3.bpk"));
+    let optimizer = size(&workplace.path("small/checkpoints/optim-3.bpk"));
+    assert!(3 * model < 2 * optimizer, "{model} {optimizer}");
+    // In units of 512 bytes. Whoever ignores the signal gets an error, as from a full disk.
+    let limit = (model + optimizer) / 2 / 512;
+    let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
+    let program = env!("CARGO_BIN_EXE_transformer-train");
+    let arguments = [
+        "-c", &script, program, "--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt",
+        "--out", "run",
+    ];
+    let ended = Running::new(workplace.command("sh", &arguments)).wait();
+    let message = ended.failure();
+    assert!(message.contains("optim-1.bpk"), "{message}");
+    assert!(workplace.translates("run"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_reason_to_panic() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", 51);
+    running.wait_for_intervals(1);
+    let ended = running.wait_unread();
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+}

@@ -1,0 +1,248 @@
+//! What a run prints and leaves.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use transformer_core::{ModelDirectory, device};
+use transformer_infer::Translator;
+use transformer_infer::search::Search;
+use transformer_train::config::Experiment;
+use transformer_train::tasks::Task;
+use transformer_train::{Display, Outcome, Surroundings, train};
+
+use crate::workplace::{CONFIG, Workplace};
+
+/// Returns the number behind a word of an interval's line.
+fn number_after(line: &str, word: &str) -> f64 {
+    let rest = line.split_once(&format!("  {word} "));
+    let rest = rest.unwrap_or_else(|| panic!("no `{word}` in `{line}`")).1;
+    let number = rest.split([' ', '%']).next();
+    let number = number.and_then(|number| number.parse().ok());
+    number.unwrap_or_else(|| panic!("no number behind `{word}` in `{line}`"))
+}
+
+#[test]
+fn a_built_in_task_becomes_a_model_that_translates() {
+    let workplace = Workplace::with(&[
+        ("[data]\n", "[data]\ntask = \"copy\"\ntask_pairs = 301\n"),
+        ("max_len = 13", "max_len = 40"),
+    ]);
+    let arguments = ["--config", "run.toml", "--out", "run", "--threads", "2"];
+    let ended = workplace.run(&arguments);
+    assert_eq!(ended.intervals().len(), 3);
+    assert!(ended.stdout.contains("\nexact match "), "{ended:?}");
+    assert!(ended.stdout.contains(" of 1000 held-out pairs\n"), "{ended:?}");
+    let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
+    assert_eq!(directory.config().d_model, 16);
+    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let translator = Translator::open(directory.path(), &device).expect("the model is whole");
+    let translations = translator.translate(&["a b c", "x"], &Search::default());
+    assert_eq!(translations.expect("the weights are finite").len(), 2);
+}
+
+#[test]
+fn every_interval_is_one_line() {
+    let ended = Workplace::new().train("run", &[]);
+    let lines = ended.intervals();
+    let starts = ["update 10/25 ", "update 20/25 ", "update 25/25 "];
+    assert_eq!(lines.len(), starts.len(), "{lines:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+        assert!((0.0..20.0).contains(&number_after(line, "loss")), "{line}");
+        assert!(number_after(line, "ppl") >= 1.0, "{line}");
+        assert!(number_after(line, "valid ppl") >= 1.0, "{line}");
+        assert!(
+            (0.0..100.0).contains(&number_after(line, "padding")),
+            "{line}"
+        );
+        assert!(line.contains(" tok/s  "), "{line}");
+        assert!(line.ends_with(" left"), "{line}");
+    }
+    assert!(lines[2].ends_with(", 0s left"), "{lines:?}");
+}
+
+#[test]
+fn the_learning_rate_shown_is_that_of_equation_3() {
+    let ended = Workplace::new().train("run", &[]);
+    let (d_model, warmup_steps, factor) = (16.0_f64, 15.0_f64, 2.0);
+    for (line, update) in ended.intervals().iter().zip([10.0_f64, 20.0, 25.0]) {
+        let ramp = update * warmup_steps.powf(-1.5);
+        let expected = factor * d_model.powf(-0.5) * update.powf(-0.5).min(ramp);
+        // Three digits are shown.
+        let error = number_after(line, "lr") / expected - 1.0;
+        assert!(error.abs() < 6e-3, "{line}, not {expected}");
+    }
+}
+
+#[test]
+fn nothing_moves_the_cursor_where_there_is_no_terminal() {
+    let ended = Workplace::new().train("run", &[]);
+    let is_code = |character: char| character.is_control() && character != '\n';
+    assert!(!ended.lines().is_empty());
+    assert!(!ended.stdout.contains(is_code), "{:?}", ended.stdout);
+}
+
+#[test]
+fn the_first_lines_say_what_runs_and_where() {
+    let ended = Workplace::new().train("run", &[]);
+    let lines = ended.lines();
+    assert!(lines[0].starts_with("backend "), "{lines:?}");
+    assert!(lines[1].starts_with("run ") && lines[1].ends_with(" run"));
+    let data = lines.iter().find(|line| line.starts_with("data "));
+    // Four of 47 pairs are a tenth; three are asked for.
+    assert!(data.is_some_and(|line| line.contains("44 pairs read, 44 kept")));
+}
+
+#[test]
+fn the_last_line_is_the_command_that_translates() {
+    let ended = Workplace::new().train("some/run", &[]);
+    let last = ended.lines().last().map_or("", |line| line.trim());
+    let start = "cargo run -q -p transformer-infer";
+    assert!(last.starts_with(start), "{last}");
+    assert!(last.contains(" -- translate --model some/run "), "{last}");
+}
+
+/// The shell must see four arguments, whatever is in the names.
+#[cfg(unix)]
+#[test]
+fn the_command_that_translates_can_be_pasted_into_a_shell() {
+    let workplace = Workplace::new();
+    let table: String = (0..N_AWKWARD)
+        .map(|number| format!("`{number}` \"$HOME\" 'x' \\\t{number}\n"))
+        .collect();
+    workplace.write("pairs.tsv", table);
+    let config = CONFIG.replace("max_len = 13", "max_len = 30");
+    workplace.write("run.toml", config);
+    let folder = "a run's folder";
+    let ended = workplace.run(&[
+        "--config",
+        "run.toml",
+        "--tsv",
+        "pairs.tsv",
+        "--out",
+        folder,
+    ]);
+    let last = ended.lines().last().map_or("", |line| line.trim());
+    let (_, arguments) = last.split_once(" -- ").expect("the command has arguments");
+    let script = format!("printf '%s\\n' {arguments}");
+    let shown = workplace.command("sh", &["-c", &script]).output();
+    let shown = String::from_utf8(shown.expect("there is a shell").stdout);
+    let shown = shown.expect("the arguments are UTF-8");
+    let shown: Vec<&str> = shown.lines().collect();
+    assert_eq!(shown[..3], ["translate", "--model", folder], "{last}");
+    assert!(shown[3].contains("\"$HOME\" 'x' \\"), "{last}");
+}
+
+#[cfg(unix)]
+const N_AWKWARD: usize = 31;
+
+#[test]
+fn the_curve_has_the_values_of_every_interval() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let curve = workplace.read("run/metrics.csv");
+    let mut rows = curve.lines();
+    assert_eq!(rows.next(), Some("update,split,metric,value"));
+    let mut loss_at = BTreeSet::new();
+    let mut valid_perplexity_at = BTreeSet::new();
+    for row in rows {
+        let columns: Vec<&str> = row.split(',').collect();
+        let [update, split, metric, value] = columns[..] else {
+            panic!("`{row}` has not four columns");
+        };
+        let update: u64 = update.parse().expect("updates are numbers");
+        let value: f64 = value.parse().expect("values are numbers");
+        assert!(value.is_finite(), "{row}");
+        match (split.to_lowercase().as_str(), metric) {
+            ("train", "Loss") => _ = loss_at.insert(update),
+            ("valid", "Perplexity") => _ = valid_perplexity_at.insert(update),
+            _ => {}
+        }
+    }
+    assert_eq!(loss_at, BTreeSet::from([10, 20, 25]));
+    assert_eq!(valid_perplexity_at, loss_at);
+}
+
+#[test]
+fn the_settings_in_effect_are_left_beside_the_model() {
+    let workplace = Workplace::new();
+    workplace
+        .train("run", &["--seed", "77", "--updates", "11"])
+        .lines();
+    let mut expected =
+        Experiment::from_toml(&workplace.path("run.toml")).expect("the config is right");
+    expected.training.seed = 77;
+    expected.training.updates = 11;
+    expected.data.src = Some("a.src".into());
+    expected.data.tgt = Some("b.tgt".into());
+    let left = Experiment::from_toml(&workplace.path("run/experiment.toml"));
+    assert_eq!(left, Ok(expected));
+}
+
+#[test]
+fn the_settings_left_beside_the_model_train_it_again() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--seed", "5"]).lines();
+    let settings = ["--config", "run/experiment.toml", "--threads", "1"];
+    workplace
+        .run(&[&settings[..], &["--out", "again"]].concat())
+        .lines();
+    assert!(workplace.weights("again") == workplace.weights("run"));
+}
+
+/// Runs the library on a tiny task, and returns the lines that it said.
+fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
+    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let mut experiment =
+        Experiment::from_toml(&workplace.path("run.toml")).expect("the config is right");
+    experiment.data.task = Some(Task::Copy);
+    experiment.data.max_len = 40;
+    experiment.data.task_pairs = 97;
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&said);
+    let surroundings = Surroundings {
+        directory: workplace.path("run"),
+        device,
+        n_threads: 1,
+        say: Arc::new(move |line| {
+            let mut said = listener.lock().expect("nobody panicked with it");
+            said.push(line.to_owned());
+        }),
+        display: Display::Lines,
+        stop: Arc::new(AtomicBool::new(stop)),
+    };
+    let outcome = train(&experiment, &surroundings).expect("the task can be trained");
+    let said = said.lock().expect("nobody panicked with it").clone();
+    (outcome, said)
+}
+
+#[test]
+fn the_outcome_is_what_the_manifest_says() {
+    let workplace = Workplace::new();
+    let (outcome, said) = train_copy(&workplace, false);
+    assert_eq!((outcome.n_updates, outcome.samples.len()), (25, 2));
+    assert!(
+        outcome
+            .samples
+            .iter()
+            .all(|sample| sample.src == sample.reference)
+    );
+    assert!(said.iter().any(|line| line.starts_with("update 25/25 ")));
+    let directory = ModelDirectory::open(&outcome.model).expect("training wrote a model");
+    let scores = &directory.manifest().training["scores"];
+    assert_eq!(scores["updates"], 25);
+    assert_eq!(scores["valid_perplexity"], outcome.valid_perplexity);
+    let exact_match = outcome.test.map(|test| test.exact_match());
+    assert_eq!(scores["exact_match"].as_f64(), exact_match);
+}
+
+#[test]
+fn a_request_to_stop_ends_the_run_after_the_interval() {
+    let workplace = Workplace::new();
+    let (outcome, said) = train_copy(&workplace, true);
+    assert_eq!(outcome.n_updates, 10);
+    let n_intervals = said.iter().filter(|line| line.starts_with("update "));
+    assert_eq!(n_intervals.count(), 1, "{said:?}");
+    assert!(workplace.translates("run"));
+}

@@ -1,0 +1,290 @@
+//! A folder with a config and a small corpus, and the program in it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::Tensor;
+use tempfile::TempDir;
+use transformer_core::{ModelDirectory, device};
+use transformer_infer::Translator;
+use transformer_infer::search::Search;
+
+/// A model that trains in milliseconds, on files.
+pub(crate) const CONFIG: &str = r#"
+[data]
+max_len = 13
+valid_pairs = 3
+
+[tokenizer]
+kind = "char"
+vocab_size = 40
+
+[model]
+preset = "tiny"
+d_model = 16
+d_ff = 24
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+
+[training]
+updates = 25
+tokens_per_batch = 61
+warmup_steps = 15
+validation_interval = 10
+average_last = 2
+
+[validation]
+max_sentences = 2
+max_extra_len = 1
+"#;
+
+/// Number of lines in `a.src` and `b.tgt`.
+pub(crate) const N_PAIRS: usize = 47;
+
+/// A temporary folder that holds `run.toml`, which is [`CONFIG`], and a corpus: `a.src`, `b.tgt`.
+pub(crate) struct Workplace(TempDir);
+
+/// What is left of a program that ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A program at work.
+pub(crate) struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Workplace {
+    pub(crate) fn new() -> Self {
+        let workplace = Self(tempfile::tempdir().expect("the system has temporary directories"));
+        workplace.write("run.toml", CONFIG);
+        let (src, tgt): (Vec<_>, Vec<_>) = pairs().into_iter().unzip();
+        workplace.write("a.src", src.join("\n") + "\n");
+        workplace.write("b.tgt", tgt.join("\n") + "\n");
+        workplace
+    }
+
+    /// Makes a workplace whose config has some text replaced.
+    pub(crate) fn with(replacements: &[(&str, &str)]) -> Self {
+        let workplace = Self::new();
+        let mut config = CONFIG.to_owned();
+        for (from, to) in replacements {
+            assert!(config.contains(from), "the config has no `{from}`");
+            config = config.replace(from, to);
+        }
+        workplace.write("run.toml", config);
+        workplace
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).expect("the temporary directory is writable");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
+    }
+
+    /// Prepares the program, with the workplace as its working directory.
+    pub(crate) fn program(&self, arguments: &[&str]) -> Command {
+        self.command(env!("CARGO_BIN_EXE_transformer-train"), arguments)
+    }
+
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        let output = self.program(arguments).output();
+        Ended::new(output.expect("cargo has built the program"))
+    }
+
+    /// Trains on the corpus of the workplace, into the folder `out`.
+    pub(crate) fn train(&self, out: &str, more: &[&str]) -> Ended {
+        self.run(&[&training(out), more].concat())
+    }
+
+    /// As [`train`](Self::train), with bytes on standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Ended {
+        let mut child = self
+            .program(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("cargo has built the program");
+        let mut stdin = child.stdin.take().expect("standard input is piped");
+        // The program may end without reading.
+        let _ = stdin.write_all(input);
+        drop(stdin);
+        Ended::new(child.wait_with_output().expect("the program ends"))
+    }
+
+    /// Starts a training of so many updates.
+    pub(crate) fn start(&self, out: &str, n_updates: u64) -> Running {
+        let n_updates = n_updates.to_string();
+        let updates = ["--updates", &n_updates];
+        Running::new(self.program(&[&training(out)[..], &updates].concat()))
+    }
+
+    /// Returns every weight of the model in the folder `out`.
+    pub(crate) fn weights(&self, out: &str) -> Vec<Vec<f32>> {
+        weights(&self.path(out))
+    }
+
+    /// Says whether the folder `out` has a model that computes numbers.
+    pub(crate) fn translates(&self, out: &str) -> bool {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let translator = Translator::open(self.path(out), &device);
+        translator.is_ok_and(|translator| {
+            translator
+                .translate(&["1011", "1"], &Search::default())
+                .is_ok()
+        })
+    }
+}
+
+impl Ended {
+    pub(crate) fn new(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    /// Checks that the program did its work, and returns the lines that it printed.
+    pub(crate) fn lines(&self) -> Vec<&str> {
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
+        self.stdout.lines().collect()
+    }
+
+    /// Returns the lines of the intervals.
+    pub(crate) fn intervals(&self) -> Vec<&str> {
+        let mut lines = self.lines();
+        lines.retain(|line| line.starts_with("update "));
+        lines
+    }
+
+    /// Checks that the program failed with one line for its user, and returns what it says.
+    pub(crate) fn failure(&self) -> &str {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        let message = self.stderr.strip_prefix("error: ");
+        let message = message.and_then(|message| message.strip_suffix('\n'));
+        match message {
+            Some(message) if !message.contains('\n') => message,
+            _ => panic!("not one line that starts with `error: `: {self:?}"),
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn new(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("cargo has built the program");
+        let stdout = child.stdout.take().expect("standard output is piped");
+        Self {
+            child,
+            lines: BufReader::new(stdout).lines(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until so many intervals were reported.
+    pub(crate) fn wait_for_intervals(&mut self, n_intervals: usize) {
+        let mut seen = 0;
+        while seen < n_intervals {
+            let line = self.lines.next().expect("the program is still at work");
+            let line = line.expect("what is printed is UTF-8");
+            seen += usize::from(line.starts_with("update "));
+        }
+    }
+
+    /// Ends the program at once, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("the program is still at work");
+        self.child.wait().expect("the program was killed");
+    }
+
+    /// Waits for the end of the program; what it printed before is not repeated.
+    pub(crate) fn wait(self) -> Ended {
+        let Self { child, lines } = self;
+        let lines: Result<Vec<String>, _> = lines.collect();
+        let output = child.wait_with_output().expect("the program ends");
+        Ended {
+            stdout: lines.expect("what is printed is UTF-8").join("\n"),
+            ..Ended::new(output)
+        }
+    }
+
+    /// Waits for the end of a program whose output nobody reads any more.
+    pub(crate) fn wait_unread(self) -> Ended {
+        drop(self.lines);
+        Ended::new(self.child.wait_with_output().expect("the program ends"))
+    }
+}
+
+fn training(out: &str) -> [&str; 10] {
+    [
+        "--config",
+        "run.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "b.tgt",
+        "--threads",
+        "1",
+        "--out",
+        out,
+    ]
+}
+
+/// Returns binary numbers and the same in base eight: sides of odd and unequal lengths.
+pub(crate) fn pairs() -> Vec<(String, String)> {
+    let numbers = (0..N_PAIRS).map(|number| number * number + 5);
+    numbers
+        .map(|number| (format!("{number:b}"), format!("{number:o}")))
+        .collect()
+}
+
+/// Returns every weight of a model directory.
+pub(crate) fn weights(path: &Path) -> Vec<Vec<f32>> {
+    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let directory = ModelDirectory::open(path).expect("the directory holds a model");
+    let model = directory
+        .load(&device)
+        .expect("the weights are the model's");
+    let mut values = Values(Vec::new());
+    model.visit(&mut values);
+    assert!(values.0.iter().flatten().all(|value| value.is_finite()));
+    values.0
+}
+
+/// Collects the values of the parameters of a module.
+struct Values(Vec<Vec<f32>>);
+
+impl ModuleVisitor for Values {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let values = param.val().into_data();
+        self.0.push(values.iter::<f32>().collect());
+    }
+}
