@@ -1,0 +1,149 @@
+//! What documents keep to: their links lead somewhere, and no file names a place on one machine.
+
+use super::Problem;
+use super::tree::{TextFile, Tree};
+
+/// Folders at the root of a file system that exist on one machine and not on the next.
+const PERSONAL: [&str; 4] = ["home", "root", "Users", "work"];
+
+/// Checks the links of every Markdown file, and every text file for paths of one machine.
+pub(super) fn check(tree: &Tree) -> Vec<Problem> {
+    let links = tree.ending(".md").flat_map(|file| broken_links(file, tree));
+    let paths = tree.files.iter().flat_map(personal_paths);
+    links.chain(paths).collect()
+}
+
+fn broken_links(file: &TextFile, tree: &Tree) -> Vec<Problem> {
+    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_broken = |(_, target): &(usize, &str)| {
+        let path = target.split('#').next().unwrap_or_default();
+        let is_elsewhere = path.contains(':') || path.starts_with("//");
+        let leads_to =
+            |resolved: String| resolved.is_empty() || tree.paths.contains(resolved.as_str());
+        !is_elsewhere && !path.is_empty() && !resolve(folder, path).is_some_and(leads_to)
+    };
+    let broken = links(&file.text).filter(is_broken);
+    broken
+        .map(|(line, target)| Problem {
+            place: format!("{}:{line}", file.path),
+            fault: format!("links to `{target}`, which does not exist"),
+        })
+        .collect()
+}
+
+/// Returns the targets of the links in a Markdown text, each with its line; code has none.
+fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    text.lines().zip(1..).flat_map(move |(line, number)| {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        let line = if in_code { "" } else { line };
+        let definition = line
+            .strip_prefix('[')
+            .and_then(|line| line.split_once("]:"))
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        // What stands between two backquotes is code: every second piece.
+        let inline = line.split('`').step_by(2).flat_map(|piece| {
+            let targets = piece.split("](").skip(1);
+            targets.filter_map(|rest| rest.split([')', ' ']).next())
+        });
+        // A link whose text is code is cut in two by its backquotes, and its target stands alone.
+        let targets: Vec<&str> = definition.into_iter().chain(inline).collect();
+        targets
+            .into_iter()
+            .map(move |target| (number, target.trim_matches(['<', '>'])))
+    })
+}
+
+/// Returns the path from the root that a relative path leads to, unless that is outside of it.
+fn resolve(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn personal_paths(file: &TextFile) -> Vec<Problem> {
+    let lines = file.text.lines().zip(1..);
+    let found = lines.filter_map(|(line, number)| Some((number, personal_path(line)?)));
+    found
+        .map(|(line, folder)| Problem {
+            place: format!("{}:{line}", file.path),
+            fault: format!("names a path under /{folder}, which other machines do not have"),
+        })
+        .collect()
+}
+
+/// Returns the folder under which a line names an absolute path.
+fn personal_path(line: &str) -> Option<&'static str> {
+    PERSONAL.into_iter().find(|folder| {
+        let pattern = format!("/{folder}/");
+        // Behind a name it is the middle of a path, or of an address.
+        let is_middle = |before: char| before.is_alphanumeric() || "._-~}$/".contains(before);
+        line.match_indices(&pattern)
+            .map(|(start, _)| line[..start].chars().next_back())
+            .any(|before| !before.is_some_and(is_middle))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(text: &str) -> Vec<String> {
+        let tree = Tree::of(&[("docs/a.md", text), ("README.md", ""), ("docs/b/c.md", "")]);
+        check(&tree).iter().map(Problem::to_string).collect()
+    }
+
+    #[test]
+    fn links_that_lead_somewhere_pass() {
+        let text = "[a](../README.md#top) [`b`](b/c.md \"t\") [c](b) [d](#here)\n[e]: ./b/c.md\n";
+        assert!(faults(text).is_empty());
+    }
+
+    #[test]
+    fn links_into_the_net_are_not_followed() {
+        assert!(faults("[a](https://example.org/x) [b](mailto:a@example.org)").is_empty());
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_found_with_its_line() {
+        assert_eq!(
+            faults("text\n[a](b/d.md)"),
+            ["docs/a.md:2: links to `b/d.md`, which does not exist"]
+        );
+    }
+
+    #[test]
+    fn a_link_whose_text_is_code_is_checked() {
+        assert_eq!(faults("see [`d`](d.md)").len(), 1);
+    }
+
+    #[test]
+    fn a_link_out_of_the_repository_is_found() {
+        assert_eq!(faults("[a](../../x)").len(), 1);
+    }
+
+    #[test]
+    fn code_has_no_links() {
+        assert!(faults("```\n[a](d.md)\n```\nand `[a](d.md)`").is_empty());
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        // Put together here, so that these lines do not break the rule themselves.
+        let line = |before: &str| format!("{before}/{}/me/data", "home");
+        assert_eq!(personal_path(&line("cd ")), Some("home"));
+        assert_eq!(personal_path(&line("")), Some("home"));
+        assert_eq!(personal_path(&line("https://example.org")), None);
+        assert_eq!(personal_path(&line("$target")), None);
+    }
+}

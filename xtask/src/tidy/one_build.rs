@@ -1,0 +1,170 @@
+//! One build: no command makes cargo build Burn a second time.
+//!
+//! Cargo unifies features over what one command builds. If `transformer-train` asks for a feature of
+//! a third-party crate and `transformer-infer` does not, then training a model and translating with it
+//! are two builds of that crate and of everything above it: minutes, where seconds were promised.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{MAY_USE, Problem};
+use crate::ci::cargo;
+
+/// For each third-party package, the sets of features with which it is built.
+type Packages = BTreeMap<String, BTreeSet<String>>;
+
+/// What one command builds.
+#[derive(Clone, Copy)]
+struct Selection {
+    /// One package, or all.
+    package: Option<&'static str>,
+    /// The kinds of dependencies.
+    edges: &'static str,
+}
+
+const PROGRAMS: &str = "normal,build";
+const TESTS: &str = "normal,build,dev";
+
+/// Pairs of selections; what the first builds must be among what the second builds.
+const WITHIN: [[Selection; 2]; 7] = [
+    [
+        of("transformer-infer", PROGRAMS),
+        of("transformer-train", PROGRAMS),
+    ],
+    [of("transformer-train", PROGRAMS), all(PROGRAMS)],
+    [of("examples", PROGRAMS), all(PROGRAMS)],
+    [all(PROGRAMS), all(TESTS)],
+    [of("transformer-core", TESTS), all(TESTS)],
+    [of("transformer-infer", TESTS), all(TESTS)],
+    [of("transformer-train", TESTS), all(TESTS)],
+];
+
+const fn of(package: &'static str, edges: &'static str) -> Selection {
+    Selection {
+        package: Some(package),
+        edges,
+    }
+}
+
+const fn all(edges: &'static str) -> Selection {
+    Selection {
+        package: None,
+        edges,
+    }
+}
+
+/// Asks cargo what it would build, and compares.
+pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for [narrow, wide] in WITHIN {
+        let (narrow_packages, wide_packages) = (narrow.packages(root)?, wide.packages(root)?);
+        for difference in differences(&narrow_packages, &wide_packages) {
+            problems.push(Problem {
+                place: format!("Cargo.toml of {}", narrow.describe()),
+                fault: format!("{difference} for {}", wide.describe()),
+            });
+        }
+    }
+    Ok(problems)
+}
+
+impl Selection {
+    fn describe(self) -> String {
+        let tests = if self.edges == TESTS {
+            " with tests"
+        } else {
+            ""
+        };
+        format!("{}{tests}", self.package.unwrap_or("the workspace"))
+    }
+
+    fn packages(self, root: &Path) -> Result<Packages> {
+        let selection = match self.package {
+            Some(package) => vec!["-p", package],
+            None => vec!["--workspace"],
+        };
+        let output = cargo(root)
+            .args([
+                "tree", "--prefix", "none", "-f", "{p}|{f}", "-e", self.edges,
+            ])
+            .args(selection)
+            .output()
+            .context("cargo cannot be started")?;
+        ensure!(
+            output.status.success(),
+            "cargo tree: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        Ok(parse(&String::from_utf8_lossy(&output.stdout)))
+    }
+}
+
+/// Reads lines like `name v1.2.3 (proc-macro)|feature,feature (*)`.
+fn parse(tree: &str) -> Packages {
+    let mut packages = Packages::new();
+    for line in tree.lines() {
+        let line = line.trim_end_matches(" (*)");
+        let Some((package, features)) = line.split_once('|') else {
+            continue;
+        };
+        let name = package.split(' ').next().unwrap_or_default();
+        if MAY_USE.iter().all(|(own, _)| *own != name) {
+            let sets = packages.entry(package.to_owned()).or_default();
+            sets.insert(features.to_owned());
+        }
+    }
+    packages
+}
+
+/// Says which packages the narrower selection would build again.
+fn differences(narrow: &Packages, wide: &Packages) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (package, sets) in narrow {
+        let none = BTreeSet::new();
+        let known = wide.get(package).unwrap_or(&none);
+        let list = |sets: &BTreeSet<String>| sets.iter().cloned().collect::<Vec<_>>().join("] [");
+        if !sets.is_subset(known) {
+            differences.push(format!(
+                "{package} is built with the features [{}], but with [{}]",
+                list(sets),
+                list(known)
+            ));
+        }
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_packages_and_repetitions_do_not_count() {
+        let tree = "transformer-core v0.1.0 (/x)|default,flex\nserde v1.0.2|derive,std\n\
+                    serde v1.0.2|derive,std (*)\nserde_derive v1.0.2 (proc-macro)|\n\n";
+        let expected = [
+            ("serde v1.0.2", "derive,std"),
+            ("serde_derive v1.0.2 (proc-macro)", ""),
+        ];
+        let expected =
+            expected.map(|(package, set)| (package.to_owned(), BTreeSet::from([set.to_owned()])));
+        assert_eq!(parse(tree), Packages::from(expected));
+    }
+
+    #[test]
+    fn the_same_features_are_one_build() {
+        let wide = parse("burn v1.0.0|flex,std\nclap v4.0.0|derive\n");
+        assert!(differences(&parse("burn v1.0.0|flex,std\n"), &wide).is_empty());
+    }
+
+    #[test]
+    fn fewer_features_are_a_second_build() {
+        let wide = parse("burn v1.0.0|flex,std\n");
+        assert_eq!(
+            differences(&parse("burn v1.0.0|std\n"), &wide),
+            ["burn v1.0.0 is built with the features [std], but with [flex,std]"]
+        );
+    }
+}
