@@ -3,6 +3,8 @@
 //! A small Transformer learns to sort digits. Data, loop, optimizer and loss are Burn's or written here;
 //! transformer-core gives the model, the batches and the choice of the device.
 
+#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+
 use std::env;
 use std::time::Instant;
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
@@ -233,6 +234,9 @@ pub fn is_host(device: &Device) -> bool {
 
 /// Computes `1 + 1` on the device; what a driver says by panicking comes back as one line.
 fn probe(device: &Device) -> Result<(), String> {
+    // The hook belongs to the whole process: two probes at once would leave it empty.
+    static PROBING: Mutex<()> = Mutex::new(());
+    let _alone = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let computed = panic::catch_unwind(AssertUnwindSafe(|| {

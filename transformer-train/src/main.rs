@@ -1,6 +1,6 @@
 //! The program `transformer-train`: from parallel text, or a built-in task, to a model directory.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::{env, fs, io, thread};
 use burn::tensor::Device;
 use clap::{Parser, ValueEnum};
 use transformer_core::device::{self, Backend};
+use transformer_infer::{memory, one_line};
 use transformer_train::config::{Experiment, Preset};
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Outcome, Surroundings, train};
@@ -75,12 +76,12 @@ enum PresetName {
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    transformer_infer::memory::keep_pages();
+    memory::keep_pages();
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {}", transformer_infer::one_line(&*error));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
             ExitCode::FAILURE
         }
     }
@@ -91,13 +92,16 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     experiment.validate()?;
     let directory = arguments.directory(&experiment)?;
     let (backend, device) = device::choose(env::var("BURN_DEVICE").ok().as_deref())?;
-    println!("backend     {backend}, {device:?}");
-    println!("run         {}", directory.display());
+    let n_threads = arguments.n_threads(&device);
+    tell(&format!(
+        "backend     {backend}, {device:?}, {n_threads} thread(s) to an update"
+    ));
+    tell(&format!("run         {}", directory.display()));
     let surroundings = Surroundings {
         directory: directory.clone(),
-        n_threads: arguments.n_threads(&device),
+        n_threads,
         device,
-        say: Arc::new(|line| println!("{line}")),
+        say: Arc::new(tell),
         display: if !arguments.plain && io::stdout().is_terminal() {
             Display::Dashboard
         } else {
@@ -226,7 +230,9 @@ fn stop_on_interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
         if asked.swap(true, Ordering::Relaxed) {
             leave();
         }
-        eprintln!("stopping after this interval, with its model saved; once more to stop at once");
+        let advice =
+            "stopping after this interval, with its model saved; once more to stop at once";
+        let _ = writeln!(io::stderr(), "{advice}");
     })?;
     Ok(stop)
 }
@@ -239,25 +245,29 @@ fn leave() -> ! {
     std::process::exit(130)
 }
 
+/// Prints a line; a reader that went away is no reason to stop training.
+fn tell(line: &str) {
+    let _ = writeln!(io::stdout(), "{line}");
+}
+
 fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
     for sample in &outcome.samples {
-        println!("\nsource       {}", sample.src);
-        println!("reference    {}", sample.reference);
-        println!("translation  {}", sample.translation);
+        tell(&format!("\nsource       {}", sample.src));
+        tell(&format!("reference    {}", sample.reference));
+        tell(&format!("translation  {}", sample.translation));
     }
-    println!(
+    tell(&format!(
         "\n{} updates in {:.0} seconds; validation perplexity {:.3}",
         outcome.n_updates,
         outcome.elapsed.as_secs_f64(),
         outcome.valid_perplexity
-    );
+    ));
     if let Some(test) = outcome.test {
-        println!(
-            "exact match {:.1}%: {} of {} held-out pairs",
-            100.0 * test.exact_match(),
-            test.n_exact,
-            test.n_pairs
-        );
+        let percent = 100.0 * test.exact_match();
+        let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);
+        tell(&format!(
+            "exact match {percent:.1}%: {n_exact} of {n_pairs} held-out pairs"
+        ));
     }
     let features = match backend {
         Backend::Flex => String::new(),
@@ -267,12 +277,12 @@ fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
         .samples
         .first()
         .map_or("some text", |sample| sample.src.as_str());
-    println!(
+    tell(&format!(
         "\nThe model is in {}. To translate with it:\n",
         outcome.model.display()
-    );
-    println!(
+    ));
+    tell(&format!(
         "    cargo run -q -p transformer-infer{features} -- translate --model {} {text:?}",
         directory.display()
-    );
+    ));
 }

@@ -22,7 +22,7 @@ pub(crate) const EXACT_MATCH: &str = "Exact match";
 /// Holds the summed losses, on the device until they are first needed.
 #[derive(Clone, Debug)]
 enum Sums {
-    Device(LossSums),
+    Device(Box<LossSums>),
     Host { smoothed: f64, nll: f64 },
 }
 
@@ -31,6 +31,7 @@ impl Sums {
     fn read(self) -> Result<Self, ExecutionError> {
         match self {
             Self::Device(sums) => {
+                let sums = *sums;
                 let data = Tensor::cat(vec![sums.smoothed, sums.nll], 0).try_into_data()?;
                 let mut values = data.iter::<f64>();
                 let mut next = || values.next().unwrap_or(f64::NAN);
@@ -72,7 +73,7 @@ impl StepReport {
             update: number,
             size,
             clock,
-            sums: Sums::Device(sums),
+            sums: Sums::Device(Box::new(sums)),
         }
     }
 }
@@ -97,7 +98,7 @@ impl ValidReport {
     pub(crate) fn new(size: BatchSize, sums: LossSums, translated: Translated) -> Self {
         Self {
             size,
-            sums: Sums::Device(sums),
+            sums: Sums::Device(Box::new(sums)),
             translated,
         }
     }

@@ -1,5 +1,11 @@
 //! `cargo xtask`: the chores of this repository.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program that is called by hand talks to people"
+)]
+
 mod ci;
 mod tidy;
 

@@ -98,7 +98,6 @@ impl Golden {
             .filter(|(_, label)| label.is_some())
             .flat_map(|(row, _)| row.to_vec());
         let found = relative_difference(&real.collect::<Vec<_>>(), &self.logits.concat(), 1.0);
-        println!("logits differ by {found:.1e}");
         assert!(found < LOGITS_TOLERANCE, "{found:e}");
         let loss = self.loss().value(logits);
         assert!(
@@ -124,7 +123,6 @@ impl Golden {
             let actual: Vec<f64> = ours[name].numbers.iter().map(|g| f64::from(*g)).collect();
             let floor = NEGLIGIBLE * largest;
             let found = relative_difference(&actual, &parameter.gradient, floor);
-            println!("gradient of {name} differs by {found:.1e}");
             assert!(found < GRADIENT_TOLERANCE, "{name}: {found:e}");
         }
     }

@@ -24,7 +24,9 @@ pub(crate) struct Batch {
 /// Returns the device under test, chosen once: the choice silences panics while it probes.
 pub(crate) fn test_device() -> Device {
     static DEVICE: OnceLock<Device> = OnceLock::new();
-    let choose = || device::choose(None).expect("tests are built with a backend");
+    // BURN_DEVICE chooses among several backends, as it does for the programs.
+    let named = std::env::var("BURN_DEVICE").ok();
+    let choose = || device::choose(named.as_deref()).expect("tests are built with a backend");
     DEVICE.get_or_init(|| choose().1).clone()
 }
 

@@ -1,5 +1,5 @@
-//! What crosses files: whole training runs, through the library and through the program as a user runs
-//! it.
+//! What crosses files: whole training runs, through the library, and through the program as a user
+//! runs it.
 
 mod data;
 mod folder;

@@ -32,6 +32,12 @@ fn bytes_that_are_no_text_are_refused_with_file_and_line() {
 }
 
 #[test]
+fn the_first_line_can_be_wrong_too() {
+    let message = file_refusal(b"\xff\n10\n11\n", b"1\n2\n3\n");
+    assert!(message.starts_with("`a.src` line 1: "), "{message}");
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let workplace = Workplace::new();
     let ended = workplace.run(&["--src", "a.src", "--tgt", "no/such.tgt"]);

@@ -63,8 +63,8 @@ fn distance(first: &[Vec<f32>], second: &[Vec<f32>]) -> f32 {
     })
 }
 
-/// Two threads compute a shard each, with unequal numbers of labels. An epsilon of one makes Adam's step
-/// nearly proportional to the gradient, so that the weights tell about the gradients' size.
+/// Two threads compute a shard each, with unequal numbers of labels. An epsilon of one makes Adam's
+/// step nearly proportional to the gradient, so that the weights tell about the gradients' size.
 #[test]
 fn two_threads_make_the_update_that_one_makes() {
     let workplace = Workplace::with(&[

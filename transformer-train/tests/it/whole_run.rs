@@ -32,7 +32,10 @@ fn a_built_in_task_becomes_a_model_that_translates() {
     let ended = workplace.run(&arguments);
     assert_eq!(ended.intervals().len(), 3);
     assert!(ended.stdout.contains("\nexact match "), "{ended:?}");
-    assert!(ended.stdout.contains(" of 1000 held-out pairs\n"), "{ended:?}");
+    assert!(
+        ended.stdout.contains(" of 1000 held-out pairs\n"),
+        "{ended:?}"
+    );
     let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
     assert_eq!(directory.config().d_model, 16);
     let (_, device) = device::choose(None).expect("tests are built with a backend");
@@ -130,7 +133,8 @@ fn the_command_that_translates_can_be_pasted_into_a_shell() {
     let shown = String::from_utf8(shown.expect("there is a shell").stdout);
     let shown = shown.expect("the arguments are UTF-8");
     let shown: Vec<&str> = shown.lines().collect();
-    assert_eq!(shown[..3], ["translate", "--model", folder], "{last}");
+    let start = ["translate", "--model", folder];
+    assert_eq!(shown.get(..3), Some(&start[..]), "{last}");
     assert!(shown[3].contains("\"$HOME\" 'x' \\"), "{last}");
 }
 

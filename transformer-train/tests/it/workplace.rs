@@ -1,9 +1,12 @@
 //! A folder with a config and a small corpus, and the program in it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Lines, Write};
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
@@ -236,10 +239,28 @@ impl Running {
         }
     }
 
-    /// Waits for the end of a program whose output nobody reads any more.
-    pub(crate) fn wait_unread(self) -> Ended {
-        drop(self.lines);
-        Ended::new(self.child.wait_with_output().expect("the program ends"))
+    /// Closes the program's output and returns what it says about that until it ends, which it must
+    /// do within half a minute.
+    pub(crate) fn close_output(self) -> Ended {
+        let Self { mut child, lines } = self;
+        drop(lines);
+        let mut stderr = child.stderr.take().expect("standard error is piped");
+        let (told, telling) = mpsc::channel();
+        thread::spawn(move || {
+            let mut text = String::new();
+            let read = stderr.read_to_string(&mut text);
+            told.send(read.map(|_| text))
+        });
+        let text = telling.recv_timeout(Duration::from_secs(30));
+        if text.is_err() {
+            child.kill().expect("the program is still there");
+        }
+        let output = child.wait_with_output().expect("the program ends");
+        let text = text.expect("the program ends when nobody reads what it prints");
+        Ended {
+            stderr: text.expect("what is printed is UTF-8"),
+            ..Ended::new(output)
+        }
     }
 }
 
