@@ -54,7 +54,7 @@ impl TransformerConfig {
 
     /// Returns a model for tens of thousands of sentences: 4 + 4 layers, `d_model` 128, `d_ff` 256,
     /// 4 heads, the shape of Wu et al. 2021, "Good for Misconceived Reasons"
-    /// (<https://arxiv.org/abs/2105.14462>), with dropout 0.2.
+    /// (<https://arxiv.org/abs/2105.14462>), with dropout 0.1.
     pub fn tiny(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         Self {
             d_model: 128,
@@ -62,7 +62,6 @@ impl TransformerConfig {
             n_heads: 4,
             n_encoder_layers: 4,
             n_decoder_layers: 4,
-            dropout: 0.2,
             ..Self::base(src_vocab_size, tgt_vocab_size)
         }
     }

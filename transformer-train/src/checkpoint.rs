@@ -11,8 +11,9 @@ use transformer_core::directory::{DirectoryError, ModelDirectory, ModelParts, To
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::one_line;
 
-use crate::config::TrainingSettings;
 use crate::objective::Objective;
+use crate::report::HeldLine;
+use crate::run::Run;
 
 /// Says why a checkpoint could not be read or a model not be written.
 #[derive(Debug, thiserror::Error)]
@@ -77,22 +78,20 @@ pub(crate) struct ModelCheckpointer {
     publisher: Publisher,
     interval: u64,
     n_updates: u64,
+    held: HeldLine,
 }
 
 impl ModelCheckpointer {
-    pub(crate) fn new(
-        directory: &Path,
-        template: Objective,
-        publisher: Publisher,
-        training: &TrainingSettings,
-    ) -> Self {
+    pub(crate) fn new(run: &Run<'_>, template: Objective, held: HeldLine) -> Self {
+        let training = &run.experiment.training;
         Self {
-            files: FileCheckpointer::new(directory, "model"),
-            directory: directory.to_owned(),
+            files: FileCheckpointer::new(&run.folder.checkpoints, "model"),
+            directory: run.folder.checkpoints.clone(),
             template,
-            publisher,
+            publisher: run.publisher.clone(),
             interval: training.validation_interval,
             n_updates: training.updates,
+            held,
         }
     }
 }
@@ -106,7 +105,9 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
             let scores = serde_json::json!({ "updates": updates });
             self.publisher.publish(objective.into_model(), scores)
         });
-        published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))
+        published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))?;
+        self.held.say();
+        Ok(())
     }
 
     fn delete(&self, interval: usize) -> Result<(), CheckpointerError> {

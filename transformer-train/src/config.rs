@@ -70,10 +70,7 @@ impl Experiment {
         Self {
             data: DataSettings::for_task(task),
             tokenizer: TokenizerSettings::for_task(task),
-            model: ModelSettings {
-                preset: Preset::Tiny,
-                ..ModelSettings::default()
-            },
+            model: ModelSettings::for_task(task),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),
         }

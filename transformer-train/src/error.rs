@@ -1,7 +1,7 @@
 //! What can end a training run before its time.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use transformer_core::ConfigError as ModelConfigError;
 use transformer_core::text::TokenizerError;
@@ -35,11 +35,21 @@ pub enum TrainError {
     Save(#[from] SaveError),
     /// The output folder is somebody's already.
     #[error(
-        "`{}` already holds a run; choose another folder with --out, or delete it", path.display()
+        "`{}` already holds a run; choose another folder with --out, or replace the run with --overwrite",
+        path.display()
     )]
     OutputExists {
         /// The folder.
         path: PathBuf,
+    },
+    /// A run that is to be replaced cannot be deleted.
+    #[error("cannot delete `{}`: {source}; delete it by hand", path.display())]
+    Delete {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
     },
     /// A file of the run cannot be written.
     #[error("cannot write `{}`: {source}; check that the folder exists and has room", path.display())]
@@ -52,26 +62,37 @@ pub enum TrainError {
     },
     /// The loss is infinite or not a number: the weights are lost, but not those saved before.
     #[error(
-        "the loss of update {update} is {loss}; the model of the last validation is kept in `{}`; lower \
-         `learning_rate_factor`, raise `warmup_steps`, or set `clip_norm`", model.display()
+        "the loss of update {update} is {loss}; {}; lower `learning_rate_factor`, raise `warmup_steps`, \
+         or set `clip_norm`", kept(.model.as_deref())
     )]
     NonFiniteLoss {
         /// The update, from 1.
         update: u64,
         /// The loss.
         loss: f64,
-        /// The model directory.
-        model: PathBuf,
+        /// The model directory, if a model was saved.
+        model: Option<PathBuf>,
     },
     /// Burn's Learner stopped on an error of its own.
-    #[error("training stopped: {reason}; the model of the last validation is kept in `{}`", model.display())]
+    #[error("training stopped: {reason}; {}", kept(.model.as_deref()))]
     Learner {
         /// What the Learner said.
         reason: String,
-        /// The model directory.
-        model: PathBuf,
+        /// The model directory, if a model was saved.
+        model: Option<PathBuf>,
     },
     /// Training was stopped before the first interval was complete.
     #[error("stopped before the first validation: no model was made")]
     NothingTrained,
+}
+
+/// Says what is left when a run breaks.
+fn kept(model: Option<&Path>) -> String {
+    match model {
+        Some(path) => format!(
+            "the model of the validation before is kept in `{}`",
+            path.display()
+        ),
+        None => "no model was saved yet".to_owned(),
+    }
 }

@@ -20,18 +20,20 @@ use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
 use crate::plan::Plan;
-use crate::report::{CsvLog, LineRenderer};
+use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
 pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
     let interrupter = Interrupter::new();
     let trouble = Trouble::default();
-    let training = supervised(run, objective, &interrupter, &trouble)?;
+    let held = HeldLine::new(Arc::clone(&run.surroundings.say));
+    let training = supervised(run, objective, &interrupter, &trouble, &held)?;
     let (optimizer, schedule) = optimizer(run)?;
     let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
-    let model = run.folder.model.clone();
+    held.say();
+    let model = run.saved_model();
     if let Some((update, loss)) = trouble.first() {
         return Err(TrainError::NonFiniteLoss {
             update: update + 1,
@@ -54,6 +56,7 @@ fn supervised(
     objective: &Objective,
     interrupter: &Interrupter,
     trouble: &Trouble,
+    held: &HeldLine,
 ) -> Result<SupervisedTraining<Objective>, TrainError> {
     let training = &run.experiment.training;
     let (interval, n_updates) = (training.validation_interval, training.updates);
@@ -71,17 +74,20 @@ fn supervised(
     })?;
     let checkpoints = &run.folder.checkpoints;
     let template = objective.valid();
-    let model_checkpointer =
-        ModelCheckpointer::new(checkpoints, template, run.publisher.clone(), training);
+    let model_checkpointer = ModelCheckpointer::new(run, template, held.clone());
     let train = Arc::new(train_loader(run)?);
+    let done = train.next_update();
+    let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
     let valid = Arc::new(ValidLoader::new(valid, device));
     let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid)
-        .metric_train_numeric(Ratio::loss(Some(trouble.watch(interrupter))))
+        .metric_train_numeric(Ratio::loss(
+            trouble.watch(interrupter, Arc::new(|update| update)),
+        ))
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
         .metric_train_numeric(Ratio::padding())
         .metric_train_numeric(LearningRateMetric::new())
-        .metric_valid_numeric(Ratio::loss(None))
+        .metric_valid_numeric(Ratio::loss(trouble.watch(interrupter, validated)))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
         .with_metric_logger(curve)
@@ -98,10 +104,11 @@ fn supervised(
         .num_epochs(n_updates.div_ceil(interval) as usize);
     Ok(match run.surroundings.display {
         Display::Dashboard => supervised,
-        Display::Lines => {
-            let say = Arc::clone(&run.surroundings.say);
-            supervised.renderer(Box::new(LineRenderer::new(say, interval, n_updates)))
-        }
+        Display::Lines => supervised.renderer(Box::new(LineRenderer::new(
+            held.clone(),
+            interval,
+            n_updates,
+        ))),
     })
 }
 
@@ -137,7 +144,7 @@ fn optimizer(run: &Run<'_>) -> Result<(ModuleOptimizer, ModuleLrScheduler), Trai
         .init()
         .map_err(|reason| TrainError::Learner {
             reason,
-            model: run.folder.model.clone(),
+            model: run.saved_model(),
         })?;
     Ok((adam.init(), noam))
 }
@@ -147,12 +154,17 @@ fn optimizer(run: &Run<'_>) -> Result<(ModuleOptimizer, ModuleLrScheduler), Trai
 struct Trouble(Arc<Mutex<Option<(u64, f64)>>>);
 
 impl Trouble {
-    /// Returns what a metric calls with such a loss: it stops the training.
-    fn watch(&self, interrupter: &Interrupter) -> OnNonFinite {
+    /// Returns what a metric calls with such a loss: it stops the training. `update_of` turns the number
+    /// that the metric has into that of the last update.
+    fn watch(
+        &self,
+        interrupter: &Interrupter,
+        update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>,
+    ) -> OnNonFinite {
         let (trouble, interrupter) = (self.clone(), interrupter.clone());
         Arc::new(move |update, loss| {
             let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert((update, loss));
+            first.get_or_insert((update_of(update), loss));
             interrupter.stop(Some("the loss is not a number"));
         })
     }

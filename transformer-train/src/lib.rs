@@ -21,11 +21,12 @@
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
 //! use transformer_train::tasks::Task;
-//! use transformer_train::{Display, Surroundings, train};
+//! use transformer_train::{Display, Existing, Surroundings, train};
 //!
 //! let (_, device) = device::choose(None)?;
 //! let surroundings = Surroundings {
 //!     directory: "runs/copy".into(),
+//!     existing: Existing::Refuse,
 //!     device,
 //!     n_threads: 1,
 //!     say: Arc::new(|line| println!("{line}")),
@@ -48,6 +49,7 @@ pub mod tasks;
 mod checkpoint;
 mod error;
 mod finish;
+mod folder;
 mod learn;
 mod loader;
 mod metrics;
@@ -60,5 +62,6 @@ mod threads;
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
 pub use checkpoint::SaveError;
 pub use error::TrainError;
+pub use folder::Existing;
 pub use report::Say;
 pub use run::{Display, Outcome, Sample, Surroundings, TestScore, train};

@@ -50,6 +50,11 @@ impl TrainLoader {
         }
     }
 
+    /// Returns the counter of updates handed out, which goes on counting.
+    pub(crate) fn next_update(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.next_update)
+    }
+
     fn update(&self, number: u64) -> Update {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let pairs: Vec<SentencePair> = plan

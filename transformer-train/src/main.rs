@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, fs, io, thread};
+use std::{env, io, thread};
 
 use burn::tensor::Device;
 use clap::{Parser, ValueEnum};
@@ -13,7 +13,7 @@ use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::{Experiment, Preset};
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Outcome, Surroundings, train};
+use transformer_train::{Display, Existing, Outcome, Surroundings, train};
 
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]
@@ -49,7 +49,7 @@ struct Arguments {
     /// Folder of the run [default: runs/ and the name of the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Delete the run that the folder holds
+    /// Replace the run that the folder holds; other files in it stay
     #[arg(long, requires = "out")]
     overwrite: bool,
     /// Length of the training, in updates
@@ -90,8 +90,9 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiment = arguments.experiment()?;
     experiment.validate()?;
-    let directory = arguments.directory(&experiment)?;
-    let (backend, device) = device::choose(env::var("BURN_DEVICE").ok().as_deref())?;
+    let directory = arguments.directory(&experiment);
+    let requested = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
+    let (backend, device) = device::choose(requested.as_deref())?;
     let n_threads = arguments.n_threads(&device);
     tell(&format!(
         "backend     {backend}, {device:?}, {n_threads} thread(s) to an update"
@@ -99,6 +100,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     tell(&format!("run         {}", directory.display()));
     let surroundings = Surroundings {
         directory: directory.clone(),
+        existing: if arguments.overwrite {
+            Existing::Replace
+        } else {
+            Existing::Refuse
+        },
         n_threads,
         device,
         say: Arc::new(tell),
@@ -163,15 +169,11 @@ impl Arguments {
             .max(1)
     }
 
-    /// Returns the folder given, emptied if asked for, or one under runs/ that is not taken yet.
-    fn directory(&self, experiment: &Experiment) -> Result<PathBuf, Failure> {
-        let Some(directory) = &self.out else {
-            return Ok(free_directory(&run_name(experiment)));
-        };
-        if self.overwrite {
-            delete_run(directory)?;
-        }
-        Ok(directory.clone())
+    /// Returns the folder given, or one under runs/ that is not taken yet.
+    fn directory(&self, experiment: &Experiment) -> PathBuf {
+        self.out
+            .clone()
+            .unwrap_or_else(|| free_directory(&run_name(experiment)))
     }
 }
 
@@ -203,23 +205,6 @@ fn free_directory(name: &str) -> PathBuf {
     candidates
         .find(|path| !path.exists())
         .unwrap_or_else(|| runs.join(name))
-}
-
-/// Deletes what a run leaves in its folder, and nothing else.
-fn delete_run(directory: &Path) -> Result<(), Failure> {
-    let describe =
-        |path: &Path, error: io::Error| format!("cannot delete `{}`: {error}", path.display());
-    for folder in ["model", "checkpoints"].map(|name| directory.join(name)) {
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(|error| describe(&folder, error))?;
-        }
-    }
-    for file in ["experiment.toml", "metrics.csv"].map(|name| directory.join(name)) {
-        if file.exists() {
-            fs::remove_file(&file).map_err(|error| describe(&file, error))?;
-        }
-    }
-    Ok(())
 }
 
 /// Lets the first interrupt end the run after the current interval, and the second end it at once.
@@ -281,8 +266,17 @@ fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
         "\nThe model is in {}. To translate with it:\n",
         outcome.model.display()
     ));
+    let (directory, text) = (quoted(&directory.display().to_string()), quoted(text));
     tell(&format!(
-        "    cargo run -q -p transformer-infer{features} -- translate --model {} {text:?}",
-        directory.display()
+        "    cargo run -q -p transformer-infer{features} -- translate --model {directory} {text}"
     ));
+}
+
+/// Quotes a word for the shell, if it needs it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -195,9 +195,9 @@ enum Terms {
 
 impl Ratio {
     /// Smoothed cross-entropy per token, in nats; tells about a loss that is not a number.
-    pub(crate) fn loss(on_non_finite: Option<OnNonFinite>) -> Self {
+    pub(crate) fn loss(on_non_finite: OnNonFinite) -> Self {
         Self {
-            on_non_finite,
+            on_non_finite: Some(on_non_finite),
             ..Self::new(LOSS, |n| Terms::Batch(n.smoothed, n.size.n_labels as f64))
         }
     }
@@ -386,9 +386,9 @@ mod tests {
     fn a_loss_that_is_not_a_number_is_reported_with_its_update() {
         let seen = Arc::new(std::sync::Mutex::new(None));
         let told = Arc::clone(&seen);
-        let mut loss = Ratio::loss(Some(Arc::new(move |update, _| {
+        let mut loss = Ratio::loss(Arc::new(move |update, _| {
             *told.lock().expect("nobody panicked with it") = Some(update);
-        })));
+        }));
         let bad = Numbers {
             update: 7,
             ..numbers(f64::NAN, 2)

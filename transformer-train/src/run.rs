@@ -1,7 +1,6 @@
 //! A training run from beginning to end (§5): `train(experiment)` makes a model directory.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use crate::TrainError;
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
 use crate::finish::Finish;
+use crate::folder::{Existing, Folder};
 use crate::learn::learn;
 use crate::loss::{LabelSmoothing, SmoothingForm};
 use crate::objective::{Objective, Settings};
@@ -24,8 +24,10 @@ use crate::threads::Threads;
 /// Says where a run happens and how it is shown.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The run's folder; it must not hold a run.
+    /// The run's folder.
     pub directory: PathBuf,
+    /// What happens to a run that is in the folder already.
+    pub existing: Existing,
     /// The device to train on, without autodiff.
     pub device: Device,
     /// Number of threads that share an update. More than one pays on backends that compute on the thread
@@ -111,8 +113,11 @@ pub struct Sample {
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
 pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
     experiment.validate()?;
-    let folder = Folder::create(&surroundings.directory, experiment)?;
+    let folder = Folder::new(&surroundings.directory);
+    folder.check(surroundings.existing)?;
+    // A run that fails on its data leaves nothing behind, and takes nothing away.
     let prepared = Prepared::new(experiment, &surroundings.say)?;
+    folder.create(experiment)?;
     let publisher = Publisher {
         directory: folder.model.clone(),
         config: prepared.config.clone(),
@@ -154,6 +159,12 @@ impl Run<'_> {
         (self.surroundings.say)(line);
     }
 
+    /// Returns the model directory, if it has a model yet.
+    pub(crate) fn saved_model(&self) -> Option<PathBuf> {
+        let model = &self.folder.model;
+        model.join("manifest.json").exists().then(|| model.clone())
+    }
+
     /// Draws the weights, on a device that records gradients.
     fn objective(&self) -> Result<Objective, TrainError> {
         let training = &self.experiment.training;
@@ -172,39 +183,5 @@ impl Run<'_> {
             threads: Threads::new(self.surroundings.n_threads),
         };
         Ok(Objective::new(model, settings))
-    }
-}
-
-/// Names the files of a run.
-pub(crate) struct Folder {
-    pub(crate) model: PathBuf,
-    pub(crate) checkpoints: PathBuf,
-    pub(crate) curve: PathBuf,
-}
-
-impl Folder {
-    /// Makes the folder and writes the effective settings into it.
-    fn create(directory: &Path, experiment: &Experiment) -> Result<Self, TrainError> {
-        let settings = directory.join("experiment.toml");
-        let model = directory.join("model");
-        if settings.exists() || model.exists() || directory.join("manifest.json").exists() {
-            return Err(TrainError::OutputExists {
-                path: directory.to_owned(),
-            });
-        }
-        let checkpoints = directory.join("checkpoints");
-        let written = |path: &Path, result: std::io::Result<()>| {
-            result.map_err(|source| TrainError::Write {
-                path: path.to_owned(),
-                source,
-            })
-        };
-        written(&checkpoints, fs::create_dir_all(&checkpoints))?;
-        written(&settings, fs::write(&settings, experiment.to_toml()?))?;
-        Ok(Self {
-            model,
-            checkpoints,
-            curve: directory.join("metrics.csv"),
-        })
     }
 }

@@ -35,11 +35,17 @@ impl FeedForward {
         let inner = self.inner.forward(x); // [batch, len, d_ff]
         let activated = match self.activation {
             Activation::Relu => activation::relu(inner),
-            Activation::Gelu => activation::gelu(inner),
+            Activation::Gelu => gelu(inner),
             Activation::Silu => activation::silu(inner),
         };
         self.outer.forward(self.dropout.forward(activated))
     }
+}
+
+/// `x·Φ(x)`, written out: on some backends Burn's own has the derivative of the tanh approximation.
+fn gelu(x: Tensor<3>) -> Tensor<3> {
+    let doubled = (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0; // 2·Φ(x)
+    x * doubled * 0.5
 }
 
 /// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros, as Tensor2Tensor and

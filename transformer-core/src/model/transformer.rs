@@ -70,7 +70,7 @@ impl TransformerConfig {
     /// Builds the model with fresh weights on the device.
     ///
     /// To train it, build it on `device.autodiff()`, or take it there with
-    /// [`Module::train`](burn::module::Module::train).
+    /// [`Module::train`].
     ///
     /// The weights are drawn here and in a fixed order, so that seeding the device first
     /// (`device.seed(…)`) fixes them.

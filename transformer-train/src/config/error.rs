@@ -94,6 +94,9 @@ pub enum ConfigError {
         /// The key.
         key: &'static str,
     },
+    /// The settings of the model do not fit together.
+    #[error("in [model]: {0}")]
+    Shape(#[source] transformer_core::ConfigError),
     /// A key of `[model]` has no meaning.
     #[error("in [model]: {reason}")]
     Model {

@@ -5,6 +5,7 @@ use transformer_core::TransformerConfig;
 use transformer_core::config::Tying;
 
 use crate::config::{ConfigError, Vocabulary};
+use crate::tasks::Task;
 
 /// Names a model, and says in what it differs.
 ///
@@ -34,16 +35,35 @@ pub enum Preset {
 }
 
 impl ModelSettings {
-    /// Returns the keys that may replace a preset's.
-    pub(super) fn keys() -> Result<Vec<String>, ConfigError> {
+    /// Returns the model with which a built-in task is learnt: two small layers on each side, and no
+    /// dropout, as the text does not run out.
+    pub fn for_task(task: Task) -> Self {
+        let overrides = match task {
+            Task::Numbers | Task::Reverse | Task::Copy => toml::toml! {
+                d_model = 64
+                d_ff = 128
+                n_heads = 2
+                n_encoder_layers = 2
+                n_decoder_layers = 2
+                attention_bias = false
+                dropout = 0.0
+            },
+        };
+        Self {
+            preset: Preset::Tiny,
+            overrides,
+        }
+    }
+
+    /// Returns a model with every key that may replace a preset's.
+    pub(super) fn every_key() -> Result<toml::Table, ConfigError> {
         // A key that is `None` is not written.
         let full = TransformerConfig {
             d_k: Some(1),
             d_v: Some(1),
             ..TransformerConfig::default()
         };
-        let table = toml::Table::try_from(full).map_err(ConfigError::Write)?;
-        Ok(table.into_iter().map(|(key, _)| key).collect())
+        toml::Table::try_from(full).map_err(ConfigError::Write)
     }
 
     /// Returns the model's config for vocabularies of these sizes.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use toml::{Table, Value};
+use transformer_core::TransformerConfig;
 
 use crate::config::{ConfigError, Experiment, ModelSettings, nearest};
 use crate::tasks::Task;
@@ -21,7 +22,7 @@ pub(super) fn read(path: &Path, task: Option<Task>) -> Result<Experiment, Config
 pub(super) fn parse(text: &str, file: &str, task: Option<Task>) -> Result<Experiment, ConfigError> {
     let explain = |error: &toml::de::Error| explain(error, text, file);
     let plain: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
-    refuse_unknown_model_keys(&plain, text, file)?;
+    refuse_wrong_model_keys(&plain, text, file)?;
     let mut defaults = match task.or(plain.data.task) {
         Some(task) => Experiment::for_task(task),
         None => Experiment::for_preset(plain.model.preset),
@@ -42,30 +43,32 @@ pub(super) fn parse(text: &str, file: &str, task: Option<Task>) -> Result<Experi
     merged.try_into().map_err(|error| explain(&error))
 }
 
-/// Checks the keys of `[model]`, which are free for the reader of TOML, against the model's own.
-fn refuse_unknown_model_keys(
+/// Checks the keys and values of `[model]`, which are free for the reader of TOML, against the model's.
+fn refuse_wrong_model_keys(
     experiment: &Experiment,
     text: &str,
     file: &str,
 ) -> Result<(), ConfigError> {
-    let known = ModelSettings::keys()?;
-    let keys = experiment.model.overrides.keys();
-    let Some(name) = keys.into_iter().find(|&key| !known.contains(key)) else {
-        return Ok(());
-    };
-    let is_it = |line: &str| line.trim_start().starts_with(name.as_str());
-    let section = text
-        .lines()
-        .position(|line| line.trim() == "[model]")
-        .unwrap_or(0);
-    let offset = text.lines().skip(section).position(is_it).unwrap_or(0);
-    Err(ConfigError::Unknown {
-        file: file.to_owned(),
-        line: section + offset + 1,
-        name: name.clone(),
-        nearest: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
-        known,
-    })
+    let full = ModelSettings::every_key()?;
+    let known: Vec<String> = full.keys().cloned().collect();
+    for (name, value) in &experiment.model.overrides {
+        let section = text
+            .lines()
+            .position(|line| line.trim() == "[model]")
+            .unwrap_or(0);
+        let is_it = |line: &str| line.trim_start().starts_with(name.as_str());
+        let line = section + text.lines().skip(section).position(is_it).unwrap_or(0) + 1;
+        if !full.contains_key(name) {
+            return Err(unknown(file, line, name.clone(), known));
+        }
+        let mut table = full.clone();
+        table.insert(name.clone(), value.clone());
+        let read = table.try_into::<TransformerConfig>();
+        if let Err(error) = read {
+            return Err(wrong(&error, text, file, line));
+        }
+    }
+    Ok(())
 }
 
 /// Replaces values by those given, table by table.
@@ -85,33 +88,39 @@ fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     let Range { start, .. } = error.span().unwrap_or(0..0);
     let before = text.get(..start).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
-    let file = file.to_owned();
+    wrong(error, text, file, line)
+}
+
+/// Says what the reader of TOML found on this line.
+fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
-    let unknown = ["unknown field `", "unknown variant `"];
-    if unknown.iter().any(|start| message.starts_with(start)) {
+    let unknown_names = ["unknown field `", "unknown variant `"];
+    if unknown_names.iter().any(|start| message.starts_with(start)) {
         let mut quoted = message.split('`').skip(1).step_by(2);
         let name = quoted.next().unwrap_or_default().to_owned();
-        let known: Vec<String> = quoted.map(str::to_owned).collect();
-        let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
-        return ConfigError::Unknown {
-            file,
-            line,
-            name,
-            nearest,
-            known,
-        };
+        return unknown(file, line, name, quoted.map(str::to_owned).collect());
     }
-    let text = text
-        .lines()
-        .nth(line - 1)
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
     ConfigError::Toml {
-        file,
+        file: file.to_owned(),
         line,
         message: message.trim().replace('\n', "; "),
-        text,
+        text: text
+            .lines()
+            .nth(line - 1)
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+    }
+}
+
+fn unknown(file: &str, line: usize, name: String, known: Vec<String>) -> ConfigError {
+    let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
+    ConfigError::Unknown {
+        file: file.to_owned(),
+        line,
+        name,
+        nearest,
+        known,
     }
 }
 

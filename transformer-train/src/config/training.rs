@@ -103,8 +103,8 @@ impl TrainingSettings {
         Self {
             updates: 3000,
             tokens_per_batch: 4096,
-            warmup_steps: 1000,
-            learning_rate_factor: 2.0,
+            warmup_steps: 500,
+            learning_rate_factor: 0.8,
             validation_interval: 250,
             ..Self::default()
         }
@@ -123,15 +123,18 @@ impl TrainingSettings {
     /// Returns the settings with which a built-in task is learnt in minutes on a processor.
     pub fn for_task(task: Task) -> Self {
         let updates = match task {
-            Task::Numbers | Task::Reverse => 3000,
+            Task::Numbers => 5000,
+            Task::Reverse => 3000,
             Task::Copy => 1500,
         };
         Self {
             updates,
-            tokens_per_batch: 2048,
-            warmup_steps: 400,
-            learning_rate_factor: 0.5,
-            validation_interval: 250,
+            tokens_per_batch: 1024,
+            warmup_steps: 300,
+            learning_rate_factor: 0.4,
+            label_smoothing: 0.0,
+            validation_interval: 200,
+            average_last: 7,
             ..Self::default()
         }
     }

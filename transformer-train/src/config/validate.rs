@@ -31,6 +31,8 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         }
     }
 
+    validate_model(experiment)?;
+
     at_least_one("training.updates", training.updates)?;
     let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
     if tokens_per_batch <= max_len {
@@ -67,6 +69,19 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         alpha.is_finite() && alpha >= 0.0,
         allowed,
     )
+}
+
+/// Builds the model's config for vocabularies as large as they may become: their real sizes come from the
+/// text, but nothing else does.
+fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
+    let tokenizer = &experiment.tokenizer;
+    let src = tokenizer.vocab_size;
+    let tgt = match tokenizer.vocabulary {
+        Vocabulary::Joint => src,
+        Vocabulary::Separate => tokenizer.tgt_vocab_size.unwrap_or(src),
+    };
+    let config = experiment.model.config(src, tgt, tokenizer.vocabulary)?;
+    config.validate().map_err(ConfigError::Shape)
 }
 
 fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> {

