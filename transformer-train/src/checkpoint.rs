@@ -106,7 +106,7 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
             self.publisher.publish(objective.into_model(), scores)
         });
         published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))?;
-        self.held.say();
+        self.held.say_oldest();
         Ok(())
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainErr
     let (optimizer, schedule) = optimizer(run)?;
     let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
-    held.say();
+    held.say_all();
     let model = run.saved_model();
     if let Some((update, loss)) = trouble.first() {
         return Err(TrainError::NonFiniteLoss {

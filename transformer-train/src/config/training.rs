@@ -123,7 +123,7 @@ impl TrainingSettings {
     /// Returns the settings with which a built-in task is learnt in minutes on a processor.
     pub fn for_task(task: Task) -> Self {
         let updates = match task {
-            Task::Numbers => 5000,
+            Task::Numbers => 5250,
             Task::Reverse => 3000,
             Task::Copy => 1500,
         };
@@ -131,10 +131,10 @@ impl TrainingSettings {
             updates,
             tokens_per_batch: 1024,
             warmup_steps: 300,
-            learning_rate_factor: 0.4,
+            learning_rate_factor: 0.45,
             label_smoothing: 0.0,
-            validation_interval: 200,
-            average_last: 7,
+            validation_interval: 250,
+            average_last: 8,
             ..Self::default()
         }
     }
@@ -154,6 +154,7 @@ impl ValidationSettings {
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Numbers | Task::Reverse | Task::Copy => Self {
+                max_sentences: 100,
                 beam_size: 1,
                 length_penalty: 0.0,
                 ..Self::default()

@@ -1,38 +1,66 @@
-//! A line that waits until what it reports is on the disk.
+//! Lines that wait until what they report is on the disk.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Say;
 
 /// Holds the line of an interval back until its model is saved: who reads the line may end the run.
+///
+/// Models are saved on another thread, in the order of their lines, and may be an interval behind.
 #[derive(Clone)]
 pub(crate) struct HeldLine {
     say: Say,
-    line: Arc<Mutex<Option<String>>>,
+    lines: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl HeldLine {
     pub(crate) fn new(say: Say) -> Self {
         Self {
             say,
-            line: Arc::default(),
+            lines: Arc::default(),
         }
     }
 
-    /// Takes a line.
+    /// Takes the line of an interval.
     pub(crate) fn hold(&self, line: String) {
-        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line);
     }
 
-    /// Says the line, if one is held.
-    pub(crate) fn say(&self) {
-        let line = self
-            .line
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(line) = line {
+    /// Says the oldest line held, whose model is saved now.
+    pub(crate) fn say_oldest(&self) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.pop_front() {
             (self.say)(&line);
         }
+    }
+
+    /// Says what is held at the end of a run.
+    pub(crate) fn say_all(&self) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.drain(..).for_each(|line| (self.say)(&line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_waits_and_none_is_lost() {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&said);
+        let held = HeldLine::new(Arc::new(move |line: &str| {
+            kept.lock()
+                .expect("nobody panics with it")
+                .push(line.to_owned());
+        }));
+        held.hold("one".to_owned());
+        held.hold("two".to_owned());
+        held.say_oldest();
+        assert_eq!(*said.lock().expect("nobody panics with it"), ["one"]);
+        held.say_all();
+        assert_eq!(*said.lock().expect("nobody panics with it"), ["one", "two"]);
     }
 }
