@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::N_SPECIAL;
+
 /// Says everything that fixes the shape and the arithmetic of a [`Transformer`](crate::Transformer).
 ///
 /// Layers take it by reference and store only what their `forward` reads. `Default` is the paper's
@@ -50,6 +52,13 @@ pub struct TransformerConfig {
     /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Not read by the
     /// other kinds, which have no limit.
     pub max_positions: usize,
+    /// How far encoder self-attention sees to either side, in tokens (§4, restricted self-attention; the
+    /// paper's `r` counts the whole neighborhood, `2·window + 1`). Default: without limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder_window: Option<usize>,
+    /// How far decoder self-attention sees back, in tokens (§4). Default: without limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decoder_window: Option<usize>,
     /// Non-linearity of the feed-forward networks. Default: ReLU (Eq. 2).
     pub activation: Activation,
     /// Whether the four projections of attention have biases. Default: yes (T2T and PyTorch; the
@@ -126,6 +135,17 @@ pub enum ConfigError {
         /// The field's name.
         field: &'static str,
     },
+    /// A vocabulary has no room for a token that means something.
+    #[error(
+        "`{field}` is {size}; choose at least {}: the {N_SPECIAL} special tokens and one more",
+        N_SPECIAL + 1
+    )]
+    VocabularyTooSmall {
+        /// The field's name.
+        field: &'static str,
+        /// The size given.
+        size: usize,
+    },
     /// The heads do not divide the width, and `d_k` or `d_v` is not given.
     #[error(
         "`n_heads` ({n_heads}) does not divide `d_model` ({d_model}); choose a divisor, for example \
@@ -179,6 +199,50 @@ impl TransformerConfig {
         self.d_v.unwrap_or(self.d_model / self.n_heads)
     }
 
+    /// Returns the number of parameters of the model, by formula.
+    ///
+    /// With `V` tokens, `d = d_model`, `f = d_ff` and `h` heads, and biases where the config has them:
+    ///
+    /// ```text
+    /// attention     2·d·h·d_k + 2·d·h·d_v  (+ 2·h·d_k + h·d_v + d)
+    /// feed-forward  2·d·f + f + d
+    /// norm          2·d
+    /// encoder layer attention + feed-forward + 2 norms
+    /// decoder layer 2 attentions + feed-forward + 3 norms
+    /// vocabularies  V·d for each matrix that is not tied to another
+    /// ```
+    ///
+    /// Learned positions and final norms come on top. The config must be valid.
+    pub fn parameter_count(&self) -> usize {
+        let (d, heads) = (self.d_model, self.n_heads);
+        let (keys, values) = (heads * self.head_d_k(), heads * self.head_d_v());
+        let biases = if self.attention_bias {
+            2 * keys + values + d
+        } else {
+            0
+        };
+        let attention = 2 * d * keys + 2 * d * values + biases;
+        let feed_forward = 2 * d * self.d_ff + self.d_ff + d;
+        let norm = 2 * d;
+        let encoder_layer = attention + feed_forward + 2 * norm;
+        let decoder_layer = 2 * attention + feed_forward + 3 * norm;
+        let final_norms = if self.final_norm { 2 * norm } else { 0 };
+        let positions = match self.positions {
+            Positions::Learned => 2 * self.max_positions * d,
+            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => 0,
+        };
+        let vocabularies = match self.tying {
+            Tying::All => self.src_vocab_size,
+            Tying::Decoder => self.src_vocab_size + self.tgt_vocab_size,
+            Tying::None => self.src_vocab_size + 2 * self.tgt_vocab_size,
+        };
+        self.n_encoder_layers * encoder_layer
+            + self.n_decoder_layers * decoder_layer
+            + final_norms
+            + positions
+            + vocabularies * d
+    }
+
     /// Checks that the fields fit together and describe a model that can be built.
     ///
     /// # Errors
@@ -199,6 +263,10 @@ impl TransformerConfig {
         ];
         if let Some((field, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
             return Err(ConfigError::Zero { field });
+        }
+        let too_small = |(_, size): &(_, usize)| *size <= N_SPECIAL;
+        if let Some((field, size)) = sizes.into_iter().take(2).find(too_small) {
+            return Err(ConfigError::VocabularyTooSmall { field, size });
         }
         self.validate_shape()?;
         let probabilities = [
@@ -302,6 +370,29 @@ mod tests {
             tgt: 37_000,
         };
         assert_eq!(config.validate(), Err(tied));
+    }
+
+    #[test]
+    fn a_vocabulary_of_special_tokens_only_is_refused() {
+        let config = TransformerConfig::base(37_000, N_SPECIAL);
+        let message = config.validate().expect_err("no word fits").to_string();
+        assert_eq!(
+            message,
+            "`tgt_vocab_size` is 4; choose at least 5: the 4 special tokens and one more"
+        );
+    }
+
+    #[test]
+    fn a_dropout_that_is_no_number_is_refused() {
+        let config = TransformerConfig {
+            attention_dropout: f64::NAN,
+            ..TransformerConfig::default()
+        };
+        let message = config.validate().expect_err("it is NaN").to_string();
+        assert_eq!(
+            message,
+            "`attention_dropout` is NaN; choose at least 0 and less than 1"
+        );
     }
 
     #[test]

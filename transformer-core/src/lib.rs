@@ -46,17 +46,20 @@ pub mod config;
 pub mod device;
 pub mod directory;
 pub mod model;
+pub mod presets;
 pub mod text;
 
 mod load;
 mod padded;
-mod presets;
 
 pub use config::{ConfigError, TransformerConfig};
 pub use directory::ModelDirectory;
 pub use load::LoadError;
-pub use model::{DecoderState, Memory, Transformer, seed_dropout};
+pub use model::{
+    AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer, seed_dropout,
+};
 pub use padded::Padded;
+pub use presets::Preset;
 
 /// The README's code is tested here.
 #[cfg(doctest)]

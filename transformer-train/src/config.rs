@@ -12,10 +12,11 @@ mod validate;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use transformer_core::Preset;
 
 pub use data::{DataSettings, DataSource};
 pub use error::ConfigError;
-pub use model::{ModelSettings, Preset};
+pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
 pub use training::{TrainingSettings, ValidationSettings};
@@ -76,7 +77,7 @@ impl Experiment {
         }
     }
 
-    /// Returns the settings that go with a model: the paper's for `base` and `big` (§5.2, §6.1), and for
+    /// Returns the settings that go with a model: the paper's (§5.2, §6.1; Table 3), and for
     /// `tiny` ones with which tens of thousands of sentences are learnt in an hour on a processor.
     pub fn for_preset(preset: Preset) -> Self {
         let model = ModelSettings {
@@ -90,13 +91,17 @@ impl Experiment {
                 training: TrainingSettings::for_small_data(),
                 ..Self::default()
             },
-            Preset::Base => Self {
-                model,
-                ..Self::default()
-            },
             Preset::Big => Self {
                 model,
                 training: TrainingSettings::for_big(),
+                ..Self::default()
+            },
+            _ => Self {
+                model,
+                training: TrainingSettings {
+                    label_smoothing: preset.label_smoothing(),
+                    ..TrainingSettings::default()
+                },
                 ..Self::default()
             },
         }

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, io, thread};
 
 use burn::tensor::Device;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use transformer_core::Preset;
 use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
-use transformer_train::config::{Experiment, Preset};
+use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Outcome, Surroundings, train};
 
@@ -43,9 +44,10 @@ struct Arguments {
     /// Lines of source, tab, target to validate on, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
-    /// Size of the model, and the recipe that goes with it [default: tiny]
-    #[arg(long)]
-    preset: Option<PresetName>,
+    /// Model, and the recipe that goes with it: tiny, base, big, or a row of Table 3, a-h4 for example
+    /// [default: tiny]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<Preset>,
     /// Folder of the run [default: runs/ and the name of the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -64,13 +66,6 @@ struct Arguments {
     /// Print one line for each interval even on a terminal, instead of the dashboard
     #[arg(long)]
     plain: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum PresetName {
-    Tiny,
-    Base,
-    Big,
 }
 
 type Failure = Box<dyn std::error::Error>;
@@ -123,11 +118,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl Arguments {
     /// Puts the arguments over the settings of the file, or over those of the task or preset.
     fn experiment(&self) -> Result<Experiment, Failure> {
-        let preset = self.preset.map(|preset| match preset {
-            PresetName::Tiny => Preset::Tiny,
-            PresetName::Base => Preset::Base,
-            PresetName::Big => Preset::Big,
-        });
+        let preset = self.preset;
         let has_files = self.src.is_some() || self.tsv.is_some();
         let mut experiment = match (&self.config, self.task) {
             (Some(config), Some(task)) => Experiment::from_toml_for(config, task)?,

@@ -12,7 +12,7 @@ mod tidy;
 use std::borrow::Cow;
 use std::env;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             print!("{}", help());
             ExitCode::SUCCESS
         }
-        Ok(Some(chore)) => match (chore.run)(root()) {
+        Ok(Some(chore)) => match (chore.run)(&root()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("error: {error:#}");
@@ -79,10 +79,16 @@ fn help() -> String {
     format!("Commands:\n{}", chores.collect::<String>())
 }
 
-/// Returns the folder of the repository.
-fn root() -> &'static Path {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package.parent().unwrap_or(package)
+/// Returns the folder of the repository: the parent of this package, as cargo names it at run time.
+///
+/// The path at compile time would be wrong when two clones share a target folder, where cargo runs the
+/// program that the other one built.
+fn root() -> PathBuf {
+    let package = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package
+        .parent()
+        .map_or_else(|| package.clone(), Path::to_path_buf)
 }
 
 #[cfg(test)]

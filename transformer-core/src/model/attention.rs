@@ -4,14 +4,54 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Int, Tensor, activation};
 
+use super::attention_maps::Recorder;
 use super::dropout::Dropout;
 use super::feed_forward::linear;
 use super::mask::Mask;
 use crate::config::TransformerConfig;
 
+/// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Distribution, Tensor};
+/// use transformer_core::device;
+/// use transformer_core::model::AttentionConfig;
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = AttentionConfig { d_memory: 24, ..AttentionConfig::new(16, 4) };
+/// let attention = config.init(&device);
+/// let queries = Tensor::<3>::random([2, 5, 16], Distribution::Default, &device);
+/// let memory = Tensor::<3>::random([2, 7, 24], Distribution::Default, &device);
+/// let (output, weights) = attention.attend_with_weights(queries, attention.keys_values(memory), None);
+/// assert_eq!(output.dims(), [2, 5, 16]);
+/// assert_eq!(weights.dims(), [2, 4, 5, 7]);
+/// # Ok::<(), device::DeviceError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttentionConfig {
+    /// Width of what asks, in features.
+    pub d_query: usize,
+    /// Width of what is attended to, in features.
+    pub d_memory: usize,
+    /// Width of the result, in features.
+    pub d_output: usize,
+    /// Number of heads, `h` in the paper.
+    pub n_heads: usize,
+    /// Width of one head's queries and keys.
+    pub d_k: usize,
+    /// Width of one head's values.
+    pub d_v: usize,
+    /// Whether the four projections have biases.
+    pub bias: bool,
+    /// Probability of dropping an attention weight.
+    pub dropout: f64,
+}
+
 /// Attends with several heads at once: `Concat(head₁, …, head_h)·W^O` (§3.2.2).
 #[derive(Module, Debug)]
-pub(crate) struct MultiHeadAttention {
+pub struct MultiHeadAttention {
     query: Linear,
     key: Linear,
     value: Linear,
@@ -22,7 +62,7 @@ pub(crate) struct MultiHeadAttention {
 
 /// Holds the projected keys and values of one attention: what a decoder state remembers.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyValues {
+pub struct KeyValues {
     /// `[batch, n_heads, len, d_k]`.
     keys: Tensor<4>,
     /// `[batch, n_heads, len, d_v]`.
@@ -31,7 +71,8 @@ pub(crate) struct KeyValues {
 
 impl KeyValues {
     /// Puts `later` behind what is held, along the length.
-    pub(crate) fn append(self, later: Self) -> Self {
+    #[must_use]
+    pub fn append(self, later: Self) -> Self {
         Self {
             keys: Tensor::cat(vec![self.keys, later.keys], 2),
             values: Tensor::cat(vec![self.values, later.values], 2),
@@ -39,7 +80,12 @@ impl KeyValues {
     }
 
     /// Keeps the given rows of the batch, in the given order.
-    pub(crate) fn select(self, rows: Tensor<1, Int>) -> Self {
+    ///
+    /// # Shapes
+    ///
+    /// - `rows`: `[new_batch]`
+    #[must_use]
+    pub fn select(self, rows: Tensor<1, Int>) -> Self {
         Self {
             keys: self.keys.select(0, rows.clone()),
             values: self.values.select(0, rows),
@@ -47,30 +93,58 @@ impl KeyValues {
     }
 }
 
+impl AttentionConfig {
+    /// Returns the self-attention of a stream of `d_model` features: heads of `d_model / n_heads`, with
+    /// biases, without dropout.
+    pub fn new(d_model: usize, n_heads: usize) -> Self {
+        let d_head = d_model / n_heads.max(1);
+        Self {
+            d_query: d_model,
+            d_memory: d_model,
+            d_output: d_model,
+            n_heads,
+            d_k: d_head,
+            d_v: d_head,
+            bias: true,
+            dropout: 0.0,
+        }
+    }
+
+    /// Builds the layer with Xavier-uniform matrices.
+    pub fn init(&self, device: &Device) -> MultiHeadAttention {
+        let project = |d_in, d_out| linear(d_in, d_out, self.bias, device);
+        MultiHeadAttention {
+            query: project(self.d_query, self.n_heads * self.d_k),
+            key: project(self.d_memory, self.n_heads * self.d_k),
+            value: project(self.d_memory, self.n_heads * self.d_v),
+            output: project(self.n_heads * self.d_v, self.d_output),
+            dropout: Dropout::new(self.dropout),
+            n_heads: self.n_heads,
+        }
+    }
+}
+
 impl MultiHeadAttention {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
-        let (d_model, n_heads) = (config.d_model, config.n_heads);
-        let (d_k, d_v) = (config.head_d_k(), config.head_d_v());
-        let project = |d_in, d_out| linear(d_in, d_out, config.attention_bias, device);
-        Self {
-            query: project(d_model, n_heads * d_k),
-            key: project(d_model, n_heads * d_k),
-            value: project(d_model, n_heads * d_v),
-            output: project(n_heads * d_v, d_model),
-            dropout: Dropout::new(config.attention_dropout),
-            n_heads,
-        }
+        let config = AttentionConfig {
+            d_k: config.head_d_k(),
+            d_v: config.head_d_v(),
+            bias: config.attention_bias,
+            dropout: config.attention_dropout,
+            ..AttentionConfig::new(config.d_model, config.n_heads)
+        };
+        config.init(device)
     }
 
     /// Projects what is attended to: `K·W^K` and `V·W^V` of every head.
     ///
     /// # Shapes
     ///
-    /// - `x`: `[batch, len, d_model]`
-    pub(crate) fn keys_values(&self, x: Tensor<3>) -> KeyValues {
+    /// - `memory`: `[batch, len, d_memory]`
+    pub fn keys_values(&self, memory: Tensor<3>) -> KeyValues {
         KeyValues {
-            keys: self.split_heads(self.key.forward(x.clone())),
-            values: self.split_heads(self.value.forward(x)),
+            keys: self.split_heads(self.key.forward(memory.clone())),
+            values: self.split_heads(self.value.forward(memory)),
         }
     }
 
@@ -80,23 +154,57 @@ impl MultiHeadAttention {
     ///
     /// # Shapes
     ///
-    /// - `x`: `[batch, len, d_model]`
-    /// - returns: `[batch, len, d_model]`
-    pub(crate) fn attend(&self, x: Tensor<3>, memory: KeyValues, mask: Option<&Mask>) -> Tensor<3> {
-        let [batch, len, _] = x.dims();
+    /// - `x`: `[batch, len, d_query]`
+    /// - returns: `[batch, len, d_output]`
+    pub fn attend(&self, x: Tensor<3>, memory: KeyValues, mask: Option<&Mask>) -> Tensor<3> {
+        self.attend_recorded(x, memory, mask, &mut Recorder::Off)
+    }
+
+    /// Like [`attend`](Self::attend), and returns the weights of every head as well, before dropout.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, len, d_query]`
+    /// - returns: `[batch, len, d_output]` and `[batch, n_heads, len, memory_len]`
+    pub fn attend_with_weights(
+        &self,
+        x: Tensor<3>,
+        memory: KeyValues,
+        mask: Option<&Mask>,
+    ) -> (Tensor<3>, Tensor<4>) {
+        let weights = self.weights(x, memory.keys, mask);
+        (self.mix(weights.clone(), memory.values), weights)
+    }
+
+    pub(crate) fn attend_recorded(
+        &self,
+        x: Tensor<3>,
+        memory: KeyValues,
+        mask: Option<&Mask>,
+        recorder: &mut Recorder,
+    ) -> Tensor<3> {
+        let weights = self.weights(x, memory.keys, mask);
+        recorder.show(&weights);
+        self.mix(weights, memory.values)
+    }
+
+    /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
+    fn weights(&self, x: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
         let query = self.split_heads(self.query.forward(x));
         let d_k = query.dims()[3];
         let query = query * (d_k as f64).powf(-0.5);
-        let scores = query.matmul(memory.keys.transpose()); // [batch, n_heads, len, memory_len]
-        let weights = match mask {
+        let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
+        match mask {
             Some(mask) => mask.hide_weights(activation::softmax(mask.hide_scores(scores), 3)),
             None => activation::softmax(scores, 3),
-        };
-        let heads = self.dropout.forward(weights).matmul(memory.values); // [batch, n_heads, len, d_v]
-        let d_v = heads.dims()[3];
-        let concat = heads
-            .swap_dims(1, 2)
-            .reshape([batch, len, self.n_heads * d_v]);
+        }
+    }
+
+    /// Takes the values by weight and projects all heads together.
+    fn mix(&self, weights: Tensor<4>, values: Tensor<4>) -> Tensor<3> {
+        let heads = self.dropout.forward(weights).matmul(values); // [batch, n_heads, len, d_v]
+        let [batch, n_heads, len, d_v] = heads.dims();
+        let concat = heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_v]);
         self.output.forward(concat)
     }
 

@@ -5,6 +5,7 @@ use burn::nn::LayerNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
+use super::attention_maps::{AttentionMasks, Recorder};
 use super::feed_forward::FeedForward;
 use super::mask::Mask;
 use super::residual::{Residual, layer_norm};
@@ -16,6 +17,21 @@ use crate::config::TransformerConfig;
 pub(crate) struct Decoder {
     layers: Vec<DecoderLayer>,
     final_norm: Option<LayerNorm>,
+    /// Farthest place that self-attention sees, from the query.
+    window: Option<usize>,
+}
+
+/// Keeps the weights of a pass through the decoder, if they are asked for.
+#[derive(Debug)]
+pub(crate) struct DecoderRecorders {
+    pub(crate) self_attention: Recorder,
+    pub(crate) cross_attention: Recorder,
+}
+
+/// Holds the masks of a pass through the decoder.
+struct DecoderMasks {
+    self_attention: Option<Mask>,
+    cross_attention: Option<Mask>,
 }
 
 /// Attends to the target so far, then to the memory, then transforms every place.
@@ -36,6 +52,7 @@ impl Decoder {
                 .map(|_| DecoderLayer::new(config, device))
                 .collect(),
             final_norm: config.final_norm.then(|| layer_norm(config, device)),
+            window: config.decoder_window,
         }
     }
 
@@ -60,13 +77,22 @@ impl Decoder {
     ///
     /// - `x`: `[batch, len, d_model]`, the embedded tokens that follow those in the state
     /// - returns: `[batch, len, d_model]`
-    pub(crate) fn forward(&self, x: Tensor<3>, state: &mut DecoderState) -> Tensor<3> {
+    pub(crate) fn forward(
+        &self,
+        x: Tensor<3>,
+        state: &mut DecoderState,
+        extra: &AttentionMasks,
+        recorders: &mut DecoderRecorders,
+    ) -> Tensor<3> {
         let [_, len, _] = x.dims();
-        let causal = Mask::causal(state.n_decoded, len, &x.device());
-        let memory_mask = state.memory_mask.as_ref();
+        let causal = Mask::causal_window(self.window, state.n_decoded, len, &x.device());
+        let masks = DecoderMasks {
+            self_attention: Mask::join(causal, extra.decoder.clone()),
+            cross_attention: Mask::join(state.memory_mask.clone(), extra.cross.clone()),
+        };
         let layers = self.layers.iter().zip(&mut state.layers);
         let x = layers.fold(x, |x, (layer, layer_state)| {
-            layer.forward(x, layer_state, causal.as_ref(), memory_mask)
+            layer.forward(x, layer_state, &masks, recorders)
         });
         state.n_decoded += len;
         match &self.final_norm {
@@ -92,16 +118,24 @@ impl DecoderLayer {
         &self,
         x: Tensor<3>,
         state: &mut LayerState,
-        causal: Option<&Mask>,
-        memory_mask: Option<&Mask>,
+        masks: &DecoderMasks,
+        recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
         let x = self.self_attention_residual.forward(x, |x| {
             let keys_values = state.extend(self.self_attention.keys_values(x.clone()));
-            self.self_attention.attend(x, keys_values, causal)
+            let mask = masks.self_attention.as_ref();
+            self.self_attention
+                .attend_recorded(x, keys_values, mask, &mut recorders.self_attention)
         });
         let x = self.cross_attention_residual.forward(x, |x| {
-            self.cross_attention
-                .attend(x, state.cross_attention.clone(), memory_mask)
+            let keys_values = state.cross_attention.clone();
+            let mask = masks.cross_attention.as_ref();
+            self.cross_attention.attend_recorded(
+                x,
+                keys_values,
+                mask,
+                &mut recorders.cross_attention,
+            )
         });
         self.feed_forward_residual
             .forward(x, |x| self.feed_forward.forward(x))

@@ -5,6 +5,7 @@ use burn::nn::LayerNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
+use super::attention_maps::Recorder;
 use super::feed_forward::FeedForward;
 use super::mask::Mask;
 use super::residual::{Residual, layer_norm};
@@ -15,6 +16,8 @@ use crate::config::TransformerConfig;
 pub(crate) struct Encoder {
     layers: Vec<EncoderLayer>,
     final_norm: Option<LayerNorm>,
+    /// Farthest place that self-attention sees, from the query.
+    window: Option<usize>,
 }
 
 /// Attends to the whole source, then transforms every place.
@@ -33,6 +36,7 @@ impl Encoder {
                 .map(|_| EncoderLayer::new(config, device))
                 .collect(),
             final_norm: config.final_norm.then(|| layer_norm(config, device)),
+            window: config.encoder_window,
         }
     }
 
@@ -40,11 +44,21 @@ impl Encoder {
     ///
     /// - `x`: `[batch, src_len, d_model]`
     /// - returns: `[batch, src_len, d_model]`
-    pub(crate) fn forward(&self, x: Tensor<3>, mask: Option<&Mask>) -> Tensor<3> {
+    pub(crate) fn forward(
+        &self,
+        x: Tensor<3>,
+        mask: Option<Mask>,
+        recorder: &mut Recorder,
+    ) -> Tensor<3> {
+        let [_, src_len, _] = x.dims();
+        let window = self
+            .window
+            .and_then(|window| Mask::window(window, 0, src_len, &x.device()));
+        let mask = Mask::join(mask, window);
         let x = self
             .layers
             .iter()
-            .fold(x, |x, layer| layer.forward(x, mask));
+            .fold(x, |x, layer| layer.forward(x, mask.as_ref(), recorder));
         match &self.final_norm {
             Some(norm) => norm.forward(x),
             None => x,
@@ -62,10 +76,11 @@ impl EncoderLayer {
         }
     }
 
-    fn forward(&self, x: Tensor<3>, mask: Option<&Mask>) -> Tensor<3> {
+    fn forward(&self, x: Tensor<3>, mask: Option<&Mask>, recorder: &mut Recorder) -> Tensor<3> {
         let x = self.self_attention_residual.forward(x, |x| {
             let keys_values = self.self_attention.keys_values(x.clone());
-            self.self_attention.attend(x, keys_values, mask)
+            self.self_attention
+                .attend_recorded(x, keys_values, mask, recorder)
         });
         self.feed_forward_residual
             .forward(x, |x| self.feed_forward.forward(x))

@@ -1,63 +1,217 @@
 //! Which keys a query may see (§3.1, §3.2.3); `true` = hidden.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
-use derive_new::new;
 
-/// Hides keys from queries in one attention.
-#[derive(Clone, Debug, new)]
-pub(crate) struct Mask {
-    /// `[batch or 1, 1, queries or 1, keys]`.
-    hidden: Tensor<4, Bool>,
+/// Hides keys from queries in one attention, or makes some of them weigh less.
+///
+/// Masks meet with [`and`](Self::and): a key is seen if all of them let it be seen, and their biases
+/// add up. A query that sees no key at all attends to nothing: its weights are zero and never NaN.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::Tensor;
+/// use transformer_core::{Mask, device};
+///
+/// let (_, device) = device::choose(None)?;
+/// // Two queries that see the keys up to their own place, and the first key only half as well.
+/// let causal = Mask::causal(0, 2, &device).expect("the first query must not see the second key");
+/// let bias = Tensor::<4>::from_floats([[[[-0.6931, 0.0]]]], &device);
+/// let mask = causal.and(Mask::additive(bias));
+/// # let _ = mask;
+/// # Ok::<(), device::DeviceError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mask {
+    /// `[batch or 1, n_heads or 1, queries or 1, keys]`.
+    hidden: Option<Tensor<4, Bool>>,
+    /// `[batch or 1, n_heads or 1, queries or 1, keys]`, finite; added to the scores.
+    bias: Option<Tensor<4>>,
     /// Whether a row may hide all of its keys, so that its weights must be set to zero.
     may_hide_all: bool,
 }
 
 impl Mask {
+    /// Hides keys where `hidden` is `true`.
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`: `[batch or 1, n_heads or 1, queries or 1, keys]`
+    pub fn hidden(hidden: Tensor<4, Bool>) -> Self {
+        Self::of(hidden, true)
+    }
+
+    /// Adds numbers to the scores before the softmax; `-inf` hides a key altogether.
+    ///
+    /// This is the float mask of PyTorch and BERT. Numbers that are low but finite, BERT's −10,000 for
+    /// example, hide a key beside others that are seen; a row of nothing else is a softmax like any other.
+    ///
+    /// # Shapes
+    ///
+    /// - `bias`: `[batch or 1, n_heads or 1, queries or 1, keys]`
+    pub fn additive(bias: Tensor<4>) -> Self {
+        let hidden = bias.clone().lower_elem(lowest(bias.dtype()));
+        Self {
+            bias: Some(bias.mask_fill(hidden.clone(), 0.0)),
+            hidden: Some(hidden),
+            may_hide_all: true,
+        }
+    }
+
     /// Hides padding: the same keys from every query of a row of the batch.
-    pub(crate) fn padding(hidden: Tensor<2, Bool>, may_hide_all: bool) -> Self {
+    ///
+    /// # Shapes
+    ///
+    /// - `hidden`: `[batch, keys]`
+    pub fn padding(hidden: Tensor<2, Bool>) -> Self {
+        Self::padding_of(hidden, true)
+    }
+
+    /// Hides padding where it is known whether a row is nothing but padding.
+    pub(crate) fn padding_of(hidden: Tensor<2, Bool>, may_hide_all: bool) -> Self {
         let [batch, len] = hidden.dims();
-        Self::new(hidden.reshape([batch, 1, 1, len]), may_hide_all)
+        Self::of(hidden.reshape([batch, 1, 1, len]), may_hide_all)
     }
 
     /// Hides the future: query `i` stands at place `offset + i` and sees the keys up to that place.
     ///
     /// Returns `None` for a single query, which is the last place and sees everything.
-    pub(crate) fn causal(offset: usize, n_queries: usize, device: &Device) -> Option<Self> {
-        if n_queries <= 1 {
-            return None;
-        }
-        let n_keys = offset + n_queries;
-        let hidden: Vec<bool> = (0..n_queries)
-            .flat_map(|query| (0..n_keys).map(move |key| key > offset + query))
-            .collect();
-        let data = TensorData::new(hidden, [1, 1, n_queries, n_keys]);
-        Some(Self::new(Tensor::from_data(data, device), false))
+    pub fn causal(offset: usize, n_queries: usize, device: &Device) -> Option<Self> {
+        Self::places(offset, n_queries, device, |query, key| key > query)
     }
 
-    /// Replaces the scores of hidden keys by a number whose exponential is zero beside any other.
-    pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
-        // Half precision ends at 65,504, and its exponential is zero far before −10⁴.
-        let lowest = if scores.dtype() == DType::F16 {
-            -1e4
-        } else {
-            -1e9
+    /// Hides the future, and what is more than `window` places back.
+    pub(crate) fn causal_window(
+        window: Option<usize>,
+        offset: usize,
+        n_queries: usize,
+        device: &Device,
+    ) -> Option<Self> {
+        let window = window.unwrap_or(usize::MAX);
+        Self::places(offset, n_queries, device, |query, key| {
+            key > query || query - key > window
+        })
+    }
+
+    /// Hides what is more than `window` places away (§4, restricted self-attention): query `i` stands
+    /// at place `offset + i`, key `j` at place `j`, and there are `offset + n_queries` keys.
+    ///
+    /// Returns `None` where nothing is that far away.
+    pub fn window(window: usize, offset: usize, n_queries: usize, device: &Device) -> Option<Self> {
+        Self::places(offset, n_queries, device, |query, key| {
+            query.abs_diff(key) > window
+        })
+    }
+
+    /// Hides the keys of which the function says so, given the places of query and key.
+    fn places(
+        offset: usize,
+        n_queries: usize,
+        device: &Device,
+        is_hidden: impl Fn(usize, usize) -> bool,
+    ) -> Option<Self> {
+        let n_keys = offset + n_queries;
+        let queries = offset..n_keys;
+        let hidden: Vec<bool> = queries
+            .flat_map(|query| (0..n_keys).map(move |key| (query, key)))
+            .map(|(query, key)| is_hidden(query, key))
+            .collect();
+        if !hidden.contains(&true) {
+            return None;
+        }
+        let data = TensorData::new(hidden, [1, 1, n_queries, n_keys]);
+        // Every query sees at least its own place.
+        Some(Self::of(Tensor::from_data(data, device), false))
+    }
+
+    fn of(hidden: Tensor<4, Bool>, may_hide_all: bool) -> Self {
+        Self {
+            hidden: Some(hidden),
+            bias: None,
+            may_hide_all,
+        }
+    }
+
+    /// Joins two masks of one attention: hides what either hides, adds what both add.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        // Together, two masks may hide a row that neither hides alone.
+        let both_hide = self.hidden.is_some() && other.hidden.is_some();
+        let hidden = match (self.hidden, other.hidden) {
+            (Some(hidden), Some(other)) => {
+                let shape = broadcast(hidden.dims(), other.dims());
+                Some(hidden.expand(shape).bool_or(other.expand(shape)))
+            }
+            (hidden, other) => hidden.or(other),
         };
-        scores.mask_fill(self.hidden.clone(), lowest)
+        let bias = match (self.bias, other.bias) {
+            (Some(bias), Some(other)) => Some(bias + other),
+            (bias, other) => bias.or(other),
+        };
+        Self {
+            hidden,
+            bias,
+            may_hide_all: self.may_hide_all || other.may_hide_all || both_hide,
+        }
+    }
+
+    /// Joins masks of which either may be absent.
+    pub(crate) fn join(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// Adds the bias, and replaces the scores of hidden keys by a number whose exponential is zero
+    /// beside any other.
+    pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
+        let lowest = lowest(scores.dtype());
+        let scores = match &self.bias {
+            Some(bias) => scores + bias.clone(),
+            None => scores,
+        };
+        match &self.hidden {
+            Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
+            None => scores,
+        }
     }
 
     /// Sets the weights of a row that sees nothing to zero: the softmax of equal scores is uniform.
     pub(crate) fn hide_weights(&self, weights: Tensor<4>) -> Tensor<4> {
-        if self.may_hide_all {
-            weights.mask_fill(self.hidden.clone(), 0.0)
-        } else {
-            weights
+        match &self.hidden {
+            Some(hidden) if self.may_hide_all => weights.mask_fill(hidden.clone(), 0.0),
+            _ => weights,
         }
     }
 
     /// Keeps the given rows of the batch, in the given order.
-    pub(crate) fn select(self, rows: Tensor<1, Int>) -> Self {
-        Self::new(self.hidden.select(0, rows), self.may_hide_all)
+    pub(crate) fn select(self, rows: &Tensor<1, Int>) -> Self {
+        // A mask of one row serves every row.
+        let hidden = self.hidden.map(|hidden| match hidden.dims() {
+            [1, ..] => hidden,
+            _ => hidden.select(0, rows.clone()),
+        });
+        let bias = self.bias.map(|bias| match bias.dims() {
+            [1, ..] => bias,
+            _ => bias.select(0, rows.clone()),
+        });
+        Self {
+            hidden,
+            bias,
+            may_hide_all: self.may_hide_all,
+        }
     }
+}
+
+/// Returns a score so low that its exponential is zero beside any other.
+fn lowest(dtype: DType) -> f64 {
+    // Half precision ends at 65,504, and its exponential is zero far before −10⁴.
+    if dtype == DType::F16 { -1e4 } else { -1e9 }
+}
+
+fn broadcast(one: [usize; 4], other: [usize; 4]) -> [usize; 4] {
+    std::array::from_fn(|axis| one[axis].max(other[axis]))
 }
 
 #[cfg(test)]
@@ -65,17 +219,62 @@ mod tests {
     use super::*;
     use crate::device;
 
+    fn device() -> Device {
+        device::choose(None)
+            .expect("tests are built with a backend")
+            .1
+    }
+
+    fn hidden(mask: Option<Mask>) -> Option<Vec<bool>> {
+        let hidden = mask?.hidden?;
+        Some(hidden.into_data().iter::<bool>().collect())
+    }
+
     #[test]
     fn the_causal_mask_counts_from_the_offset() {
-        let (_, device) = device::choose(None).expect("tests are built with a backend");
-        let mask = Mask::causal(1, 2, &device).expect("two queries hide something");
-        let hidden: Vec<bool> = mask.hidden.into_data().iter::<bool>().collect();
-        assert_eq!(hidden, [false, false, true, false, false, false]);
+        let mask = Mask::causal(1, 2, &device());
+        let expected = vec![false, false, true, false, false, false];
+        assert_eq!(hidden(mask), Some(expected));
     }
 
     #[test]
     fn one_query_at_the_end_sees_everything() {
-        let (_, device) = device::choose(None).expect("tests are built with a backend");
-        assert!(Mask::causal(4, 1, &device).is_none());
+        assert!(Mask::causal(4, 1, &device()).is_none());
+    }
+
+    #[test]
+    fn a_window_hides_what_is_farther_away() {
+        let mask = Mask::window(1, 2, 2, &device());
+        // Places 2 and 3 of 0 to 3.
+        let expected = vec![true, false, false, false, true, true, false, false];
+        assert_eq!(hidden(mask), Some(expected));
+    }
+
+    #[test]
+    fn a_window_as_wide_as_the_sequence_is_no_mask() {
+        assert!(Mask::window(4, 0, 5, &device()).is_none());
+        assert!(Mask::window(3, 0, 5, &device()).is_some());
+    }
+
+    #[test]
+    fn a_key_is_seen_if_both_masks_let_it_be_seen() {
+        let window = Mask::window(1, 0, 3, &device()).expect("the ends are two places apart");
+        let causal = Mask::causal(0, 3, &device()).expect("there is a future");
+        let expected = vec![
+            false, true, true, //
+            false, false, true, //
+            true, false, false,
+        ];
+        assert_eq!(hidden(Some(window.and(causal))), Some(expected));
+    }
+
+    #[test]
+    fn minus_infinity_hides_and_other_numbers_are_added() {
+        let bias = Tensor::<4>::from_floats([[[[f32::NEG_INFINITY, -2.0, 0.5]]]], &device());
+        let mask = Mask::additive(bias);
+        let weights = mask.hide_weights(mask.hide_scores(Tensor::zeros([1, 1, 1, 3], &device())));
+        let scores: Vec<f32> = weights.into_data().iter::<f32>().collect();
+        assert_eq!(scores, [0.0, -2.0, 0.5]);
+        assert_eq!(hidden(Some(mask)), Some(vec![true, false, false]));
     }
 }

@@ -1,6 +1,7 @@
 //! The network of §3: no text in here, only ids, masks and features.
 
 mod attention;
+mod attention_maps;
 mod decoder;
 mod dropout;
 mod embedding;
@@ -12,6 +13,9 @@ mod residual;
 mod state;
 mod transformer;
 
+pub use attention::{AttentionConfig, KeyValues, MultiHeadAttention};
+pub use attention_maps::{AttentionMaps, AttentionMasks};
 pub use dropout::seed_dropout;
+pub use mask::Mask;
 pub use state::DecoderState;
 pub use transformer::{Memory, Transformer};

@@ -1,9 +1,10 @@
 //! The whole model (§3, Figure 1): embeddings, encoder, decoder, projection.
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Bool, Device, Int, Tensor};
+use burn::tensor::{Bool, Device, Int, Tensor, activation};
 
-use super::decoder::Decoder;
+use super::attention_maps::{AttentionMaps, AttentionMasks, Recorder};
+use super::decoder::{Decoder, DecoderRecorders};
 use super::dropout::Dropout;
 use super::embedding::VocabularyMatrix;
 use super::encoder::Encoder;
@@ -80,6 +81,14 @@ impl TransformerConfig {
     /// Returns a [`ConfigError`] if the config describes no model.
     pub fn init(&self, device: &Device) -> Result<Transformer, ConfigError> {
         self.validate()?;
+        let model = self.build(device);
+        // Burn draws a parameter when it is first read; reading all of them fixes the order.
+        model.visit(&mut Draw);
+        Ok(model)
+    }
+
+    /// Builds the model with weights that are drawn when they are first read.
+    fn build(&self, device: &Device) -> Transformer {
         let vocabulary = |size| VocabularyMatrix::new(size, self, device);
         let tgt_vocabulary = match self.tying {
             Tying::All => None,
@@ -89,7 +98,7 @@ impl TransformerConfig {
             Tying::All | Tying::Decoder => None,
             Tying::None => Some(vocabulary(self.tgt_vocab_size)),
         };
-        let model = Transformer {
+        Transformer {
             src_vocabulary: vocabulary(self.src_vocab_size),
             tgt_vocabulary,
             output,
@@ -98,24 +107,46 @@ impl TransformerConfig {
             dropout: Dropout::new(self.dropout),
             encoder: Encoder::new(self, device),
             decoder: Decoder::new(self, device),
-        };
-        // Burn draws a parameter when it is first read; reading all of them fixes the order.
-        model.visit(&mut Draw);
-        Ok(model)
+        }
     }
 }
 
 impl Transformer {
     /// Encodes a batch of source sequences.
+    ///
+    /// # Panics
+    ///
+    /// Panics if learned positions run out.
     pub fn encode(&self, src: &Padded) -> Memory {
-        let mask = src
+        self.encode_with(src, &AttentionMasks::default(), None)
+    }
+
+    /// Like [`encode`](Self::encode), with masks beyond padding, and puts the encoder's maps where they
+    /// are asked for.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a mask has another shape, or if learned positions run out.
+    pub fn encode_with(
+        &self,
+        src: &Padded,
+        masks: &AttentionMasks,
+        maps: Option<&mut AttentionMaps>,
+    ) -> Memory {
+        let padding = src
             .mask()
-            .map(|hidden| Mask::padding(hidden, src.has_empty()));
+            .map(|hidden| Mask::padding_of(hidden, src.has_empty()));
         let embedded = self.src_vocabulary.embed(src.ids());
         let x = self.place(embedded, &self.src_positions, 0);
+        let mut recorder = Recorder::serving(maps.as_deref());
+        let mask = Mask::join(padding.clone(), masks.encoder.clone());
+        let states = self.encoder.forward(x, mask, &mut recorder);
+        if let Some(maps) = maps {
+            maps.encoder = recorder.into_maps();
+        }
         Memory {
-            states: self.encoder.forward(x, mask.as_ref()),
-            mask,
+            states,
+            mask: padding,
         }
     }
 
@@ -136,9 +167,28 @@ impl Transformer {
     ///
     /// Panics if `tgt` and the state differ in batch size, or if learned positions run out.
     pub fn decode_features(&self, tgt: Tensor<2, Int>, state: &mut DecoderState) -> Tensor<3> {
+        self.decode_features_with(tgt, state, &AttentionMasks::default(), None)
+    }
+
+    fn decode_features_with(
+        &self,
+        tgt: Tensor<2, Int>,
+        state: &mut DecoderState,
+        masks: &AttentionMasks,
+        maps: Option<&mut AttentionMaps>,
+    ) -> Tensor<3> {
         let embedded = self.tgt_vocabulary().embed(tgt);
         let x = self.place(embedded, &self.tgt_positions, state.n_decoded());
-        self.decoder.forward(x, state)
+        let mut recorders = DecoderRecorders {
+            self_attention: Recorder::serving(maps.as_deref()),
+            cross_attention: Recorder::serving(maps.as_deref()),
+        };
+        let features = self.decoder.forward(x, state, masks, &mut recorders);
+        if let Some(maps) = maps {
+            maps.decoder = recorders.self_attention.into_maps();
+            maps.cross = recorders.cross_attention.into_maps();
+        }
+        features
     }
 
     /// Turns decoded features into one logit for each token of the target vocabulary.
@@ -177,6 +227,27 @@ impl Transformer {
         self.project(self.decode_features(tgt, state))
     }
 
+    /// Like [`decode`](Self::decode), with masks beyond causality and padding, and puts the maps of
+    /// decoder and memory where they are asked for.
+    ///
+    /// # Shapes
+    ///
+    /// - `tgt`: `[batch, len]`, beginning with BOS at the first call
+    /// - returns: `[batch, len, vocab]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`decode`](Self::decode) does, and if a mask has another shape.
+    pub fn decode_with(
+        &self,
+        tgt: Tensor<2, Int>,
+        state: &mut DecoderState,
+        masks: &AttentionMasks,
+        maps: Option<&mut AttentionMaps>,
+    ) -> Tensor<3> {
+        self.project(self.decode_features_with(tgt, state, masks, maps))
+    }
+
     /// Scores all target tokens at once (teacher forcing).
     ///
     /// The target needs no padding mask: it is padded on the right, where causality hides it from all
@@ -192,6 +263,76 @@ impl Transformer {
     /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
     pub fn forward(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         self.project(self.forward_features(src, tgt))
+    }
+
+    /// Like [`forward`](Self::forward), with masks beyond padding and causality, and puts the maps of
+    /// all attentions where they are asked for.
+    ///
+    /// # Shapes
+    ///
+    /// - `tgt`: `[batch, tgt_len]`, each row beginning with BOS
+    /// - returns: `[batch, tgt_len, vocab]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`forward`](Self::forward) does, and if a mask has another shape.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{Int, Tensor};
+    /// use transformer_core::{AttentionMaps, AttentionMasks, Padded, TransformerConfig, device};
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
+    /// let model = config.init(&device)?;
+    /// let src = Padded::new(&[vec![4, 5, 6], vec![7]], &device);
+    /// let tgt = Tensor::<2, Int>::from_data([[2, 8], [2, 9]], &device);
+    /// let mut maps = AttentionMaps::default();
+    /// model.forward_with(&src, tgt, &AttentionMasks::default(), Some(&mut maps));
+    /// // Four layers of four heads, from two target tokens to three source tokens.
+    /// assert_eq!(maps.cross.len(), 4);
+    /// assert_eq!(maps.cross[0].dims(), [2, 4, 2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn forward_with(
+        &self,
+        src: &Padded,
+        tgt: Tensor<2, Int>,
+        masks: &AttentionMasks,
+        mut maps: Option<&mut AttentionMaps>,
+    ) -> Tensor<3> {
+        let memory = self.encode_with(src, masks, maps.as_deref_mut());
+        self.decode_with(tgt, &mut self.begin(&memory), masks, maps)
+    }
+
+    /// Returns the probability of every token after each target token: `softmax(forward(…))`.
+    ///
+    /// # Shapes
+    ///
+    /// - `tgt`: `[batch, tgt_len]`, each row beginning with BOS
+    /// - returns: `[batch, tgt_len, vocab]`, each row summing to 1
+    ///
+    /// # Panics
+    ///
+    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    pub fn probs(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
+        activation::softmax(self.forward(src, tgt), 2)
+    }
+
+    /// Returns the logarithm of [`probs`](Self::probs), in nats, without taking it: it is finite where a
+    /// probability is too small to be a number.
+    ///
+    /// # Shapes
+    ///
+    /// - `tgt`: `[batch, tgt_len]`, each row beginning with BOS
+    /// - returns: `[batch, tgt_len, vocab]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    pub fn log_probs(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
+        activation::log_softmax(self.forward(src, tgt), 2)
     }
 
     /// Like [`forward`](Self::forward), but stops before the projection.
@@ -244,5 +385,23 @@ impl ModuleVisitor for Draw {
 
     fn visit_bool<const D: usize>(&mut self, param: &Param<Tensor<D, Bool>>) {
         let _ = param.val();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device;
+    use crate::presets::Preset;
+
+    #[test]
+    fn the_module_of_every_preset_has_as_many_parameters_as_the_formula_says() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        for preset in Preset::ALL {
+            let config = preset.config(4100, 4100);
+            // Not drawn: the big model alone would take a gigabyte.
+            let counted = config.build(&device).num_params();
+            assert_eq!(config.parameter_count(), counted, "{preset}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! `[model]`: what to train.
 
 use serde::{Deserialize, Serialize};
-use transformer_core::TransformerConfig;
 use transformer_core::config::Tying;
+use transformer_core::{Preset, TransformerConfig};
 
 use crate::config::{ConfigError, Vocabulary};
 use crate::tasks::Task;
@@ -14,24 +14,11 @@ use crate::tasks::Task;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// The model to start from: `tiny`, `base` or `big`. Default: `base` (Table 3).
+    /// The model to start from: `tiny`, `base`, `big` or any other [`Preset`]. Default: `base` (Table 3).
     pub preset: Preset,
     /// The keys that replace the preset's, as they stand in the file. Default: none.
     #[serde(flatten)]
     pub overrides: toml::Table,
-}
-
-/// Names a model of `TransformerConfig`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Preset {
-    /// A small model for tens of thousands of sentences.
-    Tiny,
-    /// The paper's base model (Table 3).
-    #[default]
-    Base,
-    /// The paper's big model (Table 3).
-    Big,
 }
 
 impl ModelSettings {
@@ -61,6 +48,8 @@ impl ModelSettings {
         let full = TransformerConfig {
             d_k: Some(1),
             d_v: Some(1),
+            encoder_window: Some(1),
+            decoder_window: Some(1),
             ..TransformerConfig::default()
         };
         toml::Table::try_from(full).map_err(ConfigError::Write)
@@ -68,8 +57,8 @@ impl ModelSettings {
 
     /// Returns the model's config for vocabularies of these sizes.
     ///
-    /// The preset ties whatever the vocabularies allow: all three matrices of a joint vocabulary (§3.4),
-    /// the decoder's two otherwise.
+    /// A preset that ties anything ties whatever the vocabularies allow: all three matrices of a joint
+    /// vocabulary (§3.4), the decoder's two otherwise.
     ///
     /// # Errors
     ///
@@ -81,17 +70,14 @@ impl ModelSettings {
         tgt_vocab_size: usize,
         vocabulary: Vocabulary,
     ) -> Result<TransformerConfig, ConfigError> {
-        let preset = match self.preset {
-            Preset::Tiny => TransformerConfig::tiny,
-            Preset::Base => TransformerConfig::base,
-            Preset::Big => TransformerConfig::big,
-        };
+        let preset = self.preset.config(src_vocab_size, tgt_vocab_size);
         let config = TransformerConfig {
-            tying: match vocabulary {
-                Vocabulary::Joint => Tying::All,
-                Vocabulary::Separate => Tying::Decoder,
+            tying: match (preset.tying, vocabulary) {
+                (Tying::None, _) => Tying::None,
+                (_, Vocabulary::Joint) => Tying::All,
+                (_, Vocabulary::Separate) => Tying::Decoder,
             },
-            ..preset(src_vocab_size, tgt_vocab_size)
+            ..preset
         };
         let table = toml::Table::try_from(&config);
         let merged = table.and_then(|mut table| {

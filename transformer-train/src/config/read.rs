@@ -126,8 +126,10 @@ fn unknown(file: &str, line: usize, name: String, known: Vec<String>) -> ConfigE
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::Preset;
+
     use super::*;
-    use crate::config::{Preset, Vocabulary};
+    use crate::config::Vocabulary;
 
     fn message(text: &str) -> String {
         let read = parse(text, "run.toml", None);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{TokenizerSettings, Vocabularies, nearest};
+use crate::config::nearest;
 use crate::plan::{Draws, hash};
 use crate::tasks::{numbers, sequences};
 
@@ -109,12 +109,6 @@ impl Task {
         pairs
     }
 
-    /// Returns what the tokenizers of this task are trained from: words in and characters out for
-    /// `numbers`, one vocabulary of letters for the others.
-    pub fn tokenizers(self) -> Vocabularies {
-        TokenizerSettings::for_task(self).vocabularies()
-    }
-
     /// Draws examples until one belongs to the split.
     fn draw(self, split: Split, draws: &mut Draws) -> (String, String) {
         loop {
@@ -176,6 +170,7 @@ impl FromStr for Task {
 
 #[cfg(test)]
 mod tests {
+    use crate::config::{TokenizerSettings, Vocabularies};
     use proptest::prelude::*;
     use transformer_core::text::{Tokenizer, UNK};
 
@@ -279,7 +274,7 @@ mod tests {
             let trained = |config, lines: Vec<&String>| {
                 Tokenizer::train(config, lines).expect("the lines are not blank")
             };
-            let (src, tgt) = match task.tokenizers() {
+            let (src, tgt) = match TokenizerSettings::for_task(task).vocabularies() {
                 Vocabularies::Joint(config) => {
                     let joint = trained(&config, src_lines.chain(tgt_lines).collect());
                     (joint.clone(), joint)

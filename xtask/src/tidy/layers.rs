@@ -96,8 +96,7 @@ mod tests {
     use super::*;
 
     fn faults(path: &str, text: &str) -> Vec<String> {
-        let problems = check(&Tree::of(&[(path, text)]));
-        problems.iter().map(Problem::to_string).collect()
+        Tree::faults_of(check, path, text)
     }
 
     #[test]

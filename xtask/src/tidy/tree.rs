@@ -102,6 +102,16 @@ impl Tree {
         }
         tree
     }
+
+    /// Returns what a rule finds in a repository that holds one file.
+    pub(super) fn faults_of(
+        rule: fn(&Self) -> Vec<super::Problem>,
+        path: &str,
+        text: &str,
+    ) -> Vec<String> {
+        let problems = rule(&Self::of(&[(path, text)]));
+        problems.iter().map(ToString::to_string).collect()
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +128,7 @@ mod tests {
 
     #[test]
     fn this_very_file_is_read() -> Result<()> {
-        let tree = Tree::read(crate::root())?;
+        let tree = Tree::read(&crate::root())?;
         let this = tree
             .files
             .iter()

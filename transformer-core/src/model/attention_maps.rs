@@ -1,0 +1,65 @@
+//! What attention looked at: the weights of every head, kept for those who ask (Figures 3 to 5).
+
+use burn::tensor::Tensor;
+
+use super::mask::Mask;
+
+/// Holds the attention weights of one pass, layer by layer; each row of a head sums to 1, or to 0 where
+/// a query saw nothing.
+///
+/// Every call that is given a value of this type replaces the part that it computes.
+#[derive(Clone, Debug, Default)]
+pub struct AttentionMaps {
+    /// Encoder self-attention, one entry for each layer: `[batch, n_heads, src_len, src_len]`.
+    pub encoder: Vec<Tensor<4>>,
+    /// Decoder self-attention, one entry for each layer: `[batch, n_heads, len, n_decoded]`, where `len`
+    /// tokens were decoded in this call and `n_decoded` so far, these included.
+    pub decoder: Vec<Tensor<4>>,
+    /// Attention from decoder to memory, one entry for each layer: `[batch, n_heads, len, src_len]`.
+    pub cross: Vec<Tensor<4>>,
+}
+
+/// Holds masks beyond padding and causality, which always hold; each serves every layer of its kind.
+///
+/// Default: none.
+#[derive(Clone, Debug, Default)]
+pub struct AttentionMasks {
+    /// In the encoder's self-attention: `[batch or 1, n_heads or 1, src_len or 1, src_len]`.
+    pub encoder: Option<Mask>,
+    /// In the decoder's self-attention: `[batch or 1, n_heads or 1, len or 1, n_decoded]`.
+    pub decoder: Option<Mask>,
+    /// In the attention from decoder to memory: `[batch or 1, n_heads or 1, len or 1, src_len]`.
+    pub cross: Option<Mask>,
+}
+
+/// Collects attention weights, layer by layer, where somebody asked for them.
+#[derive(Debug)]
+pub(crate) enum Recorder {
+    /// Nobody asked: nothing is kept.
+    Off,
+    /// Keeps the weights that it is shown: `[batch, n_heads, queries, keys]`.
+    On(Vec<Tensor<4>>),
+}
+
+impl Recorder {
+    /// Keeps what it is shown if there is somebody to keep it for.
+    pub(crate) fn serving(reader: Option<&AttentionMaps>) -> Self {
+        match reader {
+            Some(_) => Self::On(Vec::new()),
+            None => Self::Off,
+        }
+    }
+
+    pub(crate) fn show(&mut self, weights: &Tensor<4>) {
+        if let Self::On(kept) = self {
+            kept.push(weights.clone());
+        }
+    }
+
+    pub(crate) fn into_maps(self) -> Vec<Tensor<4>> {
+        match self {
+            Self::Off => Vec::new(),
+            Self::On(kept) => kept,
+        }
+    }
+}
