@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor, activation};
 
 use super::attention_maps::Recorder;
 use super::dropout::Dropout;
-use super::feed_forward::linear;
+use super::linear::{apply, linear};
 use super::mask::Mask;
 use crate::config::TransformerConfig;
 
@@ -143,8 +143,8 @@ impl MultiHeadAttention {
     /// - `memory`: `[batch, len, d_memory]`
     pub fn keys_values(&self, memory: Tensor<3>) -> KeyValues {
         KeyValues {
-            keys: self.split_heads(self.key.forward(memory.clone())),
-            values: self.split_heads(self.value.forward(memory)),
+            keys: self.split_heads(apply(&self.key, memory.clone())),
+            values: self.split_heads(apply(&self.value, memory)),
         }
     }
 
@@ -190,7 +190,7 @@ impl MultiHeadAttention {
 
     /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
     fn weights(&self, x: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
-        let query = self.split_heads(self.query.forward(x));
+        let query = self.split_heads(apply(&self.query, x));
         let d_k = query.dims()[3];
         let query = query * (d_k as f64).powf(-0.5);
         let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
@@ -205,7 +205,7 @@ impl MultiHeadAttention {
         let heads = self.dropout.forward(weights).matmul(values); // [batch, n_heads, len, d_v]
         let [batch, n_heads, len, d_v] = heads.dims();
         let concat = heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_v]);
-        self.output.forward(concat)
+        apply(&self.output, concat)
     }
 
     /// Turns `[batch, len, n_heads * d]` into `[batch, n_heads, len, d]`.

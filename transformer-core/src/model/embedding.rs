@@ -4,6 +4,7 @@ use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Int, Tensor, module};
 
+use super::linear::over_tokens;
 use crate::config::TransformerConfig;
 
 /// Holds one vector for each token of a vocabulary.
@@ -58,7 +59,7 @@ impl VocabularyMatrix {
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, vocab]`
     pub(crate) fn logits(&self, x: Tensor<3>) -> Tensor<3> {
-        module::linear(x, self.weight.val().transpose(), None)
+        over_tokens(x, |tokens| tokens.matmul(self.weight.val().transpose()))
     }
 
     /// Returns the matrix itself.
