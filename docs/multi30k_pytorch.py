@@ -317,7 +317,7 @@ def parse_args():
     parser.add_argument("--out", type=Path, required=True, help="directory for results")
     for name, default in {
         "vocab-size": 6000, "d-model": 128, "d-ff": 256, "n-heads": 4, "n-layers": 4,
-        "dropout": 0.2, "label-smoothing": 0.1, "factor": 2.0, "warmup": 1000, "updates": 10_000,
+        "dropout": 0.1, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "updates": 3000,
         "minutes": 1e9, "tokens-per-batch": 4096, "window": 131_072, "interval": 250,
         "average-last": 5, "beam": 4, "alpha": 0.6, "batch-size": 64, "seed": 1,
         "threads": torch.get_num_threads(),

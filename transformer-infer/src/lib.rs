@@ -8,6 +8,7 @@
 //! - [`translate_ids`]: the same on token ids, for validation during training.
 //! - [`search`]: greedy and beam search (§6.1 of the paper), over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
+//! - [`metrics`]: BLEU and chrF, equal to sacreBLEU's.
 //! - [`memory::keep_pages`]: a call for programs that compute on the CPU.
 //!
 //! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
@@ -28,6 +29,7 @@
 //! ```
 
 pub mod memory;
+pub mod metrics;
 pub mod search;
 
 mod batch;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
-use crate::commands::Translate;
+use crate::commands::{BleuCommand, Translate};
 
 /// Uses Transformers trained by transformer-train.
 #[derive(Debug, Parser)]
@@ -22,6 +22,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Translate(Translate),
+    Bleu(BleuCommand),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let backend = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
     let done = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
+        Command::Bleu(bleu) => bleu.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

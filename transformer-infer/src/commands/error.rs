@@ -1,6 +1,7 @@
 //! Why a command ended early.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transformer_core::device::DeviceError;
@@ -21,18 +22,46 @@ pub(crate) enum CommandError {
     Usage(#[from] SearchError),
     /// The text to translate is no text.
     #[error(
-        "standard input, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
+        "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
          with `iconv -f latin1 -t utf-8`"
     )]
     NotUtf8 {
+        /// The file.
+        name: String,
         /// The line, counted from 1.
         line: usize,
         /// The first offending byte in it, counted from 1.
         byte: usize,
     },
-    /// Standard input cannot be read.
-    #[error("cannot read standard input")]
-    Read(#[source] io::Error),
+    /// A file or standard input cannot be read.
+    #[error("cannot read {name}")]
+    Read {
+        /// The file.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Translations and references do not belong together.
+    #[error(
+        "`{}` has {n_hyp} lines and `{}` has {n_ref}; every line needs its reference",
+        hyp.display(), reference.display()
+    )]
+    LineCounts {
+        /// The file with the translations.
+        hyp: PathBuf,
+        /// Its number of lines.
+        n_hyp: usize,
+        /// The file with the references.
+        reference: PathBuf,
+        /// Its number of lines.
+        n_ref: usize,
+    },
+    /// There is nothing to score.
+    #[error("`{}` has no line to score", hyp.display())]
+    NothingToScore {
+        /// The file with the translations.
+        hyp: PathBuf,
+    },
     /// The translation cannot be written.
     #[error("cannot write to standard output")]
     Write(#[source] io::Error),

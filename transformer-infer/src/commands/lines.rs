@@ -1,19 +1,55 @@
 //! Lines of text from a stream.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
 
 use super::CommandError;
+
+/// What errors call standard input.
+pub(crate) const STANDARD_INPUT: &str = "standard input";
+
+/// The first bytes of every gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads lines that end with `\n`, or `\r\n`; no other character ends a line.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     reader: R,
+    /// What errors call the stream.
+    name: String,
     n_read: usize,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(reader: R) -> Self {
-        Self { reader, n_read: 0 }
+    pub(crate) fn new(reader: R, name: String) -> Self {
+        Self {
+            reader,
+            name,
+            n_read: 0,
+        }
+    }
+}
+
+/// Reads all lines of a file, plain or gzip; `-` is standard input.
+pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, CommandError> {
+    if path == Path::new("-") {
+        return Lines::new(io::stdin().lock(), STANDARD_INPUT.to_owned()).collect();
+    }
+    let name = format!("`{}`", path.display());
+    let failed = |source| CommandError::Read {
+        name: name.clone(),
+        source,
+    };
+    let mut file = BufReader::new(File::open(path).map_err(failed)?);
+    let is_gzip = file.fill_buf().map_err(failed)?.starts_with(&GZIP);
+    if is_gzip {
+        let text = BufReader::new(MultiGzDecoder::new(file));
+        Lines::new(text, name).collect()
+    } else {
+        Lines::new(file, name).collect()
     }
 }
 
@@ -25,7 +61,10 @@ impl<R: BufRead> Iterator for Lines<R> {
         match self.reader.read_until(b'\n', &mut bytes) {
             Ok(0) => return None,
             Ok(_) => self.n_read += 1,
-            Err(error) => return Some(Err(CommandError::Read(error))),
+            Err(source) => {
+                let name = self.name.clone();
+                return Some(Err(CommandError::Read { name, source }));
+            }
         }
         if bytes.ends_with(b"\n") {
             bytes.pop();
@@ -35,6 +74,7 @@ impl<R: BufRead> Iterator for Lines<R> {
         }
         Some(
             String::from_utf8(bytes).map_err(|error| CommandError::NotUtf8 {
+                name: self.name.clone(),
                 line: self.n_read,
                 byte: error.utf8_error().valid_up_to() + 1,
             }),
@@ -47,7 +87,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Vec<String> {
-        Lines::new(bytes)
+        Lines::new(bytes, STANDARD_INPUT.to_owned())
             .map(|line| line.expect("the text is UTF-8"))
             .collect()
     }
@@ -68,7 +108,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_told_by_line_and_byte() {
-        let error = Lines::new(&b"ok\nab\xff"[..])
+        let error = Lines::new(&b"ok\nab\xff"[..], STANDARD_INPUT.to_owned())
             .nth(1)
             .expect("there is a second line");
         let message = error.expect_err("0xff is never UTF-8").to_string();

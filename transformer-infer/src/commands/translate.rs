@@ -9,7 +9,7 @@ use transformer_core::device::{self, Backend};
 use transformer_infer::search::{LengthPenalty, MaxLen, Search};
 use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
 
-use super::{CommandError, Lines};
+use super::{CommandError, Lines, STANDARD_INPUT};
 
 /// Number of lines that are read, translated and written at once.
 const LINES_AT_ONCE: usize = 1000;
@@ -156,7 +156,7 @@ impl Session<'_> {
         output: &mut impl Write,
         n_at_once: usize,
     ) -> Result<(), CommandError> {
-        let mut lines = Lines::new(input);
+        let mut lines = Lines::new(input, STANDARD_INPUT.to_owned());
         let mut n_before = 0;
         loop {
             let mut some = Vec::new();

@@ -3,3 +3,4 @@
 mod command;
 mod invariance;
 mod model;
+mod scores;

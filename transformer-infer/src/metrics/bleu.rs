@@ -1,0 +1,311 @@
+//! BLEU (Papineni et al. 2002, <https://aclanthology.org/P02-1040/>).
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+
+use super::{SACREBLEU_VERSION, Tokenization, ngrams};
+
+/// The longest n-grams that count.
+const MAX_ORDER: usize = 4;
+
+/// Says how BLEU is computed. The default is sacreBLEU's: 13a, cased, `exp`.
+///
+/// # Example
+///
+/// ```
+/// use transformer_infer::metrics::Bleu;
+///
+/// let bleu = Bleu::default();
+/// let score = bleu.corpus_score([("The cat sat.", ["The cat sat."]), ("A dog!", ["The dog!"])]);
+/// assert_eq!(format!("{:.2}", score.score), "70.71");
+/// assert!(bleu.signature(1).starts_with("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bleu {
+    /// How lines are cut into words. Default: 13a.
+    pub tokenization: Tokenization,
+    /// What happens to orders without a match. Default: `exp`.
+    pub smoothing: Smoothing,
+    /// Whether upper case counts. Default: it does.
+    pub case: Case,
+    /// Which orders count. Default: all four.
+    pub orders: Orders,
+}
+
+/// Says whether upper case counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Case {
+    /// It counts.
+    #[default]
+    Mixed,
+    /// Both sides are turned to lower case before.
+    Lower,
+}
+
+/// Says which orders of n-grams count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Orders {
+    /// All four.
+    #[default]
+    All,
+    /// Those that the text is long enough for: for single sentences.
+    Effective,
+}
+
+/// Names what happens to an order of n-grams without a match, whose precision would make the score zero
+/// (Chen and Cherry 2014, <https://aclanthology.org/W14-3346/>).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Smoothing {
+    /// The first such order counts as half a match, the next as a quarter, and so on.
+    #[default]
+    Exp,
+    /// It counts as this many matches; sacreBLEU's default is 0.1.
+    Floor(f64),
+    /// This is added to matches and totals of all orders above the first; sacreBLEU's default is 1.
+    AddK(f64),
+    /// Nothing: the score is zero.
+    None,
+}
+
+/// Counts what BLEU is made of; those of sentences add up to those of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BleuStatistics {
+    /// Length of the hypothesis, in words.
+    pub hyp_len: usize,
+    /// Length of the reference that is nearest in length, in words.
+    pub ref_len: usize,
+    /// n-grams of the hypothesis that are in a reference, by order.
+    pub correct: [usize; MAX_ORDER],
+    /// n-grams of the hypothesis, by order.
+    pub total: [usize; MAX_ORDER],
+}
+
+/// Holds a score and its parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BleuScore {
+    /// BLEU, from 0 to 100.
+    pub score: f64,
+    /// Smoothed precisions by order, in percent.
+    pub precisions: [f64; MAX_ORDER],
+    /// What short hypotheses are multiplied with.
+    pub brevity_penalty: f64,
+    /// Length of the hypotheses, in words.
+    pub hyp_len: usize,
+    /// Length of the references, in words.
+    pub ref_len: usize,
+}
+
+impl Add for BleuStatistics {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            hyp_len: self.hyp_len + other.hyp_len,
+            ref_len: self.ref_len + other.ref_len,
+            correct: std::array::from_fn(|order| self.correct[order] + other.correct[order]),
+            total: std::array::from_fn(|order| self.total[order] + other.total[order]),
+        }
+    }
+}
+
+impl Sum for BleuStatistics {
+    fn sum<I: Iterator<Item = Self>>(statistics: I) -> Self {
+        statistics.fold(Self::default(), Self::add)
+    }
+}
+
+impl Bleu {
+    /// Returns the score of a text: pairs of a hypothesis and its references.
+    pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> BleuScore
+    where
+        H: AsRef<str>,
+        R: IntoIterator<Item: AsRef<str>>,
+    {
+        let statistics = pairs
+            .into_iter()
+            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
+        self.score(&statistics.sum())
+    }
+
+    /// Counts n-grams of one sentence.
+    pub fn statistics<R: AsRef<str>>(
+        &self,
+        hypothesis: &str,
+        references: impl IntoIterator<Item = R>,
+    ) -> BleuStatistics {
+        let hypothesis = self.words(hypothesis);
+        let references: Vec<Vec<String>> = references
+            .into_iter()
+            .map(|reference| self.words(reference.as_ref()))
+            .collect();
+        let hyp_len = hypothesis.len();
+        // Of two that are equally near, the shorter one.
+        let ref_lens = references.iter().map(Vec::len);
+        let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
+        let mut statistics = BleuStatistics {
+            hyp_len,
+            ref_len: ref_len.unwrap_or(0),
+            ..BleuStatistics::default()
+        };
+        for order in 1..=MAX_ORDER {
+            // An n-gram may match as often as it occurs in the reference that has most of it.
+            let mut allowed = ngrams::Counts::new();
+            for reference in &references {
+                for (ngram, n) in ngrams::count(reference, order) {
+                    let most = allowed.entry(ngram).or_insert(0);
+                    *most = n.max(*most);
+                }
+            }
+            let counts = ngrams::count(&hypothesis, order);
+            statistics.correct[order - 1] = ngrams::n_matches(&counts, &allowed);
+            statistics.total[order - 1] = counts.values().sum();
+        }
+        statistics
+    }
+
+    /// Returns the score that counts stand for.
+    pub fn score(&self, statistics: &BleuStatistics) -> BleuScore {
+        let BleuStatistics {
+            hyp_len, ref_len, ..
+        } = *statistics;
+        let brevity_penalty = match hyp_len {
+            0 if ref_len > 0 => 0.0,
+            _ if hyp_len < ref_len => (1.0 - ref_len as f64 / hyp_len as f64).exp(),
+            _ => 1.0,
+        };
+        let mut score = BleuScore {
+            score: 0.0,
+            precisions: [0.0; MAX_ORDER],
+            brevity_penalty,
+            hyp_len,
+            ref_len,
+        };
+        if statistics.correct == [0; MAX_ORDER] {
+            return score;
+        }
+        let mut n_orders = MAX_ORDER;
+        let mut halvings = 1.0;
+        for order in 0..MAX_ORDER {
+            let mut correct = statistics.correct[order] as f64;
+            let mut total = statistics.total[order] as f64;
+            if let Smoothing::AddK(k) = self.smoothing
+                && order > 0
+            {
+                correct += k;
+                total += k;
+            }
+            if total == 0.0 {
+                break;
+            }
+            if self.orders == Orders::Effective {
+                n_orders = order + 1;
+            }
+            score.precisions[order] = match self.smoothing {
+                _ if correct != 0.0 => 100.0 * correct / total,
+                Smoothing::Exp => {
+                    halvings *= 2.0;
+                    100.0 / (halvings * total)
+                }
+                Smoothing::Floor(matches) => 100.0 * matches / total,
+                Smoothing::AddK(_) | Smoothing::None => 0.0,
+            };
+        }
+        let logs = score.precisions[..n_orders].iter().map(|precision| precision.ln());
+        score.score = brevity_penalty * (logs.sum::<f64>() / n_orders as f64).exp();
+        score
+    }
+
+    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    pub fn signature(&self, n_references: usize) -> String {
+        let case = match self.case {
+            Case::Mixed => "mixed",
+            Case::Lower => "lc",
+        };
+        let effective = match self.orders {
+            Orders::All => "no",
+            Orders::Effective => "yes",
+        };
+        let tokenization = self.tokenization.name();
+        let smoothing = match self.smoothing {
+            Smoothing::Exp => "exp".to_owned(),
+            Smoothing::Floor(matches) => format!("floor[{matches:.2}]"),
+            Smoothing::AddK(k) => format!("add-k[{k:.2}]"),
+            Smoothing::None => "none".to_owned(),
+        };
+        format!(
+            "nrefs:{n_references}|case:{case}|eff:{effective}|tok:{tokenization}|smooth:{smoothing}|\
+             version:{SACREBLEU_VERSION}"
+        )
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        match self.case {
+            Case::Mixed => self.tokenization.words(line),
+            Case::Lower => self.tokenization.words(&line.to_lowercase()),
+        }
+    }
+}
+
+impl fmt::Display for BleuScore {
+    /// Writes the score as sacreBLEU does: `28.9 68.1/40.8/27.4/18.5 (BP = 0.840 …)`. The precision is
+    /// that of the score, one digit by default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            score,
+            precisions: [one, two, three, four],
+            brevity_penalty,
+            hyp_len,
+            ref_len,
+        } = self;
+        let digits = f.precision().unwrap_or(1);
+        let ratio = match ref_len {
+            0 => 0.0,
+            _ => *hyp_len as f64 / *ref_len as f64,
+        };
+        write!(
+            f,
+            "{score:.digits$} {one:.1}/{two:.1}/{three:.1}/{four:.1} (BP = {brevity_penalty:.3} \
+             ratio = {ratio:.3} hyp_len = {hyp_len} ref_len = {ref_len})"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLEU: Bleu = Bleu {
+        tokenization: Tokenization::None,
+        smoothing: Smoothing::None,
+        case: Case::Mixed,
+        orders: Orders::All,
+    };
+
+    #[test]
+    fn an_ngram_matches_as_often_as_in_the_reference_that_has_most_of_it() {
+        // The example of the paper: seven times "the", of which a reference has two.
+        let statistics = BLEU.statistics(
+            "the the the the the the the",
+            ["the cat is on the mat", "there is a cat on the mat"],
+        );
+        assert_eq!((statistics.correct[0], statistics.total[0]), (2, 7));
+    }
+
+    #[test]
+    fn the_nearest_reference_gives_the_length_and_the_shorter_one_of_two() {
+        assert_eq!(BLEU.statistics("a b c", ["a b", "a b c d", "a"]).ref_len, 2);
+    }
+
+    #[test]
+    fn a_short_hypothesis_pays() {
+        let score = BLEU.corpus_score([("a b c d", ["a b c d e"])]);
+        assert_eq!(score.score, 100.0 * (-0.25_f64).exp());
+    }
+
+    #[test]
+    fn nothing_at_all_scores_zero() {
+        assert_eq!(BLEU.corpus_score([("", ["a"])]).score, 0.0);
+        assert_eq!(BLEU.corpus_score([("", [""])]).score, 0.0);
+    }
+}

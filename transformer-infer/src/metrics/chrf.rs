@@ -1,0 +1,266 @@
+//! chrF and chrF++ (Popović 2015 and 2017, <https://aclanthology.org/W15-3049/>).
+
+use std::fmt;
+use std::hash::Hash;
+use std::iter::Sum;
+use std::ops::Add;
+
+use super::bleu::Case;
+use super::{SACREBLEU_VERSION, ngrams, python};
+
+/// Says how chrF is computed. The default is sacreBLEU's chrF2: characters up to order 6, no words.
+///
+/// # Example
+///
+/// ```
+/// use transformer_infer::metrics::Chrf;
+///
+/// let score = Chrf::default().corpus_score([("The cat sat.", ["The cat sat."])]);
+/// assert_eq!(score.to_string(), "100.0");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Chrf {
+    /// Longest n-grams of characters that count. Default 6.
+    pub char_order: usize,
+    /// Longest n-grams of words that count. Default 0; chrF++ has 2.
+    pub word_order: usize,
+    /// How many times as much recall weighs as precision. Default 2.
+    pub beta: usize,
+    /// Whether upper case counts. Default: it does.
+    pub case: Case,
+}
+
+/// Counts what chrF is made of; those of sentences add up to those of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChrfStatistics {
+    orders: Vec<OrderStatistics>,
+}
+
+/// Counts n-grams of one order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct OrderStatistics {
+    n_hyp: usize,
+    n_ref: usize,
+    n_matches: usize,
+}
+
+/// Holds a score, from 0 to 100.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChrfScore {
+    /// The score.
+    pub score: f64,
+}
+
+impl Default for Chrf {
+    fn default() -> Self {
+        Self {
+            char_order: 6,
+            word_order: 0,
+            beta: 2,
+            case: Case::Mixed,
+        }
+    }
+}
+
+impl Add for ChrfStatistics {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let (mut sum, less) = if self.orders.len() >= other.orders.len() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        for (order, more) in sum.orders.iter_mut().zip(less.orders) {
+            order.n_hyp += more.n_hyp;
+            order.n_ref += more.n_ref;
+            order.n_matches += more.n_matches;
+        }
+        sum
+    }
+}
+
+impl Sum for ChrfStatistics {
+    fn sum<I: Iterator<Item = Self>>(statistics: I) -> Self {
+        statistics.fold(Self::default(), Self::add)
+    }
+}
+
+impl Chrf {
+    /// Returns chrF++: words up to order 2 as well.
+    pub fn plus_plus() -> Self {
+        Self {
+            word_order: 2,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the score of a text: pairs of a hypothesis and its references.
+    pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> ChrfScore
+    where
+        H: AsRef<str>,
+        R: IntoIterator<Item: AsRef<str>>,
+    {
+        let statistics = pairs
+            .into_iter()
+            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
+        self.score(&statistics.sum())
+    }
+
+    /// Counts n-grams of one sentence, beside the reference that gives it the best score.
+    pub fn statistics<R: AsRef<str>>(
+        &self,
+        hypothesis: &str,
+        references: impl IntoIterator<Item = R>,
+    ) -> ChrfStatistics {
+        let hypothesis = self.cased(hypothesis);
+        let mut best = ChrfStatistics::default();
+        let mut best_score = -1.0;
+        for reference in references {
+            let reference = self.cased(reference.as_ref());
+            let statistics = self.pair_statistics(&hypothesis, &reference);
+            let ChrfScore { score } = self.score(&statistics);
+            if score > best_score {
+                (best, best_score) = (statistics, score);
+            }
+        }
+        best
+    }
+
+    fn pair_statistics(&self, hypothesis: &str, reference: &str) -> ChrfStatistics {
+        let characters = |line: &str| python::split(line).flat_map(str::chars).collect::<Vec<_>>();
+        let mut orders = Vec::new();
+        let (hyp_chars, ref_chars) = (characters(hypothesis), characters(reference));
+        for order in 1..=self.char_order {
+            orders.push(OrderStatistics::of(&hyp_chars, &ref_chars, order));
+        }
+        let (hyp_words, ref_words) = (words(hypothesis), words(reference));
+        for order in 1..=self.word_order {
+            orders.push(OrderStatistics::of(&hyp_words, &ref_words, order));
+        }
+        ChrfStatistics { orders }
+    }
+
+    /// Returns the score that counts stand for: the F-measure of mean precision and mean recall over
+    /// the orders that both sides are long enough for.
+    pub fn score(&self, statistics: &ChrfStatistics) -> ChrfScore {
+        let orders = statistics.orders.iter();
+        let counted = orders.filter(|order| order.n_hyp > 0 && order.n_ref > 0);
+        let (mut precision, mut recall, mut n_orders) = (0.0, 0.0, 0.0);
+        for order in counted {
+            precision += order.n_matches as f64 / order.n_hyp as f64;
+            recall += order.n_matches as f64 / order.n_ref as f64;
+            n_orders += 1.0;
+        }
+        if precision + recall == 0.0 {
+            return ChrfScore { score: 0.0 };
+        }
+        precision /= n_orders;
+        recall /= n_orders;
+        let factor = (self.beta * self.beta) as f64;
+        let score = (1.0 + factor) * precision * recall / (factor * precision + recall);
+        ChrfScore {
+            score: 100.0 * score,
+        }
+    }
+
+    /// Returns the name: `chrF2`, `chrF2++`.
+    pub fn name(&self) -> String {
+        format!("chrF{}{}", self.beta, "+".repeat(self.word_order))
+    }
+
+    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    pub fn signature(&self, n_references: usize) -> String {
+        let case = match self.case {
+            Case::Mixed => "mixed",
+            Case::Lower => "lc",
+        };
+        let (char_order, word_order) = (self.char_order, self.word_order);
+        format!(
+            "nrefs:{n_references}|case:{case}|eff:yes|nc:{char_order}|nw:{word_order}|space:no|\
+             version:{SACREBLEU_VERSION}"
+        )
+    }
+
+    fn cased(&self, line: &str) -> String {
+        match self.case {
+            Case::Mixed => line.to_owned(),
+            Case::Lower => line.to_lowercase(),
+        }
+    }
+}
+
+impl OrderStatistics {
+    fn of<T: Eq + Hash>(hypothesis: &[T], reference: &[T], order: usize) -> Self {
+        let hypothesis = ngrams::count(hypothesis, order);
+        let reference = ngrams::count(reference, order);
+        let n_ref = reference.values().sum();
+        Self {
+            // Without a reference there is nothing to hit.
+            n_hyp: if n_ref == 0 {
+                0
+            } else {
+                hypothesis.values().sum()
+            },
+            n_ref,
+            n_matches: ngrams::n_matches(&hypothesis, &reference),
+        }
+    }
+}
+
+/// Cuts a line at white space, and one ASCII punctuation mark off each word: the last character if it is
+/// one, or else the first.
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for word in python::split(line) {
+        let mut characters = word.char_indices();
+        let (Some((_, first)), Some((last_at, last))) = (characters.next(), characters.next_back())
+        else {
+            words.push(word);
+            continue;
+        };
+        if last.is_ascii_punctuation() {
+            words.extend([&word[..last_at], &word[last_at..]]);
+        } else if first.is_ascii_punctuation() {
+            words.extend([&word[..1], &word[1..]]);
+        } else {
+            words.push(word);
+        }
+    }
+    words
+}
+
+impl fmt::Display for ChrfScore {
+    /// Writes the score, by default with one digit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(1);
+        write!(f, "{:.digits$}", self.score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_mark_is_cut_off_each_word() {
+        assert_eq!(words("(hi) 'a b. ! ü!"), ["(hi", ")", "'", "a", "b", ".", "!", "ü", "!"]);
+    }
+
+    #[test]
+    fn half_of_precision_and_all_of_recall() {
+        let chrf = Chrf {
+            char_order: 1,
+            ..Chrf::default()
+        };
+        // Precision 1/2, recall 1: 5·0.5·1 / (4·0.5 + 1).
+        let score = chrf.corpus_score([("ab", ["a"])]).score;
+        assert!((score - 100.0 * 2.5 / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_best_reference_counts() {
+        let score = Chrf::default().corpus_score([("abc", ["xyz", "abc"])]);
+        assert_eq!(score.score, 100.0);
+    }
+}

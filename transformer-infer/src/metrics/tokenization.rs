@@ -1,0 +1,131 @@
+//! How BLEU cuts a line into words.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::python;
+
+/// Names a way to cut a line, as sacreBLEU names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tokenization {
+    /// That of `mteval-v13a.pl`, used by WMT: ASCII punctuation apart, but not within numbers.
+    #[default]
+    V13a,
+    /// That of `mteval-v14.pl`: punctuation and symbols of all scripts apart.
+    Intl,
+    /// Every character is a word.
+    Char,
+    /// The line is cut at white space only.
+    None,
+}
+
+/// A pattern, and what takes its place.
+type Rule = (Regex, &'static str);
+
+// The order matters: each rule sees what the one before it made.
+static V13A: LazyLock<[Rule; 4]> = LazyLock::new(|| {
+    [
+        // The ASCII punctuation but for apostrophe, comma, hyphen and period.
+        rule(
+            r"([\x20-\x26\x28-\x2B\x2F\x3A-\x40\x5B-\x60\x7B-\x7E])",
+            " ${1} ",
+        ),
+        rule(r"([^0-9])([.,])", "${1} ${2} "),
+        rule(r"([.,])([^0-9])", " ${1} ${2}"),
+        rule(r"([0-9])(-)", "${1} ${2} "),
+    ]
+});
+
+static INTL: LazyLock<[Rule; 3]> = LazyLock::new(|| {
+    [
+        rule(r"(\P{N})(\p{P})", "${1} ${2} "),
+        rule(r"(\p{P})(\P{N})", " ${1} ${2}"),
+        rule(r"(\p{S})", " ${1} "),
+    ]
+});
+
+fn rule(pattern: &str, replacement: &'static str) -> Rule {
+    let pattern = Regex::new(pattern).expect("the patterns are constants that tests compile");
+    (pattern, replacement)
+}
+
+impl Tokenization {
+    /// Every tokenization.
+    pub const ALL: [Self; 4] = [Self::V13a, Self::Intl, Self::Char, Self::None];
+
+    /// Returns the name in sacreBLEU's options and signatures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V13a => "13a",
+            Self::Intl => "intl",
+            Self::Char => "char",
+            Self::None => "none",
+        }
+    }
+
+    /// Cuts a line into words.
+    pub fn words(self, line: &str) -> Vec<String> {
+        let line = line.trim_end_matches(python::is_space);
+        let owned = |line: &str| python::split(line).map(str::to_owned).collect();
+        match self {
+            Self::V13a => owned(&apply(&*V13A, format!(" {} ", unescape(line)))),
+            Self::Intl => owned(&apply(&*INTL, line.to_owned())),
+            Self::Char => line
+                .chars()
+                .filter(|&character| !python::is_space(character))
+                .map(String::from)
+                .collect(),
+            Self::None => owned(line),
+        }
+    }
+}
+
+fn apply(rules: &[Rule], line: String) -> String {
+    rules.iter().fold(line, |line, (pattern, replacement)| {
+        pattern.replace_all(&line, *replacement).into_owned()
+    })
+}
+
+/// Undoes what SGML, in which WMT's references once came, does to a line.
+fn unescape(line: &str) -> String {
+    line.replace("<skipped>", "")
+        .replace("-\n", "")
+        .replace('\n', " ")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_their_points_and_words_lose_them() {
+        assert_eq!(
+            Tokenization::V13a.words("It costs 1,000.50 (not 7)."),
+            ["It", "costs", "1,000.50", "(", "not", "7", ")", "."]
+        );
+    }
+
+    #[test]
+    fn quotes_of_all_scripts_are_apart_in_intl_only() {
+        assert_eq!(
+            Tokenization::Intl.words("„Ja“ 5€"),
+            ["„", "Ja", "“", "5", "€"]
+        );
+        assert_eq!(Tokenization::V13a.words("„Ja“ 5€"), ["„Ja“", "5€"]);
+    }
+
+    #[test]
+    fn characters_are_words_but_not_spaces() {
+        assert_eq!(Tokenization::Char.words("a bä "), ["a", "b", "ä"]);
+    }
+
+    #[test]
+    fn escaped_characters_are_read_once() {
+        assert_eq!(Tokenization::V13a.words("&amp;lt;"), ["<"]);
+    }
+}
