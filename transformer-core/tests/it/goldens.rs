@@ -1,26 +1,32 @@
-//! The same weights and sentences in PyTorch: `tests/fixtures/generate.py` says how they were made.
+//! The same weights and sentences in PyTorch: `generate.py` and `primitives.py` in `tests/fixtures` say
+//! how they were made.
 
 use std::collections::BTreeMap;
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
-use transformer_core::{Transformer, TransformerConfig};
+use transformer_core::{
+    AttentionMaps, AttentionMasks, Mask, Padded, Transformer, TransformerConfig,
+};
 
 use crate::loss::Labels;
-use crate::model::{forward, relative_difference, test_device};
+use crate::model::{relative_difference, test_device, tgt_ids};
 use crate::weights::{gradients, rewrite, weights};
 
-/// Of float32 beside float64, in units of the largest logit.
-const LOGITS_TOLERANCE: f64 = 1e-5;
+/// Of float32 beside float64, in units of the largest logit or output.
+pub(crate) const LOGITS_TOLERANCE: f64 = 1e-5;
+
+/// Of attention weights, which are at most 1.
+pub(crate) const WEIGHTS_TOLERANCE: f64 = 1e-5;
 
 /// In units of the largest entry of the parameter's gradient: backward goes twice as deep.
-const GRADIENT_TOLERANCE: f64 = 1e-4;
+pub(crate) const GRADIENT_TOLERANCE: f64 = 1e-4;
 
 /// A gradient this much smaller than the largest of the model is zero but for rounding. (The keys'
 /// biases have none: they add the same to all scores of a query.)
-const NEGLIGIBLE: f64 = 1e-2;
+pub(crate) const NEGLIGIBLE: f64 = 1e-2;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,15 +39,81 @@ struct Golden {
     loss: f64,
     /// `[n_labels, vocab]`, row by row of the batch, without padding.
     logits: Vec<Vec<f64>>,
+    #[serde(default)]
+    maps: GoldenMaps,
+    #[serde(default)]
+    masks: GoldenMasks,
     parameters: BTreeMap<String, GoldenParameter>,
+}
+
+/// Attention weights of every layer.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GoldenMaps {
+    encoder: Vec<GoldenMap>,
+    decoder: Vec<GoldenMap>,
+    cross: Vec<GoldenMap>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GoldenParameter {
-    shape: Vec<usize>,
-    value: Vec<f32>,
-    gradient: Vec<f64>,
+struct GoldenMap {
+    /// `[batch, n_heads, queries, keys]`.
+    shape: [usize; 4],
+    value: Vec<f64>,
+}
+
+/// Numbers that are added to scores.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GoldenMasks {
+    encoder: Option<GoldenMask>,
+    decoder: Option<GoldenMask>,
+    cross: Option<GoldenMask>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GoldenMask {
+    shape: [usize; 4],
+    /// `None` is −∞, which JSON cannot say.
+    value: Vec<Option<f32>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GoldenParameter {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) value: Vec<f32>,
+    pub(crate) gradient: Vec<f64>,
+}
+
+impl GoldenMask {
+    fn to_mask(&self, device: &Device) -> Mask {
+        let number = |number: &Option<f32>| number.unwrap_or(f32::NEG_INFINITY);
+        let numbers: Vec<f32> = self.value.iter().map(number).collect();
+        Mask::additive(Tensor::from_data(
+            TensorData::new(numbers, self.shape),
+            device,
+        ))
+    }
+}
+
+impl GoldenMaps {
+    /// Compares a layer's weights in all rows whose query is a token and not padding.
+    fn check_layer(kind: &str, ours: Tensor<4>, theirs: &GoldenMap, is_real: &[Vec<bool>]) {
+        assert_eq!(ours.dims(), theirs.shape, "{kind}");
+        let [_, n_heads, n_queries, n_keys] = theirs.shape;
+        let ours: Vec<f64> = ours.into_data().iter::<f64>().collect();
+        let rows = ours.chunks(n_keys).zip(theirs.value.chunks(n_keys));
+        for (index, (ours, theirs)) in rows.enumerate() {
+            let row = index / (n_heads * n_queries);
+            if is_real[row][index % n_queries] {
+                let found = relative_difference(ours, theirs, 1.0);
+                assert!(found < WEIGHTS_TOLERANCE, "{kind} {index}: {found:e}");
+            }
+        }
+    }
 }
 
 impl Golden {
@@ -67,13 +139,21 @@ impl Golden {
     /// # Shapes
     ///
     /// - returns: `[batch, tgt_len, vocab]`
-    fn forward(&self, model: &Transformer) -> Tensor<3> {
+    fn forward(&self, model: &Transformer, maps: Option<&mut AttentionMaps>) -> Tensor<3> {
+        let device = model.output_weight().device();
         let inputs: Vec<Vec<u32>> = self
             .tgt
             .iter()
             .map(|row| row[..row.len() - 1].to_vec())
             .collect();
-        forward(model, &self.src, &inputs)
+        let mask = |golden: &Option<GoldenMask>| golden.as_ref().map(|it| it.to_mask(&device));
+        let masks = AttentionMasks {
+            encoder: mask(&self.masks.encoder),
+            decoder: mask(&self.masks.decoder),
+            cross: mask(&self.masks.cross),
+        };
+        let src = Padded::new(&self.src, &device);
+        model.forward_with(&src, tgt_ids(&inputs, &device), &masks, maps)
     }
 
     /// Returns the gold token of every place, `None` where the target is padded.
@@ -89,7 +169,7 @@ impl Golden {
     }
 
     fn check_logits(&self) {
-        let logits = self.forward(&self.model());
+        let logits = self.forward(&self.model(), None);
         let vocab = self.config.tgt_vocab_size;
         let all: Vec<f64> = logits.clone().into_data().iter::<f64>().collect();
         let real = all
@@ -107,9 +187,31 @@ impl Golden {
         );
     }
 
+    fn check_maps(&self) {
+        let mut maps = AttentionMaps::default();
+        let _ = self.forward(&self.model(), Some(&mut maps));
+        let longest = self.src.iter().map(Vec::len).max().unwrap_or(0);
+        let is_token = |row: &Vec<u32>| (0..longest).map(|place| place < row.len()).collect();
+        let src: Vec<Vec<bool>> = self.src.iter().map(is_token).collect();
+        let is_label = |row: Vec<Option<u32>>| row.iter().map(Option::is_some).collect();
+        let tgt: Vec<Vec<bool>> = self.labels().into_iter().map(is_label).collect();
+        let kinds = [
+            ("encoder", maps.encoder, &self.maps.encoder, &src),
+            ("decoder", maps.decoder, &self.maps.decoder, &tgt),
+            ("cross", maps.cross, &self.maps.cross, &tgt),
+        ];
+        for (kind, ours, theirs, is_real) in kinds {
+            assert!(!theirs.is_empty(), "the fixture has no maps");
+            assert_eq!(ours.len(), theirs.len(), "{kind}");
+            for (ours, theirs) in ours.into_iter().zip(theirs) {
+                GoldenMaps::check_layer(kind, ours, theirs, is_real);
+            }
+        }
+    }
+
     fn check_gradients(&self) {
         let model = self.model().train();
-        let loss = self.loss().loss(self.forward(&model));
+        let loss = self.loss().loss(self.forward(&model, None));
         let ours = gradients(
             &model,
             &GradientsParams::from_grads(loss.backward(), &model),
@@ -128,6 +230,8 @@ impl Golden {
     }
 }
 
+const ADDITIVE_MASKS_BIAS_FREE: &str = include_str!("../fixtures/additive_masks_bias_free.json");
+const HEAD_WIDTHS_AND_WINDOWS: &str = include_str!("../fixtures/head_widths_and_windows.json");
 const POST_NORM_WITH_FINAL_NORMS: &str =
     include_str!("../fixtures/post_norm_with_final_norms.json");
 const PAPER: &str = include_str!("../fixtures/paper.json");
@@ -172,4 +276,39 @@ fn the_logits_with_learned_positions_and_silu_are_those_of_pytorch() {
 #[test]
 fn the_gradients_with_learned_positions_and_silu_are_those_of_pytorch() {
     Golden::read(PRE_NORM_SILU_LEARNED).check_gradients();
+}
+
+#[test]
+fn the_maps_of_the_papers_tied_model_are_those_of_pytorch() {
+    Golden::read(PAPER).check_maps();
+}
+
+#[test]
+fn the_logits_with_additive_masks_and_without_biases_are_those_of_pytorch() {
+    Golden::read(ADDITIVE_MASKS_BIAS_FREE).check_logits();
+}
+
+#[test]
+fn the_gradients_with_additive_masks_and_without_biases_are_those_of_pytorch() {
+    Golden::read(ADDITIVE_MASKS_BIAS_FREE).check_gradients();
+}
+
+#[test]
+fn the_maps_with_additive_masks_and_without_biases_are_those_of_pytorch() {
+    Golden::read(ADDITIVE_MASKS_BIAS_FREE).check_maps();
+}
+
+#[test]
+fn the_logits_with_own_head_widths_and_windows_are_those_of_pytorch() {
+    Golden::read(HEAD_WIDTHS_AND_WINDOWS).check_logits();
+}
+
+#[test]
+fn the_gradients_with_own_head_widths_and_windows_are_those_of_pytorch() {
+    Golden::read(HEAD_WIDTHS_AND_WINDOWS).check_gradients();
+}
+
+#[test]
+fn the_maps_with_own_head_widths_and_windows_are_those_of_pytorch() {
+    Golden::read(HEAD_WIDTHS_AND_WINDOWS).check_maps();
 }

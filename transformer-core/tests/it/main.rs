@@ -1,10 +1,14 @@
 //! What crosses files: the model's invariants under every switch of its config, its gradients, and
 //! what PyTorch computes with the same weights.
 
+mod attention;
 mod goldens;
 mod gradients;
 mod loss;
+mod maps;
+mod masks;
 mod model;
 mod parameters;
 mod properties;
 mod weights;
+mod windows;

@@ -57,11 +57,16 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         head_widths,
     );
     let depths = (1_usize..3, 1_usize..3);
+    let windows = [
+        proptest::option::of(0_usize..5),
+        proptest::option::of(0_usize..5),
+    ];
     let kinds = (norms, positions, activations, tyings);
-    (widths, depths, kinds, any::<[bool; 3]>()).prop_map(
-        |((d_model, n_heads, (d_k, d_v)), depths, kinds, switches)| {
+    (widths, depths, windows, kinds, any::<[bool; 3]>()).prop_map(
+        |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
             let (norm_placement, positions, activation, tying) = kinds;
+            let [encoder_window, decoder_window] = windows;
             let [final_norm, attention_bias, scale_embeddings] = switches;
             let src_vocab = if tying == Tying::All {
                 TGT_VOCAB
@@ -80,6 +85,8 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 final_norm,
                 positions,
                 max_positions: 17,
+                encoder_window,
+                decoder_window,
                 activation,
                 attention_bias,
                 tying,
@@ -131,9 +138,19 @@ pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -
     model.forward(&Padded::new(src, &device), tgt_ids(tgt, &device))
 }
 
+/// Returns what two ways to the same sums in the same order may differ by: nothing in the computer's own
+/// memory, while a GPU may choose another kernel and gets `tolerance`.
+pub(crate) fn same_sums(tolerance: f64) -> f64 {
+    if device::is_host(&test_device()) {
+        0.0
+    } else {
+        tolerance
+    }
+}
+
 /// Returns the largest difference of two tensors in units of the larger of 1 and the largest
 /// number in `expected`: rounding grows with the numbers. NaN if there is one in either.
-pub(crate) fn difference(actual: Tensor<3>, expected: Tensor<3>) -> f64 {
+pub(crate) fn difference<const D: usize>(actual: Tensor<D>, expected: Tensor<D>) -> f64 {
     assert_eq!(actual.dims(), expected.dims());
     let actual: Vec<f64> = actual.into_data().iter::<f64>().collect();
     let expected: Vec<f64> = expected.into_data().iter::<f64>().collect();

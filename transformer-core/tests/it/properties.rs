@@ -3,11 +3,14 @@
 use burn::tensor::{Int, Tensor};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use transformer_core::{Padded, Transformer, device};
+use transformer_core::text::BOS;
+use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use crate::model::{
-    Batch, batches, configs, difference, forward, random_model, sources, test_device, tgt_ids,
+    Batch, batches, configs, difference, forward, random_model, same_sums, sources, test_device,
+    tgt_ids,
 };
+use crate::weights::rewrite;
 
 /// Of float32 sums in another order: 84 units in the last place of the largest logit, over as many
 /// as four layers.
@@ -51,8 +54,7 @@ proptest! {
 
         let before = forward(&model, &batch.src, &batch.tgt);
         let after = forward(&model, &batch.src, &changed);
-        // The same sums in the same order differ by nothing; a GPU may choose another kernel.
-        let allowed = if device::is_host(&test_device()) { 0.0 } else { TOLERANCE };
+        let allowed = same_sums(TOLERANCE);
         for other in (0..n_rows).filter(|&other| other != row) {
             let [before, after] = [&before, &after].map(|logits| logits.clone().narrow(0, other, 1));
             prop_assert!(difference(after, before) <= allowed);
@@ -170,4 +172,47 @@ proptest! {
         let found = difference(logits.narrow(0, 0, batch.src.len()), expected);
         prop_assert!(found < TOLERANCE, "{found:e}");
     }
+
+    #[test]
+    fn probabilities_sum_to_one_and_are_the_exponentials_of_log_probs(
+        config in configs(), batch in batches(), seed: u32,
+    ) {
+        let model = random_model(&config, seed);
+        let device = test_device();
+        let (src, tgt) = (Padded::new(&batch.src, &device), tgt_ids(&batch.tgt, &device));
+        let probs = model.probs(&src, tgt.clone());
+        let found = difference(model.log_probs(&src, tgt).exp(), probs.clone());
+        prop_assert!(found < TOLERANCE, "{found:e}");
+        for sum in probs.sum_dim(2).into_data().iter::<f64>() {
+            prop_assert!((sum - 1.0).abs() < TOLERANCE, "{sum}");
+        }
+    }
+}
+
+#[test]
+fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
+    let config = TransformerConfig {
+        d_model: 8,
+        n_heads: 2,
+        d_ff: 12,
+        n_encoder_layers: 1,
+        n_decoder_layers: 1,
+        ..TransformerConfig::base(13, 13)
+    };
+    // Logits hundreds apart: the exponential of −104 is zero in single precision.
+    let model = rewrite(random_model(&config, 3), |name, entry| {
+        let factor = if name == "src_vocabulary.weight" {
+            300.0
+        } else {
+            1.0
+        };
+        entry.numbers.iter().map(|number| factor * number).collect()
+    });
+    let device = test_device();
+    let src = Padded::new(&[[5, 9, 4]], &device);
+    let tgt = tgt_ids(&[vec![BOS, 7]], &device);
+    let probs = model.probs(&src, tgt.clone()).into_data();
+    assert!(probs.iter::<f32>().any(|prob| prob == 0.0));
+    let log_probs = model.log_probs(&src, tgt).into_data();
+    assert!(log_probs.iter::<f32>().all(f32::is_finite));
 }

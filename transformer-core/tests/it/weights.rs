@@ -17,10 +17,7 @@ pub(crate) struct Entry {
 /// Replaces every parameter by what the function makes of its name and present value.
 ///
 /// The model must not be in training; [`Module::train`] takes the result there.
-pub(crate) fn rewrite(
-    model: Transformer,
-    rewrite: impl FnMut(&str, Entry) -> Vec<f32>,
-) -> Transformer {
+pub(crate) fn rewrite<M: Module>(model: M, rewrite: impl FnMut(&str, Entry) -> Vec<f32>) -> M {
     model.map(&mut Rewrite {
         path: Vec::new(),
         rewrite,
@@ -41,19 +38,19 @@ pub(crate) fn fill(model: Transformer, seed: u32) -> Transformer {
 }
 
 /// Returns every parameter.
-pub(crate) fn weights(model: &Transformer) -> BTreeMap<String, Entry> {
+pub(crate) fn weights(model: &impl Module) -> BTreeMap<String, Entry> {
     read(model, None)
 }
 
 /// Returns the gradient of every parameter.
 pub(crate) fn gradients(
-    model: &Transformer,
+    model: &impl Module,
     gradients: &GradientsParams,
 ) -> BTreeMap<String, Entry> {
     read(model, Some(gradients))
 }
 
-fn read(model: &Transformer, gradients: Option<&GradientsParams>) -> BTreeMap<String, Entry> {
+fn read(model: &impl Module, gradients: Option<&GradientsParams>) -> BTreeMap<String, Entry> {
     let mut read = Read {
         path: Vec::new(),
         gradients,

@@ -1,0 +1,186 @@
+//! One attention on its own, as BERT uses it: `bert_attention` in `tests/fixtures/primitives.py`.
+
+use std::collections::BTreeMap;
+
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::Deserialize;
+use transformer_core::model::{AttentionConfig, MultiHeadAttention};
+use transformer_core::{Mask, Padded};
+
+use crate::goldens::{
+    GRADIENT_TOLERANCE, GoldenParameter, LOGITS_TOLERANCE, NEGLIGIBLE, WEIGHTS_TOLERANCE,
+};
+use crate::model::{difference, relative_difference, same_sums, test_device};
+use crate::weights::{gradients, rewrite, weights};
+
+const BERT_ATTENTION: &str = include_str!("../fixtures/bert_attention.json");
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BertAttention {
+    n_heads: usize,
+    /// Tokens of each row of the memory; what is behind them is padding.
+    lengths: Vec<usize>,
+    /// `[batch, len, d_query]`, with its gradient.
+    query: GoldenParameter,
+    /// `[batch, memory_len, d_memory]`, with its gradient.
+    memory: GoldenParameter,
+    /// `[batch, memory_len]`, −10,000 where the memory is padded.
+    mask: Array,
+    /// `[batch, len, d_query]`.
+    output: Array,
+    /// `[batch, len, d_query]`; the loss is its scalar product with the output.
+    cotangent: Array,
+    /// `[batch, n_heads, len, memory_len]`.
+    weights: Array,
+    parameters: BTreeMap<String, GoldenParameter>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Array {
+    shape: Vec<usize>,
+    value: Vec<f32>,
+}
+
+fn tensor<const D: usize>(shape: &[usize], value: &[f32], device: &Device) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(value.to_vec(), shape.to_vec()), device)
+}
+
+impl Array {
+    fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
+        tensor(&self.shape, &self.value, device)
+    }
+}
+
+impl GoldenParameter {
+    fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
+        tensor(&self.shape, &self.value, device)
+    }
+
+    fn largest_gradient(&self) -> f64 {
+        let sizes = self.gradient.iter().map(|entry| entry.abs());
+        sizes.fold(0.0, f64::max)
+    }
+
+    fn check_gradient(&self, name: &str, ours: &TensorData, floor: f64) {
+        let ours: Vec<f64> = ours.iter::<f64>().collect();
+        let found = relative_difference(&ours, &self.gradient, floor);
+        assert!(found < GRADIENT_TOLERANCE, "{name}: {found:e}");
+    }
+}
+
+impl BertAttention {
+    fn read() -> Self {
+        serde_json::from_str(BERT_ATTENTION).expect("the generator writes the fields above")
+    }
+
+    /// Builds the layer with PyTorch's weights.
+    fn layer(&self) -> MultiHeadAttention {
+        let d_memory = self.memory.shape[2];
+        let config = AttentionConfig {
+            d_memory,
+            ..AttentionConfig::new(self.query.shape[2], self.n_heads)
+        };
+        assert_ne!(config.d_query, d_memory);
+        let layer = config.init(&test_device());
+        let ours: Vec<String> = weights(&layer).into_keys().collect();
+        assert!(ours.iter().eq(self.parameters.keys()), "{ours:?}");
+        rewrite(layer, |name, entry| {
+            let parameter = &self.parameters[name];
+            assert_eq!(parameter.shape, entry.shape, "{name}");
+            parameter.value.clone()
+        })
+    }
+
+    /// BERT's mask: `[batch, 1, 1, memory_len]`, added to the scores.
+    fn additive(&self, device: &Device) -> Mask {
+        let mask = self.mask.tensor::<2>(device);
+        Mask::additive(mask.unsqueeze_dims(&[1, 1]))
+    }
+
+    /// Attends under a mask.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch, len, d_query]` and `[batch, n_heads, len, memory_len]`
+    fn attend(&self, mask: &Mask) -> (Tensor<3>, Tensor<4>) {
+        let device = test_device();
+        let layer = self.layer();
+        let keys_values = layer.keys_values(self.memory.tensor(&device));
+        layer.attend_with_weights(self.query.tensor(&device), keys_values, Some(mask))
+    }
+}
+
+#[test]
+fn outputs_over_a_memory_of_another_width_are_those_of_pytorch() {
+    let golden = BertAttention::read();
+    let device = test_device();
+    let (output, _) = golden.attend(&golden.additive(&device));
+    let found = difference(output, golden.output.tensor(&device));
+    assert!(found < LOGITS_TOLERANCE, "{found:e}");
+}
+
+#[test]
+fn weights_over_a_memory_of_another_width_are_those_of_pytorch() {
+    let golden = BertAttention::read();
+    let device = test_device();
+    let (_, ours) = golden.attend(&golden.additive(&device));
+    let found = difference(ours, golden.weights.tensor(&device));
+    assert!(found < WEIGHTS_TOLERANCE, "{found:e}");
+}
+
+#[test]
+fn gradients_over_a_memory_of_another_width_are_those_of_pytorch() {
+    let golden = BertAttention::read();
+    let layer = golden.layer().train();
+    let device = test_device().autodiff();
+    let query = golden.query.tensor::<3>(&device).require_grad();
+    let memory = golden.memory.tensor::<3>(&device).require_grad();
+    let mask = golden.additive(&device);
+    let keys_values = layer.keys_values(memory.clone());
+    let output = layer.attend(query.clone(), keys_values, Some(&mask));
+    let slopes = (output * golden.cotangent.tensor(&device)).sum().backward();
+
+    let inputs = [(&golden.query, query), (&golden.memory, memory)];
+    for (theirs, ours) in inputs {
+        let gradient = ours.grad(&slopes).expect("the loss depends on the input");
+        theirs.check_gradient("input", &gradient.into_data(), 0.0);
+    }
+    let ours = gradients(&layer, &GradientsParams::from_grads(slopes, &layer));
+    let sizes = golden.parameters.values();
+    let largest = sizes.map(GoldenParameter::largest_gradient);
+    let floor = NEGLIGIBLE * largest.fold(0.0, f64::max);
+    for (name, theirs) in &golden.parameters {
+        let entry = &ours[name];
+        let data = TensorData::new(entry.numbers.clone(), entry.shape.clone());
+        theirs.check_gradient(name, &data, floor);
+    }
+}
+
+#[test]
+fn minus_ten_thousand_hides_what_a_padding_mask_hides() {
+    let golden = BertAttention::read();
+    let device = test_device();
+    let rows: Vec<Vec<u32>> = golden.lengths.iter().map(|len| vec![7; *len]).collect();
+    let padding = Padded::new(&rows, &device).mask();
+    let padding = Mask::padding(padding.expect("one row is shorter"));
+    let (expected, expected_weights) = golden.attend(&padding);
+    let (output, weights) = golden.attend(&golden.additive(&device));
+    assert!(difference(output, expected) <= same_sums(LOGITS_TOLERANCE));
+    assert!(difference(weights, expected_weights) <= same_sums(WEIGHTS_TOLERANCE));
+}
+
+#[test]
+fn asking_for_weights_changes_no_output() {
+    let golden = BertAttention::read();
+    let device = test_device();
+    let mask = golden.additive(&device);
+    let layer = golden.layer();
+    let keys_values = layer.keys_values(golden.memory.tensor(&device));
+    let plain = layer.attend(golden.query.tensor(&device), keys_values, Some(&mask));
+    let (with_weights, _) = golden.attend(&mask);
+    assert!(difference(with_weights, plain) <= same_sums(LOGITS_TOLERANCE));
+}

@@ -1,0 +1,162 @@
+//! Invariants of attention maps, whatever the config.
+
+use burn::tensor::Tensor;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use transformer_core::{AttentionMaps, AttentionMasks, Padded, Transformer, TransformerConfig};
+
+use crate::model::{
+    Batch, batches, configs, difference, forward, random_model, same_sums, test_device, tgt_ids,
+};
+
+/// Of float32 sums in another order; weights are at most 1.
+const TOLERANCE: f64 = 1e-5;
+
+/// # Shapes
+///
+/// - returns: the logits, `[batch, tgt_len, vocab]`, and the maps
+fn forward_with_maps(model: &Transformer, batch: &Batch) -> (Tensor<3>, AttentionMaps) {
+    let device = test_device();
+    let mut maps = AttentionMaps::default();
+    let src = Padded::new(&batch.src, &device);
+    let tgt = tgt_ids(&batch.tgt, &device);
+    let logits = model.forward_with(&src, tgt, &AttentionMasks::default(), Some(&mut maps));
+    (logits, maps)
+}
+
+/// Lists the rows of a head in order: one list of weights for each query of each head of each sentence.
+fn rows(map: &Tensor<4>) -> Vec<Vec<f32>> {
+    let n_keys = map.dims()[3];
+    let weights: Vec<f32> = map.clone().into_data().iter::<f32>().collect();
+    weights.chunks(n_keys).map(<[f32]>::to_vec).collect()
+}
+
+/// What is hidden in all layers of one kind: in which sentence, from which query, which key.
+type IsHidden<'a> = &'a dyn Fn(usize, usize, usize) -> bool;
+
+/// Calls `check` with every row of every map, and with whether each of its keys is hidden.
+fn check_rows(
+    config: &TransformerConfig,
+    batch: &Batch,
+    maps: &AttentionMaps,
+    check: impl Fn(&[f32], &[bool]) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let is_padding = |row: usize, _query: usize, key: usize| key >= batch.src[row].len();
+    let hides_src = |row: usize, query: usize, key: usize| {
+        let is_far = |window| query.abs_diff(key) > window;
+        is_padding(row, query, key) || config.encoder_window.is_some_and(is_far)
+    };
+    let hides_tgt = |_row: usize, query: usize, key: usize| {
+        key > query
+            || config
+                .decoder_window
+                .is_some_and(|window| query - key > window)
+    };
+    let kinds: [(&[Tensor<4>], usize, IsHidden<'_>); 3] = [
+        (&maps.encoder, config.n_encoder_layers, &hides_src),
+        (&maps.decoder, config.n_decoder_layers, &hides_tgt),
+        (&maps.cross, config.n_decoder_layers, &is_padding),
+    ];
+    for (layers, n_layers, is_hidden) in kinds {
+        prop_assert_eq!(layers.len(), n_layers);
+        for map in layers {
+            let [n_rows, n_heads, n_queries, n_keys] = map.dims();
+            prop_assert_eq!((n_rows, n_heads), (batch.src.len(), config.n_heads));
+            for (index, weights) in rows(map).iter().enumerate() {
+                let (row, query) = (index / (n_heads * n_queries), index % n_queries);
+                let hidden: Vec<bool> = (0..n_keys).map(|key| is_hidden(row, query, key)).collect();
+                check(weights, &hidden)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn asking_for_maps_changes_no_logit(config in configs(), batch in batches(), seed: u32) {
+        let model = random_model(&config, seed);
+        let (logits, _) = forward_with_maps(&model, &batch);
+        let found = difference(logits, forward(&model, &batch.src, &batch.tgt));
+        prop_assert!(found <= same_sums(TOLERANCE), "{found:e}");
+    }
+
+    #[test]
+    fn a_key_has_weight_zero_exactly_if_it_is_future_padding_or_outside_the_window(
+        config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
+    ) {
+        let mut batch = batch;
+        if let Some(empty) = empty {
+            let row = empty.index(batch.src.len());
+            batch.src[row].clear();
+        }
+        let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
+        check_rows(&config, &batch, &maps, |weights, hidden| {
+            for (weight, hidden) in weights.iter().zip(hidden) {
+                prop_assert_eq!(*weight == 0.0, *hidden);
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn a_row_of_weights_sums_to_one_or_to_zero_where_nothing_is_seen(
+        config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
+    ) {
+        let mut batch = batch;
+        if let Some(empty) = empty {
+            let row = empty.index(batch.src.len());
+            batch.src[row].clear();
+        }
+        let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
+        check_rows(&config, &batch, &maps, |weights, hidden| {
+            let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();
+            let expected = if hidden.contains(&false) { 1.0 } else { 0.0 };
+            prop_assert!((sum - expected).abs() < TOLERANCE, "{sum}");
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn decoding_in_pieces_gives_the_rows_of_the_maps_of_decoding_at_once(
+        config in configs(), batch in batches(), seed: u32, ends: [bool; 8],
+    ) {
+        let model = random_model(&config, seed);
+        let (_, whole) = forward_with_maps(&model, &batch);
+        let device = test_device();
+        let tgt = tgt_ids(&batch.tgt, &device);
+        let [_, tgt_len] = tgt.dims();
+        let masks = AttentionMasks::default();
+        let mut maps = AttentionMaps::default();
+        let src = Padded::new(&batch.src, &device);
+        let mut state = model.begin(&model.encode_with(&src, &masks, Some(&mut maps)));
+        let mut start = 0;
+        for end in 1..=tgt_len {
+            if end < tgt_len && !ends[end - 1] {
+                continue;
+            }
+            let piece = tgt.clone().narrow(1, start, end - start);
+            let _ = model.decode_with(piece, &mut state, &masks, Some(&mut maps));
+            prop_assert_eq!(maps.decoder.len(), whole.decoder.len());
+            for (map, whole) in maps.decoder.iter().zip(&whole.decoder) {
+                let expected = whole.clone().narrow(2, start, end - start).narrow(3, 0, end);
+                let found = difference(map.clone(), expected);
+                prop_assert!(found < TOLERANCE, "{found:e}");
+            }
+            prop_assert_eq!(maps.cross.len(), whole.cross.len());
+            for (map, whole) in maps.cross.iter().zip(&whole.cross) {
+                let expected = whole.clone().narrow(2, start, end - start);
+                let found = difference(map.clone(), expected);
+                prop_assert!(found < TOLERANCE, "{found:e}");
+            }
+            start = end;
+        }
+        prop_assert_eq!(maps.encoder.len(), whole.encoder.len());
+        for (map, whole) in maps.encoder.iter().zip(&whole.encoder) {
+            let found = difference(map.clone(), whole.clone());
+            prop_assert!(found <= same_sums(TOLERANCE), "{found:e}");
+        }
+    }
+}
