@@ -163,6 +163,30 @@ impl Mask {
         }
     }
 
+    /// Returns which keys are hidden (`true` = hidden), or `None` where none is.
+    ///
+    /// Axes of one element stand for any number of them.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch or 1, n_heads or 1, queries or 1, keys]`
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use transformer_core::{Mask, device};
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let causal = Mask::causal(0, 2, &device).and_then(|mask| mask.hidden_keys());
+    /// let hidden: Vec<bool> = causal.expect("the first query must not see the second key")
+    ///     .into_data().iter::<bool>().collect();
+    /// assert_eq!(hidden, [false, true, false, false]);
+    /// # Ok::<(), device::DeviceError>(())
+    /// ```
+    pub fn hidden_keys(&self) -> Option<Tensor<4, Bool>> {
+        self.hidden.clone()
+    }
+
     /// Adds the bias, and replaces the scores of hidden keys by a number whose exponential is zero
     /// beside any other.
     pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
@@ -226,7 +250,7 @@ mod tests {
     }
 
     fn hidden(mask: Option<Mask>) -> Option<Vec<bool>> {
-        let hidden = mask?.hidden?;
+        let hidden = mask?.hidden_keys()?;
         Some(hidden.into_data().iter::<bool>().collect())
     }
 

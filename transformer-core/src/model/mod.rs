@@ -18,5 +18,6 @@ pub use attention::{AttentionConfig, KeyValues, MultiHeadAttention};
 pub use attention_maps::{AttentionMaps, AttentionMasks};
 pub use dropout::seed_dropout;
 pub use mask::Mask;
+pub use position::sinusoids;
 pub use state::DecoderState;
 pub use transformer::{Memory, Transformer};

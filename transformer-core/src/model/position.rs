@@ -53,17 +53,60 @@ impl PositionalEncoding {
                 vectors.narrow(0, offset, len)
             }),
             Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                let table = sinusoids(self.kind, offset, len, self.d_model);
-                let data = TensorData::new(table, [len, self.d_model]);
-                Some(Tensor::from_data(data, device))
+                Some(tensor(self.kind, offset, len, self.d_model, device))
             }
         }
     }
 }
 
-/// `PE(pos, 2i) = sin(pos / 10000^(2i/d_model))`, `PE(pos, 2i+1) = cos(…)` (§3.5), in double
-/// precision: an angle of a thousand radians has few digits left in single precision.
-fn sinusoids(kind: Positions, offset: usize, len: usize, d_model: usize) -> Vec<f32> {
+/// Returns the positional encoding of the places `offset .. offset + len` (§3.5):
+///
+/// ```text
+/// PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
+/// PE(pos, 2i+1) = cos(pos / 10000^(2i / d_model))
+/// ```
+///
+/// # Shapes
+///
+/// - returns: `[len, d_model]`
+///
+/// # Panics
+///
+/// Panics if `d_model` is odd or zero: sines and cosines come in pairs.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::{device, model::sinusoids};
+///
+/// let (_, device) = device::choose(None)?;
+/// let vectors = sinusoids(0, 3, 4, &device);
+/// assert_eq!(vectors.dims(), [3, 4]);
+/// let first: Vec<f32> = vectors.narrow(0, 0, 1).into_data().iter::<f32>().collect();
+/// assert_eq!(first, [0.0, 1.0, 0.0, 1.0]); // sin 0 and cos 0 in turn
+/// # Ok::<(), device::DeviceError>(())
+/// ```
+pub fn sinusoids(offset: usize, len: usize, d_model: usize, device: &Device) -> Tensor<2> {
+    assert!(
+        d_model > 0 && d_model.is_multiple_of(2),
+        "`d_model` is {d_model}; sinusoids come in pairs, choose an even number"
+    );
+    tensor(Positions::Sinusoidal, offset, len, d_model, device)
+}
+
+fn tensor(
+    kind: Positions,
+    offset: usize,
+    len: usize,
+    d_model: usize,
+    device: &Device,
+) -> Tensor<2> {
+    let data = TensorData::new(table(kind, offset, len, d_model), [len, d_model]);
+    Tensor::from_data(data, device)
+}
+
+/// Computes in double precision: an angle of a thousand radians has few digits left in single precision.
+fn table(kind: Positions, offset: usize, len: usize, d_model: usize) -> Vec<f32> {
     let half = d_model / 2;
     let mut table = vec![0.0; len * d_model];
     for (row, place) in table.chunks_exact_mut(d_model).zip(offset..) {
@@ -86,13 +129,13 @@ mod tests {
 
     #[test]
     fn the_first_place_is_zeros_and_ones_in_turn() {
-        let row = sinusoids(Positions::Sinusoidal, 0, 1, 4);
+        let row = table(Positions::Sinusoidal, 0, 1, 4);
         assert_eq!(row, [0.0, 1.0, 0.0, 1.0]);
     }
 
     #[test]
     fn place_one_is_the_sine_and_cosine_of_the_frequencies() {
-        let row = sinusoids(Positions::Sinusoidal, 1, 1, 4);
+        let row = table(Positions::Sinusoidal, 1, 1, 4);
         // sin 1, cos 1, sin 0.01, cos 0.01
         let expected = [0.841_471, 0.540_302_3, 0.009_999_833, 0.999_95];
         assert!(
@@ -104,14 +147,14 @@ mod tests {
 
     #[test]
     fn an_offset_continues_the_table() {
-        let whole = sinusoids(Positions::Sinusoidal, 0, 9, 6);
-        assert_eq!(sinusoids(Positions::Sinusoidal, 4, 5, 6), whole[4 * 6..]);
+        let whole = table(Positions::Sinusoidal, 0, 9, 6);
+        assert_eq!(table(Positions::Sinusoidal, 4, 5, 6), whole[4 * 6..]);
     }
 
     #[test]
     fn halves_are_the_interleaved_features_in_another_order() {
-        let interleaved = sinusoids(Positions::Sinusoidal, 3, 1, 6);
-        let halves = sinusoids(Positions::SinusoidalHalves, 3, 1, 6);
+        let interleaved = table(Positions::Sinusoidal, 3, 1, 6);
+        let halves = table(Positions::SinusoidalHalves, 3, 1, 6);
         let reordered: Vec<f32> = [0, 2, 4, 1, 3, 5].iter().map(|&i| interleaved[i]).collect();
         assert_eq!(halves, reordered);
     }
