@@ -5,6 +5,7 @@ use burn::nn::Initializer;
 use burn::tensor::{Device, Int, Tensor, module};
 
 use super::linear::over_tokens;
+use super::transformer::Transformer;
 use crate::config::TransformerConfig;
 
 /// Holds one vector for each token of a vocabulary.
@@ -69,5 +70,101 @@ impl VocabularyMatrix {
     /// - returns: `[vocab, d_model]`
     pub(crate) fn weight(&self) -> Tensor<2> {
         self.weight.val()
+    }
+
+    /// Puts another matrix in place of this one; it is trained, or not, as this one was.
+    fn replace(&mut self, weight: Tensor<2>) {
+        assert_eq!(
+            weight.dims(),
+            self.weight.dims(),
+            "the embedding has the shape on the right, [vocab, d_model]"
+        );
+        let is_tracked = self.weight.is_require_grad();
+        let replaced = self.weight.clone().map(|old| {
+            let device = old.device();
+            Tensor::from_data(weight.into_data(), &device)
+        });
+        // On a plain device, the parameter itself remembers whether it is to be trained.
+        self.weight = match is_tracked {
+            true => replaced.set_require_grad(true),
+            false => replaced,
+        };
+    }
+
+    fn freeze(&mut self) {
+        self.weight = self.weight.clone().set_require_grad(false);
+    }
+}
+
+/// Embeddings from elsewhere, and embeddings that stay as they are.
+impl Transformer {
+    /// Returns the source embedding, before scaling.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[src_vocab, d_model]`
+    pub fn src_embedding(&self) -> Tensor<2> {
+        self.src_vocabulary().weight()
+    }
+
+    /// Returns the target embedding, before scaling.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[tgt_vocab, d_model]`
+    pub fn tgt_embedding(&self) -> Tensor<2> {
+        self.tgt_vocabulary().weight()
+    }
+
+    /// Puts a matrix in place of the source embedding, and of all that is tied to it.
+    ///
+    /// The rows are what stands before the factor `√d_model` of a config that scales embeddings, like
+    /// the rows of [`src_embedding`](Self::src_embedding).
+    ///
+    /// # Shapes
+    ///
+    /// - `weight`: `[src_vocab, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the matrix has another shape.
+    #[must_use]
+    pub fn with_src_embedding(mut self, weight: Tensor<2>) -> Self {
+        self.src_vocabulary_mut().replace(weight);
+        self
+    }
+
+    /// Puts a matrix in place of the target embedding, and of all that is tied to it.
+    ///
+    /// # Shapes
+    ///
+    /// - `weight`: `[tgt_vocab, d_model]`, before scaling
+    ///
+    /// # Panics
+    ///
+    /// Panics if the matrix has another shape.
+    #[must_use]
+    pub fn with_tgt_embedding(mut self, weight: Tensor<2>) -> Self {
+        self.tgt_vocabulary_mut().replace(weight);
+        self
+    }
+
+    /// Makes the source embedding, and all that is tied to it, stay as it is in training.
+    ///
+    /// The parameter remembers it through `train`, `valid`, `fork` and the optimizer. A record holds
+    /// numbers only: freeze again after the model was built anew from a file.
+    #[must_use]
+    pub fn freeze_src_embedding(mut self) -> Self {
+        self.src_vocabulary_mut().freeze();
+        self
+    }
+
+    /// Makes the target embedding, and all that is tied to it, stay as it is in training.
+    ///
+    /// See [`freeze_src_embedding`](Self::freeze_src_embedding).
+    #[must_use]
+    pub fn freeze_tgt_embedding(mut self) -> Self {
+        self.tgt_vocabulary_mut().freeze();
+        self
     }
 }

@@ -360,8 +360,22 @@ impl Transformer {
         self.dropout.forward(x)
     }
 
-    fn tgt_vocabulary(&self) -> &VocabularyMatrix {
+    pub(super) fn src_vocabulary(&self) -> &VocabularyMatrix {
+        &self.src_vocabulary
+    }
+
+    pub(super) fn src_vocabulary_mut(&mut self) -> &mut VocabularyMatrix {
+        &mut self.src_vocabulary
+    }
+
+    pub(super) fn tgt_vocabulary(&self) -> &VocabularyMatrix {
         self.tgt_vocabulary.as_ref().unwrap_or(&self.src_vocabulary)
+    }
+
+    pub(super) fn tgt_vocabulary_mut(&mut self) -> &mut VocabularyMatrix {
+        self.tgt_vocabulary
+            .as_mut()
+            .unwrap_or(&mut self.src_vocabulary)
     }
 
     fn output_vocabulary(&self) -> &VocabularyMatrix {

@@ -12,3 +12,4 @@ mod parameters;
 mod properties;
 mod weights;
 mod windows;
+mod word_vectors;

@@ -1,0 +1,323 @@
+//! Embeddings that start from word vectors, and embeddings that stay as they are.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use burn::module::Module;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::Tensor;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::TempDir;
+use transformer_core::config::Tying;
+use transformer_core::import::{WordVectors, WordVectorsError};
+use transformer_core::text::{BOS, Tokenizer, TokenizerConfig, TokenizerKind};
+use transformer_core::{Transformer, TransformerConfig};
+
+use crate::loss::Labels;
+use crate::model::{forward, random_model, test_device};
+use crate::weights::weights;
+
+fn tokenizer() -> Tokenizer {
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        ..TokenizerConfig::default()
+    };
+    Tokenizer::train(&config, ["cat dog", "cat"]).expect("there are words")
+}
+
+fn file(content: &[u8]) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = folder.path().join("vectors.txt");
+    std::fs::write(&path, content).expect("there is room");
+    (folder, path)
+}
+
+fn read(content: &[u8]) -> Result<WordVectors, WordVectorsError> {
+    let (_folder, path) = file(content);
+    WordVectors::read(path, &tokenizer())
+}
+
+/// Returns the message, without the folder.
+fn refusal(content: &[u8]) -> String {
+    let (folder, path) = file(content);
+    let error = WordVectors::read(path, &tokenizer()).expect_err("the file is wrong");
+    let folder = format!("{}/", folder.path().display());
+    error.to_string().replace(&folder, "")
+}
+
+/// Returns the rows of `cat` and `dog` in a matrix of −1 over which the vectors were laid, and checks
+/// that the others are still −1.
+fn rows(vectors: &WordVectors) -> Vec<Vec<f32>> {
+    let tokenizer = tokenizer();
+    let shape = [tokenizer.vocab_size(), vectors.width()];
+    let matrix = Tensor::<2>::full(shape, -1.0, &test_device());
+    let matrix = vectors.laid_over(matrix).expect("the widths are equal");
+    let numbers: Vec<f32> = matrix.into_data().iter::<f32>().collect();
+    let row = |word| {
+        let id = tokenizer.id(word).expect("the word is known") as usize;
+        numbers[id * vectors.width()..][..vectors.width()].to_vec()
+    };
+    let n_kept = numbers.iter().filter(|number| **number == -1.0).count();
+    assert_eq!(
+        n_kept,
+        (tokenizer.vocab_size() - vectors.n_found()) * vectors.width()
+    );
+    vec![row("cat"), row("dog")]
+}
+
+#[test]
+fn known_words_of_glove_get_their_rows() {
+    let vectors = read(b"the 7 7 7\ndog 1 2.5 -3e-1\ncat 4 5 6\n").expect("it is well-formed");
+    assert_eq!((vectors.n_found(), vectors.width()), (2, 3));
+    assert_eq!(rows(&vectors), [[4.0, 5.0, 6.0], [1.0, 2.5, -0.3]]);
+}
+
+#[test]
+fn the_first_line_of_word2vec_is_no_vector() {
+    let vectors = read(b"3 2\n</s> 7 7 \ncat 1 2 \ncow 7 7 \n").expect("it is well-formed");
+    assert_eq!((vectors.n_found(), vectors.width()), (1, 2));
+    assert_eq!(rows(&vectors)[0], [1.0, 2.0]);
+}
+
+#[test]
+fn gzip_is_told_by_its_content() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(b"cat 1 2\n").expect("memory is writable");
+    let gzip = gzip.finish().expect("memory is writable");
+    assert_eq!(
+        rows(&read(&gzip).expect("it is well-formed"))[0],
+        [1.0, 2.0]
+    );
+}
+
+#[test]
+fn of_two_vectors_for_a_word_the_first_counts() {
+    let vectors = read(b"cat 1 2\ncat 3 4\n").expect("it is well-formed");
+    assert_eq!(rows(&vectors)[0], [1.0, 2.0]);
+}
+
+#[test]
+fn words_with_spaces_and_bytes_that_are_no_text_are_passed_over() {
+    let content = b"\xff\xfe 1 2\nat name@domain.com 1 2\ncat\xc2\xa0cat 3 4\ndog 5 6\n";
+    let vectors = read(content).expect("it is well-formed");
+    assert_eq!(vectors.n_found(), 1);
+    assert_eq!(rows(&vectors)[1], [5.0, 6.0]);
+}
+
+#[test]
+fn a_word_starts_a_piece_of_a_subword_vocabulary() {
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Bpe,
+        vocab_size: 30,
+        ..TokenizerConfig::default()
+    };
+    let tokenizer = Tokenizer::train(&config, ["cat dog", "cat dog"]).expect("there are words");
+    let (_folder, path) = file(b"cat 1 2\ncatdog 3 4\n");
+    let vectors = WordVectors::read(path, &tokenizer).expect("it is well-formed");
+    assert_eq!(vectors.n_found(), 1);
+    let shape = [tokenizer.vocab_size(), 2];
+    let matrix = vectors.laid_over(Tensor::zeros(shape, &test_device()));
+    let matrix = matrix.expect("the widths are equal").into_data();
+    let id = tokenizer.encode("cat")[0] as usize;
+    let row: Vec<f32> = matrix.iter::<f32>().skip(2 * id).take(2).collect();
+    assert_eq!(row, [1.0, 2.0]);
+}
+
+#[test]
+fn a_line_with_a_number_too_few_is_named() {
+    assert_eq!(
+        refusal(b"cat 1 2\ndog 3\n"),
+        "`vectors.txt`, line 2: 1 numbers instead of 2; each line must be a word and its vector"
+    );
+}
+
+#[test]
+fn a_line_with_a_number_too_many_is_named() {
+    assert_eq!(
+        refusal(b"2 2\ncat 1 2\ndog 3 4 5\n"),
+        "`vectors.txt`, line 3: 3 numbers instead of 2; each line must be a word and its vector"
+    );
+}
+
+#[test]
+fn a_bad_number_is_named_even_of_an_unknown_word() {
+    assert_eq!(
+        refusal(b"cat 1 2\nzebra 1 2,5\n"),
+        "`vectors.txt`, line 2: `2,5` is not a finite number"
+    );
+}
+
+#[test]
+fn a_number_that_is_not_finite_is_named() {
+    assert_eq!(
+        refusal(b"cat 1 nan\n"),
+        "`vectors.txt`, line 1: `nan` is not a finite number"
+    );
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_refused() {
+    assert_eq!(
+        refusal(b"3 2\ncat 1 2\ndog 3 4\n"),
+        "`vectors.txt` has 2 vectors, but its first line says 3; download it again"
+    );
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    assert_eq!(
+        refusal(b""),
+        "`vectors.txt` has no vectors; give a text file of word2vec or GloVe"
+    );
+}
+
+#[test]
+fn vectors_of_another_width_are_refused() {
+    let vectors = read(b"cat 1 2\n").expect("it is well-formed");
+    let error = vectors.laid_over(Tensor::zeros([6, 8], &test_device()));
+    assert_eq!(
+        error.expect_err("8 is not 2").to_string(),
+        "the word vectors have 2 numbers, but `d_model` is 8; choose `d_model` = 2 or other vectors"
+    );
+}
+
+#[test]
+fn vectors_of_a_larger_vocabulary_are_refused() {
+    let vectors = read(b"cat 1 2\n").expect("it is well-formed");
+    let error = vectors.laid_over(Tensor::zeros([4, 2], &test_device()));
+    assert_eq!(
+        error.expect_err("the first word has the id 4").to_string(),
+        "a word vector is for token 4, but the model has 4 tokens; use the model's tokenizer"
+    );
+}
+
+#[test]
+fn the_root_mean_square_can_be_chosen() {
+    let vectors = read(b"cat 1 -1\ndog 3 5\n").expect("it is well-formed");
+    // √((1 + 1 + 9 + 25) / 4) = 3.
+    assert_eq!(rows(&vectors.with_rms(6.0)), [[2.0, -2.0], [6.0, 10.0]]);
+}
+
+fn config(tying: Tying) -> TransformerConfig {
+    TransformerConfig {
+        d_model: 8,
+        d_ff: 12,
+        n_heads: 2,
+        n_encoder_layers: 1,
+        n_decoder_layers: 2,
+        tying,
+        dropout: 0.0,
+        ..TransformerConfig::base(if tying == Tying::All { 13 } else { 11 }, 13)
+    }
+}
+
+#[test]
+fn a_preset_embedding_is_what_the_model_sees_before_scaling() {
+    let model = random_model(&config(Tying::All), 4);
+    let doubled = model.src_embedding() * 2.0;
+    let expected = doubled.to_data();
+    let model = model.with_src_embedding(doubled);
+    assert_eq!(model.src_embedding().into_data(), expected);
+    assert_eq!(model.tgt_embedding().into_data(), expected);
+    assert_eq!(model.output_weight().into_data(), expected);
+}
+
+#[test]
+fn a_preset_target_embedding_leaves_the_sources_alone() {
+    let model = random_model(&config(Tying::Decoder), 4);
+    let (src, tgt) = (
+        model.src_embedding().into_data(),
+        model.tgt_embedding() * 2.0,
+    );
+    let expected = tgt.to_data();
+    let model = model.with_tgt_embedding(tgt);
+    assert_eq!(model.src_embedding().into_data(), src);
+    assert_eq!(model.output_weight().into_data(), expected);
+}
+
+/// Takes three steps with Adam; between them the model goes the ways that a training sends it.
+fn train(mut model: Transformer) -> Transformer {
+    let labels = [[8, 5, 12, 3], [6, 11, 4, 3]].map(|row| row.map(Some).to_vec());
+    let labels = Labels::new(&labels, 13, 0.1);
+    let src = [vec![4, 9, 10], vec![7]];
+    let tgt = [vec![BOS, 8, 5, 12], vec![BOS, 6, 11, 4]];
+    let mut optimizer = AdamConfig::new().init();
+    let device = test_device().autodiff();
+    for _ in 0..3 {
+        let loss = labels.loss(forward(&model, &src, &tgt));
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimizer.step(0.01, model, gradients);
+        model = model.valid().train().fork(&device);
+    }
+    model.valid()
+}
+
+/// Returns the parameters that training left as they were, to the bit. Not so the keys' biases: they add
+/// the same to all scores of a query, and softmax ignores that.
+fn unmoved(before: &Transformer, after: &Transformer) -> Vec<String> {
+    let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+    let after = weights(after);
+    weights(before)
+        .into_iter()
+        .filter(|(name, entry)| bits(&entry.numbers) == bits(&after[name].numbers))
+        .map(|(name, _)| name)
+        .filter(|name| !name.ends_with("key.bias"))
+        .collect()
+}
+
+#[test]
+fn a_frozen_source_embedding_stays_while_everything_else_moves() {
+    let model = random_model(&config(Tying::None), 5);
+    let after = train(model.clone().freeze_src_embedding().train());
+    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+}
+
+#[test]
+fn a_frozen_target_embedding_stays_while_everything_else_moves() {
+    let model = random_model(&config(Tying::None), 5);
+    let after = train(model.clone().freeze_tgt_embedding().train());
+    assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
+}
+
+#[test]
+fn a_frozen_embedding_that_is_tied_stays_in_all_its_uses() {
+    let model = random_model(&config(Tying::All), 5);
+    let after = train(model.clone().freeze_tgt_embedding().train());
+    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+}
+
+#[test]
+fn an_embedding_can_be_frozen_in_the_midst_of_training() {
+    let model = random_model(&config(Tying::Decoder), 5);
+    let after = train(model.clone().train().freeze_tgt_embedding());
+    assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
+}
+
+#[test]
+fn a_preset_embedding_is_trained_unless_it_is_frozen() {
+    let model = random_model(&config(Tying::None), 5).train();
+    let doubled = model.src_embedding() * 2.0;
+    let model = model.with_src_embedding(doubled);
+    let after = train(model.clone());
+    assert_eq!(unmoved(&model.valid(), &after), Vec::<String>::new());
+}
+
+#[test]
+fn a_preset_of_a_frozen_embedding_stays_frozen() {
+    let model = random_model(&config(Tying::None), 5).freeze_src_embedding();
+    let doubled = model.src_embedding() * 2.0;
+    let model = model.with_src_embedding(doubled);
+    let after = train(model.clone().train());
+    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+}
+
+#[test]
+fn weights_that_are_loaded_into_a_frozen_embedding_stay_frozen() {
+    let model = random_model(&config(Tying::None), 5);
+    let fresh = random_model(&config(Tying::None), 6).freeze_src_embedding();
+    let loaded = fresh.try_load_record(model.clone().into_record());
+    let loaded = loaded.expect("the record is of the same config");
+    let after = train(loaded.train());
+    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+}
