@@ -4,6 +4,7 @@
 mod attention;
 mod goldens;
 mod gradients;
+mod import;
 mod loss;
 mod maps;
 mod masks;
