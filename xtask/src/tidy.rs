@@ -4,6 +4,7 @@ mod documents;
 mod folders;
 mod layers;
 mod one_build;
+mod paper;
 mod sources;
 mod tree;
 
@@ -52,6 +53,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         layers::check,
         folders::check,
         documents::check,
+        paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
     problems.extend(one_build::check(root)?);

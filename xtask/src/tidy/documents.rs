@@ -57,7 +57,7 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Returns the path from the root that a relative path leads to, unless that is outside of it.
-fn resolve(folder: &str, path: &str) -> Option<String> {
+pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
         match part {
