@@ -22,7 +22,7 @@ use transformer_infer::{BatchLimits, memory, translate_ids};
 use transformer_train::tasks::{Split, Task};
 
 const SEED: u64 = 1;
-const N_UPDATES: usize = 600;
+const N_UPDATES: usize = 500;
 const BATCH: usize = 64;
 /// At the beginning; falls to zero along a line.
 const LEARNING_RATE: f64 = 3e-3;
