@@ -211,7 +211,9 @@ impl Bleu {
                 Smoothing::AddK(_) | Smoothing::None => 0.0,
             };
         }
-        let logs = score.precisions[..n_orders].iter().map(|precision| precision.ln());
+        let logs = score.precisions[..n_orders]
+            .iter()
+            .map(|precision| precision.ln());
         score.score = brevity_penalty * (logs.sum::<f64>() / n_orders as f64).exp();
         score
     }

@@ -244,7 +244,10 @@ mod tests {
 
     #[test]
     fn one_mark_is_cut_off_each_word() {
-        assert_eq!(words("(hi) 'a b. ! ü!"), ["(hi", ")", "'", "a", "b", ".", "!", "ü", "!"]);
+        assert_eq!(
+            words("(hi) 'a b. ! ü!"),
+            ["(hi", ")", "'", "a", "b", ".", "!", "ü", "!"]
+        );
     }
 
     #[test]

@@ -49,10 +49,13 @@ static SETS: LazyLock<Vec<Set>> = LazyLock::new(|| {
 impl Set {
     /// Returns each hypothesis with its references.
     fn pairs(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
-        self.hypotheses.iter().enumerate().map(|(line, hypothesis)| {
-            let references = self.references.iter().map(move |it| it[line].as_str());
-            (hypothesis.as_str(), references)
-        })
+        self.hypotheses
+            .iter()
+            .enumerate()
+            .map(|(line, hypothesis)| {
+                let references = self.references.iter().map(move |it| it[line].as_str());
+                (hypothesis.as_str(), references)
+            })
     }
 }
 
