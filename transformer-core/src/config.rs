@@ -61,7 +61,7 @@ pub struct TransformerConfig {
     pub decoder_window: Option<usize>,
     /// Non-linearity of the feed-forward networks. Default: ReLU (Eq. 2).
     pub activation: Activation,
-    /// Whether the four projections of attention have biases. Default: yes (T2T and PyTorch; the
+    /// Whether the four projections of attention have biases. Default: yes (as in PyTorch; the
     /// paper's §3.2.2 writes matrices only).
     pub attention_bias: bool,
     /// Which of the three vocabulary matrices are one. Default: all (§3.4).

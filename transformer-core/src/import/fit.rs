@@ -166,7 +166,7 @@ impl StateDict {
     /// let Err(ImportError::Misfits { misfits }) = error else { panic!("it has no weights") };
     /// assert_eq!(
     ///     misfits[0].to_string(),
-    ///     "`decoder.layers.0.feed_forward.w_1.bias` is missing; expected the shape [512]"
+    ///     "`decoder.layers.0.feed_forward.w_1.bias` is missing; expected the shape [256]"
     /// );
     /// # Ok::<(), device::DeviceError>(())
     /// ```

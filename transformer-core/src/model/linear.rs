@@ -3,8 +3,8 @@
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 
-/// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros, as Tensor2Tensor and
-/// PyTorch's Transformer start theirs (the paper does not say).
+/// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros, as PyTorch's Transformer starts
+/// (the paper does not say how).
 pub(crate) fn linear(d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
     let xavier = Initializer::XavierUniform { gain: 1.0 };
     Linear {

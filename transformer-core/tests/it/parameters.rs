@@ -155,6 +155,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
+    fn the_formula_counts_the_parameters_of_the_module(config in configs()) {
+        let model = random_model(&config, 1);
+        prop_assert_eq!(config.parameter_count(), model.num_params());
+    }
+
+    #[test]
     fn a_record_in_bytes_restores_every_bit(config in configs(), batch in batches(), seed: u32) {
         let model = random_model(&config, seed);
         let bytes = model.clone().into_record().into_bytes().expect("weights fit in memory");
