@@ -89,6 +89,9 @@ impl Selection {
             .args([
                 "tree", "--prefix", "none", "-f", "{p}|{f}", "-e", self.edges,
             ])
+            // With a target, cargo tells apart what runs here from what only builds: without one it
+            // shows a package that is used for both with the dependencies of either.
+            .args(["--target", "host-tuple"])
             .args(selection)
             .output()
             .context("cargo cannot be started")?;
