@@ -151,7 +151,8 @@ impl StateDict {
     /// use transformer_core::{TransformerConfig, device};
     ///
     /// let config = TransformerConfig {
-    ///     d_model: 512,
+    ///     d_model: 16,
+    ///     d_ff: 32,
     ///     norm_placement: NormPlacement::Pre,
     ///     final_norm: true,
     ///     // The nearest to (std + 1e-6) where the deviation is 1.
@@ -166,7 +167,7 @@ impl StateDict {
     /// let Err(ImportError::Misfits { misfits }) = error else { panic!("it has no weights") };
     /// assert_eq!(
     ///     misfits[0].to_string(),
-    ///     "`decoder.layers.0.feed_forward.w_1.bias` is missing; expected the shape [256]"
+    ///     "`decoder.layers.0.feed_forward.w_1.bias` is missing; expected the shape [32]"
     /// );
     /// # Ok::<(), device::DeviceError>(())
     /// ```
