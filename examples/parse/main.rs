@@ -67,13 +67,8 @@ fn main() -> Result<()> {
     let [train_pairs, valid_pairs, test] = pairs();
     fs::create_dir_all(FOLDER).with_context(|| format!("cannot create `{FOLDER}`"))?;
     let [tsv, valid_tsv] = ["train.tsv", "valid.tsv"].map(|name| Path::new(FOLDER).join(name));
-    for (path, pairs) in [(&tsv, train_pairs), (&valid_tsv, valid_pairs)] {
-        let lines = pairs
-            .iter()
-            .map(|(sentence, tree)| format!("{sentence}\t{tree}\n"));
-        fs::write(path, lines.collect::<String>())
-            .with_context(|| format!("cannot write `{}`", path.display()))?;
-    }
+    write_tsv(&tsv, &train_pairs)?;
+    write_tsv(&valid_tsv, &valid_pairs)?;
 
     // What a built-in task is learnt with, but for data and vocabularies.
     let settings = Experiment::for_task(Task::Reverse);
@@ -126,7 +121,15 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Writes sentences and trees; a hash of the sentence says which part it is in, so that none is in two.
+fn write_tsv(path: &Path, pairs: &[(String, String)]) -> Result<()> {
+    let lines = pairs
+        .iter()
+        .map(|(sentence, tree)| format!("{sentence}\t{tree}\n"));
+    fs::write(path, lines.collect::<String>())
+        .with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Makes sentences and trees; a hash of the sentence says which part it is in, so that none is in two.
 fn pairs() -> [Vec<(String, String)>; 3] {
     let mut parts: [Vec<(String, String)>; 3] = Default::default();
     let mut seen = HashSet::new();

@@ -176,73 +176,47 @@ impl Preset {
 
     /// Returns the configuration for vocabularies of these sizes.
     pub fn config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
-        let base = TransformerConfig::base(src_vocab_size, tgt_vocab_size);
-        let heads = |n_heads| TransformerConfig {
-            n_heads,
-            ..base.clone()
+        let mut config = match self {
+            Self::Tiny => TransformerConfig::tiny(src_vocab_size, tgt_vocab_size),
+            Self::Big => TransformerConfig::big(src_vocab_size, tgt_vocab_size),
+            _ => TransformerConfig::base(src_vocab_size, tgt_vocab_size),
         };
-        let keys = |d_k| TransformerConfig {
-            d_k: Some(d_k),
-            ..base.clone()
-        };
-        let layers = |n_layers| TransformerConfig {
-            n_encoder_layers: n_layers,
-            n_decoder_layers: n_layers,
-            ..base.clone()
-        };
-        // The number of heads stays 8, so that d_k = d_v = d_model / 8, as the table prints.
-        let width = |d_model| TransformerConfig {
-            d_model,
-            ..base.clone()
-        };
-        let inner = |d_ff| TransformerConfig {
-            d_ff,
-            ..base.clone()
-        };
-        let dropout = |dropout| TransformerConfig {
-            dropout,
-            ..base.clone()
+        let set_layers = |config: &mut TransformerConfig, n_layers| {
+            config.n_encoder_layers = n_layers;
+            config.n_decoder_layers = n_layers;
         };
         match self {
-            Self::Tiny => TransformerConfig::tiny(src_vocab_size, tgt_vocab_size),
-            Self::Base | Self::DSmoothing0 | Self::DSmoothing2 => base,
-            Self::Big => TransformerConfig::big(src_vocab_size, tgt_vocab_size),
-            Self::AHeads1 => heads(1),
-            Self::AHeads4 => heads(4),
-            Self::AHeads16 => heads(16),
-            Self::AHeads32 => heads(32),
-            Self::BKeys16 => keys(16),
-            Self::BKeys32 => keys(32),
-            Self::CLayers2 => layers(2),
-            Self::CLayers4 => layers(4),
-            Self::CLayers8 => layers(8),
-            Self::CModel256 => width(256),
-            Self::CModel1024 => width(1024),
-            Self::CInner1024 => inner(1024),
-            Self::CInner4096 => inner(4096),
-            Self::DDropout0 => dropout(0.0),
-            Self::DDropout2 => dropout(0.2),
-            Self::ELearned => TransformerConfig {
-                positions: Positions::Learned,
-                ..base
-            },
-            Self::Pytorch => TransformerConfig {
-                final_norm: true,
-                ..base
-            },
-            Self::Annotated => TransformerConfig {
-                norm_placement: NormPlacement::Pre,
-                final_norm: true,
-                tying: Tying::None,
-                ..base
-            },
-            Self::BiasFree => TransformerConfig {
-                attention_bias: false,
-                tying: Tying::None,
-                scale_embeddings: false,
-                ..base
-            },
+            Self::Tiny | Self::Base | Self::Big | Self::DSmoothing0 | Self::DSmoothing2 => {}
+            Self::AHeads1 => config.n_heads = 1,
+            Self::AHeads4 => config.n_heads = 4,
+            Self::AHeads16 => config.n_heads = 16,
+            Self::AHeads32 => config.n_heads = 32,
+            Self::BKeys16 => config.d_k = Some(16),
+            Self::BKeys32 => config.d_k = Some(32),
+            Self::CLayers2 => set_layers(&mut config, 2),
+            Self::CLayers4 => set_layers(&mut config, 4),
+            Self::CLayers8 => set_layers(&mut config, 8),
+            // There are 8 heads still, so that d_k = d_v = d_model / 8, as the table prints.
+            Self::CModel256 => config.d_model = 256,
+            Self::CModel1024 => config.d_model = 1024,
+            Self::CInner1024 => config.d_ff = 1024,
+            Self::CInner4096 => config.d_ff = 4096,
+            Self::DDropout0 => config.dropout = 0.0,
+            Self::DDropout2 => config.dropout = 0.2,
+            Self::ELearned => config.positions = Positions::Learned,
+            Self::Pytorch => config.final_norm = true,
+            Self::Annotated => {
+                config.norm_placement = NormPlacement::Pre;
+                config.final_norm = true;
+                config.tying = Tying::None;
+            }
+            Self::BiasFree => {
+                config.attention_bias = false;
+                config.tying = Tying::None;
+                config.scale_embeddings = false;
+            }
         }
+        config
     }
 }
 

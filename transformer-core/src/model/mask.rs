@@ -210,7 +210,7 @@ impl Mask {
     }
 
     /// Keeps the given rows of the batch, in the given order.
-    pub(crate) fn select(self, rows: &Tensor<1, Int>) -> Self {
+    pub(crate) fn select(self, rows: Tensor<1, Int>) -> Self {
         // A mask of one row serves every row.
         let hidden = self.hidden.map(|hidden| match hidden.dims() {
             [1, ..] => hidden,
@@ -218,7 +218,7 @@ impl Mask {
         });
         let bias = self.bias.map(|bias| match bias.dims() {
             [1, ..] => bias,
-            _ => bias.select(0, rows.clone()),
+            _ => bias.select(0, rows),
         });
         Self {
             hidden,

@@ -58,7 +58,7 @@ impl DecoderState {
         });
         Self {
             layers: layers.collect(),
-            memory_mask: self.memory_mask.map(|mask| mask.select(&rows)),
+            memory_mask: self.memory_mask.map(|mask| mask.select(rows)),
             n_decoded: self.n_decoded,
         }
     }

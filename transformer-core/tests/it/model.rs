@@ -31,6 +31,10 @@ pub(crate) fn test_device() -> Device {
 }
 
 /// Draws every switch of the config.
+#[expect(
+    clippy::too_many_lines,
+    reason = "it is a list of everything that a config can say"
+)]
 pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
     let norms = prop_oneof![Just(NormPlacement::Post), Just(NormPlacement::Pre)];
     let positions = prop_oneof![
