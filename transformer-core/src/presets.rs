@@ -93,7 +93,7 @@ pub enum Preset {
     /// separate vocabulary matrices.
     #[serde(rename = "annotated")]
     Annotated,
-    /// Attention without biases, separate vocabularies, nothing tied, embeddings as they are.
+    /// Matrices only in attention, as §3.2.2 writes them; three vocabulary matrices, embeddings as they are.
     #[serde(rename = "bias-free")]
     BiasFree,
 }
@@ -204,8 +204,16 @@ impl Preset {
             Self::DDropout0 => config.dropout = 0.0,
             Self::DDropout2 => config.dropout = 0.2,
             Self::ELearned => config.positions = Positions::Learned,
-            Self::Pytorch => config.final_norm = true,
+            Self::Pytorch => {
+                config.final_norm = true;
+                config.attention_dropout = config.dropout;
+                config.activation_dropout = config.dropout;
+            }
             Self::Annotated => {
+                config.attention_dropout = config.dropout;
+                config.activation_dropout = config.dropout;
+                // The nearest to what it adds to the deviation, 1e-6, where that is 1.
+                config.norm_epsilon = 2e-6;
                 config.norm_placement = NormPlacement::Pre;
                 config.final_norm = true;
                 config.tying = Tying::None;

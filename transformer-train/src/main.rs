@@ -44,8 +44,8 @@ struct Arguments {
     /// Lines of source, tab, target to validate on, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
-    /// Model, and the recipe that goes with it: tiny, base, big, or a row of Table 3, a-h4 for example
-    /// [default: tiny]
+    /// Model, and the recipe that goes with it: tiny, base, big, a row of Table 3 (a-h4 for example),
+    /// pytorch, annotated or bias-free [default: tiny]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// Folder of the run [default: runs/ and the name of the task or of the source file]

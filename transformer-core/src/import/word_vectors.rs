@@ -247,6 +247,9 @@ impl Reading<'_> {
             .split(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
             .filter(|field| !field.is_empty())
             .collect();
+        if fields.is_empty() {
+            return Ok(());
+        }
         if self.line == 1 {
             if let [n_words, width] = fields[..]
                 && let (Some(n_words), Some(width)) = (whole(n_words), whole(width))

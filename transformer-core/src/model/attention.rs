@@ -8,6 +8,7 @@ use super::attention_maps::Recorder;
 use super::dropout::Dropout;
 use super::linear::{apply, linear};
 use super::mask::Mask;
+use super::transformer::Draw;
 use crate::config::TransformerConfig;
 
 /// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
@@ -96,8 +97,16 @@ impl KeyValues {
 impl AttentionConfig {
     /// Returns the self-attention of a stream of `d_model` features: heads of `d_model / n_heads`, with
     /// biases, without dropout.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `n_heads` does not divide `d_model`; give the widths by hand then.
     pub fn new(d_model: usize, n_heads: usize) -> Self {
-        let d_head = d_model / n_heads.max(1);
+        assert!(
+            d_model.is_multiple_of(n_heads),
+            "`n_heads` ({n_heads}) does not divide `d_model` ({d_model})"
+        );
+        let d_head = d_model / n_heads;
         Self {
             d_query: d_model,
             d_memory: d_model,
@@ -110,8 +119,32 @@ impl AttentionConfig {
         }
     }
 
-    /// Builds the layer with Xavier-uniform matrices.
+    /// Builds the layer with Xavier-uniform matrices, drawn here.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a size is zero or `dropout` is not at least 0 and less than 1.
     pub fn init(&self, device: &Device) -> MultiHeadAttention {
+        let sizes = [
+            self.d_query,
+            self.d_memory,
+            self.d_output,
+            self.n_heads,
+            self.d_k,
+            self.d_v,
+        ];
+        assert!(!sizes.contains(&0), "a size is 0 in {self:?}");
+        assert!(
+            (0.0..1.0).contains(&self.dropout),
+            "`dropout` is {}; choose at least 0 and less than 1",
+            self.dropout
+        );
+        let attention = self.build(device);
+        attention.visit(&mut Draw);
+        attention
+    }
+
+    fn build(&self, device: &Device) -> MultiHeadAttention {
         let project = |d_in, d_out| linear(d_in, d_out, self.bias, device);
         MultiHeadAttention {
             query: project(self.d_query, self.n_heads * self.d_k),
@@ -126,14 +159,18 @@ impl AttentionConfig {
 
 impl MultiHeadAttention {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
+        let d_model = config.d_model;
         let config = AttentionConfig {
+            d_query: d_model,
+            d_memory: d_model,
+            d_output: d_model,
+            n_heads: config.n_heads,
             d_k: config.head_d_k(),
             d_v: config.head_d_v(),
             bias: config.attention_bias,
             dropout: config.attention_dropout,
-            ..AttentionConfig::new(config.d_model, config.n_heads)
         };
-        config.init(device)
+        config.build(device)
     }
 
     /// Projects what is attended to: `K·W^K` and `V·W^V` of every head.
@@ -156,6 +193,10 @@ impl MultiHeadAttention {
     ///
     /// - `x`: `[batch, len, d_query]`
     /// - returns: `[batch, len, d_output]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if shapes do not fit together, the mask's axes being those of the weights or 1.
     pub fn attend(&self, x: Tensor<3>, memory: KeyValues, mask: Option<&Mask>) -> Tensor<3> {
         self.attend_recorded(x, memory, mask, &mut Recorder::Off)
     }
@@ -166,6 +207,10 @@ impl MultiHeadAttention {
     ///
     /// - `x`: `[batch, len, d_query]`
     /// - returns: `[batch, len, d_output]` and `[batch, n_heads, len, memory_len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if shapes do not fit together, the mask's axes being those of the weights or 1.
     pub fn attend_with_weights(
         &self,
         x: Tensor<3>,
@@ -195,7 +240,10 @@ impl MultiHeadAttention {
         let query = query * (d_k as f64).powf(-0.5);
         let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
         match mask {
-            Some(mask) => mask.hide_weights(activation::softmax(mask.hide_scores(scores), 3)),
+            Some(mask) => {
+                mask.assert_fits(scores.dims());
+                mask.hide_weights(activation::softmax(mask.hide_scores(scores), 3))
+            }
             None => activation::softmax(scores, 3),
         }
     }

@@ -45,12 +45,14 @@ impl Mask {
     ///
     /// This is the float mask of PyTorch and BERT. Numbers that are low but finite, BERT's −10,000 for
     /// example, hide a key beside others that are seen; a row of nothing else is a softmax like any other.
+    /// Sums of score and bias below −5·10⁸ (in half precision −5·10³) count as that.
     ///
     /// # Shapes
     ///
     /// - `bias`: `[batch or 1, n_heads or 1, queries or 1, keys]`
     pub fn additive(bias: Tensor<4>) -> Self {
-        let hidden = bias.clone().lower_elem(lowest(bias.dtype()));
+        // Below every finite number there is only −∞.
+        let hidden = bias.clone().lower_elem(lowest_finite(bias.dtype()));
         Self {
             bias: Some(bias.mask_fill(hidden.clone(), 0.0)),
             hidden: Some(hidden),
@@ -187,12 +189,31 @@ impl Mask {
         self.hidden.clone()
     }
 
+    /// Checks that every axis is one, or that of the scores: a larger one would stretch them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is not.
+    pub(crate) fn assert_fits(&self, scores: [usize; 4]) {
+        let hidden = self.hidden.as_ref().map(|hidden| hidden.dims());
+        let bias = self.bias.as_ref().map(|bias| bias.dims());
+        for mask in [hidden, bias].into_iter().flatten() {
+            let fits = mask.iter().zip(scores).all(|(&m, s)| m == 1 || m == s);
+            assert!(
+                fits,
+                "a mask of shape {mask:?} does not fit attention of shape {scores:?} (batch, n_heads, \
+                 queries, keys)"
+            );
+        }
+    }
+
     /// Adds the bias, and replaces the scores of hidden keys by a number whose exponential is zero
     /// beside any other.
     pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
         let lowest = lowest(scores.dtype());
         let scores = match &self.bias {
-            Some(bias) => scores + bias.clone(),
+            // What is seen stays above what is hidden, however low its bias.
+            Some(bias) => (scores + bias.clone()).clamp_min(lowest / 2.0),
             None => scores,
         };
         match &self.hidden {
@@ -232,6 +253,15 @@ impl Mask {
 fn lowest(dtype: DType) -> f64 {
     // Half precision ends at 65,504, and its exponential is zero far before −10⁴.
     if dtype == DType::F16 { -1e4 } else { -1e9 }
+}
+
+/// Returns the lowest number that is not −∞.
+fn lowest_finite(dtype: DType) -> f64 {
+    if dtype == DType::F16 {
+        -65_504.0
+    } else {
+        f64::from(f32::MIN)
+    }
 }
 
 fn broadcast(one: [usize; 4], other: [usize; 4]) -> [usize; 4] {
@@ -300,5 +330,29 @@ mod tests {
         let scores: Vec<f32> = weights.into_data().iter::<f32>().collect();
         assert_eq!(scores, [0.0, -2.0, 0.5]);
         assert_eq!(hidden(Some(mask)), Some(vec![true, false, false]));
+    }
+
+    #[test]
+    fn what_is_seen_weighs_more_than_what_is_hidden_however_low_its_bias() {
+        let bias = [f32::MIN, f32::MIN, f32::NEG_INFINITY];
+        let mask = Mask::additive(Tensor::<4>::from_floats([[[bias]]], &device()));
+        let scores = mask.hide_scores(Tensor::zeros([1, 1, 1, 3], &device()));
+        let weights = mask.hide_weights(burn::tensor::activation::softmax(scores, 3));
+        let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
+        assert_eq!(weights, [0.5, 0.5, 0.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not fit attention of shape [1, 1, 1, 2]")]
+    fn a_mask_for_more_queries_than_there_are_is_refused() {
+        let mask = Mask::causal(0, 2, &device()).expect("there is a future");
+        mask.assert_fits([1, 1, 1, 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not fit")]
+    fn a_mask_for_a_larger_batch_is_refused() {
+        let hidden = Tensor::<2, Bool>::from_data([[true, false], [false, false]], &device());
+        Mask::padding(hidden).assert_fits([1, 3, 1, 2]);
     }
 }

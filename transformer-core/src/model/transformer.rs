@@ -386,7 +386,7 @@ impl Transformer {
 }
 
 /// Reads every parameter, which makes Burn draw it.
-struct Draw;
+pub(crate) struct Draw;
 
 impl ModuleVisitor for Draw {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {

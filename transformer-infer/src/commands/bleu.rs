@@ -28,7 +28,7 @@ pub(crate) struct BleuCommand {
     #[arg(long, value_name = "KIND", value_enum, default_value_t = SmoothName::Exp)]
     smooth: SmoothName,
     /// Number for the smoothings floor (0.1) and add-k (1).
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = not_negative)]
     smooth_value: Option<f64>,
     /// Compare in lower case.
     #[arg(long)]
@@ -37,8 +37,8 @@ pub(crate) struct BleuCommand {
     #[arg(long)]
     chrf: bool,
     /// Digits after the point.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    width: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=15))]
+    width: u8,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -66,9 +66,25 @@ enum SmoothName {
     None,
 }
 
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
+        _ => Err("choose a number of at least 0".to_owned()),
+    }
+}
+
 impl BleuCommand {
     /// Reads the files and prints the scores.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
+        let files = self.references.iter().chain([&self.hyp]);
+        if files.filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(CommandError::StandardInputTwice);
+        }
+        if self.smooth_value.is_some()
+            && !matches!(self.smooth, SmoothName::Floor | SmoothName::AddK)
+        {
+            return Err(CommandError::SmoothValue);
+        }
         let hypotheses = read_lines(&self.hyp)?;
         let mut references = Vec::new();
         for path in &self.references {
@@ -98,7 +114,7 @@ impl BleuCommand {
             let lines = hypotheses.iter().enumerate();
             lines.map(move |(line, hypothesis)| (hypothesis, of_line(line)))
         };
-        let (n_references, width) = (references.len(), self.width);
+        let (n_references, width) = (references.len(), usize::from(self.width));
         let mut output = io::stdout().lock();
         let bleu = self.bleu();
         let score = bleu.corpus_score(pairs());

@@ -56,6 +56,14 @@ pub(crate) enum CommandError {
         /// Its number of lines.
         n_ref: usize,
     },
+    /// Standard input was named more than once.
+    #[error(
+        "`-` stands for standard input, which can be read only once; give files for the others"
+    )]
+    StandardInputTwice,
+    /// A number was given to a smoothing that has none.
+    #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
+    SmoothValue,
     /// There is nothing to score.
     #[error("`{}` has no line to score", hyp.display())]
     NothingToScore {
@@ -76,7 +84,7 @@ impl CommandError {
     /// Returns 2 for wrong usage and 1 for failure.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage(_) => ExitCode::from(2),
+            Self::Usage(_) | Self::StandardInputTwice | Self::SmoothValue => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

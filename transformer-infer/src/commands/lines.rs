@@ -36,20 +36,22 @@ impl<R: BufRead> Lines<R> {
 /// Reads all lines of a file, plain or gzip; `-` is standard input.
 pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, CommandError> {
     if path == Path::new("-") {
-        return Lines::new(io::stdin().lock(), STANDARD_INPUT.to_owned()).collect();
+        return read_all(io::stdin().lock(), STANDARD_INPUT.to_owned());
     }
     let name = format!("`{}`", path.display());
-    let failed = |source| CommandError::Read {
-        name: name.clone(),
-        source,
-    };
-    let mut file = BufReader::new(File::open(path).map_err(failed)?);
-    let is_gzip = file.fill_buf().map_err(failed)?.starts_with(&GZIP);
-    if is_gzip {
-        let text = BufReader::new(MultiGzDecoder::new(file));
-        Lines::new(text, name).collect()
-    } else {
-        Lines::new(file, name).collect()
+    match File::open(path) {
+        Ok(file) => read_all(BufReader::new(file), name),
+        Err(source) => Err(CommandError::Read { name, source }),
+    }
+}
+
+fn read_all(mut input: impl BufRead, name: String) -> Result<Vec<String>, CommandError> {
+    match input.fill_buf() {
+        Ok(start) if start.starts_with(&GZIP) => {
+            Lines::new(BufReader::new(MultiGzDecoder::new(input)), name).collect()
+        }
+        Ok(_) => Lines::new(input, name).collect(),
+        Err(source) => Err(CommandError::Read { name, source }),
     }
 }
 

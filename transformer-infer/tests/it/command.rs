@@ -218,3 +218,50 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let output = child.wait_with_output().expect("the program ends");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
 }
+
+/// Runs `bleu` on files of a temporary directory.
+fn bleu(files: &[(&str, &[u8])], flags: &[&str]) -> Output {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    for (name, content) in files {
+        fs::write(directory.path().join(name), content).expect("the directory is writable");
+    }
+    Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .arg("bleu")
+        .args(flags)
+        .current_dir(directory.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("cargo has built the program")
+}
+
+#[test]
+fn bleu_reads_gzip_and_prints_the_line_of_sacrebleu() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(b"The cat sat.\nThe dog!\n")
+        .expect("memory is writable");
+    let gzip = gzip.finish().expect("memory is writable");
+    let files: [(&str, &[u8]); 2] = [("hyp", b"The cat sat.\nA dog!\n"), ("ref.gz", &gzip)];
+    let output = bleu(&files, &["--hyp", "hyp", "--ref", "ref.gz", "--width", "2"]);
+    // What `sacrebleu ref -i hyp -w 2 -f text` prints, version 2.5.1.
+    let expected = "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.5.1 = 82.23 \
+                    85.7/80.0/66.7/100.0 (BP = 1.000 ratio = 1.000 hyp_len = 7 ref_len = 7)";
+    assert_eq!(stdout(&output), [expected]);
+}
+
+#[test]
+fn bleu_refuses_files_of_different_length() {
+    let files: [(&str, &[u8]); 2] = [("hyp", b"a\nb\n"), ("ref", b"a\n")];
+    let output = bleu(&files, &["--hyp", "hyp", "--ref", "ref"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stderr(&output),
+        "error: `hyp` has 2 lines and `ref` has 1; every line needs its reference\n"
+    );
+}
+
+#[test]
+fn bleu_refuses_to_read_standard_input_twice() {
+    let output = bleu(&[], &["--hyp", "-", "--ref", "-"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).starts_with("error: `-` stands for standard input"));
+}

@@ -88,6 +88,18 @@ pub enum ConfigError {
         /// The longest sentence.
         max_len: usize,
     },
+    /// A sentence that the filter lets through would have more tokens than there are learned positions.
+    #[error(
+        "`model.max_positions` ({max_positions}) has no place for the end of a sentence of \
+         `data.max_len` ({max_len}) tokens; choose at least {}, or lower `data.max_len`",
+        max_len.saturating_add(1)
+    )]
+    TooFewPositions {
+        /// The number of learned positions.
+        max_positions: usize,
+        /// The longest sentence.
+        max_len: usize,
+    },
     /// A setting of the target tokenizer, where there is one tokenizer.
     #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; change that, or remove the key")]
     TargetKeyWithJointVocabulary {

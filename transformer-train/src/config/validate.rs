@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use transformer_core::config::Positions;
 use transformer_core::text::N_SPECIAL;
 
 use crate::config::{ConfigError, Experiment, TokenizerSettings, Vocabulary};
@@ -81,7 +82,16 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
         Vocabulary::Separate => tokenizer.tgt_vocab_size.unwrap_or(src),
     };
     let config = experiment.model.config(src, tgt, tokenizer.vocabulary)?;
-    config.validate().map_err(ConfigError::Shape)
+    config.validate().map_err(ConfigError::Shape)?;
+    let (max_positions, max_len) = (config.max_positions, experiment.data.max_len);
+    // A source has its end and a target its beginning beside the tokens of the line.
+    if config.positions == Positions::Learned && max_positions <= max_len {
+        return Err(ConfigError::TooFewPositions {
+            max_positions,
+            max_len,
+        });
+    }
+    Ok(())
 }
 
 fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> {
@@ -155,6 +165,22 @@ mod tests {
             .validate()
             .expect_err("the setting is wrong")
             .to_string()
+    }
+
+    #[test]
+    fn learned_positions_must_reach_the_longest_sentence() {
+        let mut experiment = Experiment::for_task(Task::Copy);
+        experiment.model.overrides.extend(toml::toml! {
+            positions = "learned"
+            max_positions = 7
+        });
+        experiment.data.max_len = 7;
+        let message = experiment.validate().map_err(|error| error.to_string());
+        let expected = "`model.max_positions` (7) has no place for the end of a sentence of \
+                        `data.max_len` (7) tokens; choose at least 8, or lower `data.max_len`";
+        assert_eq!(message, Err(expected.to_owned()));
+        experiment.data.max_len = 6;
+        assert_eq!(experiment.validate(), Ok(()));
     }
 
     #[test]

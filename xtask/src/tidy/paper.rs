@@ -210,7 +210,7 @@ impl Norm {
     fn normalize(&self) {}
 }
 
-fn helper() {}
+fn scratch() {}
 
 mod tests {
     #[test]
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn items_and_tests_that_exist_pass() {
         let items = "[`Encoder`][a], [`Encoder::forward`][a], [`Encoder::n_layers`][a], \
-                     [`Norm::Post`][a] and [`Norm::Pre`][a], [`helper`][a]";
+                     [`Norm::Post`][a] and [`Norm::Pre`][a], [`scratch`][a]";
         assert_eq!(
             faults(items, "[`layers_are_stacked`][a]"),
             Vec::<String>::new()
@@ -258,14 +258,14 @@ mod tests {
             ["docs/paper.md:5: there is no item `Encoder::normalize` in core/a.rs"]
         );
         assert_eq!(faults("[`Norm::n_layers`][a]", "").len(), 1);
-        assert_eq!(faults("[`Encoder::helper`][a]", "").len(), 1);
+        assert_eq!(faults("[`Encoder::scratch`][a]", "").len(), 1);
     }
 
     #[test]
     fn a_function_that_is_no_test_is_found() {
         assert_eq!(
-            faults("", "[`helper`][a]"),
-            ["docs/paper.md:5: there is no test `helper` in core/a.rs"]
+            faults("", "[`scratch`][a]"),
+            ["docs/paper.md:5: there is no test `scratch` in core/a.rs"]
         );
     }
 
