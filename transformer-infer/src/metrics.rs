@@ -4,12 +4,14 @@
 //! (Post 2018, <https://aclanthology.org/W18-6319/>). These follow sacreBLEU 2, signature included.
 
 mod bleu;
+mod case;
 mod chrf;
 mod ngrams;
 mod python;
 mod tokenization;
 
-pub use bleu::{Bleu, BleuScore, BleuStatistics, Case, Orders, Smoothing};
+pub use bleu::{Bleu, BleuScore, BleuStatistics, Orders, Smoothing};
+pub use case::Case;
 pub use chrf::{Chrf, ChrfScore, ChrfStatistics};
 pub use tokenization::Tokenization;
 

@@ -79,7 +79,7 @@ impl Mask {
     ///
     /// Returns `None` for a single query, which is the last place and sees everything.
     pub fn causal(offset: usize, n_queries: usize, device: &Device) -> Option<Self> {
-        Self::places(offset, n_queries, device, |query, key| key > query)
+        Self::causal_window(None, offset, n_queries, device)
     }
 
     /// Hides the future, and what is more than `window` places back.

@@ -72,6 +72,15 @@ fn check_rows(
     Ok(())
 }
 
+/// Empties a source sentence, if one is given.
+fn with_empty_source(mut batch: Batch, empty: Option<Index>) -> Batch {
+    if let Some(empty) = empty {
+        let row = empty.index(batch.src.len());
+        batch.src[row].clear();
+    }
+    batch
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -87,11 +96,7 @@ proptest! {
     fn a_key_has_weight_zero_exactly_if_it_is_future_padding_or_outside_the_window(
         config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
     ) {
-        let mut batch = batch;
-        if let Some(empty) = empty {
-            let row = empty.index(batch.src.len());
-            batch.src[row].clear();
-        }
+        let batch = with_empty_source(batch, empty);
         let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
         check_rows(&config, &batch, &maps, |weights, hidden| {
             for (weight, hidden) in weights.iter().zip(hidden) {
@@ -105,11 +110,7 @@ proptest! {
     fn a_row_of_weights_sums_to_one_or_to_zero_where_nothing_is_seen(
         config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
     ) {
-        let mut batch = batch;
-        if let Some(empty) = empty {
-            let row = empty.index(batch.src.len());
-            batch.src[row].clear();
-        }
+        let batch = with_empty_source(batch, empty);
         let (_, maps) = forward_with_maps(&random_model(&config, seed), &batch);
         check_rows(&config, &batch, &maps, |weights, hidden| {
             let sum: f64 = weights.iter().map(|weight| f64::from(*weight)).sum();

@@ -18,7 +18,7 @@ use crate::weights::{Entry, weights};
 /// An attention has four 8×8 matrices and their biases, 288 numbers; a feed-forward network
 /// 8·12 + 12 + 12·8 + 8 = 212, a normalization 16. So an encoder layer has 288 + 212 + 2·16 = 532, a
 /// decoder layer 2·288 + 212 + 3·16 = 836, and all three layers together [`LAYERS`].
-fn small(tying: Tying) -> TransformerConfig {
+pub(crate) fn small(tying: Tying) -> TransformerConfig {
     let src_vocab = if tying == Tying::All { 13 } else { 11 };
     TransformerConfig {
         d_model: 8,

@@ -9,13 +9,14 @@ use burn::tensor::Tensor;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
+use transformer_core::Transformer;
 use transformer_core::config::Tying;
 use transformer_core::import::{WordVectors, WordVectorsError};
 use transformer_core::text::{BOS, Tokenizer, TokenizerConfig, TokenizerKind};
-use transformer_core::{Transformer, TransformerConfig};
 
 use crate::loss::Labels;
 use crate::model::{forward, random_model, test_device};
+use crate::parameters::small;
 use crate::weights::weights;
 
 fn tokenizer() -> Tokenizer {
@@ -199,22 +200,9 @@ fn the_root_mean_square_can_be_chosen() {
     assert_eq!(rows(&vectors.with_rms(6.0)), [[2.0, -2.0], [6.0, 10.0]]);
 }
 
-fn config(tying: Tying) -> TransformerConfig {
-    TransformerConfig {
-        d_model: 8,
-        d_ff: 12,
-        n_heads: 2,
-        n_encoder_layers: 1,
-        n_decoder_layers: 2,
-        tying,
-        dropout: 0.0,
-        ..TransformerConfig::base(if tying == Tying::All { 13 } else { 11 }, 13)
-    }
-}
-
 #[test]
 fn a_preset_embedding_is_what_the_model_sees_before_scaling() {
-    let model = random_model(&config(Tying::All), 4);
+    let model = random_model(&small(Tying::All), 4);
     let doubled = model.src_embedding() * 2.0;
     let expected = doubled.to_data();
     let model = model.with_src_embedding(doubled);
@@ -225,7 +213,7 @@ fn a_preset_embedding_is_what_the_model_sees_before_scaling() {
 
 #[test]
 fn a_preset_target_embedding_leaves_the_sources_alone() {
-    let model = random_model(&config(Tying::Decoder), 4);
+    let model = random_model(&small(Tying::Decoder), 4);
     let (src, tgt) = (
         model.src_embedding().into_data(),
         model.tgt_embedding() * 2.0,
@@ -268,35 +256,35 @@ fn unmoved(before: &Transformer, after: &Transformer) -> Vec<String> {
 
 #[test]
 fn a_frozen_source_embedding_stays_while_everything_else_moves() {
-    let model = random_model(&config(Tying::None), 5);
+    let model = random_model(&small(Tying::None), 5);
     let after = train(model.clone().freeze_src_embedding().train());
     assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
 }
 
 #[test]
 fn a_frozen_target_embedding_stays_while_everything_else_moves() {
-    let model = random_model(&config(Tying::None), 5);
+    let model = random_model(&small(Tying::None), 5);
     let after = train(model.clone().freeze_tgt_embedding().train());
     assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
 }
 
 #[test]
 fn a_frozen_embedding_that_is_tied_stays_in_all_its_uses() {
-    let model = random_model(&config(Tying::All), 5);
+    let model = random_model(&small(Tying::All), 5);
     let after = train(model.clone().freeze_tgt_embedding().train());
     assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
 }
 
 #[test]
 fn an_embedding_can_be_frozen_in_the_midst_of_training() {
-    let model = random_model(&config(Tying::Decoder), 5);
+    let model = random_model(&small(Tying::Decoder), 5);
     let after = train(model.clone().train().freeze_tgt_embedding());
     assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
 }
 
 #[test]
 fn a_preset_embedding_is_trained_unless_it_is_frozen() {
-    let model = random_model(&config(Tying::None), 5).train();
+    let model = random_model(&small(Tying::None), 5).train();
     let doubled = model.src_embedding() * 2.0;
     let model = model.with_src_embedding(doubled);
     let after = train(model.clone());
@@ -305,7 +293,7 @@ fn a_preset_embedding_is_trained_unless_it_is_frozen() {
 
 #[test]
 fn a_preset_of_a_frozen_embedding_stays_frozen() {
-    let model = random_model(&config(Tying::None), 5).freeze_src_embedding();
+    let model = random_model(&small(Tying::None), 5).freeze_src_embedding();
     let doubled = model.src_embedding() * 2.0;
     let model = model.with_src_embedding(doubled);
     let after = train(model.clone().train());
@@ -314,8 +302,8 @@ fn a_preset_of_a_frozen_embedding_stays_frozen() {
 
 #[test]
 fn weights_that_are_loaded_into_a_frozen_embedding_stay_frozen() {
-    let model = random_model(&config(Tying::None), 5);
-    let fresh = random_model(&config(Tying::None), 6).freeze_src_embedding();
+    let model = random_model(&small(Tying::None), 5);
+    let fresh = random_model(&small(Tying::None), 6).freeze_src_embedding();
     let loaded = fresh.try_load_record(model.clone().into_record());
     let loaded = loaded.expect("the record is of the same config");
     let after = train(loaded.train());

@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use super::{SACREBLEU_VERSION, Tokenization, ngrams};
+use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
 
 /// The longest n-grams that count.
 const MAX_ORDER: usize = 4;
@@ -31,16 +31,6 @@ pub struct Bleu {
     pub case: Case,
     /// Which orders count. Default: all four.
     pub orders: Orders,
-}
-
-/// Says whether upper case counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Case {
-    /// It counts.
-    #[default]
-    Mixed,
-    /// Both sides are turned to lower case before.
-    Lower,
 }
 
 /// Says which orders of n-grams count.
@@ -220,10 +210,7 @@ impl Bleu {
 
     /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
     pub fn signature(&self, n_references: usize) -> String {
-        let case = match self.case {
-            Case::Mixed => "mixed",
-            Case::Lower => "lc",
-        };
+        let case = self.case.name();
         let effective = match self.orders {
             Orders::All => "no",
             Orders::Effective => "yes",
@@ -242,10 +229,7 @@ impl Bleu {
     }
 
     fn words(&self, line: &str) -> Vec<String> {
-        match self.case {
-            Case::Mixed => self.tokenization.words(line),
-            Case::Lower => self.tokenization.words(&line.to_lowercase()),
-        }
+        self.tokenization.words(&self.case.apply(line))
     }
 }
 

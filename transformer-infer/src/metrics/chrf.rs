@@ -5,8 +5,7 @@ use std::hash::Hash;
 use std::iter::Sum;
 use std::ops::Add;
 
-use super::bleu::Case;
-use super::{SACREBLEU_VERSION, ngrams, python};
+use super::{Case, SACREBLEU_VERSION, ngrams, python};
 
 /// Says how chrF is computed. The default is sacreBLEU's chrF2: characters up to order 6, no words.
 ///
@@ -113,11 +112,11 @@ impl Chrf {
         hypothesis: &str,
         references: impl IntoIterator<Item = R>,
     ) -> ChrfStatistics {
-        let hypothesis = self.cased(hypothesis);
+        let hypothesis = self.case.apply(hypothesis);
         let mut best = ChrfStatistics::default();
         let mut best_score = -1.0;
         for reference in references {
-            let reference = self.cased(reference.as_ref());
+            let reference = self.case.apply(reference.as_ref());
             let statistics = self.pair_statistics(&hypothesis, &reference);
             let ChrfScore { score } = self.score(&statistics);
             if score > best_score {
@@ -171,22 +170,12 @@ impl Chrf {
 
     /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
     pub fn signature(&self, n_references: usize) -> String {
-        let case = match self.case {
-            Case::Mixed => "mixed",
-            Case::Lower => "lc",
-        };
+        let case = self.case.name();
         let (char_order, word_order) = (self.char_order, self.word_order);
         format!(
             "nrefs:{n_references}|case:{case}|eff:yes|nc:{char_order}|nw:{word_order}|space:no|\
              version:{SACREBLEU_VERSION}"
         )
-    }
-
-    fn cased(&self, line: &str) -> String {
-        match self.case {
-            Case::Mixed => line.to_owned(),
-            Case::Lower => line.to_lowercase(),
-        }
     }
 }
 

@@ -170,11 +170,11 @@ impl FromStr for Task {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{TokenizerSettings, Vocabularies};
     use proptest::prelude::*;
     use transformer_core::text::{Tokenizer, UNK};
 
     use super::*;
+    use crate::config::{TokenizerSettings, Vocabularies};
 
     fn any_task() -> impl Strategy<Value = Task> {
         proptest::sample::select(Task::ALL.to_vec())
