@@ -19,6 +19,10 @@ use crate::text::N_SPECIAL;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and a key of the file people write"
+)]
 pub struct TransformerConfig {
     /// Number of source tokens the model knows, special ones included. Default 37,000 (§5.1).
     pub src_vocab_size: usize,
@@ -66,6 +70,9 @@ pub struct TransformerConfig {
     pub attention_bias: bool,
     /// Which of the three vocabulary matrices are one. Default: all (§3.4).
     pub tying: Tying,
+    /// Whether the pre-softmax projection adds a bias to each token's logit. Default: no (§3.4 shares a
+    /// matrix; the Annotated Transformer and Marian have one).
+    pub output_bias: bool,
     /// Whether embeddings are multiplied by `√d_model`. Default: yes (§3.4).
     pub scale_embeddings: bool,
     /// Probability of dropping a feature of a sub-layer's output, and of the sum of embedding and
@@ -209,7 +216,7 @@ impl TransformerConfig {
     /// norm          2·d
     /// encoder layer attention + feed-forward + 2 norms
     /// decoder layer 2 attentions + feed-forward + 3 norms
-    /// vocabularies  V·d for each matrix that is not tied to another
+    /// vocabularies  V·d for each matrix that is not tied to another  (+ V)
     /// ```
     ///
     /// Learned positions and final norms come on top. The config must be valid.
@@ -236,11 +243,16 @@ impl TransformerConfig {
             Tying::Decoder => self.src_vocab_size + self.tgt_vocab_size,
             Tying::None => self.src_vocab_size + 2 * self.tgt_vocab_size,
         };
+        let output_bias = match self.output_bias {
+            true => self.tgt_vocab_size,
+            false => 0,
+        };
         self.n_encoder_layers * encoder_layer
             + self.n_decoder_layers * decoder_layer
             + final_norms
             + positions
             + vocabularies * d
+            + output_bias
     }
 
     /// Checks that the fields fit together and describe a model that can be built.

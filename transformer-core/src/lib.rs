@@ -66,3 +66,8 @@ pub use presets::Preset;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The code of the page on importing is tested here.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/importing.md")]
+struct Importing;

@@ -90,7 +90,7 @@ pub enum Preset {
     #[serde(rename = "pytorch")]
     Pytorch,
     /// The Annotated Transformer (<https://nlp.seas.harvard.edu/annotated-transformer/>): pre-norm, three
-    /// separate vocabulary matrices.
+    /// separate vocabulary matrices, and a bias at the output.
     #[serde(rename = "annotated")]
     Annotated,
     /// Matrices only in attention, as §3.2.2 writes them; three vocabulary matrices, embeddings as they are.
@@ -217,6 +217,7 @@ impl Preset {
                 config.norm_placement = NormPlacement::Pre;
                 config.final_norm = true;
                 config.tying = Tying::None;
+                config.output_bias = true;
             }
             Self::BiasFree => {
                 config.attention_bias = false;
@@ -283,6 +284,7 @@ impl TransformerConfig {
             activation: Activation::Relu,
             attention_bias: true,
             tying: if joint { Tying::All } else { Tying::Decoder },
+            output_bias: false,
             scale_embeddings: true,
             dropout: 0.1,
             attention_dropout: 0.0,

@@ -1,6 +1,7 @@
 //! The experiment: everything that a training run depends on, in one TOML file.
 
 mod data;
+mod embeddings;
 mod error;
 mod model;
 mod nearest;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use transformer_core::Preset;
 
 pub use data::{DataSettings, DataSource};
+pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
@@ -59,6 +61,8 @@ pub struct Experiment {
     pub tokenizer: TokenizerSettings,
     /// What to train: `[model]`.
     pub model: ModelSettings,
+    /// What its embeddings start from: `[embeddings]`.
+    pub embeddings: EmbeddingSettings,
     /// How to train it: `[training]`.
     pub training: TrainingSettings,
     /// How to look at it meanwhile: `[validation]`.
@@ -72,6 +76,7 @@ impl Experiment {
             data: DataSettings::for_task(task),
             tokenizer: TokenizerSettings::for_task(task),
             model: ModelSettings::for_task(task),
+            embeddings: EmbeddingSettings::default(),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),
         }

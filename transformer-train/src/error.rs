@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use transformer_core::ConfigError as ModelConfigError;
+use transformer_core::import::WordVectorsError;
 use transformer_core::text::TokenizerError;
 
 use crate::checkpoint::SaveError;
@@ -27,6 +28,9 @@ pub enum TrainError {
     /// A tokenizer cannot be trained.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// Word vectors cannot be used.
+    #[error(transparent)]
+    WordVectors(#[from] WordVectorsError),
     /// The sentences cannot be put into batches.
     #[error(transparent)]
     Plan(#[from] PlanError),

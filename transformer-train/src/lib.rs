@@ -47,6 +47,7 @@ pub mod plan;
 pub mod tasks;
 
 mod checkpoint;
+mod embeddings;
 mod error;
 mod finish;
 mod folder;

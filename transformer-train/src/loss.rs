@@ -9,12 +9,14 @@
 //! ∂loss/∂z = p − (1−ε)·onehot(y) − ε/V
 //! ```
 //!
-//! so that only `p` needs a pass over the vocabulary; the other two terms are rows of `W` and sums.
+//! so that only `p` needs a pass over the vocabulary; the other two terms are rows of `W` and sums. A
+//! bias of the output is one more column of `W`, of which every `h` holds a one.
 
 use std::ops::Add;
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use serde::{Deserialize, Serialize};
+use transformer_core::Transformer;
 
 /// Largest slice of logits that is held at once, in elements (32 MiB in single precision).
 const MAX_LOGITS: usize = 8 << 20;
@@ -61,12 +63,30 @@ pub struct LossSums {
     pub nll: Tensor<1>,
 }
 
+/// Holds what turns features into logits (§3.4).
+#[derive(Clone, Debug)]
+pub struct Projection {
+    /// The pre-softmax matrix, `[vocab, d_model]`.
+    pub weight: Tensor<2>,
+    /// What is added to every token's logit, `[vocab]`, if anything.
+    pub bias: Option<Tensor<1>>,
+}
+
+impl Projection {
+    /// Returns the projection of a model.
+    pub fn of(model: &Transformer) -> Self {
+        Self {
+            weight: model.output_weight(),
+            bias: model.output_bias(),
+        }
+    }
+}
+
 /// Computes the loss of tokens from the features that the decoder gives them, without gradients.
 ///
 /// # Shapes
 ///
 /// - `features`: `[n_tokens, d_model]`
-/// - `weight`: `[vocab, d_model]`, the pre-softmax matrix
 /// - `labels`: `[n_tokens]`, the gold token of each
 ///
 /// # Panics
@@ -74,11 +94,11 @@ pub struct LossSums {
 /// Panics if the shapes do not fit together or there is no token.
 pub fn projected_loss(
     features: Tensor<2>,
-    weight: Tensor<2>,
+    projection: Projection,
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
 ) -> LossSums {
-    let fused = Fused::new(plain(weight), smoothing);
+    let fused = Fused::new(projection, smoothing);
     let sums = fused
         .slices(plain(features), labels)
         .map(|(h, y)| fused.softmax(h, y).sums);
@@ -87,14 +107,13 @@ pub fn projected_loss(
 
 /// Computes the loss of tokens and a scalar that carries its gradient.
 ///
-/// Calling `backward()` on the second tensor gives features and weight the gradient of
+/// Calling `backward()` on the second tensor gives features and projection the gradient of
 /// `scale · smoothed`. Its value means nothing: it is the scalar product of the inputs with their
 /// gradients, through which Burn's tape takes them further back.
 ///
 /// # Shapes
 ///
-/// - `features`: `[n_tokens, d_model]`, on a device with autodiff
-/// - `weight`: `[vocab, d_model]`, the pre-softmax matrix, likewise
+/// - `features`: `[n_tokens, d_model]`, on a device with autodiff, as the projection is
 /// - `labels`: `[n_tokens]`, the gold token of each
 /// - returns: the sums, and `[1]`
 ///
@@ -103,25 +122,31 @@ pub fn projected_loss(
 /// Panics if the shapes do not fit together or there is no token.
 pub fn projected_loss_with_gradient(
     features: Tensor<2>,
-    weight: Tensor<2>,
+    projection: Projection,
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
     scale: f64,
 ) -> (LossSums, Tensor<1>) {
-    let fused = Fused::new(plain(weight.clone()), smoothing);
+    let fused = Fused::new(projection.clone(), smoothing);
     let mut weight_gradient = fused.weight.zeros_like();
+    let mut bias_gradient = fused.bias.as_ref().map(Tensor::zeros_like);
     let mut feature_gradients = Vec::new();
     let mut sums = Vec::new();
     for (h, y) in fused.slices(plain(features.clone()), labels) {
         let softmax = fused.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
+        bias_gradient =
+            bias_gradient.map(|gradient| fused.bias_gradient(&softmax, y.clone(), gradient, scale));
         let (d_features, d_weight) = fused.gradient(softmax, h, y, weight_gradient, scale);
         feature_gradients.push(d_features);
         weight_gradient = d_weight;
     }
     let feature_gradient = Tensor::cat(feature_gradients, 0);
-    let surrogate = (features * Tensor::from_inner(feature_gradient)).sum()
-        + (weight * Tensor::from_inner(weight_gradient)).sum();
+    let mut surrogate = (features * Tensor::from_inner(feature_gradient)).sum()
+        + (projection.weight * Tensor::from_inner(weight_gradient)).sum();
+    if let (Some(bias), Some(gradient)) = (projection.bias, bias_gradient) {
+        surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
+    }
     (total(sums.into_iter()), surrogate)
 }
 
@@ -131,6 +156,8 @@ struct Fused {
     weight: Tensor<2>,
     /// Mean of the weight's rows, `[1, d_model]`.
     mean_row: Tensor<2>,
+    /// `[vocab]`.
+    bias: Option<Tensor<1>>,
     epsilon: f64,
     vocab_size: usize,
 }
@@ -147,9 +174,11 @@ struct Softmax {
 }
 
 impl Fused {
-    fn new(weight: Tensor<2>, smoothing: &LabelSmoothing) -> Self {
+    fn new(projection: Projection, smoothing: &LabelSmoothing) -> Self {
+        let weight = plain(projection.weight);
         let [vocab_size, _] = weight.dims();
         Self {
+            bias: projection.bias.map(plain),
             mean_row: weight.clone().mean_dim(0),
             epsilon: smoothing.spread(vocab_size),
             weight,
@@ -175,14 +204,21 @@ impl Fused {
     }
 
     fn softmax(&self, h: Tensor<2>, y: Tensor<1, Int>) -> Softmax {
-        let logits = h.clone().matmul(self.weight.clone().transpose()); // [n, vocab]
+        let mut logits = h.clone().matmul(self.weight.clone().transpose()); // [n, vocab]
+        if let Some(bias) = &self.bias {
+            logits = logits + bias.clone().unsqueeze();
+        }
         let max = logits.clone().max_dim(1); // [n, 1]
         let exponentials = (logits - max.clone()).exp();
         let normalizer = exponentials.clone().sum_dim(1); // [n, 1]
         let log_normalizer = normalizer.clone().log() + max;
-        let gold_rows = self.weight.clone().select(0, y); // [n, d_model]
-        let gold = (h.clone() * gold_rows.clone()).sum_dim(1); // [n, 1]
-        let mean = (h * self.mean_row.clone()).sum_dim(1); // [n, 1]
+        let gold_rows = self.weight.clone().select(0, y.clone()); // [n, d_model]
+        let mut gold = (h.clone() * gold_rows.clone()).sum_dim(1); // [n, 1]
+        let mut mean = (h * self.mean_row.clone()).sum_dim(1); // [n, 1]
+        if let Some(bias) = &self.bias {
+            gold = gold + bias.clone().select(0, y).unsqueeze_dim(1);
+            mean = mean + bias.clone().mean().unsqueeze();
+        }
         let nll = (log_normalizer.clone() - gold).sum();
         let uniform = (log_normalizer - mean).sum();
         let smoothed = nll.clone() * (1.0 - self.epsilon) + uniform * self.epsilon;
@@ -221,10 +257,32 @@ impl Fused {
         let d_weight = d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add);
         (d_features, d_weight)
     }
+
+    /// Adds the slice's gradient of the bias to what it already is.
+    fn bias_gradient(
+        &self,
+        softmax: &Softmax,
+        y: Tensor<1, Int>,
+        gradient: Tensor<1>,
+        scale: f64,
+    ) -> Tensor<1> {
+        let [n_tokens, vocab_size] = softmax.exponentials.dims();
+        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
+        let expected = weighting.transpose().matmul(softmax.exponentials.clone()); // [1, vocab]
+        let spread = self.epsilon * scale * n_tokens as f64 / vocab_size as f64;
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let gold = Tensor::full([n_tokens], -on_gold, &gradient.device());
+        (gradient + expected.squeeze_dim(0) - spread).select_assign(
+            0,
+            y,
+            gold,
+            IndexingUpdateOp::Add,
+        )
+    }
 }
 
 /// Takes a tensor off Burn's tape, if it is on it.
-fn plain(tensor: Tensor<2>) -> Tensor<2> {
+fn plain<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
     if tensor.device().is_autodiff() {
         tensor.inner()
     } else {
@@ -297,9 +355,12 @@ mod tests {
     fn two_tokens_of_equal_score_cost_ln_2() {
         let device = device();
         let features = Tensor::<2>::from_data([[3.0]], &device);
-        let weight = Tensor::<2>::from_data([[1.0], [1.0]], &device);
+        let projection = Projection {
+            weight: Tensor::from_data([[1.0], [1.0]], &device),
+            bias: None,
+        };
         let labels = Tensor::<1, Int>::from_data([1], &device);
-        let sums = projected_loss(features, weight, labels, &SMOOTHING);
+        let sums = projected_loss(features, projection, labels, &SMOOTHING);
         let expected = std::f64::consts::LN_2;
         assert!((sums.nll.into_scalar::<f64>() - expected).abs() < 1e-6);
         assert!((sums.smoothed.into_scalar::<f64>() - expected).abs() < 1e-6);
@@ -311,15 +372,19 @@ mod tests {
         let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
         let features = random([7, 5]).require_grad();
         let weight = random([11, 5]).require_grad();
+        let bias = random([1, 11]).require_grad();
         let labels = [3, 0, 10, 3, 7, 1, 1];
         let label_tensor = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
 
-        let logits = features.clone().matmul(weight.clone().transpose());
+        let logits = features.clone().matmul(weight.clone().transpose()) + bias.clone();
         let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
         let expected_gradients = expected.backward();
         let (sums, surrogate) = projected_loss_with_gradient(
             features.clone(),
-            weight.clone(),
+            Projection {
+                weight: weight.clone(),
+                bias: Some(bias.clone().squeeze_dim(0)),
+            },
             label_tensor,
             &smoothing,
             0.25,
@@ -335,13 +400,13 @@ mod tests {
         (sums.smoothed * 0.25)
             .into_data()
             .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
-        for tensor in [features, weight] {
+        for tensor in [features, weight, bias] {
             let ours = tensor
                 .grad(&gradients)
-                .expect("the surrogate reaches both inputs");
+                .expect("the surrogate reaches every input");
             let theirs = tensor
                 .grad(&expected_gradients)
-                .expect("the loss reaches both inputs");
+                .expect("the loss reaches every input");
             agree(ours, theirs);
         }
     }
@@ -359,7 +424,11 @@ mod tests {
     #[test]
     fn cutting_the_tokens_into_slices_changes_nothing() {
         let device = device();
-        let fused = Fused::new(Tensor::zeros([MAX_LOGITS / 2, 1], &device), &SMOOTHING);
+        let projection = Projection {
+            weight: Tensor::zeros([MAX_LOGITS / 2, 1], &device),
+            bias: None,
+        };
+        let fused = Fused::new(projection, &SMOOTHING);
         let features = Tensor::<2>::zeros([5, 1], &device);
         let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
         let lengths: Vec<usize> = fused

@@ -13,7 +13,9 @@ use transformer_infer::{BatchLimits, translate_ids};
 use crate::batch::{Batch, Update};
 use crate::clip::clip_by_global_norm;
 use crate::loader::ValidBatch;
-use crate::loss::{LabelSmoothing, LossSums, projected_loss, projected_loss_with_gradient};
+use crate::loss::{
+    LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
+};
 use crate::metrics::{StepReport, Translated, ValidReport};
 use crate::plan::hash;
 use crate::threads::Threads;
@@ -60,7 +62,7 @@ impl Objective {
         seed_dropout(&self.model.output_weight().device(), seed);
         let (sums, surrogate) = projected_loss_with_gradient(
             self.label_features(&batch),
-            self.model.output_weight(),
+            Projection::of(&self.model),
             plain(batch.labels),
             &self.settings.smoothing,
             scale,
@@ -94,7 +96,7 @@ impl Objective {
         let smoothing = &self.settings.smoothing;
         projected_loss(
             features,
-            self.model.output_weight(),
+            Projection::of(&self.model),
             batch.labels.clone(),
             smoothing,
         )

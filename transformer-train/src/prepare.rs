@@ -10,6 +10,7 @@ use crate::TrainError;
 use crate::batch::SentencePair;
 use crate::config::{DataSource, Experiment, Vocabularies};
 use crate::corpus::{CorpusSummary, EncodedCorpus, ParallelText, encode};
+use crate::embeddings::Embeddings;
 use crate::report::Say;
 use crate::tasks::{Split, Task};
 
@@ -20,6 +21,7 @@ pub(crate) const N_TEST_PAIRS: usize = 1000;
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
+    pub(crate) embeddings: Embeddings,
     pub(crate) train: Arc<EncodedCorpus>,
     pub(crate) valid: Vec<SentencePair>,
     /// Text that is neither trained on nor looked at before the end; only tasks can make some.
@@ -63,9 +65,11 @@ impl Prepared {
 
         let config = model_config(experiment, &tokenizers)?;
         say(&format!("vocabulary  {}", describe(&tokenizers)));
+        let embeddings = Embeddings::read(&experiment.embeddings, &config, &tokenizers, say)?;
         Ok(Self {
             tokenizers,
             config,
+            embeddings,
             train: Arc::new(train),
             valid,
             test,

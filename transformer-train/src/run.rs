@@ -171,7 +171,7 @@ impl Run<'_> {
         let device = self.surroundings.device.clone().autodiff();
         device.seed(training.seed);
         let config = &self.prepared.config;
-        let model = config.init(&device)?;
+        let model = self.prepared.embeddings.put_into(config.init(&device)?)?;
         self.say(&format!("model       {} parameters", model.num_params()));
         let settings = Settings {
             smoothing: LabelSmoothing {

@@ -58,7 +58,7 @@ pub enum Misfit {
         /// Our name of the parameter.
         parameter: String,
     },
-    /// The output has a bias, and ours has none.
+    /// The output has a bias, and the config says that it has none.
     OutputBias {
         /// The tensor.
         name: String,
@@ -111,8 +111,8 @@ impl fmt::Display for Misfit {
             ),
             Self::OutputBias { name, largest } => write!(
                 f,
-                "`{name}` is not zero (its largest entry is {largest}), but the output of this model has no \
-                 bias; train without one, or remove the tensor and accept other scores"
+                "`{name}` is not zero (its largest entry is {largest}), but the config has no bias at the \
+                 output; choose `output_bias: true`"
             ),
             Self::Untied { name, twin } => write!(
                 f,
@@ -136,7 +136,7 @@ impl StateDict {
     /// `n_heads`, `norm_placement`, `activation`, `norm_epsilon`, `scale_embeddings`, the kind of
     /// `positions`. Where the config ties matrices, the state dict may have the matrix once, or several
     /// times alike. Buffers that are named `pe` are passed over where positions are sinusoidal: they are
-    /// computed. A bias of the output is passed over if it is zero.
+    /// computed. A bias of the output that the config has not is passed over if it is zero.
     ///
     /// # Errors
     ///
@@ -303,11 +303,13 @@ impl Fit<'_> {
     }
 
     fn check_output_bias(&mut self) {
-        let output = self.names.outside("output.weight");
-        let Some(linear) = output.and_then(|name| name.strip_suffix("weight")) else {
+        let name = self
+            .names
+            .output_bias()
+            .filter(|_| !self.config.output_bias);
+        let Some(name) = name else {
             return;
         };
-        let name = format!("{linear}bias");
         let Some(bias) = self.dict.tensor(&name) else {
             return;
         };

@@ -70,6 +70,11 @@ pub(super) enum Form {
 impl Names {
     /// Returns where a parameter of ours comes from; `None` if this convention has no name for it.
     pub(super) fn origin(&self, parameter: &str, config: &TransformerConfig) -> Option<Origin> {
+        if parameter == "output_bias" {
+            let name = self.output_bias()?;
+            let form = Form::Same;
+            return Some(Origin { name, form });
+        }
         let path: Vec<&str> = parameter.split('.').collect();
         if let Some(name) = self.outside(parameter) {
             return Some(Origin {
@@ -90,6 +95,12 @@ impl Names {
                 Some(Origin { name, form })
             }
         }
+    }
+
+    /// Returns the name of the output's bias: that of its weight, with the last word changed.
+    pub(super) fn output_bias(&self) -> Option<String> {
+        let linear = self.outside("output.weight")?.strip_suffix("weight")?;
+        Some(format!("{linear}bias"))
     }
 
     /// Returns the name of a parameter outside of the two stacks.

@@ -1,6 +1,7 @@
 //! The whole model (§3, Figure 1): embeddings, encoder, decoder, projection.
 
 use burn::module::{Module, ModuleVisitor, Param};
+use burn::nn::Initializer;
 use burn::tensor::{Bool, Device, Int, Tensor, activation};
 
 use super::attention_maps::{AttentionMaps, AttentionMasks, Recorder};
@@ -42,6 +43,8 @@ pub struct Transformer {
     tgt_vocabulary: Option<VocabularyMatrix>,
     /// The pre-softmax matrix; absent where an embedding serves.
     output: Option<VocabularyMatrix>,
+    /// `[tgt_vocab]`, added to the logits.
+    output_bias: Option<Param<Tensor<1>>>,
     src_positions: PositionalEncoding,
     tgt_positions: PositionalEncoding,
     dropout: Dropout,
@@ -102,6 +105,9 @@ impl TransformerConfig {
             src_vocabulary: vocabulary(self.src_vocab_size),
             tgt_vocabulary,
             output,
+            output_bias: self
+                .output_bias
+                .then(|| Initializer::Zeros.init([self.tgt_vocab_size], device)),
             src_positions: PositionalEncoding::new(self, device),
             tgt_positions: PositionalEncoding::new(self, device),
             dropout: Dropout::new(self.dropout),
@@ -198,7 +204,11 @@ impl Transformer {
     /// - `features`: `[batch, len, d_model]`
     /// - returns: `[batch, len, vocab]`
     pub fn project(&self, features: Tensor<3>) -> Tensor<3> {
-        self.output_vocabulary().logits(features)
+        let logits = self.output_vocabulary().logits(features);
+        match self.output_bias() {
+            Some(bias) => logits + bias.unsqueeze(),
+            None => logits,
+        }
     }
 
     /// Returns the pre-softmax matrix (§3.4), for losses that fuse the projection.
@@ -208,6 +218,15 @@ impl Transformer {
     /// - returns: `[vocab, d_model]`
     pub fn output_weight(&self) -> Tensor<2> {
         self.output_vocabulary().weight()
+    }
+
+    /// Returns the bias of the pre-softmax projection, if the config has one.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[vocab]`
+    pub fn output_bias(&self) -> Option<Tensor<1>> {
+        self.output_bias.as_ref().map(Param::val)
     }
 
     /// Decodes the tokens that follow those in the state and moves the state on.

@@ -178,16 +178,29 @@ fn a_bias_of_the_output_is_refused_unless_it_is_zero() {
     let mut bias = [0.0_f32; 13];
     bias[4] = -0.25;
     dict.insert("generator.proj.bias", TensorData::from(bias));
-    let config = annotated().config;
+    let config = TransformerConfig {
+        output_bias: false,
+        ..annotated().config
+    };
     assert_eq!(
         names_of(&misfits(&dict, &config, &Names::Annotated)),
         [
-            "`generator.proj.bias` is not zero (its largest entry is 0.25), but the output of this model \
-             has no bias; train without one, or remove the tensor and accept other scores"
+            "`generator.proj.bias` is not zero (its largest entry is 0.25), but the config has no bias at \
+             the output; choose `output_bias: true`"
         ]
     );
-    dict.remove("generator.proj.bias");
+    dict.insert("generator.proj.bias", TensorData::from([0.0_f32; 13]));
     assert_eq!(misfits(&dict, &config, &Names::Annotated), []);
+}
+
+#[test]
+fn a_bias_of_the_output_that_the_config_has_must_be_there() {
+    let mut dict = read("annotated.safetensors");
+    dict.remove("generator.proj.bias");
+    assert_eq!(
+        names_of(&misfits(&dict, &annotated().config, &Names::Annotated)),
+        ["`generator.proj.bias` is missing; expected the shape [13]"]
+    );
 }
 
 #[test]

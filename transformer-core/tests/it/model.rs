@@ -66,12 +66,12 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
         proptest::option::of(0_usize..5),
     ];
     let kinds = (norms, positions, activations, tyings);
-    (widths, depths, windows, kinds, any::<[bool; 3]>()).prop_map(
+    (widths, depths, windows, kinds, any::<[bool; 4]>()).prop_map(
         |((d_model, n_heads, (d_k, d_v)), depths, windows, kinds, switches)| {
             let heads_fit = d_model.is_multiple_of(n_heads) || (d_k.is_some() && d_v.is_some());
             let (norm_placement, positions, activation, tying) = kinds;
             let [encoder_window, decoder_window] = windows;
-            let [final_norm, attention_bias, scale_embeddings] = switches;
+            let [final_norm, attention_bias, scale_embeddings, output_bias] = switches;
             let src_vocab = if tying == Tying::All {
                 TGT_VOCAB
             } else {
@@ -95,6 +95,7 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
                 attention_bias,
                 tying,
                 scale_embeddings,
+                output_bias,
                 ..TransformerConfig::base(src_vocab, TGT_VOCAB)
             }
         },

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(
             message("\nqqqqqq = 1\n"),
             "`run.toml` line 2: `qqqqqq` is not known here; choose one of data, tokenizer, model, \
-             training, validation"
+             embeddings, training, validation"
         );
     }
 

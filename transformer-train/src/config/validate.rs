@@ -17,6 +17,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         data,
         tokenizer,
         model,
+        embeddings: _,
         training,
         validation,
     } = experiment;

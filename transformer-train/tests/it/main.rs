@@ -2,6 +2,7 @@
 //! runs it.
 
 mod data;
+mod embeddings;
 mod folder;
 mod learning;
 mod refusal;

@@ -1,0 +1,91 @@
+//! Embeddings that start from word vectors, and embeddings that are not trained.
+
+use transformer_core::{ModelDirectory, device};
+
+use crate::workplace::Workplace;
+
+/// One vector, for the digit 1; the corpus has it on both sides.
+const VECTOR: [f32; 16] = [
+    0.5, -0.25, 1.0, 0.0, -1.5, 2.0, 0.125, -0.5, 0.75, 0.25, -1.0, 1.25, -0.125, 0.375, 0.0, -2.0,
+];
+
+fn workplace(embeddings: &str) -> Workplace {
+    let section = format!("[embeddings]\n{embeddings}\n\n[training]\n");
+    let workplace = Workplace::with(&[("[training]\n", &section)]);
+    let numbers = VECTOR.map(|number| number.to_string()).join(" ");
+    workplace.write("vectors.txt", format!("1 {numbers}\nunknown {numbers}\n"));
+    workplace
+}
+
+/// Returns the row of the digit 1 in the source embedding of the model that was trained.
+fn row(workplace: &Workplace, out: &str) -> Vec<f32> {
+    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let directory = ModelDirectory::open(workplace.path(out)).expect("training wrote a model");
+    let model = directory.load(&device).expect("the model is whole");
+    let ids = directory.tokenizers().src().encode("1");
+    assert_eq!(ids.len(), 1, "a character is a token");
+    let embedding = model.src_embedding();
+    let width = embedding.dims()[1];
+    let row = embedding.slice([ids[0] as usize..ids[0] as usize + 1]);
+    assert_eq!(width, VECTOR.len());
+    row.into_data().iter::<f32>().collect()
+}
+
+#[test]
+fn a_frozen_embedding_ends_as_the_word_vectors_it_began_with() {
+    let workplace =
+        workplace("src_word_vectors = \"vectors.txt\"\nrescale = false\nfreeze_src = true");
+    let ended = workplace.train("run", &["--updates", "3"]);
+    let told = "source tokens have a word vector";
+    assert!(ended.stdout.contains(told), "{ended:?}");
+    assert_eq!(row(&workplace, "run"), VECTOR);
+}
+
+#[test]
+fn word_vectors_are_a_start_from_which_training_moves() {
+    let workplace = workplace("src_word_vectors = \"vectors.txt\"\nrescale = false");
+    workplace.train("run", &["--updates", "3"]).lines();
+    let row = row(&workplace, "run");
+    assert_ne!(row, VECTOR);
+    // Three updates at the learning rates of the warm-up move no weight by a tenth.
+    let near = row
+        .iter()
+        .zip(VECTOR)
+        .all(|(after, before)| (after - before).abs() < 0.1);
+    assert!(near, "{row:?}");
+}
+
+#[test]
+fn word_vectors_become_as_large_as_fresh_rows_unless_told_otherwise() {
+    let workplace = workplace("tgt_word_vectors = \"vectors.txt\"\nfreeze_tgt = true");
+    workplace.train("run", &["--updates", "1"]).lines();
+    // The vocabulary is joint, so that the target's matrix is the source's.
+    let row = row(&workplace, "run");
+    let rms = |row: &[f32]| (row.iter().map(|number| number * number).sum::<f32>() / 16.0).sqrt();
+    assert!((rms(&row) - 0.25).abs() < 1e-6, "{row:?}");
+    let factor = 0.25 / rms(&VECTOR);
+    let as_scaled = row
+        .iter()
+        .zip(VECTOR)
+        .all(|(ours, file)| (ours - file * factor).abs() < 1e-6);
+    assert!(as_scaled, "{row:?}");
+}
+
+#[test]
+fn word_vectors_of_another_width_are_refused_before_anything_is_written() {
+    let workplace = workplace("src_word_vectors = \"narrow.txt\"");
+    workplace.write("narrow.txt", "1 0.5 0.25\n");
+    let ended = workplace.train("run", &[]);
+    assert_eq!(
+        ended.failure(),
+        "the word vectors have 2 numbers, but `d_model` is 16; choose `d_model` = 2 or other vectors"
+    );
+    assert!(!workplace.path("run").exists());
+}
+
+#[test]
+fn a_missing_file_of_word_vectors_is_named() {
+    let ended = workplace("src_word_vectors = \"none.txt\"").train("run", &[]);
+    let message = ended.failure();
+    assert!(message.starts_with("cannot read `none.txt`"), "{message}");
+}
