@@ -105,10 +105,7 @@ impl NextToken for Scorer<'_> {
     }
 
     fn select(&mut self, rows: &[usize]) {
-        let indices: Vec<i64> = rows.iter().map(|row| *row as i64).collect();
-        let indices = TensorData::new(indices, [rows.len()]);
-        let indices = Tensor::<1, Int>::from_data(indices, &self.device);
-        self.state = self.state.clone().select(indices);
+        self.state = self.state.clone().select(rows);
         self.n_rows = rows.len();
     }
 }

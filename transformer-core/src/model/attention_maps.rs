@@ -56,6 +56,25 @@ impl Recorder {
         }
     }
 
+    /// Gives each row what its group was shown: turns `[groups, n_heads, rows_per_group * len, keys]` into
+    /// `[groups * rows_per_group, n_heads, len, keys]`.
+    pub(crate) fn ungroup(&mut self, rows_per_group: usize, len: usize) {
+        let Self::On(kept) = self else { return };
+        if rows_per_group == 1 {
+            return;
+        }
+        for weights in kept {
+            let [n_groups, n_heads, _, n_keys] = weights.dims();
+            let by_row = weights
+                .clone()
+                .reshape([n_groups, n_heads, rows_per_group, len, n_keys]);
+            *weights =
+                by_row
+                    .swap_dims(1, 2)
+                    .reshape([n_groups * rows_per_group, n_heads, len, n_keys]);
+        }
+    }
+
     pub(crate) fn into_maps(self) -> Vec<Tensor<4>> {
         match self {
             Self::Off => Vec::new(),

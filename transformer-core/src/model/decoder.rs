@@ -66,11 +66,8 @@ impl Decoder {
             self_attention: None,
             cross_attention: layer.cross_attention.keys_values(memory.clone()),
         });
-        DecoderState {
-            layers: layers.collect(),
-            memory_mask,
-            n_decoded: 0,
-        }
+        let [n_rows, _, _] = memory.dims();
+        DecoderState::new(layers.collect(), memory_mask, n_rows, memory.device())
     }
 
     /// # Shapes
@@ -85,15 +82,21 @@ impl Decoder {
         recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
         let [_, len, _] = x.dims();
+        if extra.cross.is_some() {
+            // It may tell rows apart that share a memory.
+            *state = state.clone().ungrouped();
+        }
         let causal = Mask::causal_window(self.window, state.n_decoded, len, &x.device());
         let masks = DecoderMasks {
             self_attention: Mask::join(causal, extra.decoder.clone()),
             cross_attention: Mask::join(state.memory_mask.clone(), extra.cross.clone()),
         };
+        let rows_per_memory = state.rows_per_memory();
         let layers = self.layers.iter().zip(&mut state.layers);
         let x = layers.fold(x, |x, (layer, layer_state)| {
-            layer.forward(x, layer_state, &masks, recorders)
+            layer.forward(x, layer_state, rows_per_memory, &masks, recorders)
         });
+        recorders.cross_attention.ungroup(rows_per_memory, len);
         state.n_decoded += len;
         match &self.final_norm {
             Some(norm) => norm.forward(x),
@@ -118,9 +121,11 @@ impl DecoderLayer {
         &self,
         x: Tensor<3>,
         state: &mut LayerState,
+        rows_per_memory: usize,
         masks: &DecoderMasks,
         recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
+        let [n_rows, len, d_model] = x.dims();
         let x = self.self_attention_residual.forward(x, |x| {
             let keys_values = state.extend(self.self_attention.keys_values(x.clone()));
             let mask = masks.self_attention.as_ref();
@@ -130,12 +135,13 @@ impl DecoderLayer {
         let x = self.cross_attention_residual.forward(x, |x| {
             let keys_values = state.cross_attention.clone();
             let mask = masks.cross_attention.as_ref();
-            self.cross_attention.attend_recorded(
-                x,
-                keys_values,
-                mask,
-                &mut recorders.cross_attention,
-            )
+            let recorder = &mut recorders.cross_attention;
+            // To the memory, the rows of a group are so many more tokens of one row.
+            let x = x.reshape([n_rows / rows_per_memory, rows_per_memory * len, d_model]);
+            let x = self
+                .cross_attention
+                .attend_recorded(x, keys_values, mask, recorder);
+            x.reshape([n_rows, len, d_model])
         });
         self.feed_forward_residual
             .forward(x, |x| self.feed_forward.forward(x))

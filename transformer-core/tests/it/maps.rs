@@ -1,12 +1,15 @@
 //! Invariants of attention maps, whatever the config.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use transformer_core::{AttentionMaps, AttentionMasks, Padded, Transformer, TransformerConfig};
+use transformer_core::{
+    AttentionMaps, AttentionMasks, Mask, Padded, Transformer, TransformerConfig,
+};
 
 use crate::model::{
-    Batch, batches, configs, difference, forward, random_model, same_sums, test_device, tgt_ids,
+    Batch, TGT_VOCAB, batches, configs, difference, forward, random_model, same_sums, test_device,
+    tgt_ids,
 };
 
 /// Of float32 sums in another order; weights are at most 1.
@@ -158,6 +161,88 @@ proptest! {
         for (map, whole) in maps.encoder.iter().zip(&whole.encoder) {
             let found = difference(map.clone(), whole.clone());
             prop_assert!(found <= same_sums(TOLERANCE), "{found:e}");
+        }
+    }
+
+    #[test]
+    fn rows_that_share_a_source_decode_and_attend_as_rows_of_their_own(
+        config in configs(), batch in batches(), seed: u32, beam in 1_usize..4, cut: Index,
+        picks in proptest::collection::vec(any::<Index>(), 1..7), mask: bool,
+    ) {
+        let model = random_model(&config, seed);
+        let device = test_device();
+        let n_rows = batch.src.len() * beam;
+        // Every source `beam` times, and no two targets alike.
+        let each = |row: usize| batch.src[row / beam].clone();
+        let spread = Batch {
+            src: (0..n_rows).map(each).collect(),
+            tgt: (0..n_rows)
+                .map(|row| {
+                    let mut tgt = batch.tgt[row / beam].clone();
+                    for token in tgt.iter_mut().skip(1) {
+                        *token = (*token + row as u32) % TGT_VOCAB as u32;
+                    }
+                    tgt
+                })
+                .collect(),
+        };
+        let tgt_len = spread.tgt[0].len();
+        let cut = cut.index(tgt_len);
+
+        let state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
+        let rows: Vec<usize> = (0..n_rows).map(|row| row / beam).collect();
+        let mut state = state.select(&rows);
+        let tgt = tgt_ids(&spread.tgt, &device);
+        if cut > 0 {
+            let _ = model.decode(tgt.narrow(1, 0, cut), &mut state);
+        }
+        let picks: Vec<usize> = picks.iter().map(|pick| pick.index(n_rows)).collect();
+        let mut state = state.select(&picks);
+        let picked = Batch {
+            src: picks.iter().map(|&row| spread.src[row].clone()).collect(),
+            tgt: picks.iter().map(|&row| spread.tgt[row].clone()).collect(),
+        };
+        // A mask tells the rows apart: the first source token is hidden from every second one.
+        let src_len = batch.src.iter().map(Vec::len).max().unwrap_or(0);
+        let hidden: Vec<bool> = (0..picks.len() * src_len)
+            .map(|place| mask && place % src_len == 0 && (place / src_len) % 2 == 1)
+            .collect();
+        let hidden = TensorData::new(hidden, [picks.len(), 1, 1, src_len]);
+        let masks = AttentionMasks {
+            cross: mask.then(|| Mask::hidden(Tensor::from_data(hidden.clone(), &device))),
+            ..AttentionMasks::default()
+        };
+        let mut maps = AttentionMaps::default();
+        let tgt = tgt_ids(&picked.tgt, &device);
+        let rest = tgt.clone().narrow(1, cut, tgt_len - cut);
+        let logits = model.decode_with(rest, &mut state, &masks, Some(&mut maps));
+
+        // All of it at once, each row with a source of its own, as wide as the batch's.
+        let alone = Padded::new(&picked.src, &device);
+        let mut expected_maps = AttentionMaps::default();
+        let narrow = alone.ids().dims()[1];
+        let hidden: Tensor<4, burn::tensor::Bool> = Tensor::from_data(hidden, &device);
+        let masks = AttentionMasks {
+            cross: mask.then(|| Mask::hidden(hidden.narrow(3, 0, narrow))),
+            ..AttentionMasks::default()
+        };
+        // What was decoded before the mask came does not know of it.
+        let mut alone = model.begin(&model.encode(&alone));
+        if cut > 0 {
+            let _ = model.decode(tgt.clone().narrow(1, 0, cut), &mut alone);
+        }
+        let rest = tgt.narrow(1, cut, tgt_len - cut);
+        let expected = model.decode_with(rest, &mut alone, &masks, Some(&mut expected_maps));
+        let found = difference(logits, expected);
+        prop_assert!(found < TOLERANCE, "{found:e}");
+        for (map, expected) in maps.cross.into_iter().zip(expected_maps.cross) {
+            let [_, _, _, width] = map.dims();
+            if width > narrow {
+                let padding = map.clone().narrow(3, narrow, width - narrow);
+                prop_assert!(padding.into_data().iter::<f32>().all(|weight| weight == 0.0));
+            }
+            let found = difference(map.narrow(3, 0, narrow), expected);
+            prop_assert!(found < TOLERANCE, "{found:e}");
         }
     }
 }

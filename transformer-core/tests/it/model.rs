@@ -12,7 +12,7 @@ use crate::weights::fill;
 
 /// Sizes of the vocabularies, unequal unless all matrices are tied.
 const SRC_VOCAB: usize = 11;
-const TGT_VOCAB: usize = 13;
+pub(crate) const TGT_VOCAB: usize = 13;
 
 /// Sentences in two languages, row by row; targets begin with BOS and have one length.
 #[derive(Clone, Debug)]

@@ -126,8 +126,9 @@ proptest! {
         }
         let rows: Vec<i64> = picks.iter().map(|&row| row as i64).collect();
         let rows = Tensor::<1, Int>::from_data(rows.as_slice(), &device);
-        let mut selected = state.select(rows.clone());
+        let mut selected = state.select(&picks);
         prop_assert_eq!(selected.n_decoded(), cut);
+        prop_assert_eq!(selected.n_rows(), picks.len());
         let rest = tgt.select(0, rows).narrow(1, cut, tgt_len - cut);
         let actual = model.decode(rest, &mut selected);
 
