@@ -12,6 +12,7 @@ pub mod tokenizer;
 
 mod bpe;
 mod layout;
+mod spans;
 mod train;
 mod unigram;
 

@@ -38,7 +38,7 @@ use super::{TokenizerConfig, TokenizerKind, train};
 /// ```
 #[derive(Clone)]
 pub struct Tokenizer {
-    inner: Arc<tokenizers::Tokenizer>,
+    pub(super) inner: Arc<tokenizers::Tokenizer>,
 }
 
 /// Why there is no tokenizer.
@@ -255,7 +255,7 @@ pub(super) fn parse(json: &str) -> Result<tokenizers::Tokenizer, TokenizerError>
 
 /// The ids of a line. Files from elsewhere may lack the rule that keeps the spelling of a special
 /// token from becoming one, and a stray `</s>` would end the sentence.
-fn ids(encoding: &Encoding) -> Vec<u32> {
+pub(super) fn ids(encoding: &Encoding) -> Vec<u32> {
     encoding
         .get_ids()
         .iter()
