@@ -8,6 +8,7 @@
 //! - [`translate_ids`]: the same on token ids, for validation during training.
 //! - [`search`]: greedy and beam search (§6.1 of the paper), over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
+//! - [`attention`]: what every head looks at, as data, alignment, page and figure.
 //! - [`metrics`]: BLEU and chrF, equal to sacreBLEU's.
 //! - [`memory::keep_pages`]: a call for programs that compute on the CPU.
 //!
@@ -28,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod attention;
 pub mod memory;
 pub mod metrics;
 pub mod search;

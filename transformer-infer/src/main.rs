@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
-use crate::commands::{BleuCommand, Translate};
+use crate::commands::{AttentionCommand, BleuCommand, Translate};
 
 /// Uses Transformers trained by transformer-train.
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ struct Cli {
 enum Command {
     Translate(Translate),
     Bleu(BleuCommand),
+    Attention(AttentionCommand),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
         Command::Bleu(bleu) => bleu.run(),
+        Command::Attention(attention) => attention.run(backend.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

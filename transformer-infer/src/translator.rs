@@ -34,10 +34,10 @@ use crate::{BatchLimits, translate_ids};
 /// ```
 #[derive(Debug)]
 pub struct Translator {
-    model: Transformer,
+    pub(crate) model: Transformer,
     config: TransformerConfig,
-    tokenizers: Tokenizers,
-    limits: BatchLimits,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) limits: BatchLimits,
 }
 
 /// Holds what became of one line.

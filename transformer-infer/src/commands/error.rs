@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use transformer_core::device::DeviceError;
 use transformer_infer::TranslatorError;
+use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
+
+use super::PictureError;
 
 /// Says why a command ended early.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +23,12 @@ pub(crate) enum CommandError {
     /// The flags contradict each other.
     #[error(transparent)]
     Usage(#[from] SearchError),
+    /// There is no attention to show.
+    #[error(transparent)]
+    Attention(#[from] AttentionError),
+    /// The picture cannot be written.
+    #[error(transparent)]
+    Picture(#[from] PictureError),
     /// The text to translate is no text.
     #[error(
         "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
@@ -85,6 +94,8 @@ impl CommandError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::StandardInputTwice | Self::SmoothValue => ExitCode::from(2),
+            Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
+            | Self::Picture(PictureError::Ending { .. }) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

@@ -1,6 +1,8 @@
 //! What crosses files: the real model under the real search, and the program as a user runs it.
 
+mod attention;
 mod command;
 mod invariance;
 mod model;
+mod picture;
 mod scores;

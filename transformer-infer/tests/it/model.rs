@@ -115,7 +115,7 @@ impl ModuleMapper for Fill {
 }
 
 /// Turns every weight into NaN.
-struct Ruin;
+pub(crate) struct Ruin;
 
 impl ModuleMapper for Ruin {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {

@@ -1,0 +1,185 @@
+//! Which word of the source each word of the output looks at.
+
+use std::fmt;
+
+use super::{Attention, AttentionError, Heads, Kind, Token};
+
+/// Holds pairs of words that belong together; it prints as Pharaoh's `0-0 1-2`.
+///
+/// Words are what whitespace separates, counted from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alignment {
+    /// The word of the source and the word of the output, in the order of the output.
+    pub pairs: Vec<(usize, usize)>,
+}
+
+impl fmt::Display for Alignment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (src, tgt)) in self.pairs.iter().enumerate() {
+            let separator = if index == 0 { "" } else { " " };
+            write!(f, "{separator}{src}-{tgt}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Attention {
+    /// Returns for each word of the output the word of the source that it looks at most.
+    ///
+    /// The weight between two words is the sum over the pieces of both. What an output word gives to EOS
+    /// counts for no word; one that gives nothing to any word has no pair. Of equal weights the first word's
+    /// counts.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is no such layer or no such head.
+    pub fn alignment(&self, heads: Heads) -> Result<Alignment, AttentionError> {
+        let map = heads.map(self, Kind::Cross)?;
+        let n_src_words = n_words(&self.src_tokens);
+        let n_tgt_words = n_words(&self.tgt_tokens);
+        let mut weights = vec![vec![0.0_f64; n_src_words]; n_tgt_words];
+        for (tgt_token, row) in self.tgt_tokens.iter().zip(&map) {
+            let Some(tgt_word) = tgt_token.word else {
+                continue;
+            };
+            for (src_token, weight) in self.src_tokens.iter().zip(row) {
+                if let Some(src_word) = src_token.word {
+                    weights[tgt_word][src_word] += f64::from(*weight);
+                }
+            }
+        }
+        let pair = |(tgt_word, row): (usize, &Vec<f64>)| Some((first_highest(row)?, tgt_word));
+        Ok(Alignment {
+            pairs: weights.iter().enumerate().filter_map(pair).collect(),
+        })
+    }
+}
+
+fn n_words(tokens: &[Token]) -> usize {
+    let words = tokens.iter().filter_map(|token| token.word);
+    words.max().map_or(0, |last| last + 1)
+}
+
+/// Returns the place of the highest number above 0.
+fn first_highest(numbers: &[f64]) -> Option<usize> {
+    let mut highest = (None, 0.0);
+    for (place, number) in numbers.iter().enumerate() {
+        if *number > highest.1 {
+            highest = (Some(place), *number);
+        }
+    }
+    highest.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attention::{Head, Map};
+
+    fn tokens(words: &[Option<usize>]) -> Vec<Token> {
+        let token = |word: &Option<usize>| Token {
+            text: String::new(),
+            id: 9,
+            word: *word,
+        };
+        words.iter().map(token).collect()
+    }
+
+    fn attention(src: &[Option<usize>], tgt: &[Option<usize>], cross: Vec<Vec<Map>>) -> Attention {
+        Attention {
+            src: String::new(),
+            tgt: String::new(),
+            src_tokens: tokens(src),
+            tgt_tokens: tokens(tgt),
+            encoder: Vec::new(),
+            decoder: Vec::new(),
+            cross,
+        }
+    }
+
+    fn aligned(attention: &Attention) -> String {
+        let alignment = attention.alignment(Heads::default());
+        alignment.expect("the default needs one layer").to_string()
+    }
+
+    /// Three words and EOS, copied or put in the other order.
+    fn three_words(order: [usize; 3]) -> Attention {
+        let mut map = vec![vec![0.1; 4]; 4];
+        for (row, column) in order.into_iter().chain([3]).enumerate() {
+            map[row][column] = 0.7;
+        }
+        let words = [Some(0), Some(1), Some(2), None];
+        attention(&words, &words, vec![vec![map]])
+    }
+
+    #[test]
+    fn a_copy_is_aligned_word_for_word() {
+        assert_eq!(aligned(&three_words([0, 1, 2])), "0-0 1-1 2-2");
+    }
+
+    #[test]
+    fn another_order_is_aligned_in_the_order_of_the_output() {
+        assert_eq!(aligned(&three_words([2, 0, 1])), "2-0 0-1 1-2");
+    }
+
+    #[test]
+    fn the_pieces_of_a_word_count_together() {
+        // The first source word is two pieces of 0.3 each, the second is one of 0.4.
+        let map = vec![vec![0.3, 0.3, 0.4]];
+        let words = [Some(0), Some(0), Some(1)];
+        assert_eq!(
+            aligned(&attention(&words, &[Some(0)], vec![vec![map]])),
+            "0-0"
+        );
+    }
+
+    #[test]
+    fn the_pieces_of_an_output_word_count_together() {
+        let map = vec![vec![0.6, 0.4], vec![0.1, 0.9]];
+        let attention = attention(&[Some(0), Some(1)], &[Some(0), Some(0)], vec![vec![map]]);
+        assert_eq!(aligned(&attention), "1-0");
+    }
+
+    #[test]
+    fn what_goes_to_eos_counts_for_no_word() {
+        let map = vec![vec![0.01, 0.02, 0.97]];
+        let words = [Some(0), Some(1), None];
+        assert_eq!(
+            aligned(&attention(&words, &[Some(0)], vec![vec![map]])),
+            "1-0"
+        );
+    }
+
+    #[test]
+    fn a_word_that_looks_at_no_word_has_no_pair() {
+        let map = vec![vec![0.0, 1.0], vec![1.0, 0.0]];
+        let attention = attention(&[Some(0), None], &[Some(0), Some(1)], vec![vec![map]]);
+        assert_eq!(aligned(&attention), "0-1");
+    }
+
+    #[test]
+    fn the_chosen_head_decides() {
+        let heads = vec![vec![vec![0.9, 0.1]], vec![vec![0.2, 0.8]]];
+        let attention = attention(&[Some(0), Some(1)], &[Some(0)], vec![heads]);
+        let of_head = |head| {
+            let heads = Heads {
+                layer: Some(1),
+                head,
+            };
+            attention
+                .alignment(heads)
+                .expect("there are two heads")
+                .pairs
+        };
+        assert_eq!(of_head(Head::One(1)), [(0, 0)]);
+        assert_eq!(of_head(Head::One(2)), [(1, 0)]);
+        assert_eq!(of_head(Head::Mean), [(0, 0)]);
+    }
+
+    #[test]
+    fn an_empty_output_has_no_pair() {
+        let map = vec![vec![0.5, 0.5]];
+        let attention = attention(&[Some(0), None], &[None], vec![vec![map]]);
+        assert_eq!(aligned(&attention), "");
+    }
+}

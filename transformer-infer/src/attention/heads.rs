@@ -1,0 +1,212 @@
+//! Which of all maps is meant: a kind, a layer, a head.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Attention, AttentionError, Map};
+
+/// Names a place of attention in the model (§3.2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// The encoder's self-attention.
+    Encoder,
+    /// The decoder's self-attention.
+    Decoder,
+    /// The decoder's attention to the encoder's output.
+    #[default]
+    Cross,
+}
+
+impl Kind {
+    /// All kinds, the most asked for first.
+    pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
+
+    /// Returns the name, as commands and pages write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Encoder => "encoder",
+            Self::Decoder => "decoder",
+            Self::Cross => "cross",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Chooses a head of a layer, or all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Head {
+    /// The mean of all heads.
+    #[default]
+    Mean,
+    /// One head, counted from 1.
+    One(usize),
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mean => f.write_str("mean"),
+            Self::One(head) => write!(f, "{head}"),
+        }
+    }
+}
+
+impl FromStr for Head {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, text.parse()) {
+            ("mean", _) => Ok(Self::Mean),
+            (_, Ok(head)) => Ok(Self::One(head)),
+            (_, Err(_)) => Err("give the number of a head, counted from 1, or `mean`"),
+        }
+    }
+}
+
+/// Chooses one map among those of a kind.
+///
+/// Default: the mean of all heads of the fifth of six layers, where alignments have been found to be best
+/// (Garg et al. 2019, <https://arxiv.org/abs/1909.02074>), and as high in models of another depth, rounded
+/// up: the fourth of four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Heads {
+    /// The layer, counted from 1 at the bottom; none is five sixths up.
+    pub layer: Option<usize>,
+    /// The head.
+    pub head: Head,
+}
+
+impl Heads {
+    /// Returns the layer, counted from 1.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is no such layer or no such head.
+    pub fn layer_of(self, attention: &Attention, kind: Kind) -> Result<usize, AttentionError> {
+        let layers = attention.layers(kind);
+        let n_layers = layers.len();
+        let layer = self.layer.unwrap_or((5 * n_layers).div_ceil(6));
+        let Some(heads) = layer.checked_sub(1).and_then(|index| layers.get(index)) else {
+            return Err(AttentionError::NoLayer {
+                layer,
+                kind,
+                n_layers,
+            });
+        };
+        match self.head {
+            Head::One(head) if head == 0 || head > heads.len() => Err(AttentionError::NoHead {
+                head: self.head,
+                kind,
+                n_heads: heads.len(),
+            }),
+            Head::One(_) | Head::Mean => Ok(layer),
+        }
+    }
+
+    /// Returns the chosen map.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is no such layer or no such head.
+    pub fn map(self, attention: &Attention, kind: Kind) -> Result<Map, AttentionError> {
+        let layer = self.layer_of(attention, kind)?;
+        let heads = &attention.layers(kind)[layer - 1];
+        Ok(match self.head {
+            Head::Mean => mean(heads),
+            Head::One(head) => heads[head - 1].clone(),
+        })
+    }
+}
+
+fn mean(heads: &[Map]) -> Map {
+    let share = 1.0 / heads.len() as f32;
+    let (n_rows, n_columns) = heads
+        .first()
+        .map_or((0, 0), |map| (map.len(), map.first().map_or(0, Vec::len)));
+    let cell =
+        |row: usize, column: usize| heads.iter().map(|map| map[row][column]).sum::<f32>() * share;
+    let row = |row| (0..n_columns).map(|column| cell(row, column)).collect();
+    (0..n_rows).map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two layers of two heads; `[layer][head]` is one cell of weight 0.25 · (2 · layer + head).
+    fn four_maps() -> Attention {
+        let map = |number: f32| vec![vec![number / 4.0]];
+        Attention {
+            src: String::new(),
+            tgt: String::new(),
+            src_tokens: Vec::new(),
+            tgt_tokens: Vec::new(),
+            encoder: Vec::new(),
+            decoder: Vec::new(),
+            cross: vec![vec![map(0.0), map(1.0)], vec![map(2.0), map(3.0)]],
+        }
+    }
+
+    #[test]
+    fn layers_and_heads_count_from_one() {
+        let heads = Heads {
+            layer: Some(2),
+            head: Head::One(1),
+        };
+        assert_eq!(heads.map(&four_maps(), Kind::Cross), Ok(vec![vec![0.5]]));
+    }
+
+    #[test]
+    fn the_default_is_the_mean_of_a_high_layer() {
+        let map = Heads::default().map(&four_maps(), Kind::Cross);
+        assert_eq!(map, Ok(vec![vec![0.625]]));
+    }
+
+    #[test]
+    fn the_default_is_five_sixths_up() {
+        let default = |n_layers| {
+            let attention = Attention {
+                cross: vec![Vec::new(); n_layers],
+                ..four_maps()
+            };
+            Heads::default().layer_of(&attention, Kind::Cross)
+        };
+        assert_eq!([1, 2, 4, 6, 12].map(default), [1, 2, 4, 5, 10].map(Ok));
+    }
+
+    #[test]
+    fn layers_that_are_not_there_are_refused() {
+        for layer in [0, 3] {
+            let heads = Heads {
+                layer: Some(layer),
+                head: Head::Mean,
+            };
+            let error = heads
+                .map(&four_maps(), Kind::Cross)
+                .expect_err("there are two layers");
+            let expected = format!("there is no layer {layer} in cross attention; choose 1 to 2");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn heads_that_are_not_there_are_refused() {
+        for head in [0, 3] {
+            let heads = Heads {
+                layer: None,
+                head: Head::One(head),
+            };
+            let error = heads
+                .map(&four_maps(), Kind::Cross)
+                .expect_err("there are two heads");
+            let expected =
+                format!("there is no head {head} in cross attention; choose 1 to 2, or mean");
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}

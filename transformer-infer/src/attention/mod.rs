@@ -1,0 +1,24 @@
+//! What a model looks at: the weights of every head for one sentence, as data, alignment, page and figure.
+//!
+//! - [`Attention`]: the weights and their tokens, from [`Translator::attention`](crate::Translator::attention).
+//! - [`Heads`]: which layer, and which of its heads or their mean.
+//! - [`Alignment`]: which word of the source each word of the output looks at, in Pharaoh's notation.
+//! - [`page`]: everything on one HTML page that needs nothing else.
+//! - [`figure`]: one map as a picture for a paper.
+
+mod alignment;
+mod error;
+mod figure;
+mod heads;
+mod page;
+mod record;
+mod selection;
+mod weights;
+
+pub use alignment::Alignment;
+pub use error::AttentionError;
+pub use figure::figure;
+pub use heads::{Head, Heads, Kind};
+pub use page::{GENERATOR, page};
+pub use selection::{Selection, View};
+pub use weights::{Attention, Map, Token};

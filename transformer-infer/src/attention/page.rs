@@ -1,0 +1,224 @@
+//! All attention of one sentence on one HTML page, which needs no network and no other file.
+
+use serde::Serialize;
+
+use super::{Attention, AttentionError, Head, Kind, Map, Selection};
+
+/// Names the maker in every file that is made here, so that such a file can be told from others.
+pub const GENERATOR: &str = "transformer-infer attention";
+
+const TEMPLATE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// What the page writes a weight of 1 as; four digits are shown.
+const ONE: f32 = 10_000.0;
+
+/// Holds what the page's script reads.
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    src: &'a str,
+    tgt: &'a str,
+    kinds: Vec<KindData>,
+    start: Start,
+}
+
+/// Holds the maps of one kind, and the tokens of their rows and columns.
+#[derive(Debug, Serialize)]
+struct KindData {
+    name: &'static str,
+    rows: Vec<String>,
+    columns: Vec<String>,
+    /// `[layer][head][row][column]`, in ten-thousandths.
+    layers: Vec<Vec<Vec<Vec<u16>>>>,
+}
+
+/// Holds what the page shows first; layers count from 0, and head 0 is the mean.
+#[derive(Debug, Serialize)]
+struct Start {
+    kind: &'static str,
+    layer: usize,
+    head: usize,
+    view: &'static str,
+}
+
+/// Writes the page; `selection` is what it shows first.
+///
+/// Whatever the tokens are, they stay text: nothing in them can become markup or code.
+///
+/// # Errors
+///
+/// Returns an [`AttentionError`] if there is no such layer or no such head.
+///
+/// # Panics
+///
+/// Never: the template is ours, and text and numbers have a JSON form.
+pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
+    let Selection { kind, heads, view } = selection;
+    let start = Start {
+        kind: kind.name(),
+        layer: heads.layer_of(attention, kind)? - 1,
+        head: match heads.head {
+            Head::Mean => 0,
+            Head::One(head) => head,
+        },
+        view: view.name(),
+    };
+    let data = Data {
+        src: &attention.src,
+        tgt: &attention.tgt,
+        kinds: Kind::ALL.map(|kind| kind_data(attention, kind)).into(),
+        start,
+    };
+    let json = serde_json::to_string(&data).expect("text and numbers have a JSON form");
+    // One pass each over text of ours; what users wrote comes last, so that nothing in it is replaced.
+    let page = TEMPLATE
+        .replace("{generator}", GENERATOR)
+        .replace("{style}", STYLE)
+        .replace("{script}", SCRIPT);
+    let (head, rest) = page
+        .split_once("{title}")
+        .expect("the template has a title");
+    let (body, end) = rest.split_once("{data}").expect("the template has data");
+    Ok([head, &text(&attention.src), body, &in_script(&json), end].concat())
+}
+
+fn kind_data(attention: &Attention, kind: Kind) -> KindData {
+    let spell = |tokens: Vec<super::Token>| tokens.into_iter().map(|token| token.text).collect();
+    let layers = attention.layers(kind).iter();
+    KindData {
+        name: kind.name(),
+        rows: spell(attention.rows(kind)),
+        columns: spell(attention.columns(kind)),
+        layers: layers
+            .map(|heads| heads.iter().map(whole_numbers).collect())
+            .collect(),
+    }
+}
+
+fn whole_numbers(map: &Map) -> Vec<Vec<u16>> {
+    let number = |weight: &f32| (weight * ONE).round() as u16; // a cast keeps within the bounds
+    map.iter()
+        .map(|row| row.iter().map(number).collect())
+        .collect()
+}
+
+/// Writes text as HTML and XML write it; characters that XML has no place for become U+FFFD.
+pub(super) fn text(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            '\0'..'\u{20}' | '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// Writes JSON so that nothing in it ends the element around it.
+fn in_script(json: &str) -> String {
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attention::{Heads, Token};
+
+    const NASTY: &str =
+        "</script><!-- <img src=x onerror=alert(1)> {data} {script} &amp; \" \u{2028} \0";
+
+    fn attention(word: &str) -> Attention {
+        let tokens = vec![Token {
+            text: word.to_owned(),
+            id: 4,
+            word: Some(0),
+        }];
+        let maps = |weight| vec![vec![vec![vec![weight]]]];
+        Attention {
+            src: word.to_owned(),
+            tgt: word.to_owned(),
+            src_tokens: tokens.clone(),
+            tgt_tokens: tokens,
+            encoder: maps(1.0),
+            decoder: maps(0.123_46),
+            cross: maps(0.0),
+        }
+    }
+
+    /// Returns what stands between two pieces of text.
+    fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+        let (_, rest) = text.split_once(start).expect("the start is there");
+        rest.split_once(end).expect("the end is there").0
+    }
+
+    fn data(page: &str) -> serde_json::Value {
+        let json = between(
+            page,
+            "<script type=\"application/json\" id=\"data\">",
+            "</script>",
+        );
+        serde_json::from_str(json).expect("the data is JSON")
+    }
+
+    #[test]
+    fn tokens_that_look_like_markup_stay_text() {
+        let page = page(&attention(NASTY), Selection::default()).expect("there is one layer");
+        let data = data(&page);
+        assert_eq!(data["src"], NASTY);
+        assert_eq!(data["kinds"][0]["rows"][0], NASTY);
+        let plain = super::page(&attention("a"), Selection::default()).expect("there is one layer");
+        assert_eq!(page.matches('<').count(), plain.matches('<').count());
+    }
+
+    #[test]
+    fn a_title_that_looks_like_markup_stays_text() {
+        let page =
+            page(&attention("</title>&<b>"), Selection::default()).expect("there is one layer");
+        let title = between(&page, "<title>", "</title>");
+        assert!(title.contains("&lt;/title&gt;&amp;&lt;b&gt;"), "{title}");
+    }
+
+    #[test]
+    fn weights_are_written_in_ten_thousandths() {
+        let page = page(&attention("a"), Selection::default()).expect("there is one layer");
+        let data = data(&page);
+        let weight = |kind: usize| &data["kinds"][kind]["layers"][0][0][0][0];
+        assert_eq!((weight(0), weight(1)), (&0.into(), &10_000.into()));
+        assert_eq!(weight(2), 1235);
+    }
+
+    #[test]
+    fn the_page_asks_for_nothing_from_elsewhere() {
+        let page = page(&attention("a"), Selection::default()).expect("there is one layer");
+        for address in ["https://", "src=", "href", "@import", "url(", "fetch("] {
+            assert!(!page.contains(address), "{address}");
+        }
+        // The name of a vocabulary, which no browser follows.
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!page.contains("http://"));
+    }
+
+    #[test]
+    fn the_page_begins_with_what_was_chosen() {
+        let selection = Selection {
+            kind: Kind::Decoder,
+            heads: Heads {
+                layer: Some(1),
+                head: Head::One(1),
+            },
+            view: crate::attention::View::Lines,
+        };
+        let page = page(&attention("a"), selection).expect("there is one head");
+        let expected =
+            serde_json::json!({"kind": "decoder", "layer": 0, "head": 1, "view": "lines"});
+        assert_eq!(data(&page)["start"], expected);
+    }
+}

@@ -1,0 +1,193 @@
+//! Recording attention: one pass over a source and what was written for it.
+
+use std::ops::Range;
+
+use burn::tensor::{Int, Tensor, TensorData};
+use transformer_core::text::{BOS, EOS};
+use transformer_core::{AttentionMaps, AttentionMasks, Padded};
+
+use super::{Attention, AttentionError, Map, Token};
+use crate::Translator;
+use crate::search::Hypothesis;
+
+impl Translator {
+    /// Returns what every head looked at while the model wrote `hypothesis` for `line`.
+    ///
+    /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens
+    /// at once, which gives the weights of writing it token by token up to rounding.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is nothing to look at, or more than the model can read.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use transformer_core::device;
+    /// use transformer_infer::Translator;
+    /// use transformer_infer::attention::Heads;
+    /// use transformer_infer::search::Search;
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let translator = Translator::open("runs/numbers", &device)?;
+    /// let line = "one million and seven";
+    /// let translations = translator.translate(&[line], &Search::greedy())?;
+    /// let attention = translator.attention(line, &translations[0].candidates[0].hypothesis)?;
+    /// println!("{}", attention.alignment(Heads::default())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attention(
+        &self,
+        line: &str,
+        hypothesis: &Hypothesis,
+    ) -> Result<Attention, AttentionError> {
+        let mut written = hypothesis.ids.clone();
+        if hypothesis.finished || written.is_empty() {
+            written.push(EOS);
+        }
+        self.record(line, &written)
+    }
+
+    /// Returns what every head looks at while the model is made to write `tgt_line` for `line`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is nothing to look at, or more than the model can read.
+    pub fn forced_attention(
+        &self,
+        line: &str,
+        tgt_line: &str,
+    ) -> Result<Attention, AttentionError> {
+        let mut written = self.tokenizers.tgt().encode(tgt_line);
+        if tgt_line.trim().is_empty() {
+            written.clear(); // a tokenizer may spell spaces
+        }
+        written.push(EOS);
+        self.record(line, &written)
+    }
+
+    fn record(&self, line: &str, written: &[u32]) -> Result<Attention, AttentionError> {
+        let (mut src_ids, mut src_spans) = self.tokenizers.src().encode_spans(line);
+        if src_ids.is_empty() || line.trim().is_empty() {
+            return Err(AttentionError::BlankSource);
+        }
+        let (n_tokens, limit) = (src_ids.len(), self.limits.max_src_len);
+        if n_tokens > limit {
+            return Err(AttentionError::LongSource { n_tokens, limit });
+        }
+        if let Some(limit) = self
+            .limits
+            .max_tgt_len
+            .filter(|limit| written.len() > *limit)
+        {
+            let n_tokens = written.len();
+            return Err(AttentionError::LongTarget { n_tokens, limit });
+        }
+        src_ids.push(EOS);
+        src_spans.push(line.len()..line.len());
+        let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(written);
+        let maps = self.maps(&src_ids, written);
+        let attention = Attention {
+            src_tokens: tokens(&src_ids, &src_spans, line, |id| {
+                self.tokenizers.src().token(id)
+            }),
+            tgt_tokens: tokens(written, &tgt_spans, &tgt, |id| {
+                self.tokenizers.tgt().token(id)
+            }),
+            src: line.to_owned(),
+            tgt,
+            encoder: maps.encoder.into_iter().map(on_host).collect(),
+            decoder: maps.decoder.into_iter().map(on_host).collect(),
+            cross: maps.cross.into_iter().map(on_host).collect(),
+        };
+        let all = [&attention.encoder, &attention.decoder, &attention.cross];
+        let weights = || all.iter().copied().flatten().flatten().flatten().flatten();
+        if weights().any(|weight| !weight.is_finite()) {
+            return Err(AttentionError::NotANumber);
+        }
+        Ok(attention)
+    }
+
+    fn maps(&self, src_ids: &[u32], written: &[u32]) -> AttentionMaps {
+        let device = self.model.output_weight().device();
+        let read = [BOS]
+            .into_iter()
+            .chain(written.iter().copied())
+            .take(written.len());
+        let read: Vec<i64> = read.map(i64::from).collect();
+        let tgt = Tensor::<2, Int>::from_data(TensorData::new(read, [1, written.len()]), &device);
+        let mut maps = AttentionMaps::default();
+        let src = Padded::new(&[src_ids], &device);
+        let masks = AttentionMasks::default();
+        let memory = self.model.encode_with(&src, &masks, Some(&mut maps));
+        let mut state = self.model.begin(&memory);
+        let _ = self
+            .model
+            .decode_with(tgt, &mut state, &masks, Some(&mut maps));
+        maps
+    }
+}
+
+/// Reads the weights of one layer.
+///
+/// # Shapes
+///
+/// - `weights`: `[1, n_heads, rows, columns]`
+/// - returns: `[n_heads][rows][columns]`
+fn on_host(weights: Tensor<4>) -> Vec<Map> {
+    let [_, _, n_rows, n_columns] = weights.dims();
+    let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
+    let map = |head: &[f32]| head.chunks(n_columns).map(<[f32]>::to_vec).collect();
+    weights.chunks(n_rows * n_columns).map(map).collect()
+}
+
+fn tokens(
+    ids: &[u32],
+    spans: &[Range<usize>],
+    text: &str,
+    spell: impl Fn(u32) -> Option<String>,
+) -> Vec<Token> {
+    let words = words(text);
+    let token = |(id, span): (&u32, &Range<usize>)| Token {
+        text: spell(*id).unwrap_or_default(),
+        id: *id,
+        word: words
+            .iter()
+            .position(|word| word.start < span.end && span.start < word.end),
+    };
+    ids.iter().zip(spans).map(token).collect()
+}
+
+/// Returns where the words of a text stand, which are what whitespace separates.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (place, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        if character.is_whitespace() {
+            words.extend(start.take().map(|start| start..place));
+        } else {
+            start.get_or_insert(place);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_whitespace_separates() {
+        assert_eq!(words(" ab\u{3000}ç  d"), [1..3, 6..8, 10..11]);
+        assert!(words(" \t").is_empty());
+    }
+
+    #[test]
+    fn a_token_belongs_to_the_word_that_it_writes() {
+        let ids = [7; 5];
+        let spans = [0..2, 2..3, 3..6, 5..6, 6..6];
+        let found = tokens(&ids, &spans, "abc de", |_| Some(String::new()));
+        let words: Vec<_> = found.iter().map(|token| token.word).collect();
+        assert_eq!(words, [Some(0), Some(0), Some(1), Some(1), None]);
+    }
+}

@@ -1,0 +1,160 @@
+//! `transformer-infer attention`: a picture of what every head looks at.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use transformer_core::device::{self, Backend};
+use transformer_infer::Translator;
+use transformer_infer::attention::{
+    Attention, GENERATOR, Head, Heads, Kind, Selection, View, figure, page,
+};
+use transformer_infer::search::Search;
+
+use super::CommandError;
+use super::picture::{Format, Picture};
+
+/// Shows what every head looks at while a line is translated.
+///
+/// The ending of --out says what is written. `.html`: a page with all layers and heads to look through,
+/// which needs no network and no other file. `.svg`: a figure of one map. `.json`: all weights. A file
+/// that is there already is replaced if this command wrote it, and kept otherwise. The translation is
+/// printed.
+#[derive(Debug, Args)]
+#[command(name = "attention")]
+pub(crate) struct AttentionCommand {
+    /// Directory of the model, or of the training run that made it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// File to write: FILE.html, FILE.svg or FILE.json.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    beam: usize,
+    /// Look at how the model would write this output, and not at how it writes its own.
+    #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
+    tgt: Option<String>,
+    /// Which attention the figure shows, and the page first.
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = KindName::Cross)]
+    kind: KindName,
+    /// Which layer, counted from 1 at the bottom; without it five sixths up, as the fifth of six.
+    #[arg(long, value_name = "N")]
+    layer: Option<usize>,
+    /// Which head, counted from 1, or `mean`.
+    #[arg(long, value_name = "HEAD", default_value_t = Head::Mean)]
+    head: Head,
+    /// How it is drawn: as a heat map, or as lines between two columns of tokens.
+    #[arg(long, value_name = "VIEW", value_enum, default_value_t = ViewName::Map)]
+    view: ViewName,
+    /// Print errors only to standard error.
+    #[arg(long, short)]
+    quiet: bool,
+    /// Line to translate.
+    #[arg(value_name = "TEXT")]
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum KindName {
+    Cross,
+    Encoder,
+    Decoder,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ViewName {
+    Map,
+    Lines,
+}
+
+/// Holds what a `.json` file holds.
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    generator: &'static str,
+    #[serde(flatten)]
+    attention: &'a Attention,
+}
+
+impl AttentionCommand {
+    /// Translates the line, and writes the picture.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        let search = Search {
+            beam_size: self.beam,
+            ..Search::default()
+        };
+        search.validate()?;
+        let picture = Picture::new(&self.out)?;
+        let (backend, device) = device::choose(backend)?;
+        let translator = Translator::open(&self.model, &device)?;
+        self.report(&translator, backend);
+        let attention = self.attention(&translator, &search)?;
+        let content = self.draw(&attention, picture.format)?;
+        picture.write(&content)?;
+        let translation = attention.tgt.replace(['\n', '\r'], " ");
+        writeln!(io::stdout(), "{translation}").map_err(CommandError::Write)?;
+        if !self.quiet {
+            let (path, kilobytes) = (picture.path().display(), content.len().div_ceil(1000));
+            let _ = writeln!(io::stderr(), "{path}: {kilobytes} kB");
+        }
+        Ok(())
+    }
+
+    fn attention(
+        &self,
+        translator: &Translator,
+        search: &Search,
+    ) -> Result<Attention, CommandError> {
+        if let Some(tgt) = &self.tgt {
+            return Ok(translator.forced_attention(&self.text, tgt)?);
+        }
+        let mut translations = translator.translate(&[&self.text], search)?;
+        let best = translations.remove(0).candidates.remove(0); // neither list is ever empty
+        Ok(translator.attention(&self.text, &best.hypothesis)?)
+    }
+
+    fn draw(&self, attention: &Attention, format: Format) -> Result<String, CommandError> {
+        let selection = Selection {
+            kind: match self.kind {
+                KindName::Cross => Kind::Cross,
+                KindName::Encoder => Kind::Encoder,
+                KindName::Decoder => Kind::Decoder,
+            },
+            heads: Heads {
+                layer: self.layer,
+                head: self.head,
+            },
+            view: match self.view {
+                ViewName::Map => View::Map,
+                ViewName::Lines => View::Lines,
+            },
+        };
+        Ok(match format {
+            Format::Html => page(attention, selection)?,
+            Format::Svg => figure(attention, selection)?,
+            Format::Json => {
+                let data = Data {
+                    generator: GENERATOR,
+                    attention,
+                };
+                serde_json::to_string(&data).expect("text and numbers have a JSON form") + "\n"
+            }
+        })
+    }
+
+    /// Says what is about to run, so that nobody takes one backend for another.
+    fn report(&self, translator: &Translator, backend: Backend) {
+        if self.quiet {
+            return;
+        }
+        let config = translator.config();
+        let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
+        let model = self.model.display();
+        let heads = config.n_heads;
+        let _ = writeln!(
+            io::stderr(),
+            "backend {backend}, model {model} ({encoder}+{decoder} layers of {heads} heads)"
+        );
+    }
+}
