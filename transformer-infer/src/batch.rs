@@ -6,7 +6,7 @@ use transformer_core::config::Positions;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::Scorer;
-use crate::search::{Hypothesis, Search};
+use crate::search::{Ensemble, Hypothesis, Request, Search};
 
 /// Limits how much is translated at once, and how long sequences may be.
 ///
@@ -14,8 +14,8 @@ use crate::search::{Hypothesis, Search};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchLimits {
-    /// Most source tokens in a batch, EOS and padding included, times the beam size. Default 4096. A
-    /// single source may exceed it.
+    /// Most source tokens in a batch, EOS and padding included, times the beam size or the number of
+    /// samples. Default 4096. A single source may exceed it.
     pub batch_tokens: usize,
     /// Longest source, in tokens without EOS; what is beyond is cut off. Default 1024.
     pub max_src_len: usize,
@@ -56,11 +56,22 @@ impl BatchLimits {
     }
 }
 
+/// Holds what is to be translated, and how it should begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// The tokens, without EOS.
+    pub ids: &'a [u32],
+    /// What the output begins with; see [`Request::prefix`].
+    pub prefix: &'a [u32],
+    /// The place in the whole input, counted from 0; see [`Request::place`].
+    pub place: u64,
+}
+
 /// Translates token ids, and returns the hypotheses for each source, best first.
 ///
 /// Sources are given without EOS, and hypotheses come without BOS and EOS. Longer sources than the
-/// limits allow are cut. An empty source has the empty translation; the model does not see it. A model
-/// in training is taken out of training for the time.
+/// limits allow are cut. An empty source has the empty translation, whatever the search demands; the
+/// model does not see it. A model in training is taken out of training for the time.
 ///
 /// # Panics
 ///
@@ -89,30 +100,71 @@ pub fn translate_ids<S: AsRef<[u32]>>(
     search: &Search,
     limits: &BatchLimits,
 ) -> Vec<Vec<Hypothesis>> {
-    // Dropout acts, and the tape grows, wherever the device records gradients.
-    let out_of_training;
-    let model = if model.output_weight().device().is_autodiff() {
-        out_of_training = model.valid();
-        &out_of_training
-    } else {
-        model
-    };
-    let sources: Vec<&[u32]> = sources
-        .iter()
-        .map(|source| {
-            let source = source.as_ref();
-            &source[..source.len().min(limits.max_src_len)]
+    let sources: Vec<Source<'_>> = (0..)
+        .zip(sources)
+        .map(|(place, ids)| Source {
+            ids: ids.as_ref(),
+            place,
+            ..Source::default()
         })
         .collect();
+    translate_sources(&[model], &sources, search, limits, &mut |_| ())
+}
+
+/// Like [`translate_ids`], with all that can differ between sources, and with one model or several.
+///
+/// Several models predict together, as [`Search::ensemble`] says; they must have the same vocabularies.
+/// `on_progress` is called with the number of sources of every batch that is done.
+///
+/// # Panics
+///
+/// Panics as `translate_ids` does, if there is no model, and if the models differ in vocabulary.
+pub fn translate_sources(
+    models: &[&Transformer],
+    sources: &[Source<'_>],
+    search: &Search,
+    limits: &BatchLimits,
+    on_progress: &mut dyn FnMut(usize),
+) -> Vec<Vec<Hypothesis>> {
+    // Dropout acts, and the tape grows, wherever the device records gradients.
+    let out_of_training = |model: &&Transformer| {
+        if model.output_weight().device().is_autodiff() {
+            model.valid()
+        } else {
+            Transformer::clone(model)
+        }
+    };
+    let models: Vec<Transformer> = models.iter().map(out_of_training).collect();
+    let kept = |source: &Source<'_>| source.ids.len().min(limits.max_src_len);
+    let lens: Vec<usize> = sources.iter().map(kept).collect();
     let mut found = vec![vec![Hypothesis::empty()]; sources.len()];
-    for batch in batches(&sources, limits.batch_tokens / search.beam_size.max(1)) {
-        let batch_sources: Vec<&[u32]> = batch.iter().map(|index| sources[*index]).collect();
-        let limit = |source: &&[u32]| {
-            let limit = search.max_len.limit(source.len());
-            limits.max_tgt_len.map_or(limit, |len| limit.min(len))
+    on_progress(lens.iter().filter(|len| **len == 0).count());
+    for batch in batches(&lens, limits.batch_tokens / search.n_rows()) {
+        let ids: Vec<&[u32]> = batch
+            .iter()
+            .map(|index| &sources[*index].ids[..lens[*index]])
+            .collect();
+        let request = |index: &usize| {
+            let source = &sources[*index];
+            let request = search.request(lens[*index]);
+            let max_len = limits.max_tgt_len.unwrap_or(usize::MAX);
+            Request {
+                max_len: request.max_len.min(max_len),
+                prefix: source.prefix.to_vec(),
+                place: source.place,
+                ..request
+            }
         };
-        let max_lens: Vec<usize> = batch_sources.iter().map(limit).collect();
-        let translated = search.run(&mut Scorer::new(model, &batch_sources), &max_lens);
+        let requests: Vec<Request> = batch.iter().map(request).collect();
+        let translated = match models.as_slice() {
+            [model] => search.run(&mut Scorer::new(model, &ids), &requests),
+            models => {
+                let members = models.iter().map(|model| Scorer::new(model, &ids));
+                let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
+                search.run(&mut ensemble, &requests)
+            }
+        };
+        on_progress(batch.len());
         for (index, hypotheses) in batch.into_iter().zip(translated) {
             found[index] = hypotheses;
         }
@@ -120,19 +172,18 @@ pub fn translate_ids<S: AsRef<[u32]>>(
     found
 }
 
-/// Groups the sources that are not empty, the longest first, with at most `n_cells` cells in a group.
-fn batches(sources: &[&[u32]], n_cells: usize) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..sources.len())
-        .filter(|i| !sources[*i].is_empty())
-        .collect();
-    order.sort_by_key(|index| std::cmp::Reverse(sources[*index].len()));
+/// Groups the sources, given by their lengths, that are not empty: the longest first, with at most `n_cells`
+/// cells in a group.
+fn batches(lens: &[usize], n_cells: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..lens.len()).filter(|index| lens[*index] > 0).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(lens[*index]));
     let mut batches: Vec<Vec<usize>> = Vec::new();
     let mut width = 0;
     for index in order {
         match batches.last_mut() {
             Some(batch) if (batch.len() + 1) * width <= n_cells => batch.push(index),
             _ => {
-                width = sources[index].len() + 1; // the longest of its batch, and EOS
+                width = lens[index] + 1; // the longest of its batch, and EOS
                 batches.push(vec![index]);
             }
         }
@@ -146,14 +197,13 @@ mod tests {
 
     #[test]
     fn batches_hold_like_lengths_within_the_budget_and_leave_out_the_empty() {
-        let sources: [&[u32]; 6] = [&[4; 3], &[], &[4; 9], &[4; 2], &[4; 3], &[4; 4]];
-        assert_eq!(batches(&sources, 10), [vec![2], vec![5, 0], vec![4, 3]]);
+        let lens = [3, 0, 9, 2, 3, 4];
+        assert_eq!(batches(&lens, 10), [vec![2], vec![5, 0], vec![4, 3]]);
     }
 
     #[test]
     fn a_source_over_the_budget_is_a_batch_of_its_own() {
-        let sources: [&[u32]; 2] = [&[4; 3], &[4; 30]];
-        assert_eq!(batches(&sources, 0), [[1], [0]]);
+        assert_eq!(batches(&[3, 30], 0), [[1], [0]]);
     }
 
     #[test]

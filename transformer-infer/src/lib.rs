@@ -6,7 +6,7 @@
 //!
 //! - [`Translator`]: lines in, lines out, from a model directory.
 //! - [`translate_ids`]: the same on token ids, for validation during training.
-//! - [`search`]: greedy and beam search (§6.1 of the paper), over any [`search::NextToken`].
+//! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: what every head looks at, as data, alignment, page and figure.
 //! - [`metrics`]: BLEU and chrF, equal to sacreBLEU's.
@@ -39,7 +39,7 @@ mod failure;
 mod scorer;
 mod translator;
 
-pub use batch::{BatchLimits, translate_ids};
+pub use batch::{BatchLimits, Source, translate_ids, translate_sources};
 pub use failure::one_line;
 pub use scorer::Scorer;
-pub use translator::{Candidate, Translation, Translator, TranslatorError, Warning};
+pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};

@@ -21,7 +21,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Translate(Translate),
+    Translate(Box<Translate>),
     Bleu(BleuCommand),
     Attention(AttentionCommand),
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use burn::tensor::{Device, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::text::EOS;
-use transformer_core::{DecoderState, Padded, Transformer};
+use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
 use crate::search::{Best, NEVER_GENERATED, NextToken};
 
@@ -17,6 +17,8 @@ pub struct Scorer<'a> {
     device: Device,
     state: DecoderState,
     n_rows: usize,
+    /// Number of source tokens of each row, EOS included.
+    src_lens: Vec<usize>,
     vocab_size: usize,
     /// `[1, vocab]`: −∞ for the tokens that are never generated, 0 for all others.
     bans: Tensor<2>,
@@ -50,21 +52,23 @@ impl<'a> Scorer<'a> {
             device,
             state,
             n_rows: sources.len(),
+            src_lens: ended.iter().map(Vec::len).collect(),
             vocab_size,
             bans,
         }
     }
 
-    /// Moves all rows on by one token.
+    /// Moves all rows on by one token, and keeps the attention maps where they are asked for.
     ///
     /// # Shapes
     ///
     /// - returns: `[batch, vocab]`
-    fn advance(&mut self, last_tokens: &[u32]) -> Tensor<2> {
+    fn advance(&mut self, last_tokens: &[u32], maps: Option<&mut AttentionMaps>) -> Tensor<2> {
         let column: Vec<i64> = last_tokens.iter().copied().map(i64::from).collect();
         let column = TensorData::new(column, [last_tokens.len(), 1]);
         let last_tokens = Tensor::<2, Int>::from_data(column, &self.device);
-        let logits = self.model.decode(last_tokens, &mut self.state); // [batch, 1, vocab]
+        let (model, masks) = (self.model, AttentionMasks::default());
+        let logits = model.decode_with(last_tokens, &mut self.state, &masks, maps); // [batch, 1, vocab]
         activation::log_softmax(logits.reshape([self.n_rows, self.vocab_size]), 1)
     }
 }
@@ -79,14 +83,35 @@ impl NextToken for Scorer<'_> {
     }
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
-        let log_probs = self.advance(last_tokens).into_data();
+        let log_probs = self.advance(last_tokens, None).into_data();
         log_probs
             .try_into_vec_as::<f32>()
             .expect("every float type converts to f32")
     }
 
+    /// Returns as attention the mean over the heads of the last decoder layer, to the source and its EOS.
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let mut maps = AttentionMaps::default();
+        let log_probs = self.advance(last_tokens, Some(&mut maps));
+        let last_layer = maps.cross.pop();
+        let last_layer = last_layer.expect("a decoder has at least one layer");
+        let [batch, _, _, src_len] = last_layer.dims(); // [batch, n_heads, 1, src_len]
+        let attention = last_layer.mean_dim(1).reshape([batch, src_len]);
+        let read = Transaction::default()
+            .register(log_probs)
+            .register(attention)
+            .execute();
+        let [log_probs, attention] = read.as_slice() else {
+            unreachable!("a transaction returns what was registered");
+        };
+        let attention: Vec<f32> = attention.iter::<f32>().collect();
+        let rows = attention.chunks_exact(src_len).zip(&self.src_lens);
+        let rows = rows.map(|(weights, len)| weights[..*len].to_vec());
+        (log_probs.iter::<f32>().collect(), rows.collect())
+    }
+
     fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
-        let allowed = self.advance(last_tokens) + self.bans.clone();
+        let allowed = self.advance(last_tokens, None) + self.bans.clone();
         let (log_probs, ids) = allowed.max_dim_with_indices(1);
         let read = Transaction::default()
             .register(log_probs)
@@ -107,6 +132,7 @@ impl NextToken for Scorer<'_> {
     fn select(&mut self, rows: &[usize]) {
         self.state = self.state.clone().select(rows);
         self.n_rows = rows.len();
+        self.src_lens = rows.iter().map(|row| self.src_lens[*row]).collect();
     }
 }
 

@@ -1,13 +1,14 @@
 //! Text in, text out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use transformer_core::directory::{DirectoryError, ModelDirectory, Tokenizers};
+use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{LoadError, Transformer, TransformerConfig};
 
 use crate::search::{Hypothesis, Search, SearchError};
-use crate::{BatchLimits, translate_ids};
+use crate::{BatchLimits, Source, translate_sources};
 
 /// Translates lines of text with a model and its tokenizers.
 ///
@@ -35,15 +36,28 @@ use crate::{BatchLimits, translate_ids};
 #[derive(Debug)]
 pub struct Translator {
     pub(crate) model: Transformer,
+    /// Those that predict together with the first.
+    others: Vec<(Transformer, TransformerConfig)>,
     config: TransformerConfig,
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
 }
 
+/// Holds one line to translate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Input<'a> {
+    /// The line.
+    pub text: &'a str,
+    /// What its translation begins with; blank if nothing is asked for.
+    pub prefix: &'a str,
+    /// The line's place in the whole input, counted from 0, which a sample is drawn by.
+    pub place: u64,
+}
+
 /// Holds what became of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// What was found, the best first; never empty.
+    /// What was found, the best first, or samples in the order in which they were drawn; never empty.
     pub candidates: Vec<Candidate>,
     /// What the reader of the translation should know about it.
     pub warning: Option<Warning>,
@@ -84,6 +98,27 @@ pub enum TranslatorError {
     /// The search cannot be done as asked.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// Models that should predict together do not speak of the same tokens.
+    #[error(
+        "`{}` has another tokenizer than `{}`; an ensemble needs models with the same one",
+        other.display(), first.display()
+    )]
+    Tokenizers {
+        /// The directory of the first model.
+        first: PathBuf,
+        /// The directory of the model that differs from it.
+        other: PathBuf,
+    },
+    /// The beginning asked for has characters that the model never learnt to write.
+    #[error(
+        "the prefix `{prefix}` for line {line} has characters that the vocabulary lacks; leave them out"
+    )]
+    Prefix {
+        /// The line's place among those given, counted from 1.
+        line: usize,
+        /// What the translation should begin with.
+        prefix: String,
+    },
     /// The model computed NaN or infinity where probabilities belong.
     #[error(
         "the model computes NaN for line {line}; its weights are of no use: train again, with a lower \
@@ -122,6 +157,7 @@ impl Translator {
         let limits = BatchLimits::for_model(config);
         Self {
             model,
+            others: Vec::new(),
             config: config.clone(),
             tokenizers,
             limits,
@@ -143,16 +179,52 @@ impl Translator {
         ))
     }
 
+    /// Reads several model directories, whose models are to predict together: [`Search::ensemble`] says
+    /// how. All need the same tokenizers.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] that names the file at fault, or the model that does not fit.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no directory is given.
+    pub fn open_ensemble<P: AsRef<Path>>(
+        paths: &[P],
+        device: &Device,
+    ) -> Result<Self, TranslatorError> {
+        let (first, others) = paths.split_first().expect("an ensemble has a model");
+        let mut ensemble = Self::open(first, device)?;
+        let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
+        let expected = json(&ensemble.tokenizers);
+        for path in others {
+            let other = Self::open(path, device)?;
+            if json(&other.tokenizers) != expected {
+                return Err(TranslatorError::Tokenizers {
+                    first: first.as_ref().to_owned(),
+                    other: path.as_ref().to_owned(),
+                });
+            }
+            ensemble.others.push((other.model, other.config));
+        }
+        let limits = ensemble.limits.clone();
+        Ok(ensemble.with_limits(limits))
+    }
+
     /// Sets how much is translated at once, as far as the model allows.
     #[must_use]
     pub fn with_limits(self, limits: BatchLimits) -> Self {
-        Self {
-            limits: limits.within(&self.config),
-            ..self
-        }
+        let others = self.others.iter().map(|(_, config)| config);
+        let limits = others.fold(limits.within(&self.config), BatchLimits::within);
+        Self { limits, ..self }
     }
 
-    /// Returns the config of the model.
+    /// Returns the tokenizers, for tokens to ban.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// Returns the config of the model, of the first if there are several.
     pub fn config(&self) -> &TransformerConfig {
         &self.config
     }
@@ -170,15 +242,55 @@ impl Translator {
         lines: &[T],
         search: &Search,
     ) -> Result<Vec<Translation>, TranslatorError> {
+        let inputs: Vec<Input<'_>> = (0..)
+            .zip(lines)
+            .map(|(place, line)| Input {
+                text: line.as_ref(),
+                place,
+                ..Input::default()
+            })
+            .collect();
+        self.translate_inputs(&inputs, search, &mut |_| ())
+    }
+
+    /// Like [`translate`](Self::translate), with all that can differ between lines.
+    ///
+    /// `on_progress` is called with the number of lines of every batch that is done.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix cannot be written.
+    pub fn translate_inputs(
+        &self,
+        inputs: &[Input<'_>],
+        search: &Search,
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Translation>, TranslatorError> {
         search.validate()?;
-        let mut sources = self.tokenizers.src().encode_all(lines);
-        for (source, line) in sources.iter_mut().zip(lines) {
-            if line.as_ref().trim().is_empty() {
-                source.clear(); // a tokenizer may spell spaces
-            }
+        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
+        let ids = encode(self.tokenizers.src(), &texts);
+        let prefixes: Vec<&str> = inputs.iter().map(|input| input.prefix).collect();
+        let prefix_ids = encode(self.tokenizers.tgt(), &prefixes);
+        if let Some(index) = prefix_ids.iter().position(|ids| ids.contains(&UNK)) {
+            return Err(TranslatorError::Prefix {
+                line: index + 1,
+                prefix: prefixes[index].to_owned(),
+            });
         }
-        let found = translate_ids(&self.model, &sources, search, &self.limits);
-        let translated = sources.iter().zip(found).enumerate();
+        let sources: Vec<Source<'_>> = inputs
+            .iter()
+            .zip(&ids)
+            .zip(&prefix_ids)
+            .map(|((input, ids), prefix)| Source {
+                ids,
+                prefix,
+                place: input.place,
+            })
+            .collect();
+        let others = self.others.iter().map(|(model, _)| model);
+        let models: Vec<&Transformer> = [&self.model].into_iter().chain(others).collect();
+        let found = translate_sources(&models, &sources, search, &self.limits, on_progress);
+        let translated = ids.iter().zip(found).enumerate();
         translated
             .map(|(index, (source, hypotheses))| {
                 if hypotheses
@@ -209,4 +321,15 @@ impl Translator {
         let n_kept = self.limits.max_src_len;
         (n_tokens > n_kept).then_some(Warning::Cut { n_tokens, n_kept })
     }
+}
+
+/// Cuts lines into tokens; blank ones have none, even where a tokenizer spells spaces.
+fn encode(tokenizer: &Tokenizer, lines: &[&str]) -> Vec<Vec<u32>> {
+    let mut encoded = tokenizer.encode_all(lines);
+    for (ids, line) in encoded.iter_mut().zip(lines) {
+        if line.trim().is_empty() {
+            ids.clear();
+        }
+    }
+    encoded
 }

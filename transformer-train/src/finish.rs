@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use transformer_core::Transformer;
-use transformer_infer::search::{LengthPenalty, MaxLen, Search};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
 use crate::TrainError;
@@ -166,11 +166,11 @@ impl<'a> Finish<'a> {
             length_penalty: LengthPenalty::Gnmt {
                 alpha: settings.length_penalty,
             },
-            n_best: 1,
-            max_len: MaxLen {
+            max_len: LengthLimit {
                 factor: 1.0,
                 extra: settings.max_extra_len,
             },
+            ..Search::default()
         };
         let ids = tokenizers.src().encode_all(sources);
         let limits = BatchLimits::for_model(&self.run.prepared.config);

@@ -70,6 +70,42 @@ pub(crate) enum CommandError {
         "`-` stands for standard input, which can be read only once; give files for the others"
     )]
     StandardInputTwice,
+    /// Standard input was named among text.
+    #[error(
+        "`-` stands for standard input and must come alone; leave it out, or leave out the text"
+    )]
+    DashAmongText,
+    /// Text that the model never writes is banned.
+    #[error(
+        "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so that it is never \
+         generated; leave it out"
+    )]
+    Ban {
+        /// The text.
+        text: String,
+    },
+    /// A token that the model does not have is banned.
+    #[error(
+        "`{token}` of `--ban-token` is no token of the vocabulary; `--ban` takes text, and \
+         `--json --token-scores` shows tokens"
+    )]
+    BanToken {
+        /// The token, as it was given.
+        token: String,
+    },
+    /// The prefixes do not belong to the text.
+    #[error(
+        "`{}` has {n_prefixes} lines, and the text has {}; every line needs its prefix, a blank one for none",
+        path.display(), if *has_more { "fewer" } else { "more" }
+    )]
+    Prefixes {
+        /// The file with the prefixes.
+        path: PathBuf,
+        /// Its number of lines.
+        n_prefixes: usize,
+        /// Whether it has more lines than the text.
+        has_more: bool,
+    },
     /// A number was given to a smoothing that has none.
     #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
     SmoothValue,
@@ -93,7 +129,12 @@ impl CommandError {
     /// Returns 2 for wrong usage and 1 for failure.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage(_) | Self::StandardInputTwice | Self::SmoothValue => ExitCode::from(2),
+            Self::Usage(_)
+            | Self::StandardInputTwice
+            | Self::DashAmongText
+            | Self::Ban { .. }
+            | Self::BanToken { .. }
+            | Self::SmoothValue => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. }) => ExitCode::from(2),
             _ => ExitCode::FAILURE,

@@ -1,50 +1,51 @@
 //! `transformer-infer translate`: one line in, one line out.
 
-use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+mod line_stream;
+mod output;
+mod progress;
+mod search_flags;
+
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Serialize;
 use transformer_core::device::{self, Backend};
-use transformer_infer::search::{LengthPenalty, MaxLen, Search};
-use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
+use transformer_infer::search::Search;
+use transformer_infer::{BatchLimits, Input, Translator, TranslatorError};
 
-use super::{CommandError, Lines, STANDARD_INPUT};
+use self::line_stream::{Group, LineStream};
+use self::output::OutputFlags;
+use self::progress::Progress;
+use self::search_flags::SearchFlags;
+use super::{CommandError, Lines, STANDARD_INPUT, read_lines};
 
-/// Number of lines that are read, translated and written at once.
+/// Most lines that are read, translated and written at once.
 const LINES_AT_ONCE: usize = 1000;
+
+/// What stands for standard input.
+const DASH: &str = "-";
 
 /// Translates text, line by line.
 ///
-/// The text is what follows the flags, each argument being one line, or else standard input. One line
-/// comes out for each line that goes in, in the same order; an empty line stays empty. At a terminal
-/// each line is translated when it is entered.
+/// The text is what follows the flags, each argument being one line, or else (or with `-`) standard
+/// input. One line comes out for each line that goes in, in the same order; an empty line stays empty.
+/// Lines that come slowly, from a terminal or a pipe, are translated as they come.
 #[derive(Debug, Args)]
 pub(crate) struct Translate {
-    /// Directory of the model, or of the training run that made it.
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    beam: usize,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA.
-    #[arg(long, value_name = "KIND", default_value_t)]
-    length_penalty: LengthPenalty,
-    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens.
-    #[arg(long, value_name = "LIMIT", default_value_t)]
-    max_len: MaxLen,
-    /// Number of translations of each line, best first: always N output lines for one input line,
-    /// empty ones where there are not so many. With --json, one list for each input line.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    n_best: usize,
-    /// Print before each translation its score and a tab.
-    ///
-    /// The score is the logarithm of the probability divided by the length penalty.
-    #[arg(long)]
-    scores: bool,
-    /// Print one JSON object for each line: source, translations, scores, warning.
-    #[arg(long)]
-    json: bool,
+    /// Directory of the model, or of the training run that made it; given again, all of the models
+    /// predict together.
+    #[arg(long, value_name = "DIR", required = true)]
+    model: Vec<PathBuf>,
+    #[command(flatten)]
+    search: SearchFlags,
+    /// What every translation begins with.
+    #[arg(long, value_name = "TEXT", conflicts_with = "prefixes")]
+    prefix: Option<String>,
+    /// File with what each translation begins with: a line for each line of input, blank for nothing.
+    #[arg(long, value_name = "FILE")]
+    prefixes: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFlags,
     /// Most source tokens in a batch, padding included, times the beam size: more is faster up to a
     /// point and needs more memory; the translation is the same.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
@@ -60,62 +61,44 @@ pub(crate) struct Translate {
     text: Vec<String>,
 }
 
-/// Holds what `--json` prints for one line.
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    src: &'a str,
-    translations: Vec<Scored<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Scored<'a> {
-    text: &'a str,
-    score: f64,
-    log_prob: f64,
-    finished: bool,
-}
-
 impl Translate {
     /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        let search = self.search();
+        let mut search = self.search.search();
         search.validate()?;
+        let from_input = self.text.is_empty() || self.text == [DASH];
+        if !from_input && self.text.iter().any(|text| text == DASH) {
+            return Err(CommandError::DashAmongText);
+        }
+        if from_input && self.prefixes.as_deref() == Some(Path::new(DASH)) {
+            return Err(CommandError::StandardInputTwice);
+        }
+        let prefixes = self.prefixes.as_deref().map(read_lines).transpose()?;
         let (backend, device) = device::choose(backend)?;
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
             max_src_len: self.max_src_len,
             max_tgt_len: None,
         };
-        let translator = Translator::open(&self.model, &device)?.with_limits(limits);
+        let translator = Translator::open_ensemble(&self.model, &device)?.with_limits(limits);
+        search.banned = self.search.banned(translator.tokenizers().tgt())?;
         self.report(&translator, backend);
-        let session = Session {
+        let mut session = Session {
             command: self,
+            prefixes,
             translator: &translator,
             search: &search,
+            n_translated: 0,
+            progress: Progress::new(from_input && !self.quiet),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
-        if self.text.is_empty() {
-            let input = io::stdin().lock();
-            let n_at_once = if io::stdin().is_terminal() {
-                1
-            } else {
-                LINES_AT_ONCE
-            };
-            session.translate_stream(input, &mut output, n_at_once)
+        if from_input {
+            let lines = LineStream::new(BufReader::new(io::stdin()), LINES_AT_ONCE);
+            session.translate_stream(&lines, &mut output)?;
         } else {
-            session.translate_lines(&self.text, 1, &mut output)
+            session.translate_lines(&self.text, &mut output)?;
         }
-    }
-
-    fn search(&self) -> Search {
-        Search {
-            beam_size: self.beam,
-            length_penalty: self.length_penalty,
-            n_best: self.n_best,
-            max_len: self.max_len,
-        }
+        session.end()
     }
 
     /// Says what is about to run, so that nobody takes one backend for another.
@@ -132,11 +115,12 @@ impl Translate {
             "d_model {}, vocabulary {}",
             config.d_model, config.tgt_vocab_size
         );
-        let model = self.model.display();
+        let models = self.model.iter().map(|path| path.display().to_string());
+        let models = models.collect::<Vec<_>>().join(" + ");
         // A closed standard error is no reason not to translate.
         let _ = writeln!(
             io::stderr(),
-            "backend {backend}, model {model} ({layers}, {sizes})"
+            "backend {backend}, model {models} ({layers}, {sizes})"
         );
     }
 }
@@ -144,101 +128,114 @@ impl Translate {
 /// Holds what all lines of one call share.
 struct Session<'a> {
     command: &'a Translate,
+    /// What each line's translation begins with, where a file says so.
+    prefixes: Option<Vec<String>>,
     translator: &'a Translator,
     search: &'a Search,
+    n_translated: usize,
+    progress: Progress,
 }
 
 impl Session<'_> {
-    /// Reads, translates and writes `n_at_once` lines at a time, so that any number fits in memory.
+    /// Translates and writes group by group, so that any number of lines fits in memory.
     fn translate_stream(
-        &self,
-        input: impl BufRead,
+        &mut self,
+        stream: &LineStream,
         output: &mut impl Write,
-        n_at_once: usize,
     ) -> Result<(), CommandError> {
-        let mut lines = Lines::new(input, STANDARD_INPUT.to_owned());
-        let mut n_before = 0;
         loop {
-            let mut some = Vec::new();
-            let mut failure = None;
-            for line in lines.by_ref().take(n_at_once) {
-                match line {
-                    Ok(line) => some.push(line),
-                    Err(error) => {
-                        failure = Some(error);
-                        break;
-                    }
-                }
-            }
+            let Group { lines, failure } = stream.next_group();
             // What precedes an unreadable line is translated before the error ends the program.
-            self.translate_lines(&some, n_before + 1, output)?;
-            if let Some(failure) = failure {
-                return Err(failure);
+            self.translate_lines(&lines, output)?;
+            match failure {
+                Some(failure) => return Err(failure),
+                None if lines.is_empty() => return Ok(()),
+                None => {}
             }
-            if some.is_empty() {
-                return Ok(());
-            }
-            n_before += some.len();
         }
     }
 
-    /// Translates and writes lines, the first of which is called `first_line` in messages.
+    /// Translates and writes lines.
     fn translate_lines(
-        &self,
+        &mut self,
         lines: &[String],
-        first_line: usize,
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
-        let translated = self.translator.translate(lines, self.search);
-        let translations = translated.map_err(|error| match error {
-            TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
-                line: first_line + line - 1,
-            },
-            other => other,
-        })?;
-        for (index, (line, translation)) in lines.iter().zip(&translations).enumerate() {
+        let n_before = self.n_translated;
+        // Of lines that have no prefix in the file, those before are translated first.
+        let n_prefixed = self.prefixes.as_ref().map_or(usize::MAX, Vec::len) - n_before;
+        let known = &lines[..lines.len().min(n_prefixed)];
+        let inputs: Vec<Input<'_>> = (n_before..)
+            .zip(known)
+            .map(|(place, line)| Input {
+                text: line,
+                prefix: match &self.prefixes {
+                    Some(prefixes) => &prefixes[place],
+                    None => self.command.prefix.as_deref().unwrap_or_default(),
+                },
+                place: place as u64,
+            })
+            .collect();
+        let progress = &mut self.progress;
+        let mut on_progress = |n_lines| progress.add(n_lines);
+        let translated = self
+            .translator
+            .translate_inputs(&inputs, self.search, &mut on_progress);
+        self.progress.clear();
+        let translations = translated.map_err(|error| in_whole_input(error, n_before))?;
+        for (input, translation) in inputs.iter().zip(&translations) {
             if let Some(warning) = translation.warning.filter(|_| !self.command.quiet) {
-                let line = first_line + index;
+                let line = input.place + 1;
                 let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
             }
-            self.write(line, translation, output)
+            let tokenizer = self.translator.tokenizers().tgt();
+            let flags = &self.command.output;
+            flags
+                .write(
+                    input.text,
+                    translation,
+                    self.search.n_best,
+                    tokenizer,
+                    output,
+                )
                 .map_err(CommandError::Write)?;
         }
-        output.flush().map_err(CommandError::Write)
-    }
-
-    fn write(
-        &self,
-        src: &str,
-        translation: &Translation,
-        output: &mut impl Write,
-    ) -> io::Result<()> {
-        if self.command.json {
-            let scored = translation.candidates.iter().map(|candidate| Scored {
-                text: &candidate.text,
-                score: candidate.hypothesis.score,
-                log_prob: candidate.hypothesis.log_prob,
-                finished: candidate.hypothesis.finished,
-            });
-            let warning = translation.warning.map(|warning| warning.to_string());
-            let line = Line {
-                src,
-                translations: scored.collect(),
-                warning,
-            };
-            serde_json::to_writer(&mut *output, &line)?;
-            return writeln!(output);
-        }
-        for rank in 0..self.search.n_best {
-            let candidate = translation.candidates.get(rank);
-            if self.command.scores {
-                let score = candidate.map_or(f64::NEG_INFINITY, |it| it.hypothesis.score);
-                write!(output, "{score:.4}\t")?;
-            }
-            // A translation is one line, whatever a tokenizer spells.
-            let text = candidate.map_or("", |candidate| candidate.text.as_str());
-            writeln!(output, "{}", text.replace(['\n', '\r'], " "))?;
+        output.flush().map_err(CommandError::Write)?;
+        self.n_translated += known.len();
+        if known.len() < lines.len() {
+            return Err(self.prefixes_do_not_fit());
         }
         Ok(())
+    }
+
+    /// Checks that nothing is left over.
+    fn end(&self) -> Result<(), CommandError> {
+        let n_prefixes = self.prefixes.as_ref().map(Vec::len);
+        if n_prefixes.is_some_and(|n_prefixes| n_prefixes != self.n_translated) {
+            return Err(self.prefixes_do_not_fit());
+        }
+        Ok(())
+    }
+
+    fn prefixes_do_not_fit(&self) -> CommandError {
+        CommandError::Prefixes {
+            path: self.command.prefixes.clone().unwrap_or_default(),
+            n_prefixes: self.prefixes.as_ref().map_or(0, Vec::len),
+            has_more: self.n_translated < self.prefixes.as_ref().map_or(0, Vec::len),
+        }
+    }
+}
+
+/// Counts the line of an error from the beginning of the whole input.
+fn in_whole_input(error: TranslatorError, n_before: usize) -> TranslatorError {
+    match error {
+        TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
+            line: n_before + line,
+        },
+        TranslatorError::Prefix { line, prefix } => TranslatorError::Prefix {
+            line: n_before + line,
+            prefix,
+        },
+        other => other,
     }
 }

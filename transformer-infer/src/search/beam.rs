@@ -2,8 +2,10 @@
 
 use transformer_core::text::EOS;
 
-use super::hypothesis::Prefix;
-use super::{Hypothesis, NEVER_GENERATED, NextToken, Search};
+use super::hypothesis::{Prefix, Step};
+use super::next_token::keep;
+use super::processors::{Prediction, Processors};
+use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
 
 /// Follows the `beam_size` likeliest prefixes of each row, and returns the best sequences found.
 ///
@@ -13,53 +15,48 @@ use super::{Hypothesis, NEVER_GENERATED, NextToken, Search};
 /// the tokens that [`greedy_search`](super::greedy_search) takes. Of the finished ones the
 /// `beam_size` best by score are kept.
 ///
-/// A sentence is done by the *present-length rule*: `beam_size` hypotheses are finished, and the best
-/// running one, scored at the length it has now, would not be better than the worst of them. Without
-/// a length penalty this loses nothing; with one it gives up only what would have to be saved by its
-/// length. Sentences that are done leave the model. Those that reach their limit (`max_lens[i]`
-/// generated tokens, EOS included) return their running prefixes as well, behind the finished ones.
+/// A sentence is done by the [`StopRule`] of the search, and leaves the model. Those that reach their
+/// limit (`requests[i].max_len` generated tokens, EOS included) return their running prefixes as well,
+/// behind the finished ones. A prefix that nothing can follow is dropped; where this leaves no
+/// hypothesis at all, the best such prefix is cut where it stands.
 ///
 /// Ties go to the better prefix, then to the lower id, so that results do not depend on chance.
 ///
 /// # Panics
 ///
-/// Panics if `max_lens` does not hold one limit for each row of the model.
+/// Panics if there is not one request for each row of the model, or if a prefix has an id that is not
+/// in the vocabulary.
 pub fn beam_search(
     model: &mut impl NextToken,
-    max_lens: &[usize],
+    requests: &[Request],
     search: &Search,
 ) -> Vec<Vec<Hypothesis>> {
-    assert_eq!(
-        model.n_rows(),
-        max_lens.len(),
-        "each row needs one length limit"
-    );
-    let vocab_size = model.vocab_size();
-    let mut found = vec![Vec::new(); max_lens.len()];
-    let mut active: Vec<Sentence> = Vec::with_capacity(max_lens.len());
+    assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
+    let processors = Processors::new(search, requests);
+    let mut found = vec![Vec::new(); requests.len()];
+    let mut active: Vec<Sentence<'_>> = Vec::with_capacity(requests.len());
     let mut rows = Vec::new();
-    for (index, max_len) in max_lens.iter().enumerate() {
-        if *max_len == 0 {
-            found[index].push(Prefix::new().cut(search.length_penalty));
+    for (index, request) in requests.iter().enumerate() {
+        if request.max_len == 0 {
+            found[index].push(Prefix::new().cut(search));
         } else {
-            active.push(Sentence::new(index, *max_len));
+            active.push(Sentence::new(index, request));
             rows.push(index);
         }
     }
     while !active.is_empty() {
-        if rows.len() != model.n_rows() || rows.iter().enumerate().any(|(row, from)| row != *from) {
-            model.select(&rows);
-        }
-        let prefixes = active.iter().flat_map(|sentence| &sentence.running);
-        let last_tokens: Vec<u32> = prefixes.map(Prefix::last_token).collect();
-        let log_probs = model.log_probs(&last_tokens);
+        keep(model, &rows);
+        let running = active.iter().flat_map(|sentence| {
+            let prefixes = sentence.running.iter();
+            prefixes.map(move |prefix| (sentence.request, prefix))
+        });
+        let prediction = processors.predict(model, running);
         let mut first_row = 0;
         rows.clear();
         let mut later = Vec::with_capacity(active.len());
         for mut sentence in active {
             let n_rows = sentence.running.len();
-            let scored = &log_probs[first_row * vocab_size..(first_row + n_rows) * vocab_size];
-            let parents = sentence.advance(scored, vocab_size, search);
+            let parents = sentence.advance(&prediction, first_row, search);
             if sentence.is_done(search) {
                 let index = sentence.index;
                 found[index] = sentence.into_hypotheses(search);
@@ -75,18 +72,18 @@ pub fn beam_search(
 }
 
 /// Holds the search for one sentence.
-struct Sentence {
+struct Sentence<'a> {
     /// The sentence's place among those given.
     index: usize,
-    max_len: usize,
+    request: &'a Request,
     /// Number of tokens in each running prefix.
     n_tokens: usize,
     /// The prefixes that may still grow, the likeliest first.
     running: Vec<Prefix>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
-    /// Set when the model gave no continuation any probability.
-    abandoned: Option<Hypothesis>,
+    /// Set when nothing can follow any prefix, and nothing is finished.
+    given_up: Option<Hypothesis>,
 }
 
 /// Names one continuation: a running prefix and the token behind it.
@@ -95,46 +92,68 @@ struct Candidate {
     parent: usize,
     id: u32,
     /// Of the prefix and the token.
-    log_prob: f64,
+    rank: f64,
 }
 
-impl Sentence {
-    fn new(index: usize, max_len: usize) -> Self {
+impl<'a> Sentence<'a> {
+    fn new(index: usize, request: &'a Request) -> Self {
         Self {
             index,
-            max_len,
+            request,
             n_tokens: 0,
             running: vec![Prefix::new()],
             finished: Vec::new(),
-            abandoned: None,
+            given_up: None,
         }
     }
 
     /// Grows all prefixes by one token, and returns which prefix each of the new ones grew from.
-    fn advance(&mut self, log_probs: &[f32], vocab_size: usize, search: &Search) -> Vec<usize> {
+    ///
+    /// The prefixes are in the model's rows from `first_row` on.
+    fn advance(
+        &mut self,
+        prediction: &Prediction,
+        first_row: usize,
+        search: &Search,
+    ) -> Vec<usize> {
+        for (row, prefix) in (first_row..).zip(&mut self.running) {
+            if let Some(attention) = prediction.attention(row) {
+                prefix.attend(attention);
+            }
+        }
+        let forced = self.request.prefix.get(self.n_tokens).copied();
+        self.n_tokens += 1;
+        if let Some(id) = forced {
+            self.force(id, prediction.log_probs(first_row), search);
+            return vec![0; self.running.len()];
+        }
+        self.branch(prediction, first_row, search)
+    }
+
+    /// Grows the prefixes by their best continuations, and returns which prefix each grew from.
+    fn branch(&mut self, prediction: &Prediction, first_row: usize, search: &Search) -> Vec<usize> {
         let beam_size = search.beam_size;
+        let ranks = prediction.ranks(first_row, self.running.len());
         // More candidates than there are continuations need no room.
-        let n_candidates = beam_size.saturating_mul(2).min(log_probs.len());
-        let candidates = best_candidates(&self.running, log_probs, vocab_size, n_candidates);
+        let n_candidates = beam_size.saturating_mul(2).min(ranks.len());
+        let vocab_size = prediction.vocab_size();
+        let candidates = best_candidates(&self.running, ranks, vocab_size, n_candidates);
         let mut parents = Vec::with_capacity(candidates.len().min(beam_size));
         let mut grown = Vec::with_capacity(candidates.len().min(beam_size));
-        for (
-            rank,
-            Candidate {
-                parent,
-                id,
-                log_prob,
-            },
-        ) in candidates.into_iter().enumerate()
-        {
+        for (order, Candidate { parent, id, .. }) in candidates.into_iter().enumerate() {
             let prefix = &self.running[parent];
+            let step = Step {
+                id,
+                log_prob: prediction.log_probs(first_row + parent)[id as usize],
+                rank: ranks[parent * vocab_size + id as usize],
+            };
             if id != EOS {
                 if grown.len() < beam_size {
-                    grown.push(prefix.grown(id, log_prob));
+                    grown.push(prefix.grown(step));
                     parents.push(parent);
                 }
-            } else if rank < beam_size {
-                let hypothesis = prefix.finish(log_prob, search.length_penalty);
+            } else if order < beam_size {
+                let hypothesis = prefix.finish(step, search);
                 let place = self
                     .finished
                     .partition_point(|held| held.score >= hypothesis.score);
@@ -143,39 +162,63 @@ impl Sentence {
             }
         }
         if grown.is_empty() && self.finished.is_empty() {
-            self.abandoned = self.running.first().cloned().map(Prefix::abandon);
+            let log_probs = prediction.log_probs(first_row);
+            let best = self.running.first().cloned();
+            self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
         }
         self.running = grown;
-        self.n_tokens += 1;
         parents
     }
 
-    /// Applies the present-length rule and the length limit.
+    /// Grows the one prefix that there is by the token that must come next.
+    fn force(&mut self, id: u32, log_probs: &[f32], search: &Search) {
+        let log_prob = log_probs[id as usize];
+        let step = Step {
+            id,
+            log_prob,
+            rank: log_prob,
+        };
+        if id == EOS {
+            let ended = self
+                .running
+                .iter()
+                .map(|prefix| prefix.finish(step, search));
+            self.finished = ended.collect();
+            self.running.clear();
+        }
+        for prefix in &mut self.running {
+            prefix.push(step);
+        }
+    }
+
+    /// Applies the stop rule and the length limit.
     fn is_done(&self, search: &Search) -> bool {
         let Some(likeliest) = self.running.first() else {
             return true;
         };
-        if self.n_tokens == self.max_len {
+        if self.n_tokens == self.request.max_len {
             return true;
         }
-        let present = search
-            .length_penalty
-            .score(likeliest.log_prob, self.n_tokens);
-        self.finished.len() >= search.beam_size
-            && self
-                .finished
-                .last()
-                .is_some_and(|worst| present <= worst.score)
+        let Some(worst) = self.finished.get(search.beam_size.max(1) - 1) else {
+            return false;
+        };
+        // Ranks only fall. Coverage is at best complete, which is 0.
+        let best_at = |len: usize| search.length_penalty.score(likeliest.rank, len);
+        search.beam_size <= 1
+            || match search.stop {
+                StopRule::PresentLength => best_at(self.n_tokens) <= worst.score,
+                StopRule::BeamFinished => true,
+                StopRule::Never => best_at(self.request.max_len) <= worst.score,
+            }
     }
 
     fn into_hypotheses(self, search: &Search) -> Vec<Hypothesis> {
-        let cut = self
-            .running
-            .into_iter()
-            .map(|prefix| prefix.cut(search.length_penalty));
-        let at_limit = self.n_tokens == self.max_len;
-        let cut = cut.filter(|_| at_limit);
-        let all = self.finished.into_iter().chain(cut).chain(self.abandoned);
+        let at_limit = self.n_tokens == self.request.max_len;
+        let cut = self.running.into_iter().map(|prefix| prefix.cut(search));
+        let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
+        // All are of one length, but not of one coverage.
+        cut.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let all = self.finished.into_iter().chain(cut).chain(self.given_up);
         all.take(search.n_best.max(1)).collect()
     }
 }
@@ -183,7 +226,7 @@ impl Sentence {
 /// Returns the `n` likeliest continuations, the likeliest first.
 fn best_candidates(
     running: &[Prefix],
-    log_probs: &[f32],
+    ranks: &[f32],
     vocab_size: usize,
     n: usize,
 ) -> Vec<Candidate> {
@@ -192,24 +235,17 @@ fn best_candidates(
     let mut threshold = f64::NEG_INFINITY;
     for (parent, (prefix, row)) in running
         .iter()
-        .zip(log_probs.chunks_exact(vocab_size))
+        .zip(ranks.chunks_exact(vocab_size))
         .enumerate()
     {
-        for (id, log_prob) in (0..).zip(row) {
-            let log_prob = prefix.log_prob + f64::from(*log_prob);
-            if log_prob > threshold && !NEVER_GENERATED.contains(&id) {
-                let place = best.partition_point(|held| held.log_prob >= log_prob);
-                best.insert(
-                    place,
-                    Candidate {
-                        parent,
-                        id,
-                        log_prob,
-                    },
-                );
+        for (id, rank) in (0..).zip(row) {
+            let rank = prefix.rank + f64::from(*rank);
+            if rank > threshold && !NEVER_GENERATED.contains(&id) {
+                let place = best.partition_point(|held| held.rank >= rank);
+                best.insert(place, Candidate { parent, id, rank });
                 best.truncate(n);
                 if best.len() == n {
-                    threshold = best[n - 1].log_prob;
+                    threshold = best[n - 1].rank;
                 }
             }
         }

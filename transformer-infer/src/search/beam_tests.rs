@@ -1,86 +1,51 @@
 //! Claims about [`beam_search`], over random tables.
 
 use proptest::prelude::*;
-use transformer_core::text::{BOS, EOS};
+use transformer_core::text::EOS;
 
-use super::hypothesis::Prefix;
+use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
-use super::{Hypothesis, LengthPenalty, NEVER_GENERATED, Search, beam_search, greedy_search};
+use super::{Hypothesis, LengthPenalty, Request, Search, StopRule, beam_search, greedy_search};
 
-/// Enumerates everything that can be generated in `max_len` tokens, the best first.
-fn exhaustive(
+/// Searches by sorting all continuations at each step, until `is_enough` of the number of finished
+/// hypotheses.
+fn by_sorting(
     table: &Table,
     vocab_size: u32,
-    max_len: usize,
-    penalty: LengthPenalty,
+    request: &Request,
+    search: &Search,
+    is_enough: impl Fn(usize) -> bool,
 ) -> Vec<Hypothesis> {
-    let mut all = Vec::new();
-    let mut open = vec![Prefix::new()];
-    while let Some(prefix) = open.pop() {
-        if prefix.ids.len() == max_len {
-            all.push(prefix.cut(penalty));
-            continue;
-        }
-        let tokens: Vec<u32> = [BOS].iter().chain(&prefix.ids).copied().collect();
-        let row = table.row(0, &tokens);
-        for id in (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id)) {
-            let log_prob = prefix.log_prob + f64::from(row[id as usize]);
-            if id == EOS {
-                all.push(prefix.finish(log_prob, penalty));
-            } else {
-                open.push(prefix.grown(id, log_prob));
-            }
-        }
-    }
-    all.sort_by(|a, b| {
-        b.finished
-            .cmp(&a.finished)
-            .then(b.score.total_cmp(&a.score))
-    });
-    all
-}
-
-/// Searches to the limit by sorting all continuations at each step, without a length penalty.
-fn never_stopping(
-    table: &Table,
-    vocab_size: u32,
-    max_len: usize,
-    beam_size: usize,
-) -> Vec<Hypothesis> {
+    let beam_size = search.beam_size;
     let mut finished = Vec::new();
-    let mut running = vec![Prefix::new()];
-    for _ in 0..max_len {
+    let mut running = vec![Vec::new()];
+    for _ in 0..request.max_len {
         let mut candidates = Vec::new();
-        for prefix in &running {
-            let tokens: Vec<u32> = [BOS].iter().chain(&prefix.ids).copied().collect();
-            for (id, log_prob) in (0..vocab_size).zip(table.row(0, &tokens)) {
-                if !NEVER_GENERATED.contains(&id) {
-                    candidates.push((prefix.log_prob + f64::from(log_prob), prefix.clone(), id));
-                }
+        for ids in &running {
+            for id in continuations(ids, vocab_size, request, search) {
+                let grown = [ids.as_slice(), &[id]].concat();
+                let scored = hypothesis(table, &grown, request, search);
+                candidates.push((scored.log_prob, grown, scored));
             }
         }
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let ended = candidates
-            .iter()
-            .take(beam_size)
-            .filter(|(_, _, id)| *id == EOS);
-        finished.extend(ended.map(|(sum, prefix, _)| prefix.finish(*sum, LengthPenalty::None)));
-        let grown = candidates
-            .iter()
-            .filter(|(_, _, id)| *id != EOS)
-            .take(beam_size);
-        running = grown
-            .map(|(sum, prefix, id)| prefix.grown(*id, *sum))
-            .collect();
+        let best = candidates.iter().take(beam_size);
+        finished.extend(best.map(|(_, _, it)| it.clone()).filter(|it| it.finished));
+        let grown = candidates.into_iter().filter(|(_, _, it)| !it.finished);
+        running = grown.take(beam_size).map(|(_, ids, _)| ids).collect();
+        if is_enough(finished.len()) {
+            running.clear();
+        }
     }
-    finished.sort_by(|a, b| b.score.total_cmp(&a.score));
-    finished.extend(
-        running
-            .into_iter()
-            .map(|prefix| prefix.cut(LengthPenalty::None)),
-    );
+    let cut = running.iter();
+    finished.extend(cut.map(|ids| hypothesis(table, ids, request, search)));
+    sort(&mut finished);
     finished.truncate(beam_size);
     finished
+}
+
+fn up_to(max_lens: &[usize]) -> Vec<Request> {
+    max_lens.iter().map(|len| Request::up_to(*len)).collect()
 }
 
 fn penalties() -> impl Strategy<Value = LengthPenalty> {
@@ -106,17 +71,18 @@ proptest! {
         seed: u64, max_len in 0_usize..5, penalty in penalties(),
     ) {
         let mut table = Table::random(seed, &[0], 6);
-        let all = exhaustive(&table, 6, max_len, penalty);
-        let found = beam_search(&mut table, &[max_len], &search(all.len(), penalty));
+        let request = Request::up_to(max_len);
+        let all = exhaustive(&table, 6, &request, &search(1, penalty));
+        let found = beam_search(&mut table, &[request], &search(all.len(), penalty));
         prop_assert_eq!(&found[0], &all);
     }
 
     #[test]
     fn a_beam_of_one_is_greedy_search(seed: u64, max_len in 0_usize..12, penalty in penalties()) {
         let table = Table::random(seed, &[0, 1, 2], 7);
-        let max_lens = [max_len, 5, max_len / 2];
-        let greedy = greedy_search(&mut table.clone(), &max_lens, penalty);
-        let beam = beam_search(&mut table.clone(), &max_lens, &search(1, penalty));
+        let requests = up_to(&[max_len, 5, max_len / 2]);
+        let greedy = greedy_search(&mut table.clone(), &requests, &search(1, penalty));
+        let beam = beam_search(&mut table.clone(), &requests, &search(1, penalty));
         prop_assert_eq!(beam.concat(), greedy);
     }
 
@@ -131,8 +97,8 @@ proptest! {
         sentences.insert(place, 9);
         let max_lens: Vec<usize> = sentences.iter().map(|sentence| *sentence as usize % 4 + 5).collect();
         let search = search(beam_size, penalty);
-        let alone = search.run(&mut Table::random(seed, &[9], 9), &[6]);
-        let together = search.run(&mut Table::random(seed, &sentences, 9), &max_lens);
+        let alone = search.run(&mut Table::random(seed, &[9], 9), &up_to(&[6]));
+        let together = search.run(&mut Table::random(seed, &sentences, 9), &up_to(&max_lens));
         prop_assert_eq!(&together[place], &alone[0]);
     }
 
@@ -141,7 +107,7 @@ proptest! {
         seed: u64, beam_size in 1_usize..6, max_len in 0_usize..8, penalty in penalties(),
     ) {
         let mut table = Table::random(seed, &[0], 8);
-        let found = beam_search(&mut table, &[max_len], &search(beam_size, penalty)).concat();
+        let found = beam_search(&mut table, &up_to(&[max_len]), &search(beam_size, penalty)).concat();
         prop_assert!(!found.is_empty() && found.len() <= beam_size);
         let sorted = found.is_sorted_by(|a, b| {
             (a.finished && !b.finished) || (a.finished == b.finished && a.score >= b.score)
@@ -154,9 +120,9 @@ proptest! {
         seed: u64, n_best in 1_usize..4, penalty in penalties(),
     ) {
         let table = Table::random(seed, &[0, 1], 8);
-        let all = beam_search(&mut table.clone(), &[6, 7], &search(4, penalty));
+        let all = beam_search(&mut table.clone(), &up_to(&[6, 7]), &search(4, penalty));
         let few = Search { n_best, ..search(4, penalty) };
-        let few = beam_search(&mut table.clone(), &[6, 7], &few);
+        let few = beam_search(&mut table.clone(), &up_to(&[6, 7]), &few);
         for (all, few) in all.iter().zip(&few) {
             prop_assert_eq!(&all[..n_best.min(all.len())], &few[..]);
         }
@@ -165,7 +131,7 @@ proptest! {
     #[test]
     fn special_tokens_are_never_generated(seed: u64, beam_size in 1_usize..9) {
         let mut table = Table::random(seed, &[0], 5);
-        let found = beam_search(&mut table, &[6], &search(beam_size, LengthPenalty::None)).concat();
+        let found = beam_search(&mut table, &up_to(&[6]), &search(beam_size, LengthPenalty::None)).concat();
         prop_assert!(found.iter().flat_map(|hypothesis| &hypothesis.ids).all(|id| *id == 4));
     }
 }
@@ -178,8 +144,31 @@ proptest! {
     fn without_a_penalty_stopping_early_loses_nothing(seed: u64, beam_size in 1_usize..5) {
         let table = Table::random(seed, &[0], 7);
         let search = search(beam_size, LengthPenalty::None);
-        let found = beam_search(&mut table.clone(), &[12], &search).concat();
-        prop_assert_eq!(found, never_stopping(&table, 7, 12, beam_size));
+        let found = beam_search(&mut table.clone(), &up_to(&[12]), &search).concat();
+        prop_assert_eq!(found, by_sorting(&table, 7, &Request::up_to(12), &search, |_| false));
+    }
+
+    #[test]
+    fn the_rule_never_loses_nothing_with_any_penalty(
+        seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
+    ) {
+        let table = Table::random(seed, &[0], 7);
+        let search = Search { stop: StopRule::Never, ..search(beam_size, penalty) };
+        let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
+        let request = Request::up_to(max_len);
+        prop_assert_eq!(found, by_sorting(&table, 7, &request, &search, |_| false));
+    }
+
+    #[test]
+    fn the_rule_beam_finished_stops_at_as_many_as_the_beam_holds(
+        seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
+    ) {
+        let table = Table::random(seed, &[0], 7);
+        let search = Search { stop: StopRule::BeamFinished, ..search(beam_size, penalty) };
+        let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
+        let request = Request::up_to(max_len);
+        let expected = by_sorting(&table, 7, &request, &search, |n| n >= beam_size);
+        prop_assert_eq!(found, expected);
     }
 }
 
@@ -187,7 +176,7 @@ proptest! {
 fn a_limit_of_nothing_generates_nothing() {
     let found = beam_search(
         &mut Table::random(1, &[0, 1], 6),
-        &[0, 1],
+        &up_to(&[0, 1]),
         &Search::default(),
     );
     assert_eq!(
@@ -203,7 +192,7 @@ fn a_limit_of_nothing_generates_nothing() {
 #[test]
 fn a_limit_of_one_leaves_room_for_eos_or_one_token() {
     let search = search(3, LengthPenalty::None);
-    let found = beam_search(&mut Table::chain(&[5, EOS]), &[1], &search).concat();
+    let found = beam_search(&mut Table::chain(&[5, EOS]), &up_to(&[1]), &search).concat();
     let ids: Vec<(&[u32], bool)> = found
         .iter()
         .map(|h| (h.ids.as_slice(), h.finished))
@@ -221,7 +210,7 @@ fn a_limit_of_one_leaves_room_for_eos_or_one_token() {
 #[test]
 fn a_beam_larger_than_the_vocabulary_finds_what_there_is() {
     let search = search(50, LengthPenalty::default());
-    let found = beam_search(&mut Table::random(3, &[0], 5), &[3], &search).concat();
+    let found = beam_search(&mut Table::random(3, &[0], 5), &up_to(&[3]), &search).concat();
     // "", "4", "44" finished and "444" cut: there is nothing else.
     assert_eq!(found.len(), 4);
 }
@@ -229,7 +218,7 @@ fn a_beam_larger_than_the_vocabulary_finds_what_there_is() {
 #[test]
 fn ties_go_to_the_lower_id() {
     let search = search(2, LengthPenalty::None);
-    let found = beam_search(&mut Table::chain(&[]), &[1], &search).concat();
+    let found = beam_search(&mut Table::chain(&[]), &up_to(&[1]), &search).concat();
     assert_eq!(
         (found[0].ids.as_slice(), found[1].ids.as_slice()),
         ([].as_slice(), [4].as_slice())
@@ -244,13 +233,13 @@ fn sentences_that_are_done_cost_nothing_more() {
         length_penalty: LengthPenalty::None,
         ..Search::default()
     };
-    beam_search(&mut table, &[1000], &search);
+    beam_search(&mut table, &up_to(&[1000]), &search);
     assert_eq!(table.n_scored, 2);
 }
 
 #[test]
 fn a_model_of_nan_is_told_by_the_score() {
-    let found = beam_search(&mut Table::of_nan(2), &[3, 3], &Search::default());
+    let found = beam_search(&mut Table::of_nan(2), &up_to(&[3, 3]), &Search::default());
     assert!(
         found
             .iter()

@@ -1,11 +1,11 @@
 //! What a search is asked to do.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Hypothesis, LengthPenalty, NextToken, beam_search, greedy_search};
+use super::{
+    EnsembleMean, Hypothesis, LengthLimit, LengthPenalty, NextToken, Request, Sampling,
+    SearchError, StopRule, beam_search, greedy_search, sample,
+};
 
 /// Says how outputs are searched for. `Default` is the paper's (§6.1).
 ///
@@ -20,75 +20,45 @@ use super::{Hypothesis, LengthPenalty, NextToken, beam_search, greedy_search};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
-    /// Number of hypotheses followed at once; 1 is greedy search. Default 4 (§6.1).
+    /// Number of hypotheses followed at once; 1 is greedy search. Default 4 (§6.1). Sampling follows
+    /// `n_best` instead.
     pub beam_size: usize,
     /// How length is taken out of the comparison. Default: GNMT with α = 0.6 (§6.1).
     pub length_penalty: LengthPenalty,
-    /// Number of hypotheses returned for each source, at most `beam_size`. Default 1. It only says how
-    /// many of those found are returned; it changes none of them.
+    /// Number of hypotheses returned for each source, at most `beam_size`, or number of samples.
+    /// Default 1. It only says how many are returned; it changes none of them.
     pub n_best: usize,
     /// Where generation is cut. Default: source length + 50 (§6.1).
-    pub max_len: MaxLen,
-}
-
-/// Limits the number of generated tokens, EOS included, to `factor · source tokens + extra`.
-///
-/// The source tokens are counted without EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where
-/// `x` stands for the number of source tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MaxLen {
-    /// Generated tokens for each source token, at least 0. Default 1 (§6.1).
-    pub factor: f64,
-    /// Generated tokens beside those, in tokens. Default 50 (§6.1).
-    pub extra: usize,
-}
-
-/// Says why a search cannot be done as asked.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SearchError {
-    /// A beam of no hypotheses finds none.
-    #[error("`beam_size` is 0; choose at least 1 (1 is greedy search)")]
-    NoBeam,
-    /// More or fewer hypotheses are asked for than a beam holds.
-    #[error(
-        "`n_best` is {n_best} with a beam of {beam_size}; choose 1 to {beam_size}, or a larger beam"
-    )]
-    NBest {
-        /// The number of hypotheses asked for.
-        n_best: usize,
-        /// The number of hypotheses followed.
-        beam_size: usize,
-    },
-    /// The exponent of the length penalty is no exponent.
-    #[error("alpha of the length penalty is {alpha}; choose a number of at least 0")]
-    Alpha {
-        /// The exponent given.
-        alpha: f64,
-    },
-    /// The text names no length penalty.
-    #[error(
-        "`{text}` is no length penalty; write none, gnmt:0.6 or power:1, the number being alpha"
-    )]
-    UnknownPenalty {
-        /// The text given.
-        text: String,
-    },
-    /// The factor of the length limit is no factor.
-    #[error("the factor of the length limit is {factor}; choose a number of at least 0")]
-    Factor {
-        /// The factor given.
-        factor: f64,
-    },
-    /// The text is no length limit.
-    #[error(
-        "`{text}` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
-    )]
-    UnknownMaxLen {
-        /// The text given.
-        text: String,
-    },
+    pub max_len: LengthLimit,
+    /// Below which length EOS is not generated. Default 0; beyond `max_len` it counts as `max_len`.
+    pub min_len: LengthLimit,
+    /// When a beam search is done with a sentence. Default: the present-length rule.
+    pub stop: StopRule,
+    /// Weight β of the coverage penalty, at least 0 (Wu et al. 2016, Eq. 14,
+    /// <https://arxiv.org/abs/1609.08144>). Default 0: none.
+    ///
+    /// It adds `β · Σᵢ ln(min(Σₜ pₜᵢ, 1))` to the score of every hypothesis that has ended, where `pₜᵢ`
+    /// is the attention paid to source token `i` (the source's EOS included) when token `t` was
+    /// generated: the mean over the heads of the last decoder layer. It decides between hypotheses,
+    /// not about which prefixes run on.
+    pub coverage_penalty: f64,
+    /// Sequences of tokens that are not generated; one of a single token bans this token. Default:
+    /// none. What a forced prefix holds is not checked.
+    pub banned: Vec<Vec<u32>>,
+    /// Number of tokens in the n-grams that no output has twice, at least 1. Default: none. A forced
+    /// prefix counts as output.
+    pub no_repeat_ngram: Option<usize>,
+    /// Factor θ for tokens that the output already has, above 0 (Keskar et al. 2019, §4.1,
+    /// <https://arxiv.org/abs/1909.05858>). Default 1: none.
+    ///
+    /// A log-probability is multiplied by θ where the token was generated before, once however often.
+    /// (CTRL divides logits by θ; log-probabilities are never positive, so that θ > 1 always makes
+    /// repetition less likely.) Hypotheses compete by these numbers; `log_prob` stays the model's.
+    pub repetition_penalty: f64,
+    /// Draws tokens instead of searching for likely ones. Default: none.
+    pub sampling: Option<Sampling>,
+    /// What several models together predict. Default: the mean of their probabilities.
+    pub ensemble: EnsembleMean,
 }
 
 impl Default for Search {
@@ -97,7 +67,15 @@ impl Default for Search {
             beam_size: 4,
             length_penalty: LengthPenalty::default(),
             n_best: 1,
-            max_len: MaxLen::default(),
+            max_len: LengthLimit::PAPER,
+            min_len: LengthLimit::ZERO,
+            stop: StopRule::default(),
+            coverage_penalty: 0.0,
+            banned: Vec::new(),
+            no_repeat_ngram: None,
+            repetition_penalty: 1.0,
+            sampling: None,
+            ensemble: EnsembleMean::default(),
         }
     }
 }
@@ -118,107 +96,84 @@ impl Search {
     /// Returns a [`SearchError`] whose text names the field and a value that would do.
     pub fn validate(&self) -> Result<(), SearchError> {
         let Self {
-            beam_size,
-            length_penalty,
-            n_best,
-            max_len,
+            beam_size, n_best, ..
         } = *self;
-        if beam_size == 0 {
+        if let Some(sampling) = &self.sampling {
+            if n_best == 0 {
+                return Err(SearchError::NoSample);
+            }
+            sampling.validate()?;
+        } else if beam_size == 0 {
             return Err(SearchError::NoBeam);
-        }
-        if n_best == 0 || n_best > beam_size {
+        } else if n_best == 0 || n_best > beam_size {
             return Err(SearchError::NBest { n_best, beam_size });
         }
-        length_penalty.validate()?;
-        max_len.validate()
+        self.length_penalty.validate()?;
+        self.max_len.validate()?;
+        self.min_len.validate()?;
+        let (beta, theta) = (self.coverage_penalty, self.repetition_penalty);
+        if !(beta.is_finite() && beta >= 0.0) {
+            return Err(SearchError::Coverage { beta });
+        }
+        if !(theta.is_finite() && theta > 0.0) {
+            return Err(SearchError::Repetition { theta });
+        }
+        if self.no_repeat_ngram == Some(0) {
+            return Err(SearchError::NoNgram);
+        }
+        match self.banned.iter().position(Vec::is_empty) {
+            Some(index) => Err(SearchError::EmptyBan { place: index + 1 }),
+            None => Ok(()),
+        }
     }
 
-    /// Searches for the outputs of all rows of a model, and returns those of each row, best first.
+    /// Returns what is wanted for a source of `src_len` tokens, the first of an input.
+    pub fn request(&self, src_len: usize) -> Request {
+        Request {
+            max_len: self.max_len.limit(src_len),
+            min_len: self.min_len.limit(src_len),
+            ..Request::default()
+        }
+    }
+
+    /// Searches for the outputs of all rows of a model, and returns those of each row.
     ///
-    /// Every row gets at least one hypothesis and at most `n_best`. Row `i` generates at most
-    /// `max_lens[i]` tokens, EOS included: [`MaxLen::limit`] tells how many that should be.
+    /// Every row gets at least one hypothesis and at most `n_best`: the best first, or samples in the
+    /// order in which they were drawn. [`request`](Self::request) makes the request of a row.
     ///
     /// # Panics
     ///
-    /// Panics if `max_lens` does not hold one limit for each row of the model.
-    pub fn run(&self, model: &mut impl NextToken, max_lens: &[usize]) -> Vec<Vec<Hypothesis>> {
-        assert_eq!(
-            model.n_rows(),
-            max_lens.len(),
-            "each row needs one length limit"
-        );
-        if self.beam_size <= 1 {
-            let found = greedy_search(model, max_lens, self.length_penalty);
-            found
-                .into_iter()
-                .map(|hypothesis| vec![hypothesis])
-                .collect()
-        } else {
-            beam_search(model, max_lens, self)
+    /// Panics if there is not one request for each row of the model, or if a prefix has an id that is
+    /// not in the vocabulary.
+    pub fn run(&self, model: &mut impl NextToken, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
+        match &self.sampling {
+            Some(sampling) => sample(model, requests, self, sampling),
+            None if self.beam_size > 1 => beam_search(model, requests, self),
+            None => {
+                let found = greedy_search(model, requests, self);
+                found.into_iter().map(|found| vec![found]).collect()
+            }
         }
     }
-}
 
-impl Default for MaxLen {
-    fn default() -> Self {
-        Self {
-            factor: 1.0,
-            extra: 50,
-        }
-    }
-}
-
-impl MaxLen {
-    /// Returns the largest number of tokens, EOS included, to generate for a source of `src_len`.
-    pub fn limit(self, src_len: usize) -> usize {
-        ((self.factor * src_len as f64) as usize).saturating_add(self.extra)
-    }
-
-    fn validate(self) -> Result<(), SearchError> {
-        let allowed = self.factor.is_finite() && self.factor >= 0.0;
-        allowed.then_some(()).ok_or(SearchError::Factor {
-            factor: self.factor,
-        })
-    }
-}
-
-impl FromStr for MaxLen {
-    type Err = SearchError;
-
-    fn from_str(text: &str) -> Result<Self, SearchError> {
-        let unknown = || SearchError::UnknownMaxLen {
-            text: text.to_owned(),
+    /// Returns the number of rows that one source takes in the model.
+    pub fn n_rows(&self) -> usize {
+        let n_rows = match self.sampling {
+            Some(_) => self.n_best,
+            None => self.beam_size,
         };
-        let count = |text: &str| text.parse::<usize>().map_err(|_| unknown());
-        let Some((factor, extra)) = text.split_once('x') else {
-            return Ok(Self {
-                factor: 0.0,
-                extra: count(text)?,
-            });
-        };
-        let extra = match extra.strip_prefix('+') {
-            Some(extra) => count(extra)?,
-            None if extra.is_empty() => 0,
-            None => return Err(unknown()),
-        };
-        let limit = Self {
-            factor: factor.parse().map_err(|_| unknown())?,
-            extra,
-        };
-        limit.validate()?;
-        Ok(limit)
-    }
-}
-
-impl fmt::Display for MaxLen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x+{}", self.factor, self.extra)
+        n_rows.max(1)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refusal(search: &Search) -> String {
+        let error = search.validate().expect_err("the search is impossible");
+        error.to_string()
+    }
 
     #[test]
     fn the_default_is_the_papers_search() {
@@ -227,35 +182,6 @@ mod tests {
         assert_eq!(search.length_penalty, LengthPenalty::Gnmt { alpha: 0.6 });
         assert_eq!(search.max_len.limit(13), 63);
         assert_eq!(search.validate(), Ok(()));
-    }
-
-    #[test]
-    fn a_limit_is_read_as_it_is_written() {
-        let limit: MaxLen = "1.5x+10".parse().expect("the text is a limit");
-        assert_eq!(
-            limit,
-            MaxLen {
-                factor: 1.5,
-                extra: 10
-            }
-        );
-        assert_eq!(limit.to_string(), "1.5x+10");
-        assert_eq!(limit.limit(3), 14);
-    }
-
-    #[test]
-    fn a_bare_number_is_a_limit_for_every_source() {
-        let limit: MaxLen = "7".parse().expect("the text is a limit");
-        assert_eq!((limit.limit(0), limit.limit(100)), (7, 7));
-    }
-
-    #[test]
-    fn limits_that_are_no_numbers_are_refused_with_examples() {
-        let error = "x50".parse::<MaxLen>().expect_err("the sign is missing");
-        assert_eq!(
-            error.to_string(),
-            "`x50` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
-        );
     }
 
     #[test]
@@ -273,8 +199,96 @@ mod tests {
     }
 
     #[test]
+    fn more_samples_than_the_beam_holds_are_no_trouble() {
+        let search = Search {
+            n_best: 5,
+            sampling: Some(Sampling::default()),
+            ..Search::default()
+        };
+        assert_eq!((search.validate(), search.n_rows()), (Ok(()), 5));
+    }
+
+    #[test]
     fn unknown_keys_are_refused() {
         let read = serde_json::from_str::<Search>(r#"{"beam": 4}"#);
         assert!(read.is_err_and(|error| error.to_string().contains("beam")));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let search = Search {
+            banned: vec![vec![7], vec![8, 9]],
+            no_repeat_ngram: Some(3),
+            sampling: Some(Sampling::default()),
+            stop: StopRule::Never,
+            ..Search::default()
+        };
+        let json = serde_json::to_string(&search).expect("a search is JSON");
+        let read: Search = serde_json::from_str(&json).expect("it was just written");
+        assert_eq!(read, search);
+    }
+
+    #[test]
+    fn a_negative_coverage_penalty_is_refused() {
+        let search = Search {
+            coverage_penalty: -0.1,
+            ..Search::default()
+        };
+        assert_eq!(
+            refusal(&search),
+            "`coverage_penalty` is -0.1; choose a number of at least 0, for example 0.2"
+        );
+    }
+
+    #[test]
+    fn a_repetition_penalty_of_nothing_is_refused() {
+        let search = Search {
+            repetition_penalty: 0.0,
+            ..Search::default()
+        };
+        assert!(refusal(&search).starts_with("`repetition_penalty` is 0; choose a number above 0"));
+    }
+
+    #[test]
+    fn ngrams_of_nothing_are_refused() {
+        let search = Search {
+            no_repeat_ngram: Some(0),
+            ..Search::default()
+        };
+        assert!(refusal(&search).starts_with("`no_repeat_ngram` is 0; choose at least 1"));
+    }
+
+    #[test]
+    fn a_ban_of_nothing_is_refused_by_its_place() {
+        let search = Search {
+            banned: vec![vec![5], vec![]],
+            ..Search::default()
+        };
+        assert!(refusal(&search).starts_with("`banned` has an empty sequence at place 2;"));
+    }
+
+    #[test]
+    fn the_kinds_of_sampling_are_checked() {
+        let with = |sampling: Sampling| {
+            refusal(&Search {
+                sampling: Some(sampling),
+                ..Search::default()
+            })
+        };
+        let cold = with(Sampling {
+            temperature: 0.0,
+            ..Sampling::default()
+        });
+        assert!(cold.starts_with("`temperature` is 0; choose a number above 0"));
+        let none = with(Sampling {
+            top_k: Some(0),
+            ..Sampling::default()
+        });
+        assert!(none.starts_with("`top_k` is 0; choose at least 1"));
+        let more_than_all = with(Sampling {
+            top_p: 1.5,
+            ..Sampling::default()
+        });
+        assert!(more_than_all.starts_with("`top_p` is 1.5; choose a number above 0 and at most 1"));
     }
 }

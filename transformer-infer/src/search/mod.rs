@@ -6,16 +6,35 @@ mod beam;
 #[cfg(test)]
 mod beam_tests;
 mod config;
+mod coverage;
+mod ensemble;
+mod error;
 mod greedy;
 mod hypothesis;
+mod length_limit;
 mod next_token;
+#[cfg(test)]
+mod option_tests;
 mod penalty;
+mod processors;
+#[cfg(test)]
+mod reference;
+mod request;
+mod sampling;
+mod stop_rule;
 #[cfg(test)]
 mod table;
+mod walk;
 
 pub use beam::beam_search;
-pub use config::{MaxLen, Search, SearchError};
+pub use config::Search;
+pub use ensemble::{Ensemble, EnsembleMean};
+pub use error::SearchError;
 pub use greedy::greedy_search;
 pub use hypothesis::Hypothesis;
+pub use length_limit::LengthLimit;
 pub use next_token::{Best, NEVER_GENERATED, NextToken};
 pub use penalty::LengthPenalty;
+pub use request::Request;
+pub use sampling::{Sampling, sample};
+pub use stop_rule::StopRule;

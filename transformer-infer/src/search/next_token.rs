@@ -26,6 +26,16 @@ pub trait NextToken {
     /// the whole vocabulary, in one `Vec` of `n_rows · vocab_size` numbers, row after row.
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32>;
 
+    /// Like [`log_probs`](Self::log_probs), and returns as well how much attention each row paid to the
+    /// tokens of its source: one weight for each of them, in sum 1.
+    ///
+    /// Only a coverage penalty asks. A model that attends to nothing returns no weights, as this does
+    /// by itself, and is never penalized.
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let nothing = vec![Vec::new(); last_tokens.len()];
+        (self.log_probs(last_tokens), nothing)
+    }
+
     /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row, the one
     /// with the lowest id if there are several.
     ///
@@ -51,7 +61,16 @@ pub struct Best {
     pub log_prob: f32,
 }
 
-fn best_of_row(log_probs: &[f32]) -> Best {
+/// Keeps the given rows of a model, which has nothing to do if they are all and in order.
+pub(super) fn keep(model: &mut impl NextToken, rows: &[usize]) {
+    let in_order = rows.iter().enumerate().all(|(row, from)| row == *from);
+    if !in_order || rows.len() != model.n_rows() {
+        model.select(rows);
+    }
+}
+
+/// Returns the likeliest token of a row.
+pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
     let mut best = Best {
         id: EOS,
         log_prob: f32::NEG_INFINITY,

@@ -3,6 +3,7 @@
 use transformer_core::text::BOS;
 
 use super::NextToken;
+use super::sampling::mix;
 
 /// Looks probabilities up by everything that precedes a token, and checks how it is called.
 #[derive(Clone, Debug)]
@@ -71,6 +72,15 @@ impl Table {
         }
     }
 
+    /// Returns what a row looks at behind a token.
+    pub(crate) fn attention(last: u32) -> Vec<f32> {
+        match last % 3 {
+            0 => vec![0.5, 0.25, 0.25],
+            1 => vec![0.0, 0.75, 0.25],
+            _ => vec![0.125, 0.125, 0.75],
+        }
+    }
+
     /// Returns the log-probabilities of what may follow `tokens`, which begin with BOS.
     pub(crate) fn row(&self, sentence: u64, tokens: &[u32]) -> Vec<f32> {
         match &self.kind {
@@ -129,15 +139,13 @@ impl NextToken for Table {
         self.rows.iter().flat_map(score).collect()
     }
 
+    /// Looks at three source tokens, by the number of the last generated token.
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let attention = last_tokens.iter().map(|last| Self::attention(*last));
+        (self.log_probs(last_tokens), attention.collect())
+    }
+
     fn select(&mut self, rows: &[usize]) {
         self.rows = rows.iter().map(|row| self.rows[*row].clone()).collect();
     }
-}
-
-/// The finalizer of SplitMix64: every bit of the input changes half of the output's.
-fn mix(input: u64) -> u64 {
-    let mut z = input.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded};
 use transformer_infer::attention::{Attention, AttentionError, Map};
-use transformer_infer::search::{MaxLen, Search};
+use transformer_infer::search::{LengthLimit, Search};
 use transformer_infer::{BatchLimits, Translator};
 
 use crate::model::{LINES, Ruin, random_model, tokenizers};
@@ -22,7 +22,7 @@ fn translator() -> Translator {
 /// Searches, and looks at what was found.
 fn attention_of_search(line: &str, beam_size: usize) -> Attention {
     let translator = translator();
-    let max_len = MaxLen {
+    let max_len = LengthLimit {
         factor: 1.0,
         extra: 4,
     };
@@ -186,7 +186,7 @@ fn tokens_know_their_words() {
 #[test]
 fn what_was_cut_does_not_end() {
     let translator = translator();
-    let max_len = MaxLen {
+    let max_len = LengthLimit {
         factor: 0.0,
         extra: 2,
     };

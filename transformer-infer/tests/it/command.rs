@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use crate::model::{LINES, write_model};
 
 /// Runs `translate` on a model, with text on standard input.
-fn translate(model: &Path, flags: &[&str], input: &[u8]) -> Output {
+pub(crate) fn translate(model: &Path, flags: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
         .args(["translate", "--max-len", "9", "--model"])
         .arg(model)
@@ -25,7 +25,7 @@ fn translate(model: &Path, flags: &[&str], input: &[u8]) -> Output {
     child.wait_with_output().expect("the program ends")
 }
 
-fn stdout(output: &Output) -> Vec<&str> {
+pub(crate) fn stdout(output: &Output) -> Vec<&str> {
     assert!(output.status.success(), "{}", stderr(output));
     std::str::from_utf8(&output.stdout)
         .expect("translations are UTF-8")
@@ -33,11 +33,11 @@ fn stdout(output: &Output) -> Vec<&str> {
         .collect()
 }
 
-fn stderr(output: &Output) -> &str {
+pub(crate) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("messages are UTF-8")
 }
 
-fn model() -> tempfile::TempDir {
+pub(crate) fn model() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     write_model(directory.path());
     directory

@@ -4,6 +4,8 @@ mod attention;
 mod browser;
 mod command;
 mod invariance;
+mod limits;
 mod model;
+mod options;
 mod picture;
 mod scores;

@@ -29,16 +29,25 @@ pub(crate) fn random_model(vocab_size: usize) -> (Device, TransformerConfig, Tra
 }
 
 pub(crate) fn tokenizers() -> Tokenizers {
+    tokenizers_of(&LINES)
+}
+
+fn tokenizers_of(lines: &[&str]) -> Tokenizers {
     let config = TokenizerConfig {
         kind: TokenizerKind::Char,
         ..TokenizerConfig::default()
     };
-    Tokenizers::Joint(Tokenizer::train(&config, LINES).expect("the lines are not blank"))
+    Tokenizers::Joint(Tokenizer::train(&config, lines).expect("the lines are not blank"))
 }
 
 /// Writes a random model directory.
 pub(crate) fn write_model(path: &Path) -> Translator {
-    let tokenizers = tokenizers();
+    write_model_of(path, &LINES)
+}
+
+/// Writes a random model directory, with a tokenizer trained on these lines.
+pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
+    let tokenizers = tokenizers_of(lines);
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     let weights = model
         .clone()

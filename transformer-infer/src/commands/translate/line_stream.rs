@@ -1,0 +1,108 @@
+//! Lines of standard input, in groups as large as their arrival allows.
+
+use std::io::BufRead;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use super::{CommandError, Lines, STANDARD_INPUT};
+
+/// How long a group waits for its next line. A file or a program is faster; a person, or a program that
+/// waits for an answer, is not kept waiting noticeably.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Reads lines on a thread of its own, so that a pause in the input can be told from its end.
+#[derive(Debug)]
+pub(super) struct LineStream {
+    lines: Receiver<Result<String, CommandError>>,
+    most: usize,
+}
+
+/// Holds lines that came without a pause.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) lines: Vec<String>,
+    /// Why the lines end here, if reading failed.
+    pub(super) failure: Option<CommandError>,
+}
+
+impl LineStream {
+    /// Starts reading; no group will have more than `most` lines, at least one.
+    pub(super) fn new(input: impl BufRead + Send + 'static, most: usize) -> Self {
+        let (sender, lines) = sync_channel(most);
+        // The thread ends with the input, with the first failure, or with the program.
+        thread::spawn(move || {
+            for line in Lines::new(input, STANDARD_INPUT.to_owned()) {
+                let failed = line.is_err();
+                if sender.send(line).is_err() || failed {
+                    break;
+                }
+            }
+        });
+        Self { lines, most }
+    }
+
+    /// Waits for a line, and returns it with those that follow without a pause; none at the end.
+    pub(super) fn next_group(&self) -> Group {
+        let mut lines = Vec::new();
+        let mut arrived = self
+            .lines
+            .recv()
+            .map_err(|_| RecvTimeoutError::Disconnected);
+        loop {
+            let failure = match arrived {
+                Ok(Ok(line)) => {
+                    lines.push(line);
+                    if lines.len() < self.most {
+                        arrived = self.lines.recv_timeout(PAUSE);
+                        continue;
+                    }
+                    None
+                }
+                Ok(Err(failure)) => Some(failure),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+            };
+            return Group { lines, failure };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_hold_all_lines_in_order_and_none_too_many() {
+        let stream = LineStream::new(&b"a\nb\nc\n\nd"[..], 2);
+        let mut read = Vec::new();
+        loop {
+            let Group { lines, failure } = stream.next_group();
+            assert!(failure.is_none() && lines.len() <= 2);
+            if lines.is_empty() {
+                break;
+            }
+            read.extend(lines);
+        }
+        assert_eq!(read, ["a", "b", "c", "", "d"]);
+    }
+
+    #[test]
+    fn a_failure_comes_behind_the_lines_before_it() {
+        let stream = LineStream::new(&b"a\n\xff\nb\n"[..], 9);
+        let mut n_lines = 0;
+        let failure = loop {
+            let group = stream.next_group();
+            n_lines += group.lines.len();
+            if let Some(failure) = group.failure {
+                break failure;
+            }
+        };
+        assert_eq!(n_lines, 1);
+        assert!(
+            failure
+                .to_string()
+                .starts_with("standard input, line 2: byte 1")
+        );
+        assert!(stream.next_group().lines.is_empty());
+    }
+}

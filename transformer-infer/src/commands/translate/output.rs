@@ -1,0 +1,116 @@
+//! How translations are printed.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+use transformer_core::text::{EOS, Tokenizer};
+use transformer_infer::Translation;
+use transformer_infer::search::Hypothesis;
+
+#[derive(Debug, Args)]
+pub(super) struct OutputFlags {
+    /// Print before each translation its score and a tab.
+    ///
+    /// The score is the logarithm of the probability divided by the length penalty.
+    #[arg(long)]
+    scores: bool,
+    /// Print one JSON object for each line: source, translations, scores, warning.
+    #[arg(long)]
+    json: bool,
+    /// With --json: the tokens of each translation, its end included, and their log-probabilities.
+    #[arg(long, requires = "json")]
+    token_scores: bool,
+}
+
+/// Holds what `--json` prints for one line.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    src: &'a str,
+    translations: Vec<Scored<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Scored<'a> {
+    text: &'a str,
+    score: f64,
+    log_prob: f64,
+    finished: bool,
+    #[serde(flatten)]
+    tokens: Option<Tokens<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tokens<'a> {
+    tokens: Vec<String>,
+    token_log_probs: &'a [f32],
+}
+
+impl OutputFlags {
+    /// Writes the translations of a line: `n_best` lines, or one of JSON.
+    pub(super) fn write(
+        &self,
+        src: &str,
+        translation: &Translation,
+        n_best: usize,
+        tokenizer: &Tokenizer,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
+        if self.json {
+            return self.write_json(src, translation, tokenizer, output);
+        }
+        for rank in 0..n_best {
+            let candidate = translation.candidates.get(rank);
+            if self.scores {
+                let score = candidate.map_or(f64::NEG_INFINITY, |it| it.hypothesis.score);
+                write!(output, "{score:.4}\t")?;
+            }
+            // A translation is one line, whatever a tokenizer spells.
+            let text = candidate.map_or("", |candidate| candidate.text.as_str());
+            writeln!(output, "{}", text.replace(['\n', '\r'], " "))?;
+        }
+        Ok(())
+    }
+
+    fn write_json(
+        &self,
+        src: &str,
+        translation: &Translation,
+        tokenizer: &Tokenizer,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
+        let scored = translation.candidates.iter().map(|candidate| {
+            let hypothesis = &candidate.hypothesis;
+            Scored {
+                text: &candidate.text,
+                score: hypothesis.score,
+                log_prob: hypothesis.log_prob,
+                finished: hypothesis.finished,
+                tokens: self
+                    .token_scores
+                    .then(|| Tokens::new(hypothesis, tokenizer)),
+            }
+        });
+        let line = Line {
+            src,
+            translations: scored.collect(),
+            warning: translation.warning.map(|warning| warning.to_string()),
+        };
+        serde_json::to_writer(&mut *output, &line)?;
+        writeln!(output)
+    }
+}
+
+impl<'a> Tokens<'a> {
+    /// Spells the tokens as the vocabulary does.
+    fn new(hypothesis: &'a Hypothesis, tokenizer: &Tokenizer) -> Self {
+        let spell = |id: &u32| tokenizer.token(*id).unwrap_or_default();
+        let end = hypothesis.finished.then(|| spell(&EOS));
+        Self {
+            tokens: hypothesis.ids.iter().map(spell).chain(end).collect(),
+            token_log_probs: &hypothesis.token_log_probs,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Several models that predict together.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::{NextToken, SearchError};
+
+/// Names the mean that is taken of what several models predict.
+///
+/// Written as text, the kinds are `probs` and `log-probs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnsembleMean {
+    /// The mean of the probabilities: a token is likely if one of the models finds it likely.
+    #[default]
+    Probs,
+    /// The mean of the log-probabilities: a token is likely if no model finds it unlikely. The
+    /// probabilities then sum to less than 1, unless the models agree.
+    LogProbs,
+}
+
+/// Predicts with several models at once, all of the same target vocabulary and about the same rows.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::{TransformerConfig, device};
+/// use transformer_infer::Scorer;
+/// use transformer_infer::search::{Ensemble, EnsembleMean, Search};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
+/// let models = [config.init(&device)?, config.init(&device)?];
+/// let sources = [[7, 8]];
+/// let members = models.iter().map(|model| Scorer::new(model, &sources)).collect();
+/// let search = Search::default();
+/// let found = search.run(&mut Ensemble::new(members, EnsembleMean::Probs), &[search.request(2)]);
+/// assert!(found[0][0].ids.len() <= 52);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Ensemble<M> {
+    members: Vec<M>,
+    mean: EnsembleMean,
+}
+
+impl<M: NextToken> Ensemble<M> {
+    /// Puts models together.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no model, or if they differ in rows or vocabulary.
+    pub fn new(members: Vec<M>, mean: EnsembleMean) -> Self {
+        let sizes = |member: &M| (member.n_rows(), member.vocab_size());
+        assert!(
+            !members.is_empty() && members.iter().all(|it| sizes(it) == sizes(&members[0])),
+            "an ensemble needs models of the same rows and vocabulary"
+        );
+        Self { members, mean }
+    }
+}
+
+impl<M: NextToken> NextToken for Ensemble<M> {
+    fn n_rows(&self) -> usize {
+        self.members[0].n_rows()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.members[0].vocab_size()
+    }
+
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+        let members = self.members.iter_mut();
+        let said: Vec<Vec<f32>> = members
+            .map(|member| member.log_probs(last_tokens))
+            .collect();
+        self.mean.of(&said)
+    }
+
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let members = self.members.iter_mut();
+        let (said, looked): (Vec<_>, Vec<Vec<Vec<f32>>>) = members
+            .map(|member| member.log_probs_with_attention(last_tokens))
+            .unzip();
+        let of_row = |row: usize| mean_attention(looked.iter().map(|rows| rows[row].as_slice()));
+        let attention = (0..last_tokens.len()).map(of_row).collect();
+        (self.mean.of(&said), attention)
+    }
+
+    fn select(&mut self, rows: &[usize]) {
+        for member in &mut self.members {
+            member.select(rows);
+        }
+    }
+}
+
+impl EnsembleMean {
+    /// Returns the mean, token by token, of the log-probabilities that the models gave.
+    fn of(self, said: &[Vec<f32>]) -> Vec<f32> {
+        let n_tokens = said.first().map_or(0, Vec::len);
+        let of_models = |token: usize| {
+            let numbers = said.iter();
+            numbers.map(move |log_probs| f64::from(log_probs[token]))
+        };
+        match self {
+            Self::Probs => (0..n_tokens)
+                .map(|token| log_mean_exp(of_models(token)) as f32)
+                .collect(),
+            Self::LogProbs => (0..n_tokens)
+                .map(|token| (of_models(token).sum::<f64>() / said.len() as f64) as f32)
+                .collect(),
+        }
+    }
+}
+
+/// Returns `ln(1/n · Σ exp(x))`.
+fn log_mean_exp(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let n = numbers.len() as f64;
+    // The largest is taken out, so that not all are too small to be numbers.
+    let largest = numbers.clone().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return numbers.sum(); // all are −∞ or NaN
+    }
+    let sum: f64 = numbers.map(|number| (number - largest).exp()).sum();
+    largest + (sum / n).ln()
+}
+
+/// Returns the mean of what the models looked at.
+fn mean_attention<'a>(of_models: impl ExactSizeIterator<Item = &'a [f32]>) -> Vec<f32> {
+    let n_models = of_models.len() as f32;
+    let mut sum: Vec<f32> = Vec::new();
+    for weights in of_models {
+        sum.resize(weights.len(), 0.0);
+        for (sum, weight) in sum.iter_mut().zip(weights) {
+            *sum += weight / n_models;
+        }
+    }
+    sum
+}
+
+impl FromStr for EnsembleMean {
+    type Err = SearchError;
+
+    fn from_str(text: &str) -> Result<Self, SearchError> {
+        match text {
+            "probs" => Ok(Self::Probs),
+            "log-probs" => Ok(Self::LogProbs),
+            _ => Err(SearchError::UnknownMean {
+                text: text.to_owned(),
+            }),
+        }
+    }
+}
+
+impl fmt::Display for EnsembleMean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Probs => "probs",
+            Self::LogProbs => "log-probs",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::table::Table;
+    use crate::search::{Request, Search};
+
+    #[test]
+    fn the_mean_of_probabilities_and_of_their_logarithms() {
+        let said = [[0.2_f32.ln(), 0.9_f32.ln()], [0.6_f32.ln(), 0.1_f32.ln()]].map(Vec::from);
+        let probs = EnsembleMean::Probs.of(&said);
+        assert!((probs[0].exp() - 0.4).abs() < 1e-6 && (probs[1].exp() - 0.5).abs() < 1e-6);
+        let log_probs = EnsembleMean::LogProbs.of(&said);
+        assert!((log_probs[0].exp() - 0.12_f32.sqrt()).abs() < 1e-6);
+        assert!((log_probs[1].exp() - 0.09_f32.sqrt()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_impossible_for_one_model_has_half_the_probability_of_the_other() {
+        let said = [vec![f32::NEG_INFINITY], vec![0.5_f32.ln()]];
+        assert!((EnsembleMean::Probs.of(&said)[0].exp() - 0.25).abs() < 1e-6);
+        assert_eq!(EnsembleMean::LogProbs.of(&said)[0], f32::NEG_INFINITY);
+    }
+
+    #[test]
+    fn what_is_impossible_for_all_models_stays_so() {
+        let said = [[f32::NEG_INFINITY], [f32::NEG_INFINITY]].map(Vec::from);
+        assert_eq!(EnsembleMean::Probs.of(&said), [f32::NEG_INFINITY]);
+    }
+
+    #[test]
+    fn probabilities_too_small_for_a_number_have_a_mean() {
+        let said = [vec![-800.0], vec![-800.0]];
+        assert_eq!(EnsembleMean::Probs.of(&said), [-800.0]);
+    }
+
+    #[test]
+    fn a_model_three_times_finds_what_it_finds_alone() {
+        let table = Table::random(3, &[0, 1], 9);
+        let requests = [Request::up_to(7), Request::up_to(9)];
+        for search in [Search::greedy(), Search::default()] {
+            let alone = search.run(&mut table.clone(), &requests);
+            for mean in [EnsembleMean::Probs, EnsembleMean::LogProbs] {
+                let mut three = Ensemble::new(vec![table.clone(); 3], mean);
+                assert_eq!(search.run(&mut three, &requests), alone);
+            }
+        }
+    }
+
+    #[test]
+    fn two_tables_are_searched_by_their_mean() {
+        let (first, second) = (Table::random(3, &[0], 7), Table::random(4, &[0], 7));
+        let mut both = Ensemble::new(vec![first.clone(), second.clone()], EnsembleMean::Probs);
+        let found = Search::default()
+            .run(&mut both, &[Request::up_to(5)])
+            .concat();
+        let mut tokens = vec![transformer_core::text::BOS];
+        for (id, log_prob) in found[0].ids.iter().zip(&found[0].token_log_probs) {
+            let prob = |table: &Table| table.row(0, &tokens)[*id as usize].exp();
+            let expected = (prob(&first) + prob(&second)) / 2.0;
+            assert!((log_prob.exp() - expected).abs() < 1e-6);
+            tokens.push(*id);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What searches are tested against: slow, and by definition instead of by increments.
+
+use transformer_core::text::{BOS, EOS};
+
+use super::table::Table;
+use super::{Hypothesis, NEVER_GENERATED, Request, Search};
+
+/// Enumerates everything that may be generated for the first sentence of a table, the best first.
+pub(super) fn exhaustive(
+    table: &Table,
+    vocab_size: u32,
+    request: &Request,
+    search: &Search,
+) -> Vec<Hypothesis> {
+    let mut all = Vec::new();
+    let mut open = vec![Vec::new()];
+    while let Some(ids) = open.pop() {
+        if ids.len() == request.max_len {
+            all.push(hypothesis(table, &ids, request, search));
+            continue;
+        }
+        for id in continuations(&ids, vocab_size, request, search) {
+            let grown = [ids.as_slice(), &[id]].concat();
+            if id == EOS {
+                all.push(hypothesis(table, &grown, request, search));
+            } else {
+                open.push(grown);
+            }
+        }
+    }
+    sort(&mut all);
+    all
+}
+
+/// Sorts as searches do: finished ones first, then by score.
+pub(super) fn sort(hypotheses: &mut [Hypothesis]) {
+    hypotheses.sort_by(|a, b| {
+        let by_end = b.finished.cmp(&a.finished);
+        by_end.then(b.score.total_cmp(&a.score))
+    });
+}
+
+/// Returns the tokens that may follow.
+pub(super) fn continuations(
+    ids: &[u32],
+    vocab_size: u32,
+    request: &Request,
+    search: &Search,
+) -> Vec<u32> {
+    if let Some(forced) = request.prefix.get(ids.len()) {
+        return vec![*forced];
+    }
+    let tokens = (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id));
+    let allowed: Vec<u32> = tokens
+        .filter(|id| may_stand(&[ids, &[*id]].concat(), request, search))
+        .collect();
+    if allowed.is_empty() {
+        vec![EOS]
+    } else {
+        allowed
+    }
+}
+
+/// Checks the end of a sequence, whose EOS is part of it, against all rules.
+fn may_stand(tokens: &[u32], request: &Request, search: &Search) -> bool {
+    let ends = tokens.last() == Some(&EOS);
+    let too_short = ends && tokens.len() < request.min_len && tokens.len() < request.max_len;
+    let banned = search.banned.iter().any(|banned| tokens.ends_with(banned));
+    let repeats = search.no_repeat_ngram.is_some_and(|n| {
+        let mut ngrams = tokens.windows(n).rev();
+        let last = ngrams.next();
+        last.is_some_and(|last| ngrams.any(|earlier| earlier == last))
+    });
+    !too_short && !banned && !repeats
+}
+
+/// Scores a sequence, whose EOS is part of it if it has one.
+pub(super) fn hypothesis(
+    table: &Table,
+    tokens: &[u32],
+    request: &Request,
+    search: &Search,
+) -> Hypothesis {
+    let (mut log_prob, mut rank) = (0.0, 0.0);
+    let mut token_log_probs = Vec::new();
+    let mut attended = [0.0; 3];
+    let mut seen = vec![BOS];
+    for (place, id) in tokens.iter().enumerate() {
+        let given = table.row(0, &seen)[*id as usize];
+        let repeated = seen.contains(id) && place >= request.prefix.len();
+        let theta = if repeated {
+            search.repetition_penalty as f32
+        } else {
+            1.0
+        };
+        token_log_probs.push(given);
+        log_prob += f64::from(given);
+        rank += f64::from(given * theta);
+        for (sum, weight) in attended.iter_mut().zip(Table::attention(seen[place])) {
+            *sum += weight;
+        }
+        seen.push(*id);
+    }
+    let finished = tokens.last() == Some(&EOS);
+    let mut score = search.length_penalty.score(rank, tokens.len());
+    if !tokens.is_empty() {
+        let of_token = |sum: &f32| f64::from(sum.clamp(f32::MIN_POSITIVE, 1.0)).ln();
+        score += search.coverage_penalty * attended.iter().map(of_token).sum::<f64>();
+    }
+    Hypothesis {
+        ids: tokens.strip_suffix(&[EOS]).unwrap_or(tokens).to_vec(),
+        token_log_probs,
+        log_prob,
+        score,
+        finished,
+    }
+}
