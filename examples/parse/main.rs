@@ -20,7 +20,7 @@ use transformer_infer::{Translator, memory};
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::plan::hash;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Surroundings, train};
+use transformer_train::{Display, Existing, Surroundings, ThreadCount, train};
 
 const SEED: u64 = 1;
 const N_UPDATES: u64 = 3500;
@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     let surroundings = Surroundings {
         directory: FOLDER.into(),
         existing: Existing::Replace,
-        n_threads: if device::is_host(&device) { n_cores } else { 1 },
+        threads: ThreadCount::Suggested(if device::is_host(&device) { n_cores } else { 1 }),
         device: device.clone(),
         say: Arc::new(|line| println!("{line}")),
         display: Display::Lines,

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::store::ModuleRecord;
 use burn::tensor::Tensor;
-use burn_train::checkpoint::{Checkpointer, CheckpointerError, FileCheckpointer};
+use burn_train::checkpoint::{Checkpointer, CheckpointerError};
 use transformer_core::directory::{DirectoryError, ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::one_line;
@@ -14,6 +15,7 @@ use transformer_infer::one_line;
 use crate::objective::Objective;
 use crate::report::HeldLine;
 use crate::run::Run;
+use crate::saved_state::{Checkpoints, PartCheckpointer};
 
 /// Says why a checkpoint could not be read or a model not be written.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +74,7 @@ impl Publisher {
 
 /// Keeps the weights of each interval in a file, and publishes them.
 pub(crate) struct ModelCheckpointer {
-    files: FileCheckpointer,
+    files: PartCheckpointer,
     directory: PathBuf,
     template: Objective,
     publisher: Publisher,
@@ -82,10 +84,18 @@ pub(crate) struct ModelCheckpointer {
 }
 
 impl ModelCheckpointer {
-    pub(crate) fn new(run: &Run<'_>, template: Objective, held: HeldLine) -> Self {
+    pub(crate) fn new(
+        run: &Run<'_>,
+        checkpoints: Arc<Checkpoints>,
+        template: Objective,
+        held: HeldLine,
+    ) -> Self {
         let training = &run.experiment.training;
         Self {
-            files: FileCheckpointer::new(&run.folder.checkpoints, "model"),
+            files: PartCheckpointer {
+                part: "model",
+                checkpoints,
+            },
             directory: run.folder.checkpoints.clone(),
             template,
             publisher: run.publisher.clone(),

@@ -34,6 +34,9 @@ pub enum TrainError {
     /// The sentences cannot be put into batches.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The model of a run that goes on cannot be read.
+    #[error(transparent)]
+    Directory(#[from] transformer_core::directory::DirectoryError),
     /// A model cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),
@@ -43,6 +46,26 @@ pub enum TrainError {
         path.display()
     )]
     OutputExists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds a run with other settings.
+    #[error(
+        "`{}` holds a run with other settings: {}; choose another folder with --out, or replace the run with \
+         --overwrite", path.display(), differences.join(", ")
+    )]
+    OtherRun {
+        /// The folder.
+        path: PathBuf,
+        /// The settings that differ, with both values.
+        differences: Vec<String>,
+    },
+    /// The run in the folder was begun on other text.
+    #[error(
+        "the run in `{}` was begun on other text; give it the same files, choose another folder with --out, or \
+         replace the run with --overwrite", path.display()
+    )]
+    OtherCorpus {
         /// The folder.
         path: PathBuf,
     },

@@ -3,22 +3,27 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use transformer_core::directory::write_file;
+
 use crate::TrainError;
+use crate::checkpoint::SaveError;
 use crate::config::Experiment;
+use crate::report::Say;
+use crate::saved_state::{Resumed, differences};
 
 /// Says what happens to a run that is in the folder already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// The new run is refused.
-    Refuse,
+    /// It goes on where it stopped, if it is the same run; another one is refused.
+    Resume,
     /// It is deleted once the new run has read its data; other files in the folder stay.
     Replace,
 }
 
 /// Names the files of a run.
 pub(crate) struct Folder {
-    directory: PathBuf,
-    settings: PathBuf,
+    pub(crate) directory: PathBuf,
+    pub(crate) settings: PathBuf,
     pub(crate) model: PathBuf,
     pub(crate) checkpoints: PathBuf,
     pub(crate) curve: PathBuf,
@@ -35,16 +40,42 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that holds a run, or a model, unless it may be replaced.
-    pub(crate) fn check(&self, existing: Existing) -> Result<(), TrainError> {
-        let is_model = self.directory.join("manifest.json").exists();
-        let is_taken = !self.files().is_empty() && existing == Existing::Refuse;
-        if is_model || is_taken {
-            return Err(TrainError::OutputExists {
+    /// Refuses a folder that is a model.
+    pub(crate) fn check(&self) -> Result<(), TrainError> {
+        match self.directory.join("manifest.json").exists() {
+            true => Err(self.taken()),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the checkpoint of the run in the folder from which this experiment goes on; `None` if there is
+    /// no run, or one that ended before its first checkpoint.
+    pub(crate) fn resume(
+        &self,
+        experiment: &Experiment,
+        say: &Say,
+    ) -> Result<Option<Resumed>, TrainError> {
+        if !self.settings.exists() {
+            return match self.files().is_empty() {
+                true => Ok(None),
+                false => Err(self.taken()),
+            };
+        }
+        let there = Experiment::from_toml(&self.settings)?;
+        let differences = differences(&there, experiment)?;
+        if !differences.is_empty() {
+            return Err(TrainError::OtherRun {
                 path: self.directory.clone(),
+                differences,
             });
         }
-        Ok(())
+        Ok(Resumed::find(&self.checkpoints, experiment, say))
+    }
+
+    fn taken(&self) -> TrainError {
+        TrainError::OutputExists {
+            path: self.directory.clone(),
+        }
     }
 
     /// Deletes the run that is there, if any, and writes the effective settings of the new one.
@@ -59,10 +90,15 @@ impl Folder {
             })
         };
         written(&self.checkpoints, fs::create_dir_all(&self.checkpoints))?;
-        written(
-            &self.settings,
-            fs::write(&self.settings, experiment.to_toml()?),
-        )
+        self.write_settings(experiment)
+    }
+
+    /// Writes the effective settings of the run.
+    pub(crate) fn write_settings(&self, experiment: &Experiment) -> Result<(), TrainError> {
+        let settings = experiment.to_toml()?;
+        let name = "experiment.toml";
+        write_file(&self.directory, name, settings.as_bytes()).map_err(SaveError::from)?;
+        Ok(())
     }
 
     /// Returns the files that a run has left, by their names: the model last, its manifest before it, so
@@ -87,8 +123,10 @@ impl Folder {
 }
 
 fn is_checkpoint(name: &str) -> bool {
+    let name = name.strip_prefix(".unfinished-").unwrap_or(name);
     let kinds = ["model-", "optim-", "scheduler-"];
-    name.ends_with(".bpk") && kinds.iter().any(|kind| name.starts_with(kind))
+    let is_part = name.ends_with(".bpk") && kinds.iter().any(|kind| name.starts_with(kind));
+    is_part || (name.starts_with("state-") && name.ends_with(".json"))
 }
 
 fn is_model_file(name: &str) -> bool {

@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::optim::lr_scheduler::noam::NoamLrSchedulerConfig;
 use burn::optim::{AdamConfig, ModuleOptimizer};
-use burn_train::checkpoint::{FileCheckpointer, KeepLastNCheckpoints};
+use burn_train::checkpoint::KeepLastNCheckpoints;
 use burn_train::metric::LearningRateMetric;
 use burn_train::metric::store::EventStoreClient;
 use burn_train::{
@@ -22,6 +22,7 @@ use crate::objective::Objective;
 use crate::plan::Plan;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
+use crate::saved_state::{Checkpoints, PartCheckpointer};
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
 pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
@@ -66,20 +67,25 @@ fn supervised(
         run.experiment.validation.max_sentences,
         training.tokens_per_batch,
     );
-    let curve = CsvLog::create(&run.folder.curve, interval, n_updates).map_err(|source| {
-        TrainError::Write {
-            path: run.folder.curve.clone(),
-            source,
-        }
+    let begun = run.begun();
+    let curve = CsvLog::open(&run.folder.curve, interval, n_updates, begun.n_updates);
+    let curve = curve.map_err(|source| TrainError::Write {
+        path: run.folder.curve.clone(),
+        source,
     })?;
-    let checkpoints = &run.folder.checkpoints;
-    let template = objective.valid();
-    let model_checkpointer = ModelCheckpointer::new(run, template, held.clone());
+    let directory = &run.folder.checkpoints;
+    let checkpoints = Arc::new(checkpoints(run));
+    let part = |part| PartCheckpointer {
+        part,
+        checkpoints: Arc::clone(&checkpoints),
+    };
+    let model = Arc::clone(&checkpoints);
+    let model = ModelCheckpointer::new(run, model, objective.valid(), held.clone());
     let train = Arc::new(train_loader(run)?);
     let done = train.next_update();
     let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
     let valid = Arc::new(ValidLoader::new(valid, device));
-    let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid)
+    let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
         .metric_train_numeric(Ratio::loss(
             trouble.watch(interrupter, Arc::new(|update| update)),
         ))
@@ -93,23 +99,36 @@ fn supervised(
         .with_metric_logger(curve)
         .with_application_logger(None)
         .with_interrupter(interrupter.clone())
-        .with_custom_checkpointers(
-            model_checkpointer,
-            FileCheckpointer::new(checkpoints, "optim"),
-            FileCheckpointer::new(checkpoints, "scheduler"),
-        )
-        .with_checkpointing_strategy(KeepLastNCheckpoints::new(training.average_last))
+        .with_custom_checkpointers(model, part("optim"), part("scheduler"))
+        // Two at least: one of them may be found damaged.
+        .with_checkpointing_strategy(KeepLastNCheckpoints::new(training.average_last.max(2)))
         .early_stopping(StopOnRequest(Arc::clone(&run.surroundings.stop)))
         .with_training_strategy(ExecutionStrategy::single(device.clone()).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
+    let supervised = match &run.resumed {
+        Some(resumed) => supervised.checkpoint(resumed.interval),
+        None => supervised,
+    };
     Ok(match run.surroundings.display {
         Display::Dashboard => supervised,
         Display::Lines => supervised.renderer(Box::new(LineRenderer::new(
             held.clone(),
             interval,
             n_updates,
+            begun,
         ))),
     })
+}
+
+fn checkpoints(run: &Run<'_>) -> Checkpoints {
+    Checkpoints::new(
+        &run.folder.checkpoints,
+        run.experiment,
+        &run.prepared.train,
+        run.n_threads,
+        format!("{:?}", run.surroundings.device),
+        run.begun().elapsed,
+    )
 }
 
 fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
@@ -126,7 +145,8 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
         corpus,
         plan,
         training,
-        surroundings.n_threads,
+        run.n_threads,
+        run.begun().n_updates,
         &surroundings.device,
     ))
 }

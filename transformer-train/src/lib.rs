@@ -21,14 +21,14 @@
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
 //! use transformer_train::tasks::Task;
-//! use transformer_train::{Display, Existing, Surroundings, train};
+//! use transformer_train::{Display, Existing, Surroundings, ThreadCount, train};
 //!
 //! let (_, device) = device::choose(None)?;
 //! let surroundings = Surroundings {
 //!     directory: "runs/copy".into(),
-//!     existing: Existing::Refuse,
+//!     existing: Existing::Resume,
 //!     device,
-//!     n_threads: 1,
+//!     threads: ThreadCount::Exactly(1),
 //!     say: Arc::new(|line| println!("{line}")),
 //!     display: Display::Lines,
 //!     stop: Arc::new(AtomicBool::new(false)),
@@ -58,6 +58,7 @@ mod objective;
 mod prepare;
 mod report;
 mod run;
+mod saved_state;
 mod threads;
 
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
@@ -65,4 +66,6 @@ pub use checkpoint::SaveError;
 pub use error::TrainError;
 pub use folder::Existing;
 pub use report::Say;
-pub use run::{Display, Outcome, Sample, Surroundings, TestScore, train};
+pub use run::{
+    Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,
+};

@@ -36,12 +36,13 @@ impl TrainLoader {
         plan: Plan,
         training: &TrainingSettings,
         n_shards: usize,
+        first_update: u64,
         device: &Device,
     ) -> Self {
         Self {
             corpus,
             plan: Arc::new(Mutex::new(plan)),
-            next_update: Arc::new(AtomicU64::new(0)),
+            next_update: Arc::new(AtomicU64::new(first_update)),
             interval: training.validation_interval,
             n_updates: training.updates,
             seed: training.seed,

@@ -14,7 +14,9 @@ use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Outcome, Surroundings, train};
+use transformer_train::{
+    Display, Existing, Outcome, Surroundings, ThreadCount, is_unfinished, train,
+};
 
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]
@@ -48,9 +50,17 @@ struct Arguments {
     /// pytorch, annotated or bias-free [default: tiny]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// Folder of the run [default: runs/ and the name of the task or of the source file]
+    /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
+    /// the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on with the run in this folder, with its settings; only the length can be changed
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "out", "seed"]
+    )]
+    resume: Option<PathBuf>,
     /// Replace the run that the folder holds; other files in it stay
     #[arg(long, requires = "out")]
     overwrite: bool,
@@ -88,19 +98,17 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let directory = arguments.directory(&experiment);
     let requested = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
     let (backend, device) = device::choose(requested.as_deref())?;
-    let n_threads = arguments.n_threads(&device);
-    tell(&format!(
-        "backend     {backend}, {device:?}, {n_threads} thread(s) to an update"
-    ));
+    let threads = arguments.threads(&device);
+    tell(&format!("backend     {backend}, {device:?}"));
     tell(&format!("run         {}", directory.display()));
     let surroundings = Surroundings {
         directory: directory.clone(),
         existing: if arguments.overwrite {
             Existing::Replace
         } else {
-            Existing::Refuse
+            Existing::Resume
         },
-        n_threads,
+        threads,
         device,
         say: Arc::new(tell),
         display: if !arguments.plain && io::stdout().is_terminal() {
@@ -111,13 +119,20 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         stop: stop_on_interrupt()?,
     };
     let outcome = train(&experiment, &surroundings)?;
-    report(&outcome, &directory, backend);
+    report(&outcome, &experiment, &directory, backend);
     Ok(())
 }
 
 impl Arguments {
     /// Puts the arguments over the settings of the file, or over those of the task or preset.
     fn experiment(&self) -> Result<Experiment, Failure> {
+        if let Some(directory) = &self.resume {
+            let mut experiment = Experiment::from_toml(&directory.join("experiment.toml"))?;
+            if let Some(updates) = self.updates {
+                experiment.training.updates = updates;
+            }
+            return Ok(experiment);
+        }
         let preset = self.preset;
         let has_files = self.src.is_some() || self.tsv.is_some();
         let mut experiment = match (&self.config, self.task) {
@@ -153,18 +168,19 @@ impl Arguments {
     }
 
     /// Returns the number of threads given, or as many as there are cores where that helps.
-    fn n_threads(&self, device: &Device) -> usize {
+    fn threads(&self, device: &Device) -> ThreadCount {
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
+        let suggested = || if device::is_host(device) { cores() } else { 1 };
         self.threads
-            .unwrap_or_else(|| if device::is_host(device) { cores() } else { 1 })
-            .max(1)
+            .map_or_else(|| ThreadCount::Suggested(suggested()), ThreadCount::Exactly)
     }
 
     /// Returns the folder given, or one under runs/ that is not taken yet.
     fn directory(&self, experiment: &Experiment) -> PathBuf {
-        self.out
-            .clone()
-            .unwrap_or_else(|| free_directory(&run_name(experiment)))
+        let given = self.resume.as_ref().or(self.out.as_ref());
+        given
+            .cloned()
+            .unwrap_or_else(|| free_directory(&run_name(experiment), experiment))
     }
 }
 
@@ -188,13 +204,13 @@ fn run_name(experiment: &Experiment) -> String {
     }
 }
 
-/// Returns `runs/name`, or with the first number from 2 on that is free.
-fn free_directory(name: &str) -> PathBuf {
+/// Returns `runs/name`, or with the first number from 2 on, that is free or holds this run, unfinished.
+fn free_directory(name: &str, experiment: &Experiment) -> PathBuf {
     let runs = Path::new("runs");
     let numbered = (2_u64..).map(|number| runs.join(format!("{name}-{number}")));
     let mut candidates = std::iter::once(runs.join(name)).chain(numbered);
     candidates
-        .find(|path| !path.exists())
+        .find(|path| !path.exists() || is_unfinished(path, experiment))
         .unwrap_or_else(|| runs.join(name))
 }
 
@@ -226,7 +242,7 @@ fn tell(line: &str) {
     let _ = writeln!(io::stdout(), "{line}");
 }
 
-fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
+fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend: Backend) {
     for sample in &outcome.samples {
         tell(&format!("\nsource       {}", sample.src));
         tell(&format!("reference    {}", sample.reference));
@@ -261,6 +277,13 @@ fn report(outcome: &Outcome, directory: &Path, backend: Backend) {
     tell(&format!(
         "    cargo run -q -p transformer-infer{features} -- translate --model {directory} {text}"
     ));
+    let (n_done, n_updates) = (outcome.n_updates, experiment.training.updates);
+    if n_done < n_updates {
+        tell(&format!(
+            "\nStopped after {n_done} of {n_updates} updates. To go on:\n\n    \
+             cargo run -p transformer-train{features} -- --resume {directory}"
+        ));
+    }
 }
 
 /// Quotes a word for the shell, if it needs it.

@@ -29,8 +29,12 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the corpus twice: once for the tokenizers, once for the ids.
-    pub(crate) fn new(experiment: &Experiment, say: &Say) -> Result<Self, TrainError> {
+    /// Reads the corpus twice, once for the tokenizers, unless they are there already, and once for the ids.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        tokenizers: Option<Tokenizers>,
+        say: &Say,
+    ) -> Result<Self, TrainError> {
         let seed = experiment.training.seed;
         let n_valid = experiment.data.valid_pairs;
         let (train, valid, test) = match experiment.data.source()? {
@@ -45,7 +49,10 @@ impl Prepared {
             }
         };
 
-        let tokenizers = train_tokenizers(experiment, &train)?;
+        let tokenizers = match tokenizers {
+            Some(tokenizers) => tokenizers,
+            None => train_tokenizers(experiment, &train)?,
+        };
         let filter = experiment.data.filter();
         let encoded = |text: &ParallelText| -> Result<(EncodedCorpus, CorpusSummary), TrainError> {
             let src = |lines: &[String]| tokenizers.src().encode_all(lines);

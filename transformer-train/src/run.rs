@@ -1,12 +1,13 @@
 //! A training run from beginning to end (§5): `train(experiment)` makes a model directory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use burn::tensor::Device;
+use transformer_core::directory::ModelDirectory;
 use transformer_infer::BatchLimits;
 
 use crate::TrainError;
@@ -19,6 +20,7 @@ use crate::loss::{LabelSmoothing, SmoothingForm};
 use crate::objective::{Objective, Settings};
 use crate::prepare::Prepared;
 use crate::report::Say;
+use crate::saved_state::Resumed;
 use crate::threads::Threads;
 
 /// Says where a run happens and how it is shown.
@@ -30,10 +32,8 @@ pub struct Surroundings {
     pub existing: Existing,
     /// The device to train on, without autodiff.
     pub device: Device,
-    /// Number of threads that share an update. More than one pays on backends that compute on the thread
-    /// that calls them (flex, ndarray), whose single operations leave most of a second core idle. The
-    /// number is part of what fixes a run's weights to the last bit.
-    pub n_threads: usize,
+    /// Number of threads that share an update.
+    pub threads: ThreadCount,
     /// Takes the lines for the user.
     pub say: Say,
     /// How progress is shown between them.
@@ -47,10 +47,23 @@ impl std::fmt::Debug for Surroundings {
         f.debug_struct("Surroundings")
             .field("directory", &self.directory)
             .field("device", &self.device)
-            .field("n_threads", &self.n_threads)
+            .field("threads", &self.threads)
             .field("display", &self.display)
             .finish_non_exhaustive()
     }
+}
+
+/// Says how many threads share an update.
+///
+/// More than one pays on backends that compute on the thread that calls them (flex, ndarray), whose single
+/// operations leave most of a second core idle. The number is part of what fixes a run's weights to the last
+/// bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadCount {
+    /// So many, whatever a run that goes on began with.
+    Exactly(usize),
+    /// So many, unless a run goes on that began with another number.
+    Suggested(usize),
 }
 
 /// Says how the progress of a run is shown.
@@ -113,18 +126,35 @@ pub struct Sample {
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
 pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
     experiment.validate()?;
+    let say = &surroundings.say;
     let folder = Folder::new(&surroundings.directory);
-    folder.check(surroundings.existing)?;
+    folder.check()?;
+    let resumed = match surroundings.existing {
+        Existing::Resume => folder.resume(experiment, say)?,
+        Existing::Replace => None,
+    };
+    let tokenizers = match &resumed {
+        Some(_) => Some(ModelDirectory::open(&folder.model)?.tokenizers().clone()),
+        None => None,
+    };
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let prepared = Prepared::new(experiment, &surroundings.say)?;
-    folder.create(experiment)?;
+    let prepared = Prepared::new(experiment, tokenizers, say)?;
+    match &resumed {
+        Some(resumed) => {
+            resumed.check_corpus(&prepared.train, &surroundings.directory)?;
+            resumed.delete_newer(&folder.checkpoints)?;
+            folder.write_settings(experiment)?;
+        }
+        None => folder.create(experiment)?,
+    }
+    let n_threads = n_threads(surroundings, resumed.as_ref());
     let publisher = Publisher {
         directory: folder.model.clone(),
         config: prepared.config.clone(),
         tokenizers: prepared.tokenizers.clone(),
         training: serde_json::json!({
             "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
-            "n_threads": surroundings.n_threads,
+            "n_threads": n_threads,
             "experiment": experiment.to_toml()?,
         }),
     };
@@ -134,14 +164,54 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         folder,
         prepared,
         publisher,
+        resumed,
+        n_threads,
     };
     let started = Instant::now();
     let objective = run.objective()?;
-    learn(&run, &objective)?;
+    let begun = run.begun();
+    if begun.n_updates < experiment.training.updates {
+        learn(&run, &objective)?;
+    }
     let finish = Finish::new(&run, objective.valid());
     let best = finish.choose()?;
-    let elapsed = started.elapsed();
-    finish.publish(best, elapsed)
+    finish.publish(best, begun.elapsed + started.elapsed())
+}
+
+/// Says whether the folder holds this run, stopped before its end.
+pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
+    let unheard: Say = Arc::new(|_| {});
+    let resumed = Folder::new(directory).resume(experiment, &unheard);
+    matches!(resumed, Ok(Some(resumed)) if resumed.state.updates < experiment.training.updates)
+}
+
+/// Says how a run goes on, if it does, and returns the number of threads that share an update.
+fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
+    let say = |line: &str| (surroundings.say)(line);
+    let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = surroundings.threads;
+    let n_threads = match (surroundings.threads, resumed) {
+        (ThreadCount::Suggested(_), Some(Resumed { state, .. })) => state.n_threads,
+        _ => given.max(1),
+    };
+    if let Some(Resumed { state, .. }) = resumed {
+        say(&format!("resumed     after update {}", state.updates));
+        let device = format!("{:?}", surroundings.device);
+        if (state.n_threads, &state.device) != (n_threads, &device) {
+            say(&format!(
+                "resumed     begun on {} with {} thread(s) to an update: as if never stopped but for rounding",
+                state.device, state.n_threads
+            ));
+        }
+    }
+    say(&format!("threads     {n_threads} to an update"));
+    n_threads
+}
+
+/// Says what of a run was done before this program began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Begun {
+    pub(crate) n_updates: u64,
+    pub(crate) elapsed: Duration,
 }
 
 /// Holds everything that the parts of a run share.
@@ -151,12 +221,26 @@ pub(crate) struct Run<'a> {
     pub(crate) folder: Folder,
     pub(crate) prepared: Prepared,
     pub(crate) publisher: Publisher,
+    /// The checkpoint that the run goes on from.
+    pub(crate) resumed: Option<Resumed>,
+    /// Number of threads that share an update.
+    pub(crate) n_threads: usize,
 }
 
 impl Run<'_> {
     /// Tells the user something.
     pub(crate) fn say(&self, line: &str) {
         (self.surroundings.say)(line);
+    }
+
+    /// Returns what was done before this program began.
+    pub(crate) fn begun(&self) -> Begun {
+        self.resumed
+            .as_ref()
+            .map_or_else(Begun::default, |resumed| Begun {
+                n_updates: resumed.state.updates,
+                elapsed: resumed.state.elapsed(),
+            })
     }
 
     /// Returns the model directory, if it has a model yet.
@@ -180,7 +264,7 @@ impl Run<'_> {
             },
             clip_norm: training.clip_norm,
             limits: BatchLimits::for_model(config),
-            threads: Threads::new(self.surroundings.n_threads),
+            threads: Threads::new(self.n_threads),
         };
         Ok(Objective::new(model, settings))
     }

@@ -223,6 +223,22 @@ fn scan(
     }
 }
 
+impl FileEntry {
+    /// Describes a file of this name and content.
+    pub fn new(name: impl Into<String>, content: &[u8]) -> Self {
+        Self {
+            name: name.into(),
+            bytes: content.len() as u64,
+            sha256: hex(Sha256::new_with_prefix(content)),
+        }
+    }
+
+    /// Says whether the directory has the file, with this content.
+    pub fn is_whole_in(&self, directory: &Path) -> bool {
+        check_file(directory, self).is_ok()
+    }
+}
+
 /// Whether the file at `path` is what `entry` says, whatever its name.
 pub(super) fn matches(path: &Path, entry: &FileEntry) -> bool {
     let name = path

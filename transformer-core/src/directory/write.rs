@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use super::manifest::{FORMAT, MANIFEST, hex};
+use super::manifest::{FORMAT, MANIFEST};
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Tokenizers, read};
 use crate::config::TransformerConfig;
 
@@ -131,12 +130,7 @@ fn sweep(path: &Path, old: Option<&Manifest>, new: &Manifest) {
 /// Writes a file under its plain name, or under one with its hash if the plain name is taken by
 /// other content.
 fn put(path: &Path, name: &str, content: &[u8]) -> Result<FileEntry, DirectoryError> {
-    let sha256 = hex(Sha256::new_with_prefix(content));
-    let mut entry = FileEntry {
-        name: name.to_owned(),
-        bytes: content.len() as u64,
-        sha256,
-    };
+    let mut entry = FileEntry::new(name, content);
     for digits in [0, 8, entry.sha256.len()] {
         entry.name = hashed_name(name, &entry.sha256[..digits]);
         let target = path.join(&entry.name);
@@ -170,8 +164,15 @@ fn is_hashed_name(name: &str) -> bool {
     })
 }
 
-/// Makes a file appear under its name only when its content is safe on the disk.
-fn write_file(path: &Path, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
+/// Writes a file of a directory so that it appears under its name only when its content is safe on the disk.
+///
+/// A kill at any moment leaves the file that was there, or the new one, and at most one more whose name
+/// starts with `.unfinished-`.
+///
+/// # Errors
+///
+/// Returns [`DirectoryError::Write`] if the directory is not there or the disk is full.
+pub fn write_file(path: &Path, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
     let unfinished = path.join(format!("{UNFINISHED}{name}"));
     let target = path.join(name);
     replace(path, &unfinished, &target, content).map_err(|source| {

@@ -1,7 +1,7 @@
 //! The curve of a run as a table: one row for each interval and split, kept in the run's folder.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,9 +21,28 @@ pub(crate) struct CsvLog {
 }
 
 impl CsvLog {
-    pub(crate) fn create(path: &Path, interval: u64, n_updates: u64) -> io::Result<Self> {
+    /// Begins the table, or goes on with the rows of the first `n_done` updates.
+    pub(crate) fn open(
+        path: &Path,
+        interval: u64,
+        n_updates: u64,
+        n_done: u64,
+    ) -> io::Result<Self> {
+        let before = match n_done {
+            0 => String::new(),
+            _ => fs::read_to_string(path).unwrap_or_default(),
+        };
+        let update_of = |row: &&str| row.split(',').next()?.parse::<u64>().ok();
+        let kept = before
+            .lines()
+            .filter(|row| update_of(row).is_some_and(|update| update <= n_done));
+        let mut table = "update,split,metric,value\n".to_owned();
+        for row in kept {
+            table.push_str(row);
+            table.push('\n');
+        }
         let mut file = File::create(path)?;
-        writeln!(file, "update,split,metric,value")?;
+        file.write_all(table.as_bytes())?;
         let memory = InMemoryMetricLogger::new();
         Ok(Self {
             file,

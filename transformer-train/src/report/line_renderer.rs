@@ -12,6 +12,7 @@ use burn_train::renderer::{
 
 use super::HeldLine;
 use crate::metrics::{EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
+use crate::run::Begun;
 
 /// Name that Burn gives its learning rate metric.
 const LEARNING_RATE: &str = "Learning Rate";
@@ -21,6 +22,8 @@ pub(crate) struct LineRenderer {
     held: HeldLine,
     interval: u64,
     n_updates: u64,
+    /// What was done before this program began.
+    begun: Begun,
     started: Instant,
     names: HashMap<MetricId, String>,
     train: HashMap<String, f64>,
@@ -28,11 +31,12 @@ pub(crate) struct LineRenderer {
 }
 
 impl LineRenderer {
-    pub(crate) fn new(held: HeldLine, interval: u64, n_updates: u64) -> Self {
+    pub(crate) fn new(held: HeldLine, interval: u64, n_updates: u64, begun: Begun) -> Self {
         Self {
             held,
             interval,
             n_updates,
+            begun,
             started: Instant::now(),
             names: HashMap::new(),
             train: HashMap::new(),
@@ -43,7 +47,9 @@ impl LineRenderer {
     fn line(&self, interval: usize) -> String {
         let done = (interval as u64 * self.interval).min(self.n_updates);
         let elapsed = self.started.elapsed();
-        let left = elapsed.mul_f64((self.n_updates - done) as f64 / done.max(1) as f64);
+        let done_here = done.saturating_sub(self.begun.n_updates).max(1);
+        let left = elapsed.mul_f64((self.n_updates - done) as f64 / done_here as f64);
+        let elapsed = self.begun.elapsed + elapsed;
         let of =
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(

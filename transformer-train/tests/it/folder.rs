@@ -12,7 +12,9 @@ fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
     let ended = workplace.train("run", &["--seed", "2"]);
     let message = ended.failure();
     assert!(
-        message.starts_with("`run` already holds a run;"),
+        message.starts_with(
+            "`run` holds a run with other settings: `training.seed` is 2 here and 1 there;"
+        ),
         "{message}"
     );
     assert!(workplace.weights("run") == before);

@@ -7,6 +7,7 @@ mod folder;
 mod learning;
 mod refusal;
 mod reproduction;
+mod resume;
 mod trouble;
 mod whole_run;
 mod workplace;

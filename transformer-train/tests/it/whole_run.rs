@@ -9,7 +9,7 @@ use transformer_infer::Translator;
 use transformer_infer::search::Search;
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Outcome, Surroundings, train};
+use transformer_train::{Display, Existing, Outcome, Surroundings, ThreadCount, train};
 
 use crate::workplace::{CONFIG, Workplace};
 
@@ -210,10 +210,10 @@ fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
     let said = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&said);
     let surroundings = Surroundings {
-        existing: Existing::Refuse,
+        existing: Existing::Resume,
         directory: workplace.path("run"),
         device,
-        n_threads: 1,
+        threads: ThreadCount::Exactly(1),
         say: Arc::new(move |line| {
             let mut said = listener.lock().expect("nobody panicked with it");
             said.push(line.to_owned());

@@ -1,0 +1,339 @@
+//! What a run needs to go on where it was: which checkpoint is whole, and whether the run is still the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use burn::tensor::Bytes;
+use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
+use serde::{Deserialize, Serialize};
+use transformer_core::directory::{FileEntry, write_file};
+use transformer_infer::one_line;
+
+use crate::TrainError;
+use crate::checkpoint::SaveError;
+use crate::config::Experiment;
+use crate::corpus::EncodedCorpus;
+use crate::plan::hash;
+use crate::report::Say;
+
+/// The version of the states that this program writes, and the only one that it reads.
+const FORMAT: u64 = 1;
+
+/// The files of a checkpoint: weights, Adam's moments, and the place in the schedule.
+const PARTS: [&str; 3] = ["model", "optim", "scheduler"];
+
+/// The settings that have no part in what the weights become, or in which update sees which sentences.
+const MAY_DIFFER: [&str; 9] = [
+    "data.src",
+    "data.tgt",
+    "data.tsv",
+    "data.valid_src",
+    "data.valid_tgt",
+    "data.valid_tsv",
+    "training.average_last",
+    "training.updates",
+    "validation.",
+];
+
+/// Says how far a run has come: `state-N.json`, written when the other files of checkpoint N are whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedState {
+    format: u64,
+    /// Number of updates done.
+    pub(crate) updates: u64,
+    /// Time spent on them, in seconds.
+    seconds: f64,
+    /// Number of threads that share an update.
+    pub(crate) n_threads: usize,
+    /// The device, as it is printed.
+    pub(crate) device: String,
+    /// [`fingerprint`] of the pairs trained on.
+    corpus: u64,
+    /// The other files of the checkpoint.
+    files: Vec<FileEntry>,
+}
+
+/// Names the checkpoint that a run goes on from.
+#[derive(Clone, Debug)]
+pub(crate) struct Resumed {
+    /// The checkpoint's number.
+    pub(crate) interval: usize,
+    pub(crate) state: SavedState,
+}
+
+impl SavedState {
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
+    }
+
+    fn read(path: &Path) -> Result<Self, String> {
+        let text = fs::read(path).map_err(|error| error.to_string())?;
+        let state: Self = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+        match state.format {
+            FORMAT => Ok(state),
+            format => Err(format!(
+                "its format is {format}, and this program reads {FORMAT}"
+            )),
+        }
+    }
+}
+
+impl Resumed {
+    /// Finds the newest checkpoint that is whole and stands at the end of an interval, and names those that
+    /// are passed over. `None` if there is none.
+    pub(crate) fn find(checkpoints: &Path, experiment: &Experiment, say: &Say) -> Option<Self> {
+        let training = &experiment.training;
+        for interval in saved_states(checkpoints).into_iter().rev() {
+            let path = state_path(checkpoints, interval);
+            let damage = |what: &str| {
+                say(&format!(
+                    "damaged     `{}`: {what}; the one before is used",
+                    path.display()
+                ));
+            };
+            let state = match SavedState::read(&path) {
+                Ok(state) => state,
+                Err(reason) => {
+                    damage(&reason);
+                    continue;
+                }
+            };
+            if let Some(file) = state
+                .files
+                .iter()
+                .find(|file| !file.is_whole_in(checkpoints))
+            {
+                damage(&format!("`{}` is not what was saved", file.name));
+                continue;
+            }
+            // A run that was shorter ended within an interval; a longer one goes on from the one before.
+            let is_boundary = state.updates == interval as u64 * training.validation_interval;
+            if is_boundary || state.updates == training.updates {
+                return Some(Self { interval, state });
+            }
+        }
+        None
+    }
+
+    /// Refuses to go on with other text.
+    pub(crate) fn check_corpus(
+        &self,
+        corpus: &EncodedCorpus,
+        directory: &Path,
+    ) -> Result<(), TrainError> {
+        if self.state.corpus == fingerprint(corpus) {
+            return Ok(());
+        }
+        Err(TrainError::OtherCorpus {
+            path: directory.to_owned(),
+        })
+    }
+
+    /// Deletes the checkpoints that are newer than this one: they are not whole, or will be made again.
+    pub(crate) fn delete_newer(&self, checkpoints: &Path) -> Result<(), TrainError> {
+        let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let number = name.to_str().and_then(number_of);
+            if number.is_some_and(|number| number > self.interval) {
+                let path = entry.path();
+                fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lists the settings in which two experiments differ, of those that make another run.
+pub(crate) fn differences(
+    there: &Experiment,
+    here: &Experiment,
+) -> Result<Vec<String>, TrainError> {
+    let (there, here) = (flat(there)?, flat(here)?);
+    let mut keys: Vec<&String> = there.keys().chain(here.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let matters = |key: &str| {
+        !MAY_DIFFER.iter().any(|free| match free.strip_suffix('.') {
+            Some(section) => key.split('.').next() == Some(section),
+            None => key == *free,
+        })
+    };
+    let written = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
+    let differing = keys
+        .into_iter()
+        .filter(|key| matters(key) && there.get(*key) != here.get(*key));
+    Ok(differing
+        .map(|key| {
+            let (there, here) = (written(there.get(key)), written(here.get(key)));
+            format!("`{key}` is {here} here and {there} there")
+        })
+        .collect())
+}
+
+/// Writes every setting as `section.key` and its value.
+fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
+    let table: toml::Table = toml::from_str(&experiment.to_toml()?)
+        .expect("what was written as TOML can be read as TOML");
+    let sections = table.into_iter().flat_map(|(section, value)| {
+        let keys = match value {
+            toml::Value::Table(keys) => keys.into_iter().collect(),
+            value => vec![(String::new(), value)],
+        };
+        keys.into_iter()
+            .map(move |(key, value)| (format!("{section}.{key}"), value.to_string()))
+    });
+    Ok(sections.collect())
+}
+
+/// Mixes all pairs, in their order, into one number.
+pub(crate) fn fingerprint(corpus: &EncodedCorpus) -> u64 {
+    let side = |start: u64, ids: Vec<u32>| {
+        let start = hash(start, ids.len() as u64);
+        ids.into_iter()
+            .fold(start, |mixed, id| hash(mixed, u64::from(id)))
+    };
+    let pairs = 0..corpus.len();
+    pairs.fold(0, |mixed, pair| {
+        side(side(mixed, corpus.src(pair)), corpus.tgt(pair))
+    })
+}
+
+/// Writes the files of checkpoints, and a state when all of one are there.
+pub(crate) struct Checkpoints {
+    directory: PathBuf,
+    /// The state, but for what changes.
+    template: SavedState,
+    interval: u64,
+    n_updates: u64,
+    started: Instant,
+    /// The files of checkpoints that are not complete yet, by number.
+    written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(
+        directory: &Path,
+        experiment: &Experiment,
+        corpus: &EncodedCorpus,
+        n_threads: usize,
+        device: String,
+        before: Duration,
+    ) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            template: SavedState {
+                format: FORMAT,
+                updates: 0,
+                seconds: before.as_secs_f64(),
+                n_threads,
+                device,
+                corpus: fingerprint(corpus),
+                files: Vec::new(),
+            },
+            interval: experiment.training.validation_interval,
+            n_updates: experiment.training.updates,
+            started: Instant::now(),
+            written: Mutex::default(),
+        }
+    }
+
+    /// Writes a file of a checkpoint; the last of them completes it.
+    fn write(&self, interval: usize, part: &str, content: &[u8]) -> Result<(), SaveError> {
+        let name = part_name(part, interval);
+        write_file(&self.directory, &name, content)?;
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = written.entry(interval).or_default();
+        files.push(FileEntry::new(name, content));
+        if files.len() < PARTS.len() {
+            return Ok(());
+        }
+        let state = SavedState {
+            updates: (interval as u64 * self.interval).min(self.n_updates),
+            seconds: self.template.seconds + self.started.elapsed().as_secs_f64(),
+            files: written.remove(&interval).unwrap_or_default(),
+            ..self.template.clone()
+        };
+        let json = serde_json::to_vec_pretty(&state).expect("a state is numbers and text");
+        Ok(write_file(&self.directory, &state_name(interval), &json)?)
+    }
+
+    /// Deletes a file of a checkpoint, which is none from then on.
+    fn delete(&self, interval: usize, part: &str) -> std::io::Result<()> {
+        for name in [state_name(interval), part_name(part, interval)] {
+            let path = self.directory.join(name);
+            if path.exists() {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps one of the [`PARTS`] of every checkpoint.
+pub(crate) struct PartCheckpointer {
+    pub(crate) part: &'static str,
+    pub(crate) checkpoints: std::sync::Arc<Checkpoints>,
+}
+
+impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
+    fn save(&self, interval: usize, record: R) -> Result<(), CheckpointerError> {
+        let bytes = record
+            .checkpoint_into_bytes()
+            .map_err(CheckpointerError::Record)?;
+        self.checkpoints
+            .write(interval, self.part, &bytes)
+            .map_err(|error| CheckpointerError::Unknown(one_line(&error)))
+    }
+
+    fn delete(&self, interval: usize) -> Result<(), CheckpointerError> {
+        let deleted = self.checkpoints.delete(interval, self.part);
+        deleted.map_err(CheckpointerError::IOError)
+    }
+
+    fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
+        let path = self
+            .checkpoints
+            .directory
+            .join(part_name(self.part, interval));
+        let bytes = fs::read(path).map_err(CheckpointerError::IOError)?;
+        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
+    }
+}
+
+/// Returns the numbers of the checkpoints that have a state, in order.
+pub(crate) fn saved_states(checkpoints: &Path) -> Vec<usize> {
+    let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let states = names.filter(|name| name.starts_with("state-"));
+    let mut numbers: Vec<usize> = states.filter_map(|name| number_of(&name)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn part_name(part: &str, interval: usize) -> String {
+    format!("{part}-{interval}.bpk")
+}
+
+fn state_name(interval: usize) -> String {
+    format!("state-{interval}.json")
+}
+
+fn state_path(checkpoints: &Path, interval: usize) -> PathBuf {
+    checkpoints.join(state_name(interval))
+}
+
+/// Returns the number of the checkpoint that a file of this name is of.
+fn number_of(name: &str) -> Option<usize> {
+    let (part, rest) = name.split_once('-')?;
+    let number = match part {
+        "state" => rest.strip_suffix(".json")?,
+        part if PARTS.contains(&part) => rest.strip_suffix(".bpk")?,
+        _ => return None,
+    };
+    number.parse().ok()
+}

@@ -1,0 +1,222 @@
+//! A run that is stopped, however it is stopped, goes on as if it had not been.
+
+use std::fs;
+
+use crate::workplace::Workplace;
+
+/// What `metrics.csv` says but for speeds, which are never the same.
+fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
+    let curve = workplace.read(&format!("{out}/metrics.csv"));
+    let rows = curve.lines().filter(|row| !row.contains("tokens/s"));
+    rows.map(str::to_owned).collect()
+}
+
+/// Checks that two runs have become the same, to the last bit.
+fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
+    assert!(workplace.weights(run) == workplace.weights(whole));
+    assert_eq!(curve(workplace, run), curve(workplace, whole));
+}
+
+/// Starts a run and kills it after so many intervals; the next one is then under way.
+fn killed(workplace: &Workplace, out: &str, n_intervals: usize) {
+    let mut running = workplace.start(out, 200);
+    running.wait_for_intervals(n_intervals);
+    running.kill();
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_as_if_it_had_not_been() {
+    let workplace = Workplace::with(&[("n_heads = 2", "n_heads = 2\ndropout = 0.3")]);
+    workplace.train("whole", &["--updates", "200"]).lines();
+    killed(&workplace, "run", 3);
+    let ended = workplace.train("run", &["--updates", "200"]);
+    let resumed = |update: u32| format!("resumed     after update {update}");
+    // An interval is reported when its weights are saved, the rest of its checkpoint right after.
+    let is_resumed = |update| ended.lines().contains(&resumed(update).as_str());
+    assert!(
+        (2..20).map(|interval| 10 * interval).any(is_resumed),
+        "{ended:?}"
+    );
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_run_may_be_killed_again_and_again() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "200"]).lines();
+    for n_intervals in [1, 2, 1, 3] {
+        killed(&workplace, "run", n_intervals);
+    }
+    workplace.train("run", &["--updates", "200"]).lines();
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_run_is_made_longer_by_going_on() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    // The last interval of the short run is half a one.
+    workplace.train("run", &["--updates", "25"]).lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    assert!(
+        ended.lines().contains(&"resumed     after update 20"),
+        "{ended:?}"
+    );
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn going_on_needs_no_more_than_the_folder() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "200"]).lines();
+    killed(&workplace, "run", 2);
+    workplace.run(&["--resume", "run"]).lines();
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_run_without_a_name_goes_on_by_the_same_command() {
+    let workplace = Workplace::new();
+    let command = [
+        "--config",
+        "run.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "b.tgt",
+        "--threads",
+        "1",
+        "--updates",
+        "200",
+    ];
+    let mut running = crate::workplace::Running::new(workplace.program(&command));
+    running.wait_for_intervals(2);
+    running.kill();
+    workplace.run(&command).lines();
+    workplace.train("whole", &["--updates", "200"]).lines();
+    assert_same(&workplace, "runs/a", "whole");
+    assert!(!workplace.path("runs/a-2").exists());
+}
+
+#[test]
+fn a_finished_run_is_left_as_it_is() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let (before, curve_before) = (workplace.weights("run"), curve(&workplace, "run"));
+    let ended = workplace.train("run", &[]);
+    assert_eq!(ended.intervals(), Vec::<&str>::new());
+    assert!(workplace.weights("run") == before);
+    assert_eq!(curve(&workplace, "run"), curve_before);
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace.train("run", &["--updates", "30"]).lines();
+    let path = workplace.path("run/checkpoints/optim-3.bpk");
+    let mut bytes = fs::read(&path).expect("the run keeps its last checkpoints");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).expect("the temporary directory is writable");
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let lines = ended.lines();
+    let damaged = lines.iter().find(|line| line.starts_with("damaged"));
+    let damaged = damaged.expect("the damage is told");
+    assert!(
+        damaged.contains("`optim-3.bpk` is not what was saved"),
+        "{damaged}"
+    );
+    assert!(lines.contains(&"resumed     after update 20"), "{ended:?}");
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_checkpoint_without_its_state_does_not_count() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace.train("run", &["--updates", "30"]).lines();
+    fs::remove_file(workplace.path("run/checkpoints/state-3.json")).expect("the state is there");
+    let ended = workplace.train("run", &["--updates", "40"]);
+    assert!(
+        ended.lines().contains(&"resumed     after update 20"),
+        "{ended:?}"
+    );
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_run_that_was_killed_before_its_first_checkpoint_begins_anew() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    for file in fs::read_dir(workplace.path("run/checkpoints")).expect("the folder is there") {
+        fs::remove_file(file.expect("the folder can be read").path()).expect("the file is there");
+    }
+    fs::remove_dir_all(workplace.path("run/model")).expect("the run left a model");
+    workplace.train("run", &[]).lines();
+    workplace.train("whole", &[]).lines();
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn other_text_is_refused_and_nothing_is_lost() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let before = workplace.weights("run");
+    let text = workplace.read("b.tgt").replace('5', "4");
+    workplace.write("b.tgt", text);
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("the run in `run` was begun on other text;"),
+        "{message}"
+    );
+    assert!(workplace.weights("run") == before);
+}
+
+#[test]
+fn every_other_setting_is_named() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let config = workplace.read("run.toml");
+    let config = config.replace("warmup_steps = 15", "warmup_steps = 16\nclip_norm = 1.0");
+    workplace.write("run.toml", config);
+    let ended = workplace.train("run", &[]);
+    assert_eq!(
+        ended.failure(),
+        "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and not set there, \
+         `training.warmup_steps` is 16 here and 15 there; choose another folder with --out, or replace the \
+         run with --overwrite"
+    );
+}
+
+#[test]
+fn another_number_of_threads_is_told() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "40", "--threads", "2"]);
+    let told = "with 1 thread(s) to an update: as if never stopped but for rounding";
+    assert!(ended.stdout.contains(told), "{ended:?}");
+}
+
+#[test]
+fn a_run_goes_on_with_the_threads_it_began_with() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    assert!(
+        ended.lines().contains(&"threads     1 to an update"),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_folder_without_a_run_cannot_go_on() {
+    let workplace = Workplace::new();
+    let ended = workplace.run(&["--resume", "nothing"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("cannot read `nothing/experiment.toml`"),
+        "{message}"
+    );
+}
