@@ -1,18 +1,28 @@
-//! Scores of translations: BLEU and chrF, equal to sacreBLEU's to the last printed digit.
+//! Scores of translations: BLEU, chrF and TER, equal to sacreBLEU's to the last printed digit.
 //!
 //! Scores of different programs can be compared only if tokenization, smoothing and the rest are the same
-//! (Post 2018, <https://aclanthology.org/W18-6319/>). These follow sacreBLEU 2, signature included.
+//! (Post 2018, <https://aclanthology.org/W18-6319/>). These follow sacreBLEU 2, signature included, and so do
+//! the tests of whether a difference is more than chance.
 
 mod bleu;
 mod case;
 mod chrf;
+mod edit_rate;
+mod metric;
 mod ngrams;
+mod numpy_random;
 mod python;
+mod significance;
+mod ter;
+mod ter_words;
 mod tokenization;
 
 pub use bleu::{Bleu, BleuScore, BleuStatistics, Orders, Smoothing};
 pub use case::Case;
 pub use chrf::{Chrf, ChrfScore, ChrfStatistics};
+pub use metric::{CorpusCounts, Metric};
+pub use significance::{Compared, PairedTest, PairedTestKind};
+pub use ter::{Normalization, Punctuation, Scripts, Ter, TerScore, TerStatistics};
 pub use tokenization::Tokenization;
 
 /// The version of sacreBLEU whose numbers these are.

@@ -85,6 +85,28 @@ impl Sum for ChrfStatistics {
     }
 }
 
+impl ChrfStatistics {
+    /// Returns hypothesis, reference and common n-grams of each order, one behind the other.
+    pub(super) fn into_counts(self) -> Vec<usize> {
+        let orders = self.orders.into_iter();
+        orders
+            .flat_map(|order| [order.n_hyp, order.n_ref, order.n_matches])
+            .collect()
+    }
+
+    /// Undoes [`into_counts`](Self::into_counts).
+    pub(super) fn from_counts(counts: &[usize]) -> Self {
+        let orders = counts.chunks_exact(3).map(|order| OrderStatistics {
+            n_hyp: order[0],
+            n_ref: order[1],
+            n_matches: order[2],
+        });
+        Self {
+            orders: orders.collect(),
+        }
+    }
+}
+
 impl Chrf {
     /// Returns chrF++: words up to order 2 as well.
     pub fn plus_plus() -> Self {

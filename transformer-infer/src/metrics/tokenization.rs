@@ -21,10 +21,10 @@ pub enum Tokenization {
 }
 
 /// A pattern, and what takes its place.
-type Rule = (Regex, &'static str);
+pub(super) type Rule = (Regex, &'static str);
 
 // The order matters: each rule sees what the one before it made.
-static V13A: LazyLock<[Rule; 4]> = LazyLock::new(|| {
+pub(super) static V13A: LazyLock<[Rule; 4]> = LazyLock::new(|| {
     [
         // The ASCII punctuation but for apostrophe, comma, hyphen and period.
         rule(
@@ -45,9 +45,13 @@ static INTL: LazyLock<[Rule; 3]> = LazyLock::new(|| {
     ]
 });
 
-fn rule(pattern: &str, replacement: &'static str) -> Rule {
-    let pattern = Regex::new(pattern).expect("the patterns are constants that tests compile");
-    (pattern, replacement)
+fn rule(expression: &str, replacement: &'static str) -> Rule {
+    (pattern(expression), replacement)
+}
+
+/// Compiles a pattern of this program.
+pub(super) fn pattern(expression: &str) -> Regex {
+    Regex::new(expression).expect("the patterns are constants that tests compile")
 }
 
 impl Tokenization {
@@ -81,7 +85,8 @@ impl Tokenization {
     }
 }
 
-fn apply(rules: &[Rule], line: String) -> String {
+/// Applies rules one after the other.
+pub(super) fn apply(rules: &[Rule], line: String) -> String {
     rules.iter().fold(line, |line, (pattern, replacement)| {
         pattern.replace_all(&line, *replacement).into_owned()
     })
@@ -89,10 +94,13 @@ fn apply(rules: &[Rule], line: String) -> String {
 
 /// Undoes what SGML, in which WMT's references once came, does to a line.
 fn unescape(line: &str) -> String {
-    line.replace("<skipped>", "")
-        .replace("-\n", "")
-        .replace('\n', " ")
-        .replace("&quot;", "\"")
+    let line = line.replace("<skipped>", "").replace("-\n", "");
+    unescape_marks(&line.replace('\n', " "))
+}
+
+/// Puts characters in place of their names in SGML.
+pub(super) fn unescape_marks(line: &str) -> String {
+    line.replace("&quot;", "\"")
         .replace("&amp;", "&")
         .replace("&lt;", "<")
         .replace("&gt;", ">")

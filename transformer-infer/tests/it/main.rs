@@ -9,3 +9,4 @@ mod model;
 mod options;
 mod picture;
 mod scores;
+mod significance;

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use transformer_infer::metrics::{Bleu, Case, Chrf, Orders, Smoothing, Tokenization};
+use transformer_infer::metrics::{
+    Bleu, Case, Chrf, Normalization, Orders, Punctuation, Scripts, Smoothing, Ter, Tokenization,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,6 +15,7 @@ struct Set {
     references: Vec<Vec<String>>,
     bleu: Vec<GoldenBleu>,
     chrf: Vec<GoldenChrf>,
+    ter: Vec<GoldenTer>,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +40,17 @@ struct GoldenChrf {
     beta: Option<usize>,
     #[serde(default)]
     lowercase: bool,
+    printed: String,
+    signature: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GoldenTer {
+    normalized: bool,
+    no_punct: bool,
+    asian_support: bool,
+    case_sensitive: bool,
     printed: String,
     signature: String,
 }
@@ -87,6 +101,29 @@ impl GoldenBleu {
     }
 }
 
+impl GoldenTer {
+    fn metric(&self) -> Ter {
+        Ter {
+            normalization: if self.normalized {
+                Normalization::Tercom
+            } else {
+                Normalization::None
+            },
+            punctuation: if self.no_punct {
+                Punctuation::Drop
+            } else {
+                Punctuation::Keep
+            },
+            scripts: if self.asian_support {
+                Scripts::Asian
+            } else {
+                Scripts::Western
+            },
+            case: case(!self.case_sensitive),
+        }
+    }
+}
+
 #[test]
 fn bleu_is_printed_as_sacrebleu_prints_it() {
     assert!(SETS.len() >= 60);
@@ -113,6 +150,19 @@ fn chrf_is_printed_as_sacrebleu_prints_it() {
             let printed = format!("{:.2}", chrf.corpus_score(set.pairs()));
             assert_eq!(printed, golden.printed, "set {number}, {chrf:?}");
             assert_eq!(chrf.signature(set.references.len()), golden.signature);
+        }
+    }
+}
+
+#[test]
+fn ter_is_printed_as_sacrebleu_prints_it() {
+    for (number, set) in SETS.iter().enumerate() {
+        assert_eq!(set.ter.len(), 7);
+        for golden in &set.ter {
+            let ter = golden.metric();
+            let printed = format!("{:.2}", ter.corpus_score(set.pairs()));
+            assert_eq!(printed, golden.printed, "set {number}, {ter:?}");
+            assert_eq!(ter.signature(set.references.len()), golden.signature);
         }
     }
 }

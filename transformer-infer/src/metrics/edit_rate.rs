@@ -1,0 +1,335 @@
+//! The least number of word edits and shifts, as tercom counts them and sacreBLEU after it.
+//!
+//! Finding the true minimum is NP-complete; what counts is therefore the search itself, with its limits and
+//! the order in which it prefers shifts (`sacrebleu/metrics/lib_ter.py`, Apache-2.0, of which this is an
+//! implementation of its own).
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Longest phrase that is shifted, in words.
+const MAX_SHIFT_SIZE: usize = 10;
+
+/// Farthest distance between a phrase and its equal in the reference, in words.
+const MAX_SHIFT_DISTANCE: usize = 50;
+
+/// Most shifts that are tried for one sentence.
+const MAX_SHIFTS_TRIED: usize = 1000;
+
+/// How far from the diagonal words are compared, in words of the reference.
+const BEAM_WIDTH: usize = 25;
+
+/// The cost of a cell that no path reaches.
+const UNREACHED: u32 = u32::MAX / 2;
+
+/// Returns how many insertions, deletions, substitutions and shifts of phrases turn the hypothesis into
+/// the reference.
+pub(super) fn n_edits(hypothesis: &[&str], reference: &[&str]) -> usize {
+    if reference.is_empty() {
+        return hypothesis.len();
+    }
+    let mut numbers = HashMap::new();
+    let mut numbered = |words: &[&str]| -> Vec<u32> {
+        let number = |word: &&str| {
+            let next = numbers.len() as u32;
+            *numbers.entry((*word).to_owned()).or_insert(next)
+        };
+        words.iter().map(number).collect()
+    };
+    let reference = numbered(reference);
+    let mut words = numbered(hypothesis);
+    let mut n_shifts = 0;
+    let mut n_tried = 0;
+    loop {
+        let table = EditTable::new(&words, &reference);
+        let shifted = best_shift(&table, &mut n_tried);
+        match shifted {
+            Some(shifted) if n_tried < MAX_SHIFTS_TRIED => words = shifted,
+            _ => return n_shifts + table.cost() as usize,
+        }
+        n_shifts += 1;
+    }
+}
+
+/// Names what is done to a word of the hypothesis or the reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edit {
+    Keep,
+    Substitute,
+    /// A word of the reference is missing.
+    Insert,
+    /// A word of the hypothesis is too many.
+    Delete,
+    Unreached,
+}
+
+/// Holds the edit distances between all beginnings of two sequences, near the diagonal.
+struct EditTable<'a> {
+    words: &'a [u32],
+    reference: &'a [u32],
+    /// `[words + 1][reference + 1]`
+    cells: Vec<(u32, Edit)>,
+}
+
+/// Tells which words belong together after the edits.
+struct Alignment {
+    /// For each word of the reference, the last word of the hypothesis up to it; −1 if there is none.
+    places: Vec<isize>,
+    wrong_in_reference: Vec<bool>,
+    wrong_in_hypothesis: Vec<bool>,
+}
+
+impl<'a> EditTable<'a> {
+    fn new(words: &'a [u32], reference: &'a [u32]) -> Self {
+        let width = reference.len() + 1;
+        let mut cells = vec![(UNREACHED, Edit::Unreached); width * (words.len() + 1)];
+        for (column, cell) in cells[..width].iter_mut().enumerate() {
+            *cell = (column as u32, Edit::Insert);
+        }
+        for row in 1..=words.len() {
+            let (above, here) = cells.split_at_mut(row * width);
+            let above = &above[(row - 1) * width..];
+            for column in band(row, words.len(), reference.len()) {
+                let costs = |column: usize| above[column].0;
+                let left = column.checked_sub(1).map(|left| here[left].0);
+                here[column] = cell(column, words[row - 1], reference, costs, left);
+            }
+        }
+        Self {
+            words,
+            reference,
+            cells,
+        }
+    }
+
+    fn row(&self, row: usize) -> &[(u32, Edit)] {
+        let width = self.reference.len() + 1;
+        &self.cells[row * width..(row + 1) * width]
+    }
+
+    fn cost(&self) -> u32 {
+        self.row(self.words.len())[self.reference.len()].0
+    }
+
+    /// Returns the cost of other words that agree with those of the table in the first `n_same`.
+    fn cost_of(&self, words: &[u32], n_same: usize) -> u32 {
+        let mut above: Vec<u32> = self.row(n_same).iter().map(|(cost, _)| *cost).collect();
+        let mut here = vec![UNREACHED; above.len()];
+        for row in n_same + 1..=words.len() {
+            here.fill(UNREACHED);
+            for column in band(row, words.len(), self.reference.len()) {
+                let costs = |column: usize| above[column];
+                let left = column.checked_sub(1).map(|left| here[left]);
+                here[column] = cell(column, words[row - 1], self.reference, costs, left).0;
+            }
+            std::mem::swap(&mut above, &mut here);
+        }
+        above[self.reference.len()]
+    }
+
+    /// Goes back along the edits from the last cell.
+    fn alignment(&self) -> Alignment {
+        let (mut row, mut column) = (self.words.len(), self.reference.len());
+        let mut alignment = Alignment {
+            places: vec![-1; column],
+            wrong_in_reference: vec![false; column],
+            wrong_in_hypothesis: vec![false; row],
+        };
+        while row > 0 || column > 0 {
+            let edit = self.row(row)[column].1;
+            match edit {
+                Edit::Keep | Edit::Substitute => {
+                    (row, column) = (row - 1, column - 1);
+                    alignment.places[column] = row as isize;
+                    alignment.wrong_in_reference[column] = edit == Edit::Substitute;
+                    alignment.wrong_in_hypothesis[row] = edit == Edit::Substitute;
+                }
+                Edit::Insert => {
+                    column -= 1;
+                    alignment.places[column] = row as isize - 1;
+                    alignment.wrong_in_reference[column] = true;
+                }
+                Edit::Delete => {
+                    row -= 1;
+                    alignment.wrong_in_hypothesis[row] = true;
+                }
+                Edit::Unreached => break, // not on a way back: it only leads over cells that were reached
+            }
+        }
+        alignment
+    }
+}
+
+/// Returns the columns that are looked at in a row, around a diagonal from corner to corner.
+fn band(row: usize, n_words: usize, n_reference: usize) -> Range<usize> {
+    let ratio = n_reference as f64 / n_words as f64;
+    let beam_width = if (BEAM_WIDTH as f64) < ratio / 2.0 {
+        (ratio / 2.0 + BEAM_WIDTH as f64).ceil() as usize
+    } else {
+        BEAM_WIDTH
+    };
+    let diagonal = (row as f64 * ratio).floor() as usize;
+    let end = if row == n_words {
+        n_reference + 1
+    } else {
+        (n_reference + 1).min(diagonal + beam_width)
+    };
+    diagonal.saturating_sub(beam_width)..end
+}
+
+/// Returns the cheapest edit that ends in a cell; of equals a kept or substituted word, then a deletion.
+fn cell(
+    column: usize,
+    word: u32,
+    reference: &[u32],
+    above: impl Fn(usize) -> u32,
+    left: Option<u32>,
+) -> (u32, Edit) {
+    let Some(left) = left else {
+        return (above(0) + 1, Edit::Delete);
+    };
+    let (cost, edit) = if word == reference[column - 1] {
+        (0, Edit::Keep)
+    } else {
+        (1, Edit::Substitute)
+    };
+    let edits = [
+        (above(column - 1) + cost, edit),
+        (above(column) + 1, Edit::Delete),
+        (left + 1, Edit::Insert),
+    ];
+    let mut best = (UNREACHED, Edit::Unreached);
+    for edit in edits {
+        if edit.0 < best.0 {
+            best = edit;
+        }
+    }
+    best
+}
+
+/// Returns the words after the shift that saves most edits, if one saves any. Of equals the longest
+/// phrase is taken, then the earliest, then the one that goes to the earliest place.
+fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
+    let cost = i64::from(table.cost());
+    let alignment = table.alignment();
+    let any = |wrong: &[bool], start: usize, len: usize| wrong[start..start + len].contains(&true);
+    let mut best = None;
+    for (start, start_in_reference, len) in equal_phrases(table.words, table.reference) {
+        // What is right already, or has its place taken, stays.
+        if !any(&alignment.wrong_in_hypothesis, start, len)
+            || !any(&alignment.wrong_in_reference, start_in_reference, len)
+        {
+            continue;
+        }
+        let place = alignment.places[start_in_reference];
+        if (start as isize..(start + len) as isize).contains(&place) {
+            continue;
+        }
+        let mut last_target = None;
+        for offset in 0..=len {
+            // Before the phrase in the reference, then behind each of its words.
+            let target = match (start_in_reference + offset).checked_sub(1) {
+                None => 0,
+                Some(before) => match alignment.places.get(before) {
+                    Some(place) => (place + 1) as usize,
+                    None => break,
+                },
+            };
+            if last_target == Some(target) {
+                continue;
+            }
+            last_target = Some(target);
+            let shifted = shift(table.words, start, len, target);
+            let n_same = start.min(target);
+            let saved = cost - i64::from(table.cost_of(&shifted, n_same));
+            let rank = (saved, len, -(start as i64), -(target as i64));
+            *n_tried += 1;
+            if best.as_ref().is_none_or(|(best, _)| rank > *best) {
+                best = Some((rank, shifted));
+            }
+        }
+        if *n_tried >= MAX_SHIFTS_TRIED {
+            break;
+        }
+    }
+    best.filter(|(rank, _)| rank.0 > 0)
+        .map(|(_, shifted)| shifted)
+}
+
+/// Goes through all phrases of the words that are in the reference too, not too far away: where each
+/// begins on both sides, and its length.
+fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usize, usize, usize)> {
+    let starts = (0..words.len()).flat_map(|start| {
+        (0..reference.len()).map(move |start_in_reference| (start, start_in_reference))
+    });
+    starts
+        .filter(|(start, other)| start.abs_diff(*other) <= MAX_SHIFT_DISTANCE)
+        .flat_map(move |(start, other)| {
+            let pairs = words[start..].iter().zip(&reference[other..]);
+            let equal = pairs.take(MAX_SHIFT_SIZE).take_while(|(a, b)| a == b);
+            (1..=equal.count()).map(move |len| (start, other, len))
+        })
+}
+
+/// Moves a phrase so that it comes before the word that is at `target` now, or as tercom does where the
+/// target lies within the phrase.
+fn shift(words: &[u32], start: usize, len: usize, target: usize) -> Vec<u32> {
+    let end = start + len;
+    let parts = if target < start {
+        [
+            &words[..target],
+            &words[start..end],
+            &words[target..start],
+            &words[end..],
+        ]
+    } else {
+        let target = if target > end { target } else { target + len };
+        let target = target.min(words.len());
+        [
+            &words[..start],
+            &words[end..target],
+            &words[start..end],
+            &words[target..],
+        ]
+    };
+    parts.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edits(hypothesis: &str, reference: &str) -> usize {
+        let words = |line| str::split_whitespace(line).collect::<Vec<_>>();
+        n_edits(&words(hypothesis), &words(reference))
+    }
+
+    #[test]
+    fn a_shifted_phrase_is_one_edit() {
+        assert_eq!(edits("d e a b c", "a b c d e"), 1);
+    }
+
+    #[test]
+    fn the_example_of_the_paper_takes_four_edits() {
+        // Snover et al. 2006, section 2: a shift, two substitutions and an insertion.
+        let hypothesis = "THIS WEEK THE SAUDIS denied information published in the new york times";
+        let reference =
+            "SAUDI ARABIA denied THIS WEEK information published in the AMERICAN new york times";
+        assert_eq!(edits(hypothesis, reference), 4);
+    }
+
+    #[test]
+    fn nothing_is_deleted_word_by_word_and_made_word_by_word() {
+        assert_eq!(
+            (edits("a b c", ""), edits("", "a b"), edits("", "")),
+            (3, 2, 0)
+        );
+    }
+
+    #[test]
+    fn shifts_move_a_phrase_forth_and_back() {
+        let words = [0, 1, 2, 3, 4, 5];
+        assert_eq!(shift(&words, 3, 2, 1), [0, 3, 4, 1, 2, 5]);
+        assert_eq!(shift(&words, 1, 2, 5), [0, 3, 4, 1, 2, 5]);
+    }
+}

@@ -1,0 +1,222 @@
+//! TER, the translation edit rate (Snover et al. 2006, <https://aclanthology.org/2006.amta-papers.25/>).
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+
+use super::{Case, SACREBLEU_VERSION, edit_rate, ter_words};
+
+/// Says how TER is computed. The default is sacreBLEU's: words between spaces, in lower case.
+///
+/// Less is better: it is the number of edits that turn the translations into their references, for each
+/// hundred words of these. Limits and preferences of the search for shifts are tercom's.
+///
+/// # Example
+///
+/// ```
+/// use transformer_infer::metrics::Ter;
+///
+/// // "on the mat" moves at one edit, and "a" becomes "the" at another, to six words.
+/// let score = Ter::default().corpus_score([("on the mat a cat sat", ["the cat sat on the mat"])]);
+/// assert_eq!(score.to_string(), "33.3");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ter {
+    /// How lines are changed before they are cut at spaces. Default: not at all.
+    pub normalization: Normalization,
+    /// Whether punctuation counts. Default: it does.
+    pub punctuation: Punctuation,
+    /// Which scripts the two above know. Default: Western ones.
+    pub scripts: Scripts,
+    /// Whether upper case counts. Default: it does not.
+    pub case: Case,
+}
+
+/// Names what is done to a line before it is cut at spaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalization {
+    /// Nothing.
+    #[default]
+    None,
+    /// Punctuation is put apart, as 13a does for BLEU.
+    Tercom,
+}
+
+/// Says whether punctuation counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Punctuation {
+    /// It counts.
+    #[default]
+    Keep,
+    /// It is left out.
+    Drop,
+}
+
+/// Names the scripts whose punctuation is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scripts {
+    /// Western ones.
+    #[default]
+    Western,
+    /// Chinese and Japanese as well; normalized, their characters become words.
+    Asian,
+}
+
+/// Counts what TER is made of; those of sentences add up to those of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TerStatistics {
+    /// Edits to the reference that takes fewest.
+    pub n_edits: usize,
+    /// Mean length of the references, in words.
+    pub ref_len: f64,
+}
+
+/// Holds a score and its parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TerScore {
+    /// Edits for each hundred words of the references; less is better.
+    pub score: f64,
+    /// Number of edits.
+    pub n_edits: usize,
+    /// Mean length of the references, in words.
+    pub ref_len: f64,
+}
+
+impl Default for Ter {
+    fn default() -> Self {
+        Self {
+            normalization: Normalization::None,
+            punctuation: Punctuation::Keep,
+            scripts: Scripts::Western,
+            case: Case::Lower,
+        }
+    }
+}
+
+impl Add for TerStatistics {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            n_edits: self.n_edits + other.n_edits,
+            ref_len: self.ref_len + other.ref_len,
+        }
+    }
+}
+
+impl Sum for TerStatistics {
+    fn sum<I: Iterator<Item = Self>>(statistics: I) -> Self {
+        statistics.fold(Self::default(), Self::add)
+    }
+}
+
+impl Ter {
+    /// Returns the score of a text: pairs of a hypothesis and its references.
+    pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> TerScore
+    where
+        H: AsRef<str>,
+        R: IntoIterator<Item: AsRef<str>>,
+    {
+        let statistics = pairs
+            .into_iter()
+            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
+        self.score(&statistics.sum())
+    }
+
+    /// Counts the edits of one sentence, for the reference that takes fewest.
+    pub fn statistics<R: AsRef<str>>(
+        &self,
+        hypothesis: &str,
+        references: impl IntoIterator<Item = R>,
+    ) -> TerStatistics {
+        let hypothesis = self.words(hypothesis);
+        let hypothesis: Vec<&str> = hypothesis.iter().map(String::as_str).collect();
+        let mut n_edits = usize::MAX;
+        let (mut n_references, mut n_words) = (0, 0);
+        for reference in references {
+            let reference = self.words(reference.as_ref());
+            let reference: Vec<&str> = reference.iter().map(String::as_str).collect();
+            n_edits = n_edits.min(edit_rate::n_edits(&hypothesis, &reference));
+            n_words += reference.len();
+            n_references += 1;
+        }
+        if n_references == 0 {
+            return TerStatistics {
+                n_edits: hypothesis.len(),
+                ref_len: 0.0,
+            };
+        }
+        TerStatistics {
+            n_edits,
+            ref_len: n_words as f64 / f64::from(n_references),
+        }
+    }
+
+    /// Returns the score that counts stand for.
+    pub fn score(&self, statistics: &TerStatistics) -> TerScore {
+        let TerStatistics { n_edits, ref_len } = *statistics;
+        let rate = match n_edits {
+            _ if ref_len > 0.0 => n_edits as f64 / ref_len,
+            0 => 0.0,
+            _ => 1.0, // all of it is wrong
+        };
+        TerScore {
+            score: 100.0 * rate,
+            n_edits,
+            ref_len,
+        }
+    }
+
+    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    pub fn signature(&self, n_references: usize) -> String {
+        let yes = |is_so| if is_so { "yes" } else { "no" };
+        let case = self.case.name();
+        let norm = yes(self.normalization == Normalization::Tercom);
+        let punct = yes(self.punctuation == Punctuation::Keep);
+        let asian = yes(self.scripts == Scripts::Asian);
+        format!(
+            "nrefs:{n_references}|case:{case}|tok:tercom|norm:{norm}|punct:{punct}|asian:{asian}|\
+             version:{SACREBLEU_VERSION}"
+        )
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        let line = self.case.apply(line);
+        ter_words::words(&line, self.normalization, self.punctuation, self.scripts)
+    }
+}
+
+impl fmt::Display for TerScore {
+    /// Writes the score, by default with one digit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(1);
+        write!(f, "{:.digits$}", self.score)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_those_to_the_nearest_reference_and_length_is_the_mean() {
+        let statistics = Ter::default().statistics("a b c", ["x y", "a b c d e"]);
+        assert_eq!((statistics.n_edits, statistics.ref_len), (2, 3.5));
+    }
+
+    #[test]
+    fn a_reference_of_nothing_is_missed_entirely() {
+        assert_eq!(Ter::default().corpus_score([("a b", [""])]).score, 100.0);
+        assert_eq!(Ter::default().corpus_score([("", [""])]).score, 0.0);
+    }
+
+    #[test]
+    fn ideographs_become_words_on_request() {
+        let ter = Ter {
+            normalization: Normalization::Tercom,
+            scripts: Scripts::Asian,
+            ..Ter::default()
+        };
+        assert_eq!(ter.words("猫が好き。"), ["猫", "が", "好", "き", "。"]);
+    }
+}
