@@ -6,10 +6,11 @@
 //!
 //! - [`Translator`]: lines in, lines out, from a model directory.
 //! - [`translate_ids`]: the same on token ids, for validation during training.
+//! - [`Translator::score`] and [`score_ids`]: how likely a given translation is.
 //! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: what every head looks at, as data, alignment, page and figure.
-//! - [`metrics`]: BLEU and chrF, equal to sacreBLEU's.
+//! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, and whether they differ by more than chance.
 //! - [`memory::keep_pages`]: a call for programs that compute on the CPU.
 //!
 //! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
@@ -36,10 +37,12 @@ pub mod search;
 
 mod batch;
 mod failure;
+mod pair_score;
 mod scorer;
 mod translator;
 
 pub use batch::{BatchLimits, Source, translate_ids, translate_sources};
 pub use failure::one_line;
+pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use scorer::Scorer;
 pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};

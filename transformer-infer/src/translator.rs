@@ -229,6 +229,11 @@ impl Translator {
         &self.config
     }
 
+    /// Returns the tokenizers of the model.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
     /// Translates lines, and returns as many translations in the same order.
     ///
     /// A translation does not depend on the other lines. A line of whitespace has the empty

@@ -7,6 +7,7 @@ mod invariance;
 mod limits;
 mod model;
 mod options;
+mod pair_scores;
 mod picture;
 mod scores;
 mod significance;

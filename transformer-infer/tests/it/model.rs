@@ -132,11 +132,16 @@ impl ModuleMapper for Ruin {
     }
 }
 
-#[test]
-fn a_model_of_nan_is_an_error_that_names_the_line() {
+/// Returns a translator whose every weight is NaN.
+pub(crate) fn ruined_translator() -> Translator {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
-    let translator = Translator::new(model.map(&mut Ruin), &config, tokenizers);
+    Translator::new(model.map(&mut Ruin), &config, tokenizers)
+}
+
+#[test]
+fn a_model_of_nan_is_an_error_that_names_the_line() {
+    let translator = ruined_translator();
     for search in [Search::greedy(), Search::default()] {
         let error = translator
             .translate(&["", "bad"], &search)

@@ -1,0 +1,107 @@
+//! Given translations are scored as a search scores what it finds.
+
+use proptest::prelude::*;
+use transformer_core::text::EOS;
+use transformer_infer::search::Search;
+use transformer_infer::{BatchLimits, PairScore, TranslatorError, score_ids, translate_ids};
+
+use crate::model::{LINES, random_model, ruined_translator, write_model};
+
+const VOCAB_SIZE: usize = 13;
+
+/// Of float32 sums in another order, over a few layers.
+const TOLERANCE: f64 = 1e-4;
+
+fn side() -> impl Strategy<Value = Vec<u32>> {
+    proptest::collection::vec(4..VOCAB_SIZE as u32, 0..9)
+}
+
+fn same(a: &PairScore, b: &PairScore) -> bool {
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() < TOLERANCE;
+    a.ids == b.ids && a.log_probs.iter().zip(&b.log_probs).all(near)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn greedy_outputs_have_the_score_that_greedy_search_gave_them(
+        sources in proptest::collection::vec(side(), 1..7),
+    ) {
+        let (_, config, model) = random_model(VOCAB_SIZE);
+        let limits = BatchLimits::for_model(&config);
+        let sources: Vec<_> = sources.into_iter().filter(|source| !source.is_empty()).collect();
+        let found = translate_ids(&model, &sources, &Search::greedy(), &limits).concat();
+        let pairs: Vec<_> = sources.iter().zip(&found).map(|(src, best)| (src, &best.ids)).collect();
+        for (score, best) in score_ids(&model, &pairs, &limits).iter().zip(&found) {
+            prop_assert_eq!(score.ids.len(), best.ids.len() + 1);
+            // A search that was cut did not get to EOS.
+            let n_found = best.ids.len() + usize::from(best.finished);
+            let expected: f64 = score.log_probs[..n_found].iter().sum();
+            prop_assert!((expected - best.log_prob).abs() < TOLERANCE);
+        }
+    }
+
+    #[test]
+    fn a_pair_is_scored_the_same_alone_and_in_any_batch(
+        pairs in proptest::collection::vec((side(), side()), 1..7),
+        batch_tokens in 1_usize..60,
+    ) {
+        let (_, config, model) = random_model(VOCAB_SIZE);
+        let limits = BatchLimits { batch_tokens, ..BatchLimits::for_model(&config) };
+        let together = score_ids(&model, &pairs, &limits);
+        prop_assert_eq!(together.len(), pairs.len());
+        for (pair, together) in pairs.iter().zip(&together) {
+            let alone = score_ids(&model, &[pair.clone()], &limits);
+            prop_assert!(same(&alone[0], together), "{:?}\n{:?}", alone, together);
+        }
+    }
+}
+
+#[test]
+fn the_probabilities_of_all_first_tokens_sum_to_one() {
+    let (_, config, model) = random_model(VOCAB_SIZE);
+    let limits = BatchLimits::for_model(&config);
+    let pairs: Vec<_> = (0..VOCAB_SIZE as u32)
+        .map(|id| (vec![5, 9, 6], vec![id]))
+        .collect();
+    let scores = score_ids(&model, &pairs, &limits);
+    let sum: f64 = scores.iter().map(|score| score.log_probs[0].exp()).sum();
+    assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    let ended = score_ids(&model, &[(vec![5, 9, 6], vec![])], &limits);
+    assert_eq!(ended[0].ids, [EOS]);
+    let eos = scores[EOS as usize].log_probs[0];
+    assert!((ended[0].log_prob() - eos).abs() < TOLERANCE);
+}
+
+#[test]
+fn a_translator_scores_its_own_translations_as_it_found_them() {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    let translator = write_model(directory.path());
+    let found = translator
+        .translate(&LINES, &Search::greedy())
+        .expect("the weights are finite");
+    let pairs: Vec<_> = LINES.iter().zip(found.iter().map(|it| it.text())).collect();
+    let scores = translator.score(&pairs).expect("the weights are finite");
+    let mut n_same = 0;
+    for (score, found) in scores.iter().zip(&found) {
+        let best = &found.candidates[0].hypothesis;
+        // Text may be cut into other tokens than those that made it, and `<unk>` has no text.
+        if score.ids[..score.ids.len() - 1] != best.ids {
+            continue;
+        }
+        let n_found = best.ids.len() + usize::from(best.finished);
+        let expected: f64 = score.log_probs[..n_found].iter().sum();
+        assert!((expected - best.log_prob).abs() < TOLERANCE);
+        n_same += 1;
+    }
+    assert!(n_same > 0);
+}
+
+#[test]
+fn a_model_of_nan_is_an_error_that_names_the_pair() {
+    let error = ruined_translator()
+        .score(&[("", ""), ("bad", "d")])
+        .expect_err("NaN says nothing");
+    assert!(matches!(error, TranslatorError::NotANumber { line: 1 }));
+}
