@@ -9,7 +9,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
-use crate::commands::{AttentionCommand, BleuCommand, Translate};
+use crate::commands::{
+    AttentionCommand, BleuCommand, Compare, Evaluate, Inspect, Score, Translate,
+};
 
 /// Uses Transformers trained by transformer-train.
 #[derive(Debug, Parser)]
@@ -22,8 +24,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Translate(Box<Translate>),
+    Score(Score),
+    Evaluate(Evaluate),
     Bleu(BleuCommand),
+    Compare(Compare),
     Attention(AttentionCommand),
+    Inspect(Inspect),
 }
 
 fn main() -> ExitCode {
@@ -32,8 +38,12 @@ fn main() -> ExitCode {
     let backend = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
     let done = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
+        Command::Score(score) => score.run(backend.as_deref()),
+        Command::Evaluate(evaluate) => evaluate.run(backend.as_deref()),
         Command::Bleu(bleu) => bleu.run(),
+        Command::Compare(compare) => compare.run(),
         Command::Attention(attention) => attention.run(backend.as_deref()),
+        Command::Inspect(inspect) => inspect.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use transformer_core::device::DeviceError;
+use transformer_core::directory::DirectoryError;
 use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
@@ -29,6 +30,9 @@ pub(crate) enum CommandError {
     /// The picture cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
+    /// The model directory is broken.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
     /// The text to translate is no text.
     #[error(
         "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
@@ -50,20 +54,22 @@ pub(crate) enum CommandError {
         /// What the system said.
         source: io::Error,
     },
-    /// Translations and references do not belong together.
+    /// Lines of files do not belong together.
     #[error(
-        "`{}` has {n_hyp} lines and `{}` has {n_ref}; every line needs its reference",
-        hyp.display(), reference.display()
+        "`{}` has {n_first} lines and `{}` has {n_other}; every line needs its {counterpart}",
+        first.display(), other.display()
     )]
     LineCounts {
-        /// The file with the translations.
-        hyp: PathBuf,
+        /// The file that was read first.
+        first: PathBuf,
         /// Its number of lines.
-        n_hyp: usize,
-        /// The file with the references.
-        reference: PathBuf,
+        n_first: usize,
+        /// The file that differs.
+        other: PathBuf,
         /// Its number of lines.
-        n_ref: usize,
+        n_other: usize,
+        /// What a line is without.
+        counterpart: &'static str,
     },
     /// Standard input was named more than once.
     #[error(
@@ -110,10 +116,21 @@ pub(crate) enum CommandError {
     #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
     SmoothValue,
     /// There is nothing to score.
-    #[error("`{}` has no line to score", hyp.display())]
+    #[error("`{}` has no line to score", path.display())]
     NothingToScore {
-        /// The file with the translations.
-        hyp: PathBuf,
+        /// The file without lines.
+        path: PathBuf,
+    },
+    /// There is nothing to compare with the baseline.
+    #[error("there is only one translation to compare; give `--hyp` at least twice")]
+    OneSystem,
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    WriteFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
     },
     /// The translation cannot be written.
     #[error("cannot write to standard output")]
@@ -134,7 +151,8 @@ impl CommandError {
             | Self::DashAmongText
             | Self::Ban { .. }
             | Self::BanToken { .. }
-            | Self::SmoothValue => ExitCode::from(2),
+            | Self::SmoothValue
+            | Self::OneSystem => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. }) => ExitCode::from(2),
             _ => ExitCode::FAILURE,

@@ -2,14 +2,30 @@
 
 mod attention;
 mod bleu;
+mod compare;
 mod error;
+mod evaluate;
+mod inspect;
 mod lines;
+mod open;
+mod parallel;
 mod picture;
+mod progress;
+mod score;
+mod score_options;
 mod translate;
 
 pub(crate) use attention::AttentionCommand;
 pub(crate) use bleu::BleuCommand;
+pub(crate) use compare::Compare;
 pub(crate) use error::CommandError;
+pub(crate) use evaluate::Evaluate;
+pub(crate) use inspect::Inspect;
 pub(crate) use lines::{Lines, STANDARD_INPUT, read_lines};
+pub(crate) use open::open;
+pub(crate) use parallel::{count, print_scores, read_parallel};
 pub(crate) use picture::PictureError;
+pub(crate) use progress::Progress;
+pub(crate) use score::Score;
+pub(crate) use score_options::ScoreOptions;
 pub(crate) use translate::Translate;

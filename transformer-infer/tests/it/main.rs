@@ -3,6 +3,7 @@
 mod attention;
 mod browser;
 mod command;
+mod files;
 mod invariance;
 mod limits;
 mod model;

@@ -1,0 +1,196 @@
+//! `transformer-infer compare`: whether one translation is better than another by more than chance.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use transformer_infer::metrics::{
+    Chrf, Compared, CorpusCounts, Metric, PairedTest, PairedTestKind,
+};
+
+use super::{CommandError, ScoreOptions, count, read_parallel};
+
+/// The p-value below which a difference is marked.
+const SIGNIFICANT: f64 = 0.05;
+
+/// Compares translations with a baseline: BLEU and chrF, with the paired tests of sacreBLEU.
+///
+/// For each translation: its score; in parentheses the mean of the resampled scores and half the interval in
+/// which 95% of them lie; the difference from the baseline, which is the first translation; and p, how likely
+/// a difference as large is by chance alone. A star marks p < 0.05. With the same number of samples and the
+/// same seed, p is what sacreBLEU prints.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// File with the references, one a line; give it again for each further reference.
+    #[arg(long = "ref", value_name = "FILE", required = true)]
+    references: Vec<PathBuf>,
+    /// File with translations, one a line; the first is the baseline, and one more at least is needed.
+    #[arg(long = "hyp", value_name = "FILE", required = true)]
+    hypotheses: Vec<PathBuf>,
+    /// How chance is simulated.
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = TestName::Bootstrap)]
+    test: TestName,
+    /// How often: 1000 for bootstrap and 10000 for randomization, unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    samples: Option<u32>,
+    /// Seed of the simulation.
+    #[arg(long, value_name = "N", default_value_t = 12345)]
+    seed: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    options: ScoreOptions,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TestName {
+    /// Sentences are drawn with replacement (Koehn 2004)
+    Bootstrap,
+    /// Translations of a sentence are swapped between the two systems (Riezler and Maxwell 2005)
+    Randomization,
+}
+
+/// Holds what `--json` prints for one metric.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    metric: String,
+    signature: String,
+    systems: Vec<System>,
+}
+
+#[derive(Debug, Serialize)]
+struct System {
+    file: String,
+    score: f64,
+    mean: f64,
+    interval: [f64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p_value: Option<f64>,
+}
+
+impl Compare {
+    /// Reads the files, resamples, and prints a block for each metric.
+    pub(crate) fn run(&self) -> Result<(), CommandError> {
+        let options = &self.options;
+        options.check()?;
+        if self.hypotheses.len() < 2 {
+            return Err(CommandError::OneSystem);
+        }
+        let paths = self.hypotheses.iter().chain(&self.references);
+        let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
+        let mut systems = read_parallel(&paths, "counterpart")?;
+        let references = systems.split_off(self.hypotheses.len());
+        if references[0].is_empty() {
+            return Err(CommandError::NothingToScore {
+                path: self.references[0].clone(),
+            });
+        }
+        let chrf = options.chrf(Chrf::default());
+        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
+        if let Some(ter) = options.ter() {
+            metrics.push(Box::new(ter));
+        }
+        let test = self.test();
+        let comparisons = metrics.iter().map(|metric| {
+            let counts: Vec<CorpusCounts> = systems
+                .iter()
+                .map(|system| count(&**metric, system, &references))
+                .collect();
+            self.comparison(&**metric, references.len(), &test.run(&**metric, &counts))
+        });
+        let comparisons: Vec<Comparison> = comparisons.collect();
+        self.print(&comparisons).map_err(CommandError::Write)
+    }
+
+    fn test(&self) -> PairedTest {
+        let test = match self.test {
+            TestName::Bootstrap => PairedTest::bootstrap(),
+            TestName::Randomization => PairedTest::randomization(),
+        };
+        PairedTest {
+            n_samples: self.samples.map_or(test.n_samples, |n| n as usize),
+            seed: self.seed,
+            ..test
+        }
+    }
+
+    fn comparison(
+        &self,
+        metric: &dyn Metric,
+        n_references: usize,
+        results: &[Compared],
+    ) -> Comparison {
+        // As sacreBLEU has it: the test stands behind the number of references.
+        let signature = metric.signature(n_references);
+        let test = self.test().signature();
+        let signature = match signature.split_once('|') {
+            Some((references, rest)) => format!("{references}|{test}|{rest}"),
+            None => signature,
+        };
+        let systems = self.hypotheses.iter().zip(results);
+        Comparison {
+            metric: metric.name(),
+            signature,
+            systems: systems
+                .map(|(file, result)| System {
+                    file: file.display().to_string(),
+                    score: result.score,
+                    mean: result.mean,
+                    interval: [result.low, result.high],
+                    p_value: result.p_value,
+                })
+                .collect(),
+        }
+    }
+
+    fn print(&self, comparisons: &[Comparison]) -> io::Result<()> {
+        let mut output = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut output, comparisons)?;
+            return writeln!(output);
+        }
+        let test = self.test();
+        let kind = match test.kind {
+            PairedTestKind::Bootstrap => "bootstrap resampling",
+            PairedTestKind::Randomization => "approximate randomization",
+        };
+        let baseline = self.hypotheses[0].display();
+        let n_samples = test.n_samples;
+        writeln!(
+            output,
+            "paired {kind}, {n_samples} samples; baseline {baseline}"
+        )?;
+        for comparison in comparisons {
+            writeln!(output, "\n{}|{}", comparison.metric, comparison.signature)?;
+            for line in self.lines(&comparison.systems) {
+                writeln!(output, "  {line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a line for each system, in columns.
+    fn lines(&self, systems: &[System]) -> Vec<String> {
+        let digits = self.options.width();
+        let widest = systems.iter().map(|system| system.file.chars().count());
+        let widest = widest.max().unwrap_or(0);
+        let line = |system: &System| {
+            let System {
+                file, score, mean, ..
+            } = system;
+            let half_interval = 0.5 * (system.interval[1] - system.interval[0]);
+            let scores = format!(
+                "{file:widest$}  {score:6.digits$} ({mean:.digits$} ± {half_interval:.digits$})"
+            );
+            let Some(p_value) = system.p_value else {
+                return scores;
+            };
+            let difference = score - systems[0].score;
+            let star = if p_value < SIGNIFICANT { " *" } else { "" };
+            format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")
+        };
+        systems.iter().map(line).collect()
+    }
+}

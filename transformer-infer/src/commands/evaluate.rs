@@ -1,0 +1,174 @@
+//! `transformer-infer evaluate`: translates a test set and scores the translations.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use transformer_infer::metrics::{Chrf, Metric};
+use transformer_infer::search::{LengthPenalty, LengthLimit, Search};
+use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
+
+use super::{CommandError, Progress, ScoreOptions, open, print_scores, read_parallel};
+
+/// Number of lines of like length that are translated before progress is shown.
+const LINES_AT_ONCE: usize = 256;
+
+/// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
+///
+/// It is `translate` and `bleu` in one. Standard error has the time, lines and tokens a second.
+#[derive(Debug, Args)]
+pub(crate) struct Evaluate {
+    /// Directory of the model, or of the training run that made it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// File with the sources, one a line, plain or gzip; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    src: PathBuf,
+    /// File with the references, one a line; give it again for each further reference.
+    #[arg(long = "ref", value_name = "FILE", required = true)]
+    references: Vec<PathBuf>,
+    /// File to write the translations to.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    beam: usize,
+    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA.
+    #[arg(long, value_name = "KIND", default_value_t)]
+    length_penalty: LengthPenalty,
+    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens.
+    #[arg(long, value_name = "LIMIT", default_value_t)]
+    max_len: LengthLimit,
+    /// Most source tokens in a batch, padding included, times the beam size.
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
+    batch_tokens: usize,
+    /// Longest line, in tokens; what is beyond is not translated, with a warning.
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len)]
+    max_src_len: usize,
+    #[command(flatten)]
+    options: ScoreOptions,
+    /// Print errors only to standard error.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Evaluate {
+    /// Reads the files, translates, and prints the scores.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        let options = &self.options;
+        options.check()?;
+        let search = Search {
+            beam_size: self.beam,
+            length_penalty: self.length_penalty,
+            max_len: self.max_len,
+            ..Search::default()
+        };
+        search.validate()?;
+        let references = self.references.iter().map(PathBuf::as_path);
+        let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
+        let mut files = read_parallel(&paths, "reference")?;
+        let sources = files.remove(0);
+        if sources.is_empty() {
+            return Err(CommandError::NothingToScore {
+                path: self.src.clone(),
+            });
+        }
+        let limits = BatchLimits {
+            batch_tokens: self.batch_tokens,
+            max_src_len: self.max_src_len,
+            ..BatchLimits::default()
+        };
+        let translator = open(&self.model, backend, limits, !self.quiet)?;
+        // A file that cannot be written is told before the work and not after it.
+        let out = self.out.as_deref().map(create).transpose()?;
+        let translations = self.translate(&translator, &sources, &search)?;
+        let lines: Vec<String> = translations
+            .iter()
+            // A translation is one line, whatever a tokenizer spells.
+            .map(|translation| translation.text().replace(['\n', '\r'], " "))
+            .collect();
+        if let (Some(out), Some(path)) = (out, &self.out) {
+            write_lines(out, &lines).map_err(|source| CommandError::WriteFile {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        let chrf = options.chrf(Chrf::default());
+        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
+        if let Some(ter) = options.ter() {
+            metrics.push(Box::new(ter));
+        }
+        print_scores(&metrics, &lines, &files, options.width())
+    }
+
+    /// Translates all lines, those of like length together.
+    fn translate(
+        &self,
+        translator: &Translator,
+        sources: &[String],
+        search: &Search,
+    ) -> Result<Vec<Translation>, CommandError> {
+        let mut order: Vec<usize> = (0..sources.len()).collect();
+        order.sort_by_key(|line| std::cmp::Reverse(sources[*line].len()));
+        let mut translations: Vec<Option<Translation>> = vec![None; sources.len()];
+        let mut n_tokens = 0;
+        let progress = Progress::new(sources.len(), !self.quiet);
+        for (number, some) in order.chunks(LINES_AT_ONCE).enumerate() {
+            let lines: Vec<&str> = some.iter().map(|line| sources[*line].as_str()).collect();
+            let translated = translator
+                .translate(&lines, search)
+                .map_err(|error| match error {
+                    TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
+                        line: some[line - 1] + 1,
+                    },
+                    other => other,
+                })?;
+            for (line, translation) in some.iter().zip(translated) {
+                let best = translation.candidates.first();
+                n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
+                translations[*line] = Some(translation);
+            }
+            progress.show(number * LINES_AT_ONCE + some.len());
+        }
+        let seconds = progress.elapsed().as_secs_f64();
+        drop(progress);
+        let translations: Vec<Translation> = translations.into_iter().flatten().collect();
+        if !self.quiet {
+            tell(&translations, n_tokens, seconds);
+        }
+        Ok(translations)
+    }
+}
+
+/// Says what was cut, and how long it took.
+fn tell(translations: &[Translation], n_tokens: usize, seconds: f64) {
+    let mut output = io::stderr().lock();
+    for (index, translation) in translations.iter().enumerate() {
+        if let Some(warning) = translation.warning {
+            let _ = writeln!(output, "warning: line {}: {warning}", index + 1);
+        }
+    }
+    let n_lines = translations.len();
+    let _ = writeln!(
+        output,
+        "{n_lines} lines, {n_tokens} tokens in {seconds:.1} s: {:.0} lines and {:.0} tokens a second",
+        n_lines as f64 / seconds,
+        n_tokens as f64 / seconds
+    );
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, CommandError> {
+    let file = File::create(path).map_err(|source| CommandError::WriteFile {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(BufWriter::new(file))
+}
+
+fn write_lines(mut out: BufWriter<File>, lines: &[String]) -> io::Result<()> {
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()
+}

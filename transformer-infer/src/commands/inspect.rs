@@ -1,0 +1,216 @@
+//! `transformer-infer inspect`: what is in a model directory.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use transformer_core::TransformerConfig;
+use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::text::special::SPECIAL_TOKENS;
+
+use super::CommandError;
+
+/// Shows what is in a model directory, and checks it.
+///
+/// Checked are the format version, the size and SHA-256 of every file, the config, and that the tokenizers
+/// belong to it: everything but whether the weights load. Fails as `translate` would.
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// Directory of the model, or of the training run that made it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Inspect {
+    /// Opens the directory, and prints what it holds.
+    pub(crate) fn run(&self) -> Result<(), CommandError> {
+        let directory = ModelDirectory::open(&self.model)?;
+        let text = if self.json {
+            format!("{:#}\n", as_json(&directory))
+        } else {
+            as_text(&directory)
+        };
+        let mut output = io::stdout().lock();
+        output
+            .write_all(text.as_bytes())
+            .map_err(CommandError::Write)
+    }
+}
+
+/// Returns the kind of a tokenizer, as its file names it.
+fn kind(tokenizer_json: &str) -> String {
+    let file: Value = serde_json::from_str(tokenizer_json).unwrap_or_default();
+    match file["model"]["type"].as_str() {
+        Some("BPE") => "BPE".to_owned(),
+        Some("Unigram") => "unigram".to_owned(),
+        // A vocabulary of characters cuts the line between any two of them.
+        Some("WordLevel") if file["pre_tokenizer"]["type"] == "Split" => "characters".to_owned(),
+        Some("WordLevel") => "words".to_owned(),
+        Some(other) => other.to_owned(),
+        None => "unknown".to_owned(),
+    }
+}
+
+fn vocabularies(tokenizers: &Tokenizers) -> Vec<(&'static str, usize, String)> {
+    let sides = match tokenizers {
+        Tokenizers::Joint(tokenizer) => vec![("joint", tokenizer)],
+        Tokenizers::Separate { src, tgt } => vec![("source", src), ("target", tgt)],
+    };
+    sides
+        .into_iter()
+        .map(|(side, tokenizer)| (side, tokenizer.vocab_size(), kind(&tokenizer.to_json())))
+        .collect()
+}
+
+fn as_json(directory: &ModelDirectory) -> Value {
+    let manifest = directory.manifest();
+    let vocabularies = vocabularies(directory.tokenizers()).into_iter();
+    let special = SPECIAL_TOKENS.iter().enumerate();
+    let files = manifest.files.iter();
+    json!({
+        "path": directory.path().display().to_string(),
+        "format": manifest.format,
+        "config": directory.config(),
+        "n_parameters": directory.config().parameter_count(),
+        "vocabularies": vocabularies
+            .map(|(side, vocab_size, kind)| json!({ "side": side, "vocab_size": vocab_size, "kind": kind }))
+            .collect::<Vec<_>>(),
+        "special_tokens": special
+            .map(|(id, token)| ((*token).to_owned(), json!(id)))
+            .collect::<Map<_, _>>(),
+        "files": files
+            .map(|file| json!({ "name": file.name, "bytes": file.bytes, "sha256": file.sha256, "matches": true }))
+            .collect::<Vec<_>>(),
+        "training": manifest.training,
+    })
+}
+
+fn as_text(directory: &ModelDirectory) -> String {
+    let manifest = directory.manifest();
+    let config = directory.config();
+    let mut text = String::new();
+    let mut row = |name: &str, value: &str| {
+        // A string never fails to grow.
+        let _ = writeln!(text, "{name:<13}{value}");
+    };
+    row("model", &directory.path().display().to_string());
+    row("format", &manifest.format.to_string());
+    row("layers", &layers(config));
+    row("config", &other_settings(config));
+    let bytes = manifest.files.weights.bytes;
+    let n_parameters = grouped(config.parameter_count() as u64);
+    row(
+        "parameters",
+        &format!("{n_parameters} ({} bytes on disk)", grouped(bytes)),
+    );
+    for (side, vocab_size, kind) in vocabularies(directory.tokenizers()) {
+        row(
+            "vocabulary",
+            &format!("{vocab_size} tokens, {side}, {kind}"),
+        );
+    }
+    let special = SPECIAL_TOKENS.iter().enumerate();
+    let special: Vec<String> = special.map(|(id, token)| format!("{token} {id}")).collect();
+    row("special", &special.join(", "));
+    for file in manifest.files.iter() {
+        let bytes = grouped(file.bytes);
+        let line = format!(
+            "{}, {bytes} bytes, SHA-256 {} matches",
+            file.name, file.sha256
+        );
+        row("file", &line);
+    }
+    describe_training(&manifest.training, &mut row);
+    text
+}
+
+/// Shows how the model was trained, whatever the manifest says about it: objects by key, and at the end text
+/// of many lines, indented below its name.
+fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
+    let Some(training) = training.as_object() else {
+        return row("training", &training.to_string());
+    };
+    let is_long = |value: &Value| value.as_str().is_some_and(|text| text.contains('\n'));
+    let (long, short): (Vec<_>, Vec<_>) = training.iter().partition(|(_, value)| is_long(value));
+    for (name, value) in short.into_iter().chain(long) {
+        match value {
+            Value::Object(inner) => {
+                for (key, value) in inner.iter().filter(|(_, value)| !value.is_null()) {
+                    row(name, &format!("{key} {}", plain(value)));
+                }
+            }
+            value if is_long(value) => {
+                row(name, "");
+                for line in plain(value).lines() {
+                    row("", line);
+                }
+            }
+            value => row(name, &plain(value)),
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn layers(config: &TransformerConfig) -> String {
+    format!(
+        "{} encoder, {} decoder; d_model {}, d_ff {}, {} heads",
+        config.n_encoder_layers,
+        config.n_decoder_layers,
+        config.d_model,
+        config.d_ff,
+        config.n_heads
+    )
+}
+
+/// Lists the other settings of the config.
+fn other_settings(config: &TransformerConfig) -> String {
+    const SHOWN: [&str; 7] = [
+        "n_encoder_layers",
+        "n_decoder_layers",
+        "d_model",
+        "d_ff",
+        "n_heads",
+        "src_vocab_size",
+        "tgt_vocab_size",
+    ];
+    let config = serde_json::to_value(config).unwrap_or_default();
+    let settings = config.as_object().into_iter().flatten();
+    let settings = settings
+        .filter(|(name, value)| !SHOWN.contains(&name.as_str()) && !value.is_null())
+        .map(|(name, value)| format!("{name} {}", plain(value)));
+    settings.collect::<Vec<_>>().join(", ")
+}
+
+/// Writes a number with a comma before each three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        let written = [0, 999, 1000, 12_345_678].map(grouped);
+        assert_eq!(written, ["0", "999", "1,000", "12,345,678"]);
+    }
+}

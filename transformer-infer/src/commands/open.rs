@@ -1,0 +1,33 @@
+//! From the flags of a command to a model that is ready.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use transformer_core::device;
+use transformer_infer::{BatchLimits, Translator};
+
+use super::CommandError;
+
+/// Reads a model and says on standard error what runs, unless that is not wanted.
+pub(crate) fn open(
+    model: &Path,
+    backend: Option<&str>,
+    limits: BatchLimits,
+    tell: bool,
+) -> Result<Translator, CommandError> {
+    let (backend, device) = device::choose(backend)?;
+    let translator = Translator::open(model, &device)?.with_limits(limits);
+    if tell {
+        let config = translator.config();
+        let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
+        // A closed standard error is no reason not to work.
+        let _ = writeln!(
+            io::stderr(),
+            "backend {backend}, model {} ({encoder}+{decoder} layers, d_model {}, vocabulary {})",
+            model.display(),
+            config.d_model,
+            config.tgt_vocab_size
+        );
+    }
+    Ok(translator)
+}

@@ -1,0 +1,176 @@
+//! `transformer-infer score`: how likely a model finds given translations.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator, TranslatorError};
+
+use super::{CommandError, Progress, open, read_parallel};
+
+/// Number of pairs that are scored and written at once.
+const PAIRS_AT_ONCE: usize = 2000;
+
+/// Scores given translations: the log-probability of each, one a line.
+///
+/// The logarithm is natural, and EOS is included. A blank line is scored as the model sees it, which is EOS
+/// alone. Standard error has the total and the perplexity per token.
+#[derive(Debug, Args)]
+pub(crate) struct Score {
+    /// Directory of the model, or of the training run that made it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// File with the sources, one a line, plain or gzip; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    src: PathBuf,
+    /// File with the translations to score, one for each source.
+    #[arg(long, value_name = "FILE")]
+    tgt: PathBuf,
+    /// Print behind each score a tab and the log-probabilities of its tokens, EOS last.
+    #[arg(long)]
+    per_token: bool,
+    /// Print one JSON object for each pair; with --per-token, with the tokens.
+    #[arg(long)]
+    json: bool,
+    /// Most tokens of either side in a batch, padding included.
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
+    batch_tokens: usize,
+    /// Longest line of either side, in tokens; what is beyond is neither read nor scored, with a warning.
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len)]
+    max_len: usize,
+    /// Print errors only to standard error.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Holds what `--json` prints for one pair.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    src: &'a str,
+    tgt: &'a str,
+    log_prob: f64,
+    n_tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<Token>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Token {
+    token: String,
+    log_prob: f64,
+}
+
+impl Score {
+    /// Reads both files, and writes a line for each pair.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        let files = read_parallel(&[&self.src, &self.tgt], "translation")?;
+        let limits = BatchLimits {
+            batch_tokens: self.batch_tokens,
+            max_src_len: self.max_len,
+            max_tgt_len: Some(self.max_len.saturating_add(1)), // and EOS
+        };
+        let translator = open(&self.model, backend, limits, !self.quiet)?;
+        let pairs: Vec<(&str, &str)> = files[0]
+            .iter()
+            .zip(&files[1])
+            .map(|(src, tgt)| (src.as_str(), tgt.as_str()))
+            .collect();
+        let mut output = io::BufWriter::new(io::stdout().lock());
+        let mut total = TotalScore::default();
+        let progress = Progress::new(pairs.len(), !self.quiet);
+        for (number, some) in pairs.chunks(PAIRS_AT_ONCE).enumerate() {
+            let n_before = number * PAIRS_AT_ONCE;
+            let scores = translator.score(some).map_err(|error| match error {
+                TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
+                    line: n_before + line,
+                },
+                other => other,
+            })?;
+            for (index, (pair, score)) in some.iter().zip(&scores).enumerate() {
+                total.add(score);
+                self.warn(n_before + index + 1, score);
+                self.write(&translator, *pair, score, &mut output)
+                    .map_err(CommandError::Write)?;
+            }
+            output.flush().map_err(CommandError::Write)?;
+            progress.show(total.n_pairs);
+        }
+        drop(progress);
+        self.summarize(&total);
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        translator: &Translator,
+        (src, tgt): (&str, &str),
+        score: &PairScore,
+        output: &mut impl Write,
+    ) -> io::Result<()> {
+        if self.json {
+            let spelled = translator.tokenizers().tgt();
+            let tokens = score.ids.iter().zip(&score.log_probs);
+            let tokens = tokens.map(|(id, log_prob)| Token {
+                token: spelled.token(*id).unwrap_or_default(),
+                log_prob: *log_prob,
+            });
+            let line = Line {
+                src,
+                tgt,
+                log_prob: score.log_prob(),
+                n_tokens: score.ids.len(),
+                tokens: self.per_token.then(|| tokens.collect()),
+                warning: warning(score),
+            };
+            serde_json::to_writer(&mut *output, &line)?;
+            return writeln!(output);
+        }
+        write!(output, "{:.4}", score.log_prob())?;
+        if self.per_token {
+            let tokens = score.log_probs.iter().map(|it| format!("{it:.4}"));
+            let tokens: Vec<String> = tokens.collect();
+            write!(output, "\t{}", tokens.join(" "))?;
+        }
+        writeln!(output)
+    }
+
+    fn warn(&self, line: usize, score: &PairScore) {
+        if let Some(warning) = warning(score).filter(|_| !self.quiet) {
+            let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
+        }
+    }
+
+    fn summarize(&self, total: &TotalScore) {
+        let TotalScore {
+            n_pairs,
+            n_tokens,
+            log_prob,
+        } = *total;
+        if self.quiet || n_pairs == 0 {
+            return;
+        }
+        let perplexity = total.perplexity();
+        let _ = writeln!(
+            io::stderr(),
+            "{n_pairs} pairs, {n_tokens} tokens: log-probability {log_prob:.4}, perplexity \
+             {perplexity:.4}"
+        );
+    }
+}
+
+/// Says what of a pair was not scored.
+fn warning(score: &PairScore) -> Option<String> {
+    let sides = [
+        (score.n_src_cut, "source tokens"),
+        (score.n_tgt_cut, "target tokens (EOS included)"),
+    ];
+    let cut = sides.into_iter().filter(|(n_cut, _)| *n_cut > 0);
+    let cut: Vec<String> = cut
+        .map(|(n_cut, side)| format!("the last {n_cut} {side}"))
+        .collect();
+    let text = format!("{} are beyond --max-len and left out", cut.join(" and "));
+    (!cut.is_empty()).then_some(text)
+}

@@ -1,0 +1,165 @@
+//! How translations are scored: the flags that `bleu`, `evaluate` and `compare` share.
+
+use clap::{Args, ValueEnum};
+use transformer_infer::metrics::{
+    Bleu, Case, Chrf, Normalization, Punctuation, Scripts, Smoothing, Ter, Tokenization,
+};
+
+use super::CommandError;
+
+/// Flags for scores, by default sacreBLEU's.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ScoreOptions {
+    /// How lines are cut into words for BLEU.
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = TokenizeName::V13a)]
+    tokenize: TokenizeName,
+    /// What happens to n-gram orders without a match, in BLEU.
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = SmoothName::Exp)]
+    smooth: SmoothName,
+    /// Number for the smoothings floor (0.1) and add-k (1).
+    #[arg(long, value_name = "NUMBER", value_parser = not_negative)]
+    smooth_value: Option<f64>,
+    /// Compare in lower case, as TER does anyway.
+    #[arg(long)]
+    lowercase: bool,
+    /// Print TER as well, the edits for each hundred words; less is better.
+    #[arg(long)]
+    ter: bool,
+    #[command(flatten)]
+    ter_options: TerOptions,
+    /// Digits after the point.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=15))]
+    width: u8,
+}
+
+/// Flags for TER, named as in sacreBLEU.
+#[derive(Clone, Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "they are four flags of the command line, which become enums in `ter`"
+)]
+struct TerOptions {
+    /// Upper case counts in TER.
+    #[arg(long, requires = "ter")]
+    ter_case_sensitive: bool,
+    /// Put punctuation apart before TER is computed.
+    #[arg(long, requires = "ter")]
+    ter_normalized: bool,
+    /// Leave punctuation out of TER.
+    #[arg(long, requires = "ter")]
+    ter_no_punct: bool,
+    /// Let the two flags above know Chinese and Japanese; normalized, characters become words.
+    #[arg(long, requires = "ter")]
+    ter_asian_support: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TokenizeName {
+    /// As in WMT: ASCII punctuation apart
+    #[value(name = "13a")]
+    V13a,
+    /// Punctuation and symbols of all scripts apart
+    Intl,
+    /// Every character is a word
+    Char,
+    /// At white space only
+    None,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SmoothName {
+    /// Half a match for the first such order, a quarter for the next
+    Exp,
+    /// A small number of matches
+    Floor,
+    /// A number added to all orders above the first
+    AddK,
+    /// The score is zero
+    None,
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.0..f64::INFINITY).contains(&number) => Ok(number),
+        _ => Err("choose a number of at least 0".to_owned()),
+    }
+}
+
+impl ScoreOptions {
+    /// Refuses flags that contradict each other.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let has_value = matches!(self.smooth, SmoothName::Floor | SmoothName::AddK);
+        if self.smooth_value.is_some() && !has_value {
+            return Err(CommandError::SmoothValue);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn bleu(&self) -> Bleu {
+        Bleu {
+            tokenization: match self.tokenize {
+                TokenizeName::V13a => Tokenization::V13a,
+                TokenizeName::Intl => Tokenization::Intl,
+                TokenizeName::Char => Tokenization::Char,
+                TokenizeName::None => Tokenization::None,
+            },
+            smoothing: match self.smooth {
+                SmoothName::Exp => Smoothing::Exp,
+                SmoothName::Floor => Smoothing::Floor(self.smooth_value.unwrap_or(0.1)),
+                SmoothName::AddK => Smoothing::AddK(self.smooth_value.unwrap_or(1.0)),
+                SmoothName::None => Smoothing::None,
+            },
+            case: self.case(),
+            ..Bleu::default()
+        }
+    }
+
+    /// Returns a kind of chrF in the case asked for.
+    pub(crate) fn chrf(&self, chrf: Chrf) -> Chrf {
+        Chrf {
+            case: self.case(),
+            ..chrf
+        }
+    }
+
+    /// Returns TER, if it was asked for.
+    pub(crate) fn ter(&self) -> Option<Ter> {
+        let options = &self.ter_options;
+        let ter = Ter {
+            normalization: if options.ter_normalized {
+                Normalization::Tercom
+            } else {
+                Normalization::None
+            },
+            punctuation: if options.ter_no_punct {
+                Punctuation::Drop
+            } else {
+                Punctuation::Keep
+            },
+            scripts: if options.ter_asian_support {
+                Scripts::Asian
+            } else {
+                Scripts::Western
+            },
+            case: if options.ter_case_sensitive {
+                Case::Mixed
+            } else {
+                Case::Lower
+            },
+        };
+        self.ter.then_some(ter)
+    }
+
+    /// Returns the number of digits after the point.
+    pub(crate) fn width(&self) -> usize {
+        usize::from(self.width)
+    }
+
+    fn case(&self) -> Case {
+        if self.lowercase {
+            Case::Lower
+        } else {
+            Case::Mixed
+        }
+    }
+}
