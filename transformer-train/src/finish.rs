@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use transformer_core::Transformer;
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
 use crate::TrainError;
@@ -12,6 +11,7 @@ use crate::checkpoint::{average, saved_intervals};
 use crate::loader::{ValidPairs, valid_batches};
 use crate::objective::Objective;
 use crate::run::{Outcome, Run, Sample, TestScore};
+use crate::text_scores::TextScores;
 
 /// Evaluates what a run has left in its checkpoints.
 pub(crate) struct Finish<'a> {
@@ -31,7 +31,7 @@ pub(crate) struct Chosen {
 impl<'a> Finish<'a> {
     pub(crate) fn new(run: &'a Run<'a>, template: Objective) -> Self {
         let budget = run.experiment.training.tokens_per_batch;
-        let batches = valid_batches(&run.prepared.valid, 0, budget);
+        let batches = valid_batches(&run.prepared.valid, &[], budget);
         Self {
             run,
             template,
@@ -80,11 +80,16 @@ impl<'a> Finish<'a> {
             n_updates,
         } = chosen;
         let test = self.test(&model);
-        let samples = self.samples(&model);
+        let (text_scores, samples) = self.translate_valid(&model);
         let scores = serde_json::json!({
             "updates": n_updates,
             "seconds": elapsed.as_secs(),
             "valid_perplexity": valid_perplexity,
+            "valid_bleu": text_scores.bleu,
+            "valid_bleu_signature": text_scores.bleu_signature,
+            "valid_chrf": text_scores.chrf,
+            "valid_chrf_signature": text_scores.chrf_signature,
+            "valid_pairs_translated": text_scores.n_pairs,
             "exact_match": test.map(|test| test.exact_match()),
         });
         self.run.publisher.publish(model, scores)?;
@@ -94,6 +99,7 @@ impl<'a> Finish<'a> {
             n_updates,
             elapsed,
             valid_perplexity,
+            text_scores,
             test,
             samples,
         })
@@ -130,53 +136,41 @@ impl<'a> Finish<'a> {
         })
     }
 
-    fn samples(&self, model: &Transformer) -> Vec<Sample> {
+    /// Scores translations of validation pairs as text, and shows some.
+    fn translate_valid(&self, model: &Transformer) -> (TextScores, Vec<Sample>) {
         let prepared = &self.run.prepared;
-        let tokenizers = &prepared.tokenizers;
-        let n_samples = self
-            .run
-            .experiment
-            .validation
-            .n_samples
-            .min(prepared.valid.len());
-        let pairs = &prepared.valid[..n_samples];
-        let sources: Vec<String> = pairs
+        let settings = &self.run.experiment.validation;
+        let n_scored = settings.max_sentences.min(prepared.valid.len());
+        let n_samples = settings.n_samples.min(prepared.valid.len());
+        let pairs = &prepared.valid[..n_scored.max(n_samples)];
+        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
+        let translations = self.translate_ids(model, &sources);
+        let texts: Vec<_> = translations.into_iter().zip(&prepared.valid_text).collect();
+        let metrics = self.run.text_metrics();
+        let scored = texts[..n_scored].iter();
+        let counts = metrics.count(scored.map(|(text, (_, tgt))| (text.as_str(), tgt.as_str())));
+        let samples = texts[..n_samples]
             .iter()
-            .map(|pair| tokenizers.src().decode(&pair.src))
-            .collect();
-        let translations = self.translate(model, &sources);
-        let samples = sources.into_iter().zip(pairs).zip(translations);
-        samples
-            .map(|((src, pair), translation)| {
-                let reference = tokenizers.tgt().decode(&pair.tgt);
-                Sample {
-                    src,
-                    reference,
-                    translation,
-                }
-            })
-            .collect()
+            .map(|(translation, (src, tgt))| Sample {
+                src: src.clone(),
+                reference: tgt.clone(),
+                translation: translation.clone(),
+            });
+        (metrics.scores(&counts, n_scored), samples.collect())
     }
 
     fn translate<S: AsRef<str>>(&self, model: &Transformer, sources: &[S]) -> Vec<String> {
-        let tokenizers = &self.run.prepared.tokenizers;
-        let settings = &self.run.experiment.validation;
-        let search = Search {
-            beam_size: settings.beam_size,
-            length_penalty: LengthPenalty::Gnmt {
-                alpha: settings.length_penalty,
-            },
-            max_len: LengthLimit {
-                factor: 1.0,
-                extra: settings.max_extra_len,
-            },
-            ..Search::default()
-        };
-        let ids = tokenizers.src().encode_all(sources);
+        let ids = self.run.prepared.tokenizers.src().encode_all(sources);
+        self.translate_ids(model, &ids)
+    }
+
+    fn translate_ids<S: AsRef<[u32]>>(&self, model: &Transformer, sources: &[S]) -> Vec<String> {
+        let search = self.run.search(self.run.experiment.validation.beam_size);
         let limits = BatchLimits::for_model(&self.run.prepared.config);
-        let found = translate_ids(model, &ids, &search, &limits);
+        let found = translate_ids(model, sources, &search, &limits);
+        let tokenizer = self.run.prepared.tokenizers.tgt();
         let best = found.iter().map(|hypotheses| hypotheses.first());
-        best.map(|best| best.map_or_else(String::new, |best| tokenizers.tgt().decode(&best.ids)))
+        best.map(|best| best.map_or_else(String::new, |best| tokenizer.decode(&best.ids)))
             .collect()
     }
 }

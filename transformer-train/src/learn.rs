@@ -23,6 +23,7 @@ use crate::plan::Plan;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
 use crate::saved_state::{Checkpoints, PartCheckpointer};
+use crate::text_scores::TextScore;
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
 pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
@@ -64,9 +65,11 @@ fn supervised(
     let device = &run.surroundings.device;
     let valid = valid_batches(
         &run.prepared.valid,
-        run.experiment.validation.max_sentences,
+        &run.prepared
+            .references(run.experiment.validation.max_sentences),
         training.tokens_per_batch,
     );
+    let metrics = run.text_metrics();
     let begun = run.begun();
     let curve = CsvLog::open(&run.folder.curve, interval, n_updates, begun.n_updates);
     let curve = curve.map_err(|source| TrainError::Write {
@@ -96,6 +99,8 @@ fn supervised(
         .metric_valid_numeric(Ratio::loss(trouble.watch(interrupter, validated)))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
+        .metric_valid_numeric(TextScore::bleu(metrics))
+        .metric_valid_numeric(TextScore::chrf(metrics))
         .with_metric_logger(curve)
         .with_application_logger(None)
         .with_interrupter(interrupter.clone())

@@ -59,6 +59,7 @@ mod prepare;
 mod report;
 mod run;
 mod saved_state;
+mod text_scores;
 mod threads;
 
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
@@ -69,3 +70,4 @@ pub use report::Say;
 pub use run::{
     Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,
 };
+pub use text_scores::TextScores;

@@ -169,8 +169,8 @@ impl ValidLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
-    /// Whether they are translated as well as scored.
-    pub(crate) translate: bool,
+    /// The text of each target, if the sources are translated as well.
+    pub(crate) references: Option<Vec<String>>,
 }
 
 /// Holds a validation batch, with its sentences for translating them.
@@ -231,21 +231,35 @@ impl DataLoaderIterator<ValidBatch> for ValidPass<'_> {
     }
 }
 
-/// Cuts validation pairs into batches: the first `n_translated` pairs to be translated and scored, the
-/// others to be scored only, each lot in order of length and within the budget.
+/// Cuts validation pairs into batches: the first ones, of which there is a reference as text, to be
+/// translated too, the others only for the loss, each lot in order of length and within the budget.
 pub(crate) fn valid_batches(
     pairs: &[SentencePair],
-    n_translated: usize,
+    references: &[String],
     budget: usize,
 ) -> Vec<ValidPairs> {
-    let (translated, scored) = pairs.split_at(n_translated.min(pairs.len()));
-    let lot = |pairs: &[SentencePair], translate| {
-        let mut pairs = pairs.to_vec();
-        pairs.sort_by_key(|pair| (pair.src.len(), pair.tgt.len()));
-        let batches = in_batches(pairs, budget).into_iter();
-        batches.map(move |pairs| ValidPairs { pairs, translate })
-    };
-    lot(translated, true).chain(lot(scored, false)).collect()
+    let (translated, scored) = pairs.split_at(references.len().min(pairs.len()));
+    let by_length = |pair: &SentencePair| (pair.src.len(), pair.tgt.len());
+    let mut translated: Vec<_> = translated.iter().cloned().zip(references).collect();
+    translated.sort_by_key(|(pair, _)| by_length(pair));
+    let (translated, references): (Vec<_>, Vec<_>) = translated.into_iter().unzip();
+    let mut references = references.into_iter().cloned();
+    let mut batches = Vec::new();
+    for pairs in in_batches(translated, budget) {
+        let references = references.by_ref().take(pairs.len()).collect();
+        batches.push(ValidPairs {
+            pairs,
+            references: Some(references),
+        });
+    }
+    let mut scored = scored.to_vec();
+    scored.sort_by_key(by_length);
+    let scored = in_batches(scored, budget).into_iter();
+    batches.extend(scored.map(|pairs| ValidPairs {
+        pairs,
+        references: None,
+    }));
+    batches
 }
 
 /// Cuts pairs, in their order, into batches of at most `budget` padded cells a side.
@@ -279,23 +293,24 @@ mod tests {
             tgt: vec![8; len / 2],
         };
         let pairs: Vec<SentencePair> = [9, 1, 4, 4, 2, 30].map(pair).into();
-        let batches = valid_batches(&pairs, 2, 12);
-        let lengths: Vec<(bool, Vec<usize>)> = batches
+        let references = ["nine", "one"].map(str::to_owned);
+        let batches = valid_batches(&pairs, &references, 12);
+        let lengths: Vec<(Option<Vec<String>>, Vec<usize>)> = batches
             .iter()
             .map(|batch| {
                 (
-                    batch.translate,
+                    batch.references.clone(),
                     batch.pairs.iter().map(|pair| pair.src.len()).collect(),
                 )
             })
             .collect();
         // Two of five cells are within 12; 10 cells and 31 cells stand alone, over the budget or not.
         let expected = [
-            (true, vec![1]),
-            (true, vec![9]),
-            (false, vec![2, 4]),
-            (false, vec![4]),
-            (false, vec![30]),
+            (Some(vec!["one".to_owned()]), vec![1]),
+            (Some(vec!["nine".to_owned()]), vec![9]),
+            (None, vec![2, 4]),
+            (None, vec![4]),
+            (None, vec![30]),
         ];
         assert_eq!(lengths, expected);
     }

@@ -254,6 +254,11 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
         outcome.elapsed.as_secs_f64(),
         outcome.valid_perplexity
     ));
+    let scores = &outcome.text_scores;
+    tell(&format!(
+        "on {} validation pairs:\nBLEU|{} = {:.1}\nchrF2|{} = {:.1}",
+        scores.n_pairs, scores.bleu_signature, scores.bleu, scores.chrf_signature, scores.chrf
+    ));
     if let Some(test) = outcome.test {
         let percent = 100.0 * test.exact_match();
         let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);

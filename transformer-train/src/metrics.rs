@@ -11,6 +11,7 @@ use burn_train::metric::{
 
 use crate::batch::{BatchSize, Clock, Update};
 use crate::loss::LossSums;
+use crate::text_scores::TextCounts;
 
 /// Names of the metrics, as the dashboard and the log show them.
 pub(crate) const LOSS: &str = "Loss";
@@ -18,6 +19,8 @@ pub(crate) const PERPLEXITY: &str = "Perplexity";
 pub(crate) const SPEED: &str = "Target tokens/s";
 pub(crate) const PADDING: &str = "Padding";
 pub(crate) const EXACT_MATCH: &str = "Exact match";
+pub(crate) const BLEU: &str = "BLEU";
+pub(crate) const CHRF: &str = "chrF2";
 
 /// Holds the summed losses, on the device until they are first needed.
 #[derive(Clone, Debug)]
@@ -87,11 +90,13 @@ pub(crate) struct ValidReport {
 }
 
 /// Counts the sentences of a batch that were translated.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Translated {
     pub(crate) n_sentences: usize,
     /// Those translated exactly as the reference has it.
     pub(crate) n_exact: usize,
+    /// What BLEU and chrF are made of.
+    pub(crate) text: TextCounts,
 }
 
 impl ValidReport {
@@ -123,7 +128,7 @@ impl ItemLazy for ValidReport {
 }
 
 /// Holds the numbers of one batch, whichever split it is from.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     update: u64,
     size: BatchSize,
@@ -131,6 +136,22 @@ pub(crate) struct Numbers {
     smoothed: f64,
     nll: f64,
     translated: Translated,
+}
+
+impl Numbers {
+    /// Holds what was translated and nothing else.
+    #[cfg(test)]
+    pub(crate) fn of_translations(translated: Translated) -> Self {
+        Self {
+            translated,
+            ..Self::default()
+        }
+    }
+
+    /// Returns what was translated.
+    pub(crate) fn translated(&self) -> &Translated {
+        &self.translated
+    }
 }
 
 impl Adaptor<Numbers> for StepReport {
@@ -160,7 +181,7 @@ impl Adaptor<Numbers> for ValidReport {
             size: self.size,
             smoothed,
             nll,
-            translated: self.translated,
+            translated: self.translated.clone(),
             ..Numbers::default()
         }
     }
@@ -242,8 +263,9 @@ impl Ratio {
             let Translated {
                 n_sentences,
                 n_exact,
-            } = n.translated;
-            Terms::Batch(100.0 * n_exact as f64, n_sentences as f64)
+                ..
+            } = &n.translated;
+            Terms::Batch(100.0 * *n_exact as f64, *n_sentences as f64)
         };
         Self {
             unit: Some("%"),

@@ -6,18 +6,20 @@ use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Int, Tensor};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use derive_new::new;
+use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, seed_dropout};
-use transformer_infer::search::Search;
+use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
-use crate::batch::{Batch, Update};
+use crate::batch::{Batch, SentencePair, Update};
 use crate::clip::clip_by_global_norm;
-use crate::loader::ValidBatch;
+use crate::loader::{ValidBatch, ValidPairs};
 use crate::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
 use crate::metrics::{StepReport, Translated, ValidReport};
 use crate::plan::hash;
+use crate::text_scores::TextMetrics;
 use crate::threads::Threads;
 
 /// Joins a model with its training objective.
@@ -35,10 +37,48 @@ pub(crate) struct Settings {
     pub(crate) smoothing: LabelSmoothing,
     /// Largest global norm of the gradients.
     pub(crate) clip_norm: Option<f64>,
-    /// Limits of a translation.
-    pub(crate) limits: BatchLimits,
+    /// How validation pairs are translated.
+    pub(crate) translation: Translation,
     /// The threads that share an update, where backends compute on the thread that calls them.
     pub(crate) threads: Option<Threads>,
+}
+
+/// Says how validation pairs are translated, and what the translations are worth.
+#[derive(Clone, Debug)]
+pub(crate) struct Translation {
+    pub(crate) search: Search,
+    pub(crate) limits: BatchLimits,
+    /// The tokenizer of the target.
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) metrics: TextMetrics,
+}
+
+impl Translation {
+    /// Translates sources and compares the translations with the targets.
+    fn evaluate(
+        &self,
+        model: &Transformer,
+        pairs: &[SentencePair],
+        references: &[String],
+    ) -> Translated {
+        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
+        let found = translate_ids(model, &sources, &self.search, &self.limits);
+        let best: Vec<_> = found.iter().filter_map(|found| found.first()).collect();
+        let is_exact =
+            |(best, pair): &(&&Hypothesis, &SentencePair)| best.finished && best.ids == pair.tgt;
+        let translations: Vec<String> = best
+            .iter()
+            .map(|best| self.tokenizer.decode(&best.ids))
+            .collect();
+        let references = references.iter().map(String::as_str);
+        Translated {
+            n_sentences: pairs.len(),
+            n_exact: best.iter().zip(pairs).filter(is_exact).count(),
+            text: self
+                .metrics
+                .count(translations.iter().map(String::as_str).zip(references)),
+        }
+    }
 }
 
 impl Objective {
@@ -159,31 +199,12 @@ impl InferenceStep for Objective {
 
     fn step(&self, ValidBatch { batch, valid }: ValidBatch) -> ValidReport {
         let sums = self.loss(&batch);
-        if !valid.translate {
-            return ValidReport::new(batch.size, sums, Translated::default());
-        }
-        let pairs = &valid.pairs;
-        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
-        // Greedy, whatever the search of the finished model: this is to watch, and it costs a quarter.
-        let search = Search::greedy();
-        let translations = translate_ids(&self.model, &sources, &search, &self.settings.limits);
-        let n_exact = translations
-            .iter()
-            .zip(pairs)
-            .filter(|(hypotheses, pair)| {
-                hypotheses
-                    .first()
-                    .is_some_and(|best| best.finished && best.ids == pair.tgt)
-            })
-            .count();
-        ValidReport::new(
-            batch.size,
-            sums,
-            Translated {
-                n_sentences: pairs.len(),
-                n_exact,
-            },
-        )
+        let ValidPairs { pairs, references } = &valid;
+        let translated = references.as_ref().map(|references| {
+            let translation = &self.settings.translation;
+            translation.evaluate(&self.model, pairs, references)
+        });
+        ValidReport::new(batch.size, sums, translated.unwrap_or_default())
     }
 }
 

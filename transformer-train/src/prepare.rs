@@ -9,7 +9,7 @@ use transformer_core::text::Tokenizer;
 use crate::TrainError;
 use crate::batch::SentencePair;
 use crate::config::{DataSource, Experiment, Vocabularies};
-use crate::corpus::{CorpusSummary, EncodedCorpus, ParallelText, encode};
+use crate::corpus::{CorpusSummary, EncodedCorpus, Filter, OverLong, ParallelText, encode};
 use crate::embeddings::Embeddings;
 use crate::report::Say;
 use crate::tasks::{Split, Task};
@@ -24,6 +24,8 @@ pub(crate) struct Prepared {
     pub(crate) embeddings: Embeddings,
     pub(crate) train: Arc<EncodedCorpus>,
     pub(crate) valid: Vec<SentencePair>,
+    /// The text of each validation pair.
+    pub(crate) valid_text: Vec<(String, String)>,
     /// Text that is neither trained on nor looked at before the end; only tasks can make some.
     pub(crate) test: Vec<(String, String)>,
 }
@@ -54,21 +56,12 @@ impl Prepared {
             None => train_tokenizers(experiment, &train)?,
         };
         let filter = experiment.data.filter();
-        let encoded = |text: &ParallelText| -> Result<(EncodedCorpus, CorpusSummary), TrainError> {
-            let src = |lines: &[String]| tokenizers.src().encode_all(lines);
-            let tgt = |lines: &[String]| tokenizers.tgt().encode_all(lines);
-            Ok(encode(text, &filter, src, tgt)?)
-        };
-        let (train, train_summary) = encoded(&train)?;
+        let src = |lines: &[String]| tokenizers.src().encode_all(lines);
+        let tgt = |lines: &[String]| tokenizers.tgt().encode_all(lines);
+        let (train, train_summary) = encode(&train, &filter, src, tgt)?;
         say(&format!("data        {train_summary}"));
-        let (valid, valid_summary) = encoded(&valid)?;
+        let (valid, valid_text, valid_summary) = encode_valid(&valid, &filter, &tokenizers)?;
         say(&format!("validation  {valid_summary}"));
-        let valid = (0..valid.len())
-            .map(|pair| SentencePair {
-                src: valid.src(pair),
-                tgt: valid.tgt(pair),
-            })
-            .collect();
 
         let config = model_config(experiment, &tokenizers)?;
         say(&format!("vocabulary  {}", describe(&tokenizers)));
@@ -79,9 +72,51 @@ impl Prepared {
             embeddings,
             train: Arc::new(train),
             valid,
+            valid_text,
             test,
         })
     }
+
+    /// Returns the text of the first targets of the validation pairs, at most so many.
+    pub(crate) fn references(&self, n_most: usize) -> Vec<String> {
+        let pairs = self.valid_text.iter().take(n_most);
+        pairs.map(|(_, tgt)| tgt.clone()).collect()
+    }
+}
+
+/// Encodes the validation pairs and keeps the text of those that pass the filter: BLEU is of text, and what
+/// a tokenizer makes of it may lack characters.
+fn encode_valid(
+    text: &ParallelText,
+    filter: &Filter,
+    tokenizers: &Tokenizers,
+) -> Result<(Vec<SentencePair>, Vec<(String, String)>, CorpusSummary), TrainError> {
+    let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
+    let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
+    let keep = |tokenizer: &Tokenizer, lines: &[String], kept: &mut Vec<_>| {
+        let ids = tokenizer.encode_all(lines);
+        kept.extend(ids.iter().cloned().zip(lines.iter().cloned()));
+        ids
+    };
+    let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
+    let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
+    let (corpus, summary) = encode(text, filter, src, tgt)?;
+    // Pairs stay in order, so that each belongs to the next text that has its ids, or begins with them.
+    let is_of = |kept: &[u32], ids: &[u32]| match filter.over_long {
+        OverLong::Drop => kept == ids,
+        OverLong::Cut => ids.starts_with(kept),
+    };
+    let mut texts = sources.into_iter().zip(targets);
+    let mut pairs = Vec::new();
+    let mut kept = Vec::new();
+    for pair in 0..corpus.len() {
+        let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
+        let text = texts.find(|(a, b)| is_of(&src, &a.0) && is_of(&tgt, &b.0));
+        let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
+        pairs.push(SentencePair { src, tgt });
+        kept.push((src_text, tgt_text));
+    }
+    Ok((pairs, kept, summary))
 }
 
 /// Makes the three splits of a built-in task, which never overlap.

@@ -9,6 +9,7 @@ use burn::module::Module;
 use burn::tensor::Device;
 use transformer_core::directory::ModelDirectory;
 use transformer_infer::BatchLimits;
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::TrainError;
 use crate::checkpoint::Publisher;
@@ -17,10 +18,11 @@ use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
 use crate::learn::learn;
 use crate::loss::{LabelSmoothing, SmoothingForm};
-use crate::objective::{Objective, Settings};
+use crate::objective::{Objective, Settings, Translation};
 use crate::prepare::Prepared;
 use crate::report::Say;
 use crate::saved_state::Resumed;
+use crate::text_scores::{TextMetrics, TextScores};
 use crate::threads::Threads;
 
 /// Says where a run happens and how it is shown.
@@ -86,6 +88,8 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// True perplexity per target token on the validation pairs.
     pub valid_perplexity: f64,
+    /// What the model's translations of validation pairs are worth, with the search of `[validation]`.
+    pub text_scores: TextScores,
     /// What the model makes of the test pairs; only built-in tasks have such pairs.
     pub test: Option<TestScore>,
     /// Validation sentences, their references and what the model makes of them.
@@ -249,6 +253,27 @@ impl Run<'_> {
         model.join("manifest.json").exists().then(|| model.clone())
     }
 
+    /// Returns how translations are scored.
+    pub(crate) fn text_metrics(&self) -> TextMetrics {
+        TextMetrics::new(self.experiment.data.task.is_some())
+    }
+
+    /// Returns the search of `[validation]` with a beam.
+    pub(crate) fn search(&self, beam_size: usize) -> Search {
+        let settings = &self.experiment.validation;
+        Search {
+            beam_size,
+            length_penalty: LengthPenalty::Gnmt {
+                alpha: settings.length_penalty,
+            },
+            max_len: LengthLimit {
+                factor: 1.0,
+                extra: settings.max_extra_len,
+            },
+            ..Search::default()
+        }
+    }
+
     /// Draws the weights, on a device that records gradients.
     fn objective(&self) -> Result<Objective, TrainError> {
         let training = &self.experiment.training;
@@ -263,7 +288,12 @@ impl Run<'_> {
                 form: SmoothingForm::AllTokens,
             },
             clip_norm: training.clip_norm,
-            limits: BatchLimits::for_model(config),
+            translation: Translation {
+                search: self.search(self.experiment.validation.interval_beam_size),
+                limits: BatchLimits::for_model(config),
+                tokenizer: self.prepared.tokenizers.tgt().clone(),
+                metrics: self.text_metrics(),
+            },
             threads: Threads::new(self.n_threads),
         };
         Ok(Objective::new(model, settings))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use transformer_infer::metrics::{Chrf, Metric};
-use transformer_infer::search::{LengthPenalty, LengthLimit, Search};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
 
 use super::{CommandError, Progress, ScoreOptions, open, print_scores, read_parallel};

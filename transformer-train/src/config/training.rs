@@ -46,9 +46,12 @@ pub struct TrainingSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ValidationSettings {
-    /// Most validation pairs that are translated, greedily, at each validation to count those that are
-    /// exactly right; the loss is computed on all. Default 200.
+    /// Most validation pairs that are translated at each validation, for BLEU, chrF and the share of those
+    /// that are exactly right; the loss is computed on all. Default 200.
     pub max_sentences: usize,
+    /// Number of hypotheses that are kept while translating at each validation; 1 is greedy search, which
+    /// takes about a quarter of the time of 4. Default 1.
+    pub interval_beam_size: usize,
     /// Number of hypotheses that are kept while translating with the finished model; 1 is greedy search.
     /// Default 4 (§6.1).
     pub beam_size: usize,
@@ -89,6 +92,7 @@ impl Default for ValidationSettings {
     fn default() -> Self {
         Self {
             max_sentences: 200,
+            interval_beam_size: 1,
             beam_size: 4,
             length_penalty: 0.6,
             max_extra_len: 50,

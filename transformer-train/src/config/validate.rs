@@ -62,6 +62,8 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")?;
 
     at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
+    let interval_beam_size = validation.interval_beam_size as u64;
+    at_least_one("validation.interval_beam_size", interval_beam_size)?;
     at_least_one("validation.beam_size", validation.beam_size as u64)?;
     let alpha = validation.length_penalty;
     let allowed = "at least 0, for example 0.6";

@@ -11,7 +11,7 @@ use burn_train::renderer::{
 };
 
 use super::HeldLine;
-use crate::metrics::{EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
+use crate::metrics::{BLEU, CHRF, EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
 use crate::run::Begun;
 
 /// Name that Burn gives its learning rate metric.
@@ -54,12 +54,14 @@ impl LineRenderer {
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
-             exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  lr {lr:.2e}  \
+             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
             total = self.n_updates,
             loss = of(&self.train, LOSS),
             ppl = of(&self.train, PERPLEXITY),
             valid_ppl = of(&self.valid, PERPLEXITY),
+            bleu = of(&self.valid, BLEU),
+            chrf = of(&self.valid, CHRF),
             exact = of(&self.valid, EXACT_MATCH),
             speed = of(&self.train, SPEED),
             padding = of(&self.train, PADDING),

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use transformer_core::{ModelDirectory, device};
 use transformer_infer::Translator;
-use transformer_infer::search::Search;
+use transformer_infer::metrics::{Bleu, Chrf};
+use transformer_infer::search::{LengthLimit, Search};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Outcome, Surroundings, ThreadCount, train};
@@ -57,6 +58,14 @@ fn every_interval_is_one_line() {
         assert!(number_after(line, "valid ppl") >= 1.0, "{line}");
         assert!(
             (0.0..100.0).contains(&number_after(line, "padding")),
+            "{line}"
+        );
+        assert!(
+            (0.0..=100.0).contains(&number_after(line, "BLEU")),
+            "{line}"
+        );
+        assert!(
+            (0.0..=100.0).contains(&number_after(line, "chrF")),
             "{line}"
         );
         assert!(line.contains(" tok/s  "), "{line}");
@@ -154,6 +163,7 @@ fn the_curve_has_the_values_of_every_interval() {
     assert_eq!(rows.next(), Some("update,split,metric,value"));
     let mut loss_at = BTreeSet::new();
     let mut valid_perplexity_at = BTreeSet::new();
+    let mut scores_at = BTreeSet::new();
     for row in rows {
         let columns: Vec<&str> = row.split(',').collect();
         let [update, split, metric, value] = columns[..] else {
@@ -165,11 +175,59 @@ fn the_curve_has_the_values_of_every_interval() {
         match (split.to_lowercase().as_str(), metric) {
             ("train", "Loss") => _ = loss_at.insert(update),
             ("valid", "Perplexity") => _ = valid_perplexity_at.insert(update),
+            ("valid", "BLEU" | "chrF2") => _ = scores_at.insert((metric, update)),
             _ => {}
         }
     }
     assert_eq!(loss_at, BTreeSet::from([10, 20, 25]));
     assert_eq!(valid_perplexity_at, loss_at);
+    assert_eq!(scores_at.len(), 2 * loss_at.len());
+}
+
+#[test]
+fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
+    // Fast enough that something is translated after 60 updates.
+    let factor = (
+        "warmup_steps = 15",
+        "warmup_steps = 15\nlearning_rate_factor = 2.0",
+    );
+    let workplace = Workplace::with(&[factor]);
+    // The tokenizer of the training lines lacks `ø`, so that text made of ids would lack it too.
+    let (src, tgt) = ("101110\n1011\n11\n", "5ø6 777\n1ø3\n3\n");
+    workplace.write("valid.src", src);
+    workplace.write("valid.tgt", tgt);
+    let files = ["--valid-src", "valid.src", "--valid-tgt", "valid.tgt"];
+    let ended = workplace.train("run", &[&files[..], &["--updates", "60"]].concat());
+    let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
+    let scores = &directory.manifest().training["scores"];
+    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let translator = Translator::open(directory.path(), &device).expect("the model is whole");
+    // The config has two sentences translated, and at most one token more than the source.
+    let search = Search {
+        max_len: LengthLimit {
+            factor: 1.0,
+            extra: 1,
+        },
+        ..Search::default()
+    };
+    let sources: Vec<&str> = src.lines().take(2).collect();
+    let translations = translator.translate(&sources, &search);
+    let translations = translations.expect("the weights are finite");
+    let pairs = || {
+        translations
+            .iter()
+            .map(|it| it.text())
+            .zip(tgt.lines().map(|it| [it]))
+    };
+    let bleu = Bleu::default().corpus_score(pairs()).score;
+    let chrf = Chrf::default().corpus_score(pairs()).score;
+    assert!(chrf > 0.0, "{translations:?}");
+    let of_manifest = |key: &str| scores[key].as_f64().expect("it is a number");
+    assert!((of_manifest("valid_bleu") - bleu).abs() < 1e-9, "{scores}");
+    assert!((of_manifest("valid_chrf") - chrf).abs() < 1e-9, "{scores}");
+    assert_eq!(scores["valid_pairs_translated"], 2);
+    let printed = format!("BLEU|{} = {bleu:.1}\n", Bleu::default().signature(1));
+    assert!(ended.stdout.contains(&printed), "{}", ended.stdout);
 }
 
 #[test]
