@@ -3,9 +3,11 @@
 use proptest::prelude::*;
 use transformer_core::text::EOS;
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, PairScore, TranslatorError, score_ids, translate_ids};
+use transformer_infer::{
+    BatchLimits, PairScore, Translator, TranslatorError, score_ids, translate_ids,
+};
 
-use crate::model::{LINES, random_model, ruined_translator, write_model};
+use crate::model::{LINES, random_model, ruined_translator, tokenizers};
 
 const VOCAB_SIZE: usize = 13;
 
@@ -75,27 +77,22 @@ fn the_probabilities_of_all_first_tokens_sum_to_one() {
 }
 
 #[test]
-fn a_translator_scores_its_own_translations_as_it_found_them() {
-    let directory = tempfile::tempdir().expect("the system has temporary directories");
-    let translator = write_model(directory.path());
-    let found = translator
-        .translate(&LINES, &Search::greedy())
-        .expect("the weights are finite");
-    let pairs: Vec<_> = LINES.iter().zip(found.iter().map(|it| it.text())).collect();
+fn a_translator_scores_text_as_its_tokens_and_blank_text_as_none() {
+    let tokenizers = tokenizers();
+    let (_, config, model) = random_model(tokenizers.src().vocab_size());
+    let pairs = [(LINES[0], LINES[1]), (LINES[2], " \t"), ("", LINES[4])];
+    let ids = |line: &str| tokenizers.src().encode(line);
+    let expected = [
+        (ids(LINES[0]), ids(LINES[1])),
+        (ids(LINES[2]), Vec::new()),
+        (Vec::new(), ids(LINES[4])),
+    ];
+    let expected = score_ids(&model, &expected, &BatchLimits::for_model(&config));
+    let translator = Translator::new(model, &config, tokenizers);
     let scores = translator.score(&pairs).expect("the weights are finite");
-    let mut n_same = 0;
-    for (score, found) in scores.iter().zip(&found) {
-        let best = &found.candidates[0].hypothesis;
-        // Text may be cut into other tokens than those that made it, and `<unk>` has no text.
-        if score.ids[..score.ids.len() - 1] != best.ids {
-            continue;
-        }
-        let n_found = best.ids.len() + usize::from(best.finished);
-        let expected: f64 = score.log_probs[..n_found].iter().sum();
-        assert!((expected - best.log_prob).abs() < TOLERANCE);
-        n_same += 1;
-    }
-    assert!(n_same > 0);
+    assert_eq!(scores, expected);
+    assert_eq!(scores[0].ids.len(), LINES[1].len() + 1);
+    assert_eq!(scores[1].ids, [EOS]);
 }
 
 #[test]
