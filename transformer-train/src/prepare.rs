@@ -60,8 +60,8 @@ impl Prepared {
         let tgt = |lines: &[String]| tokenizers.tgt().encode_all(lines);
         let (train, train_summary) = encode(&train, &filter, src, tgt)?;
         say(&format!("data        {train_summary}"));
-        let (valid, valid_text, valid_summary) = encode_valid(&valid, &filter, &tokenizers)?;
-        say(&format!("validation  {valid_summary}"));
+        let valid = Validation::encode(&valid, &filter, &tokenizers)?;
+        say(&format!("validation  {}", valid.summary));
 
         let config = model_config(experiment, &tokenizers)?;
         say(&format!("vocabulary  {}", describe(&tokenizers)));
@@ -71,8 +71,8 @@ impl Prepared {
             config,
             embeddings,
             train: Arc::new(train),
-            valid,
-            valid_text,
+            valid: valid.pairs,
+            valid_text: valid.text,
             test,
         })
     }
@@ -84,39 +84,52 @@ impl Prepared {
     }
 }
 
-/// Encodes the validation pairs and keeps the text of those that pass the filter: BLEU is of text, and what
-/// a tokenizer makes of it may lack characters.
-fn encode_valid(
-    text: &ParallelText,
-    filter: &Filter,
-    tokenizers: &Tokenizers,
-) -> Result<(Vec<SentencePair>, Vec<(String, String)>, CorpusSummary), TrainError> {
-    let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
-    let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
-    let keep = |tokenizer: &Tokenizer, lines: &[String], kept: &mut Vec<_>| {
-        let ids = tokenizer.encode_all(lines);
-        kept.extend(ids.iter().cloned().zip(lines.iter().cloned()));
-        ids
-    };
-    let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
-    let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
-    let (corpus, summary) = encode(text, filter, src, tgt)?;
-    // Pairs stay in order, so that each belongs to the next text that has its ids, or begins with them.
-    let is_of = |kept: &[u32], ids: &[u32]| match filter.over_long {
-        OverLong::Drop => kept == ids,
-        OverLong::Cut => ids.starts_with(kept),
-    };
-    let mut texts = sources.into_iter().zip(targets);
-    let mut pairs = Vec::new();
-    let mut kept = Vec::new();
-    for pair in 0..corpus.len() {
-        let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
-        let text = texts.find(|(a, b)| is_of(&src, &a.0) && is_of(&tgt, &b.0));
-        let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
-        pairs.push(SentencePair { src, tgt });
-        kept.push((src_text, tgt_text));
+/// Holds the validation pairs that pass the filter.
+struct Validation {
+    pairs: Vec<SentencePair>,
+    text: Vec<(String, String)>,
+    summary: CorpusSummary,
+}
+
+impl Validation {
+    /// Encodes the pairs and keeps their text: BLEU is of text, and what a tokenizer makes of it may lack
+    /// characters.
+    fn encode(
+        text: &ParallelText,
+        filter: &Filter,
+        tokenizers: &Tokenizers,
+    ) -> Result<Self, TrainError> {
+        let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
+        let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
+        let keep = |tokenizer: &Tokenizer, lines: &[String], kept: &mut Vec<_>| {
+            let ids = tokenizer.encode_all(lines);
+            kept.extend(ids.iter().cloned().zip(lines.iter().cloned()));
+            ids
+        };
+        let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
+        let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
+        let (corpus, summary) = encode(text, filter, src, tgt)?;
+        // Pairs stay in order, so that each belongs to the next text that has its ids, or begins with them.
+        let is_of = |kept: &[u32], ids: &[u32]| match filter.over_long {
+            OverLong::Drop => kept == ids,
+            OverLong::Cut => ids.starts_with(kept),
+        };
+        let mut texts = sources.into_iter().zip(targets);
+        let mut pairs = Vec::new();
+        let mut kept = Vec::new();
+        for pair in 0..corpus.len() {
+            let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
+            let text = texts.find(|(a, b)| is_of(&src, &a.0) && is_of(&tgt, &b.0));
+            let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
+            pairs.push(SentencePair { src, tgt });
+            kept.push((src_text, tgt_text));
+        }
+        Ok(Self {
+            pairs,
+            text: kept,
+            summary,
+        })
     }
-    Ok((pairs, kept, summary))
 }
 
 /// Makes the three splits of a built-in task, which never overlap.

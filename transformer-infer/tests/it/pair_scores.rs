@@ -54,7 +54,7 @@ proptest! {
         let together = score_ids(&model, &pairs, &limits);
         prop_assert_eq!(together.len(), pairs.len());
         for (pair, together) in pairs.iter().zip(&together) {
-            let alone = score_ids(&model, &[pair.clone()], &limits);
+            let alone = score_ids(&model, std::slice::from_ref(pair), &limits);
             prop_assert!(same(&alone[0], together), "{:?}\n{:?}", alone, together);
         }
     }
