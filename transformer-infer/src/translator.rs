@@ -219,7 +219,7 @@ impl Translator {
         Self { limits, ..self }
     }
 
-    /// Returns the tokenizers, for tokens to ban.
+    /// Returns the tokenizers of the model.
     pub fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
     }
@@ -227,11 +227,6 @@ impl Translator {
     /// Returns the config of the model, of the first if there are several.
     pub fn config(&self) -> &TransformerConfig {
         &self.config
-    }
-
-    /// Returns the tokenizers of the model.
-    pub fn tokenizers(&self) -> &Tokenizers {
-        &self.tokenizers
     }
 
     /// Translates lines, and returns as many translations in the same order.

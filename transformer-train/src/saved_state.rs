@@ -266,8 +266,10 @@ impl Checkpoints {
     fn delete(&self, interval: usize, part: &str) -> std::io::Result<()> {
         for name in [state_name(interval), part_name(part, interval)] {
             let path = self.directory.join(name);
-            if path.exists() {
-                fs::remove_file(path)?;
+            // Whoever keeps another part may delete the same state at this moment.
+            match fs::remove_file(&path) {
+                Err(error) if path.exists() => return Err(error),
+                _ => {}
             }
         }
         Ok(())

@@ -38,7 +38,7 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "KIND", default_value_t)]
     length_penalty: LengthPenalty,
     /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens.
-    #[arg(long, value_name = "LIMIT", default_value_t)]
+    #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::PAPER)]
     max_len: LengthLimit,
     /// Most source tokens in a batch, padding included, times the beam size.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
