@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn::optim::lr_scheduler::noam::NoamLrSchedulerConfig;
 use burn::optim::{AdamConfig, ModuleOptimizer};
 use burn_train::checkpoint::KeepLastNCheckpoints;
 use burn_train::metric::LearningRateMetric;
@@ -23,6 +22,7 @@ use crate::plan::Plan;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
 use crate::saved_state::{Checkpoints, PartCheckpointer};
+use crate::schedule::Schedule;
 use crate::text_scores::TextScore;
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
@@ -31,7 +31,7 @@ pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainErr
     let trouble = Trouble::default();
     let held = HeldLine::new(Arc::clone(&run.surroundings.say));
     let training = supervised(run, objective, &interrupter, &trouble, &held)?;
-    let (optimizer, schedule) = optimizer(run)?;
+    let (optimizer, schedule) = optimizer(run);
     let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
     held.say_all();
@@ -156,22 +156,15 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
     ))
 }
 
-/// Returns Adam and the learning rate of Eq. 3 (§5.3).
-fn optimizer(run: &Run<'_>) -> Result<(ModuleOptimizer, ModuleLrScheduler), TrainError> {
+/// Returns Adam and the schedule of its learning rate (§5.3).
+fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
     let training = &run.experiment.training;
     let adam = AdamConfig::new()
         .with_beta_1(training.adam_beta1 as f32)
         .with_beta_2(training.adam_beta2 as f32)
         .with_epsilon(training.adam_epsilon as f32);
-    let noam = NoamLrSchedulerConfig::new(training.learning_rate_factor)
-        .with_warmup_steps(training.warmup_steps as usize)
-        .with_model_size(run.prepared.config.d_model)
-        .init()
-        .map_err(|reason| TrainError::Learner {
-            reason,
-            model: run.saved_model(),
-        })?;
-    Ok((adam.init(), noam))
+    let schedule = Schedule::new(training, run.prepared.config.d_model);
+    (adam.init(), schedule.into())
 }
 
 /// Remembers the first loss that was not a number.

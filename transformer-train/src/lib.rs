@@ -44,6 +44,7 @@ pub mod config;
 pub mod corpus;
 pub mod loss;
 pub mod plan;
+pub mod schedule;
 pub mod tasks;
 
 mod checkpoint;

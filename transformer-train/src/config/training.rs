@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plan::PlanConfig;
+use crate::schedule::ScheduleKind;
 use crate::tasks::Task;
 
 /// Says how a model is trained.
@@ -16,6 +17,9 @@ pub struct TrainingSettings {
     /// Most sentences that are sorted by length together; more means less padding. Default 131,072
     /// (not in the paper).
     pub window: usize,
+    /// What the learning rate does after it has risen: `noam`, `constant`, `linear` or `cosine`. Default: `noam`
+    /// (§5.3, Eq. 3).
+    pub schedule: ScheduleKind,
     /// Updates in which the learning rate rises. Default 4000 (§5.3).
     pub warmup_steps: u64,
     /// What the learning rate of Eq. 3 is multiplied by. Default 1.0 (§5.3).
@@ -74,6 +78,7 @@ impl Default for TrainingSettings {
             updates: 100_000,
             tokens_per_batch,
             window,
+            schedule: ScheduleKind::Noam,
             warmup_steps: 4000,
             learning_rate_factor: 1.0,
             label_smoothing: 0.1,

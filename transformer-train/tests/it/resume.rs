@@ -220,3 +220,18 @@ fn a_folder_without_a_run_cannot_go_on() {
         "{message}"
     );
 }
+
+#[test]
+fn a_run_whose_rate_ends_with_it_cannot_be_made_longer() {
+    let workplace = Workplace::with(&[(
+        "warmup_steps = 15",
+        "warmup_steps = 15\nschedule = \"linear\"",
+    )]);
+    workplace.train("run", &[]).lines();
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let message = ended.failure();
+    assert!(
+        message.contains("`training.updates` is 40 here and 25 there"),
+        "{message}"
+    );
+}
