@@ -23,7 +23,7 @@ use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Surroundings, ThreadCount, train};
 
 const SEED: u64 = 1;
-const N_UPDATES: u64 = 3500;
+const N_UPDATES: u64 = 2000;
 /// Pairs to train on, to validate on and to test on.
 const N_PAIRS: [usize; 3] = [40_000, 300, 500];
 const FOLDER: &str = "runs/parse";
