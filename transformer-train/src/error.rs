@@ -60,6 +60,32 @@ pub enum TrainError {
         /// The settings that differ, with both values.
         differences: Vec<String>,
     },
+    /// The run in the folder has no checkpoint that is whole.
+    #[error(
+        "`{}` holds a run without a whole checkpoint to go on from; choose another folder with --out, or replace \
+         the run with --overwrite", path.display()
+    )]
+    NoCheckpoint {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The run has gone on for longer than it is to be.
+    #[error(
+        "the run has done {done} updates, and none is taken back; give --updates {done} or more, or another folder \
+         with --out"
+    )]
+    Shorter {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates asked for.
+        wanted: u64,
+    },
+    /// Another program trains in the folder.
+    #[error("another program is training in `{}`; wait for its end, or choose another folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The run in the folder was begun on other text.
     #[error(
         "the run in `{}` was begun on other text; give it the same files, choose another folder with --out, or \

@@ -1,5 +1,6 @@
 //! The folder of a run: what is in it, and how it is replaced.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -23,7 +24,7 @@ pub enum Existing {
 /// Names the files of a run.
 pub(crate) struct Folder {
     pub(crate) directory: PathBuf,
-    pub(crate) settings: PathBuf,
+    settings: PathBuf,
     pub(crate) model: PathBuf,
     pub(crate) checkpoints: PathBuf,
     pub(crate) curve: PathBuf,
@@ -69,7 +70,52 @@ impl Folder {
                 differences,
             });
         }
-        Ok(Resumed::find(&self.checkpoints, experiment, say))
+        let resumed = Resumed::find(&self.checkpoints, experiment, say)?;
+        if resumed.is_none() && self.published_updates() > experiment.training.validation_interval {
+            return Err(TrainError::NoCheckpoint {
+                path: self.directory.clone(),
+            });
+        }
+        Ok(resumed)
+    }
+
+    /// Returns after how many updates the model that is there was written; 0 if there is none.
+    fn published_updates(&self) -> u64 {
+        let manifest = fs::read(self.model.join("manifest.json")).unwrap_or_default();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
+        let updates = &manifest["training"]["scores"]["updates"];
+        updates.as_u64().unwrap_or(0)
+    }
+
+    /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
+    pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
+        let unheard: Say = std::sync::Arc::new(|_| {});
+        let is_same = Experiment::from_toml(&self.settings).is_ok_and(|there| there == *experiment);
+        let resumed = if is_same && self.lock().is_ok() {
+            self.resume(experiment, &unheard)
+        } else {
+            return false;
+        };
+        matches!(resumed, Ok(Some(resumed)) if resumed.state.updates < experiment.training.updates)
+    }
+
+    /// Keeps other programs from training in this folder, which must be there, until the file is dropped.
+    pub(crate) fn lock(&self) -> Result<Option<File>, TrainError> {
+        let path = self.directory.join("lock");
+        let file = File::create(&path).map_err(|source| TrainError::Write { path, source })?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Err(TrainError::InUse {
+                path: self.directory.clone(),
+            }),
+            // Not every file system has locks.
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+
+    /// Says whether a run has left its settings in the folder.
+    pub(crate) fn holds_run(&self) -> bool {
+        self.settings.exists()
     }
 
     fn taken(&self) -> TrainError {

@@ -54,7 +54,8 @@ struct Arguments {
     /// the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in this folder, with its settings; only the length can be changed
+    /// Go on with the run in this folder, with its settings; only the length can be changed, unless its learning
+    /// rate falls to zero with it
     #[arg(
         long,
         value_name = "DIR",

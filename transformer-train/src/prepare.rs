@@ -8,7 +8,7 @@ use transformer_core::text::Tokenizer;
 
 use crate::TrainError;
 use crate::batch::SentencePair;
-use crate::config::{DataSource, Experiment, Vocabularies};
+use crate::config::{DataSource, EmbeddingSettings, Experiment, Vocabularies};
 use crate::corpus::{CorpusSummary, EncodedCorpus, Filter, OverLong, ParallelText, encode};
 use crate::embeddings::Embeddings;
 use crate::report::Say;
@@ -16,6 +16,13 @@ use crate::tasks::{Split, Task};
 
 /// Number of held-out pairs on which a model of a built-in task is tested.
 pub(crate) const N_TEST_PAIRS: usize = 1000;
+
+/// Says whether a run begins or goes on.
+pub(crate) enum Start {
+    Fresh,
+    /// With the tokenizers of its model, if they can be read.
+    Resumed(Option<Tokenizers>),
+}
 
 /// Holds a corpus and its vocabularies, ready to train on.
 pub(crate) struct Prepared {
@@ -34,7 +41,7 @@ impl Prepared {
     /// Reads the corpus twice, once for the tokenizers, unless they are there already, and once for the ids.
     pub(crate) fn new(
         experiment: &Experiment,
-        tokenizers: Option<Tokenizers>,
+        start: Start,
         say: &Say,
     ) -> Result<Self, TrainError> {
         let seed = experiment.training.seed;
@@ -51,9 +58,18 @@ impl Prepared {
             }
         };
 
-        let tokenizers = match tokenizers {
-            Some(tokenizers) => tokenizers,
-            None => train_tokenizers(experiment, &train)?,
+        // The checkpoint of a run that goes on has its embeddings.
+        let embeddings = match &start {
+            Start::Fresh => experiment.embeddings.clone(),
+            Start::Resumed(_) => EmbeddingSettings {
+                src_word_vectors: None,
+                tgt_word_vectors: None,
+                ..experiment.embeddings.clone()
+            },
+        };
+        let tokenizers = match start {
+            Start::Resumed(Some(tokenizers)) => tokenizers,
+            Start::Fresh | Start::Resumed(None) => train_tokenizers(experiment, &train)?,
         };
         let filter = experiment.data.filter();
         let src = |lines: &[String]| tokenizers.src().encode_all(lines);
@@ -65,7 +81,7 @@ impl Prepared {
 
         let config = model_config(experiment, &tokenizers)?;
         say(&format!("vocabulary  {}", describe(&tokenizers)));
-        let embeddings = Embeddings::read(&experiment.embeddings, &config, &tokenizers, say)?;
+        let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;
         Ok(Self {
             tokenizers,
             config,

@@ -19,7 +19,7 @@ use crate::folder::{Existing, Folder};
 use crate::learn::learn;
 use crate::loss::{LabelSmoothing, SmoothingForm};
 use crate::objective::{Objective, Settings, Translation};
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, Start};
 use crate::report::Say;
 use crate::saved_state::Resumed;
 use crate::text_scores::{TextMetrics, TextScores};
@@ -133,16 +133,26 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let say = &surroundings.say;
     let folder = Folder::new(&surroundings.directory);
     folder.check()?;
+    // Nobody else may train in a folder that holds a run already; in a new one, from when it is made.
+    let mut lock = match folder.holds_run() {
+        true => folder.lock()?,
+        false => None,
+    };
     let resumed = match surroundings.existing {
         Existing::Resume => folder.resume(experiment, say)?,
         Existing::Replace => None,
     };
-    let tokenizers = match &resumed {
-        Some(_) => Some(ModelDirectory::open(&folder.model)?.tokenizers().clone()),
-        None => None,
+    let start = match &resumed {
+        // Where they are not to be had, they are trained again; other ones would make other ids.
+        Some(_) => Start::Resumed(
+            ModelDirectory::open(&folder.model)
+                .ok()
+                .map(|model| model.tokenizers().clone()),
+        ),
+        None => Start::Fresh,
     };
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let prepared = Prepared::new(experiment, tokenizers, say)?;
+    let prepared = Prepared::new(experiment, start, say)?;
     match &resumed {
         Some(resumed) => {
             resumed.check_corpus(&prepared.train, &surroundings.directory)?;
@@ -150,6 +160,9 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
             folder.write_settings(experiment)?;
         }
         None => folder.create(experiment)?,
+    }
+    if lock.is_none() {
+        lock = folder.lock()?;
     }
     let n_threads = n_threads(surroundings, resumed.as_ref());
     let publisher = Publisher {
@@ -179,14 +192,14 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     }
     let finish = Finish::new(&run, objective.valid());
     let best = finish.choose()?;
-    finish.publish(best, begun.elapsed + started.elapsed())
+    let outcome = finish.publish(best, begun.elapsed + started.elapsed());
+    drop(lock);
+    outcome
 }
 
-/// Says whether the folder holds this run, stopped before its end.
+/// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
 pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
-    let unheard: Say = Arc::new(|_| {});
-    let resumed = Folder::new(directory).resume(experiment, &unheard);
-    matches!(resumed, Ok(Some(resumed)) if resumed.state.updates < experiment.training.updates)
+    Folder::new(directory).is_unfinished(experiment)
 }
 
 /// Says how a run goes on, if it does, and returns the number of threads that share an update.

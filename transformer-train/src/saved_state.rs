@@ -26,13 +26,15 @@ const FORMAT: u64 = 1;
 const PARTS: [&str; 3] = ["model", "optim", "scheduler"];
 
 /// The settings that have no part in what the weights become, or in which update sees which sentences.
-const MAY_DIFFER: [&str; 9] = [
+const MAY_DIFFER: [&str; 11] = [
     "data.src",
     "data.tgt",
     "data.tsv",
     "data.valid_src",
     "data.valid_tgt",
     "data.valid_tsv",
+    "embeddings.src_word_vectors",
+    "embeddings.tgt_word_vectors",
     "training.average_last",
     "training.updates",
     "validation.",
@@ -85,13 +87,19 @@ impl SavedState {
 impl Resumed {
     /// Finds the newest checkpoint that is whole and stands at the end of an interval, and names those that
     /// are passed over. `None` if there is none.
-    pub(crate) fn find(checkpoints: &Path, experiment: &Experiment, say: &Say) -> Option<Self> {
+    ///
+    /// Refuses a run that has done more updates than are wanted: none is taken back.
+    pub(crate) fn find(
+        checkpoints: &Path,
+        experiment: &Experiment,
+        say: &Say,
+    ) -> Result<Option<Self>, TrainError> {
         let training = &experiment.training;
         for interval in saved_states(checkpoints).into_iter().rev() {
             let path = state_path(checkpoints, interval);
             let damage = |what: &str| {
                 say(&format!(
-                    "damaged     `{}`: {what}; the one before is used",
+                    "damaged     `{}`: {what}; it is passed over",
                     path.display()
                 ));
             };
@@ -102,6 +110,12 @@ impl Resumed {
                     continue;
                 }
             };
+            if state.updates > training.updates {
+                return Err(TrainError::Shorter {
+                    done: state.updates,
+                    wanted: training.updates,
+                });
+            }
             if let Some(file) = state
                 .files
                 .iter()
@@ -113,10 +127,10 @@ impl Resumed {
             // A run that was shorter ended within an interval; a longer one goes on from the one before.
             let is_boundary = state.updates == interval as u64 * training.validation_interval;
             if is_boundary || state.updates == training.updates {
-                return Some(Self { interval, state });
+                return Ok(Some(Self { interval, state }));
             }
         }
-        None
+        Ok(None)
     }
 
     /// Refuses to go on with other text.

@@ -132,6 +132,12 @@ pub(crate) enum CommandError {
         /// What the system said.
         source: io::Error,
     },
+    /// The output would take the place of an input.
+    #[error("`{}` is read as well as written; give --out another file", path.display())]
+    OutIsInput {
+        /// The file.
+        path: PathBuf,
+    },
     /// The translation cannot be written.
     #[error("cannot write to standard output")]
     Write(#[source] io::Error),
@@ -152,7 +158,8 @@ impl CommandError {
             | Self::Ban { .. }
             | Self::BanToken { .. }
             | Self::SmoothValue
-            | Self::OneSystem => ExitCode::from(2),
+            | Self::OneSystem
+            | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. }) => ExitCode::from(2),
             _ => ExitCode::FAILURE,

@@ -1,15 +1,16 @@
 //! `transformer-infer evaluate`: translates a test set and scores the translations.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tempfile::NamedTempFile;
 use transformer_infer::metrics::{Chrf, Metric};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
 
-use super::{CommandError, Progress, ScoreOptions, open, print_scores, read_parallel};
+use super::{CommandError, Progress, ScoreOptions, open, print_scores, read_parallel, unfinished};
 
 /// Number of lines of like length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 256;
@@ -80,19 +81,26 @@ impl Evaluate {
             ..BatchLimits::default()
         };
         let translator = open(&self.model, backend, limits, !self.quiet)?;
+        let inputs = self.references.iter().chain([&self.src]);
+        let is_same = |input: &PathBuf| {
+            let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
+            out.is_some() && fs::canonicalize(input).ok() == out
+        };
+        if let Some(input) = inputs.into_iter().find(|input| is_same(input)) {
+            return Err(CommandError::OutIsInput {
+                path: input.clone(),
+            });
+        }
         // A file that cannot be written is told before the work and not after it.
-        let out = self.out.as_deref().map(create).transpose()?;
+        let out = self.out.as_deref().map(Out::create).transpose()?;
         let translations = self.translate(&translator, &sources, &search)?;
         let lines: Vec<String> = translations
             .iter()
             // A translation is one line, whatever a tokenizer spells.
             .map(|translation| translation.text().replace(['\n', '\r'], " "))
             .collect();
-        if let (Some(out), Some(path)) = (out, &self.out) {
-            write_lines(out, &lines).map_err(|source| CommandError::WriteFile {
-                path: path.clone(),
-                source,
-            })?;
+        if let Some(out) = out {
+            out.write(&lines)?;
         }
         let chrf = options.chrf(Chrf::default());
         let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
@@ -158,17 +166,44 @@ fn tell(translations: &[Translation], n_tokens: usize, seconds: f64) {
     );
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, CommandError> {
-    let file = File::create(path).map_err(|source| CommandError::WriteFile {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(BufWriter::new(file))
+/// The file of translations, whose place is taken when all of them are there.
+struct Out {
+    path: PathBuf,
+    /// Absent for what is no file but a pipe or a terminal.
+    unfinished: Option<NamedTempFile>,
 }
 
-fn write_lines(mut out: BufWriter<File>, lines: &[String]) -> io::Result<()> {
-    for line in lines {
-        writeln!(out, "{line}")?;
+impl Out {
+    fn create(path: &Path) -> Result<Self, CommandError> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let is_file = !target.exists() || target.is_file();
+        let unfinished = is_file.then(|| unfinished(&target)).transpose();
+        let unfinished = unfinished.map_err(|source| CommandError::WriteFile {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Self {
+            path: target,
+            unfinished,
+        })
     }
-    out.flush()
+
+    fn write(self, lines: &[String]) -> Result<(), CommandError> {
+        let path = self.path.clone();
+        self.try_write(lines)
+            .map_err(|source| CommandError::WriteFile { path, source })
+    }
+
+    fn try_write(self, lines: &[String]) -> io::Result<()> {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        match self.unfinished {
+            Some(mut file) => {
+                file.write_all(text.as_bytes())?;
+                file.as_file().sync_all()?;
+                file.persist(&self.path)?;
+                Ok(())
+            }
+            None => fs::write(&self.path, text),
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(crate) use inspect::Inspect;
 pub(crate) use lines::{Lines, STANDARD_INPUT, read_lines};
 pub(crate) use open::open;
 pub(crate) use parallel::{count, print_scores, read_parallel};
-pub(crate) use picture::PictureError;
+pub(crate) use picture::{PictureError, unfinished};
 pub(crate) use progress::Progress;
 pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;

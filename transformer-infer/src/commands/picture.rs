@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
 use transformer_infer::attention::GENERATOR;
 
 /// A file of ours names its maker within so many bytes.
@@ -134,6 +135,15 @@ fn folder_of(path: &Path) -> &Path {
 fn replace(path: &Path, content: &str) -> io::Result<()> {
     // A link stays a link, and the file it leads to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut file = unfinished(&target)?;
+    file.write_all(content.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(&target)?;
+    Ok(())
+}
+
+/// Makes a file beside the target that can take its place when it is whole.
+pub(crate) fn unfinished(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".unfinished-");
     #[cfg(unix)]
@@ -142,11 +152,7 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
         // As other programs create files: the user's umask takes from it.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder_of(&target))?;
-    file.write_all(content.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(&target)?;
-    Ok(())
+    builder.tempfile_in(folder_of(target))
 }
 
 #[cfg(test)]

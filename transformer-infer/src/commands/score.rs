@@ -171,6 +171,9 @@ fn warning(score: &PairScore) -> Option<String> {
     let cut: Vec<String> = cut
         .map(|(n_cut, side)| format!("the last {n_cut} {side}"))
         .collect();
-    let text = format!("{} are beyond --max-len and left out", cut.join(" and "));
+    let text = format!(
+        "{} are beyond what is read (--max-len, or the places that the model knows) and left out",
+        cut.join(" and ")
+    );
     (!cut.is_empty()).then_some(text)
 }

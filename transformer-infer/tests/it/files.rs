@@ -113,7 +113,8 @@ fn score_cuts_what_is_too_long_and_says_so() {
     // Two characters, and what stands where EOS would.
     assert_eq!(tokens.split(' ').count(), 3);
     let warning = "warning: line 1: the last 4 source tokens and the last 1 target tokens (EOS \
-                   included) are beyond --max-len and left out";
+                   included) are beyond what is read (--max-len, or the places that the model knows) \
+                   and left out";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
 }
 

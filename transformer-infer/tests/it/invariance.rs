@@ -246,7 +246,12 @@ fn the_devices_best_token_is_the_hosts() {
                 .iter()
                 .copied()
                 .fold(f32::NEG_INFINITY, f32::max);
-            assert_eq!((best.log_prob, row[best.id as usize]), (allowed, allowed));
+            // A GPU may sum in another order each time.
+            let near = |log_prob: f32| f64::from((log_prob - allowed).abs()) < TOLERANCE;
+            assert!(
+                near(best.log_prob) && near(row[best.id as usize]),
+                "{best:?} {row:?}"
+            );
         }
         last_tokens = best.iter().map(|best| best.id).collect();
     }

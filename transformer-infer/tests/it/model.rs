@@ -13,9 +13,16 @@ use transformer_infer::{Translator, TranslatorError};
 /// Sources of odd and unequal lengths.
 pub(crate) const LINES: [&str; 5] = ["a cab", "bad", "a bad cab faded", "d", "feed a cab"];
 
+/// Returns the device of the backend that BURN_DEVICE names, as the programs do.
+pub(crate) fn test_device() -> Device {
+    let named = std::env::var("BURN_DEVICE").ok();
+    let chosen = device::choose(named.as_deref());
+    chosen.expect("tests are built with a backend").1
+}
+
 /// Returns a device and a model on it, of a vocabulary of `vocab_size`, always with the same weights.
 pub(crate) fn random_model(vocab_size: usize) -> (Device, TransformerConfig, Transformer) {
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let config = TransformerConfig {
         d_model: 24,
         d_ff: 40,
@@ -69,7 +76,7 @@ pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
 fn a_model_read_back_translates_as_the_one_written() {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     let written = write_model(directory.path());
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let read = Translator::open(directory.path(), &device).expect("the model was just written");
     let search = Search::default();
     let expected = written

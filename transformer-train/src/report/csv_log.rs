@@ -30,7 +30,7 @@ impl CsvLog {
     ) -> io::Result<Self> {
         let before = match n_done {
             0 => String::new(),
-            _ => fs::read_to_string(path).unwrap_or_default(),
+            _ => String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned(),
         };
         let update_of = |row: &&str| row.split(',').next()?.parse::<u64>().ok();
         let kept = before
@@ -41,8 +41,10 @@ impl CsvLog {
             table.push_str(row);
             table.push('\n');
         }
-        let mut file = File::create(path)?;
-        file.write_all(table.as_bytes())?;
+        let unfinished = path.with_extension("csv.unfinished");
+        fs::write(&unfinished, table)?;
+        fs::rename(&unfinished, path)?;
+        let file = File::options().append(true).open(path)?;
         let memory = InMemoryMetricLogger::new();
         Ok(Self {
             file,

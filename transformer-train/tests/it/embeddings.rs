@@ -1,8 +1,8 @@
 //! Embeddings that start from word vectors, and embeddings that are not trained.
 
-use transformer_core::{ModelDirectory, device};
+use transformer_core::ModelDirectory;
 
-use crate::workplace::Workplace;
+use crate::workplace::{Workplace, test_device};
 
 /// One vector, for the digit 1; the corpus has it on both sides.
 const VECTOR: [f32; 16] = [
@@ -19,7 +19,7 @@ fn workplace(embeddings: &str) -> Workplace {
 
 /// Returns the row of the digit 1 in the source embedding of the model that was trained.
 fn row(workplace: &Workplace, out: &str) -> Vec<f32> {
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let directory = ModelDirectory::open(workplace.path(out)).expect("training wrote a model");
     let model = directory.load(&device).expect("the model is whole");
     let ids = directory.tokenizers().src().encode("1");

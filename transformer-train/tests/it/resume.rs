@@ -159,6 +159,72 @@ fn a_run_that_was_killed_before_its_first_checkpoint_begins_anew() {
 }
 
 #[test]
+fn a_model_whose_checkpoints_were_deleted_is_not_trained_over() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let before = workplace.weights("run");
+    fs::remove_dir_all(workplace.path("run/checkpoints")).expect("the folder is there");
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    let start = "`run` holds a run without a whole checkpoint to go on from;";
+    assert!(message.starts_with(start), "{message}");
+    assert!(workplace.weights("run") == before);
+}
+
+#[test]
+fn a_run_is_not_made_shorter() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "20"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("the run has done 25 updates, and none is taken back;"),
+        "{message}"
+    );
+}
+
+#[test]
+fn two_programs_do_not_train_in_one_folder() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", 100_000);
+    running.wait_for_intervals(1);
+    let ended = workplace.train("run", &["--updates", "100000"]);
+    let message = ended.failure();
+    running.kill();
+    assert!(
+        message.starts_with("another program is training in `run`;"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_run_without_its_model_goes_on_from_its_checkpoint() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace.train("run", &["--updates", "20"]).lines();
+    fs::remove_dir_all(workplace.path("run/model")).expect("the run left a model");
+    workplace.train("run", &["--updates", "40"]).lines();
+    assert_same(&workplace, "run", "whole");
+}
+
+#[test]
+fn a_default_folder_is_gone_on_with_only_by_the_very_same_run() {
+    let workplace = Workplace::new();
+    let command = [
+        "--config",
+        "run.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "b.tgt",
+        "--updates",
+    ];
+    workplace.run(&[&command[..], &["20"]].concat()).lines();
+    workplace.run(&[&command[..], &["40"]].concat()).lines();
+    assert!(workplace.translates("runs/a-2"));
+}
+
+#[test]
 fn other_text_is_refused_and_nothing_is_lost() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use transformer_core::{ModelDirectory, device};
+use transformer_core::ModelDirectory;
 use transformer_infer::Translator;
 use transformer_infer::metrics::{Bleu, Chrf};
 use transformer_infer::search::{LengthLimit, Search};
@@ -12,7 +12,7 @@ use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Outcome, Surroundings, ThreadCount, train};
 
-use crate::workplace::{CONFIG, Workplace};
+use crate::workplace::{CONFIG, Workplace, test_device};
 
 /// Returns the number behind a word of an interval's line.
 fn number_after(line: &str, word: &str) -> f64 {
@@ -39,7 +39,7 @@ fn a_built_in_task_becomes_a_model_that_translates() {
     );
     let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
     assert_eq!(directory.config().d_model, 16);
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let translator = Translator::open(directory.path(), &device).expect("the model is whole");
     let translations = translator.translate(&["a b c", "x"], &Search::default());
     assert_eq!(translations.expect("the weights are finite").len(), 2);
@@ -200,7 +200,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
     let ended = workplace.train("run", &[&files[..], &["--updates", "60"]].concat());
     let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
     let scores = &directory.manifest().training["scores"];
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let translator = Translator::open(directory.path(), &device).expect("the model is whole");
     // The config has two sentences translated, and at most one token more than the source.
     let search = Search {
@@ -259,7 +259,7 @@ fn the_settings_left_beside_the_model_train_it_again() {
 
 /// Runs the library on a tiny task, and returns the lines that it said.
 fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let mut experiment =
         Experiment::from_toml(&workplace.path("run.toml")).expect("the config is right");
     experiment.data.task = Some(Task::Copy);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use tempfile::TempDir;
 use transformer_core::{ModelDirectory, device};
 use transformer_infer::Translator;
@@ -153,7 +153,7 @@ impl Workplace {
 
     /// Says whether the folder `out` has a model that computes numbers.
     pub(crate) fn translates(&self, out: &str) -> bool {
-        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let device = test_device();
         let translator = Translator::open(self.path(out), &device);
         translator.is_ok_and(|translator| {
             translator
@@ -279,6 +279,13 @@ fn training(out: &str) -> [&str; 10] {
     ]
 }
 
+/// Returns the device of the backend that BURN_DEVICE names, as the programs do.
+pub(crate) fn test_device() -> Device {
+    let named = std::env::var("BURN_DEVICE").ok();
+    let chosen = device::choose(named.as_deref());
+    chosen.expect("tests are built with a backend").1
+}
+
 /// Returns binary numbers and the same in base eight: sides of odd and unequal lengths.
 pub(crate) fn pairs() -> Vec<(String, String)> {
     let numbers = (0..N_PAIRS).map(|number| number * number + 5);
@@ -289,7 +296,7 @@ pub(crate) fn pairs() -> Vec<(String, String)> {
 
 /// Returns every weight of a model directory.
 pub(crate) fn weights(path: &Path) -> Vec<Vec<f32>> {
-    let (_, device) = device::choose(None).expect("tests are built with a backend");
+    let device = test_device();
     let directory = ModelDirectory::open(path).expect("the directory holds a model");
     let model = directory
         .load(&device)
