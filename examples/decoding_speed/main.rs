@@ -9,6 +9,8 @@
 //! `torch.nn.Transformer`) and `sources.json` (token ids, without EOS). Every source is translated `RUNS` times,
 //! `BATCH` sentences at once; what is found and the seconds of every run are printed as JSON.
 
+#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use transformer_core::directory::write_file;
+use transformer_core::directory::{ModelDirectory, Tokenizers, write_file};
 
 use crate::TrainError;
 use crate::checkpoint::SaveError;
@@ -111,6 +111,13 @@ impl Folder {
             // Not every file system has locks.
             Err(TryLockError::Error(_)) => Ok(None),
         }
+    }
+
+    /// Returns the tokenizers of the model. Where they are not to be had, they are trained again; other ones
+    /// would make other ids, which is found out.
+    pub(crate) fn tokenizers(&self) -> Option<Tokenizers> {
+        let model = ModelDirectory::open(&self.model).ok()?;
+        Some(model.tokenizers().clone())
     }
 
     /// Says whether a run has left its settings in the folder.

@@ -71,11 +71,7 @@ fn supervised(
     );
     let metrics = run.text_metrics();
     let begun = run.begun();
-    let curve = CsvLog::open(&run.folder.curve, interval, n_updates, begun.n_updates);
-    let curve = curve.map_err(|source| TrainError::Write {
-        path: run.folder.curve.clone(),
-        source,
-    })?;
+    let curve = curve(run)?;
     let directory = &run.folder.checkpoints;
     let checkpoints = Arc::new(checkpoints(run));
     let part = |part| PartCheckpointer {
@@ -122,6 +118,18 @@ fn supervised(
             n_updates,
             begun,
         ))),
+    })
+}
+
+/// Opens the table of the curve, with what it has of the updates done.
+fn curve(run: &Run<'_>) -> Result<CsvLog, TrainError> {
+    let training = &run.experiment.training;
+    let (interval, n_updates) = (training.validation_interval, training.updates);
+    let path = &run.folder.curve;
+    let curve = CsvLog::open(path, interval, n_updates, run.begun().n_updates);
+    curve.map_err(|source| TrainError::Write {
+        path: path.clone(),
+        source,
     })
 }
 

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use burn::tensor::Device;
-use transformer_core::directory::ModelDirectory;
 use transformer_infer::BatchLimits;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
@@ -143,12 +142,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         Existing::Replace => None,
     };
     let start = match &resumed {
-        // Where they are not to be had, they are trained again; other ones would make other ids.
-        Some(_) => Start::Resumed(
-            ModelDirectory::open(&folder.model)
-                .ok()
-                .map(|model| model.tokenizers().clone()),
-        ),
+        Some(_) => Start::Resumed(folder.tokenizers()),
         None => Start::Fresh,
     };
     // A run that fails on its data leaves nothing behind, and takes nothing away.

@@ -26,7 +26,7 @@ fn row(workplace: &Workplace, out: &str) -> Vec<f32> {
     assert_eq!(ids.len(), 1, "a character is a token");
     let embedding = model.src_embedding();
     let width = embedding.dims()[1];
-    let row = embedding.slice([ids[0] as usize..ids[0] as usize + 1]);
+    let row = embedding.narrow(0, ids[0] as usize, 1);
     assert_eq!(width, VECTOR.len());
     row.into_data().iter::<f32>().collect()
 }
