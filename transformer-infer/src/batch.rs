@@ -126,15 +126,7 @@ pub fn translate_sources(
     limits: &BatchLimits,
     on_progress: &mut dyn FnMut(usize),
 ) -> Vec<Vec<Hypothesis>> {
-    // Dropout acts, and the tape grows, wherever the device records gradients.
-    let out_of_training = |model: &&Transformer| {
-        if model.output_weight().device().is_autodiff() {
-            model.valid()
-        } else {
-            Transformer::clone(model)
-        }
-    };
-    let models: Vec<Transformer> = models.iter().map(out_of_training).collect();
+    let models: Vec<Transformer> = models.iter().copied().map(out_of_training).collect();
     let kept = |source: &Source<'_>| source.ids.len().min(limits.max_src_len);
     let lens: Vec<usize> = sources.iter().map(kept).collect();
     let mut found = vec![vec![Hypothesis::empty()]; sources.len()];
@@ -177,18 +169,38 @@ pub fn translate_sources(
 fn batches(lens: &[usize], n_cells: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..lens.len()).filter(|index| lens[*index] > 0).collect();
     order.sort_by_key(|index| std::cmp::Reverse(lens[*index]));
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut width = 0;
+    let width = |index| lens[index] + 1; // and EOS
+    grouped(order, width, n_cells)
+}
+
+/// Cuts items, in an order in which the widest come first, into groups of at most `n_cells` cells; a wider
+/// item is a group of its own.
+pub(crate) fn grouped(
+    order: Vec<usize>,
+    width: impl Fn(usize) -> usize,
+    n_cells: usize,
+) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut widest = 0;
     for index in order {
-        match batches.last_mut() {
-            Some(batch) if (batch.len() + 1) * width <= n_cells => batch.push(index),
+        match groups.last_mut() {
+            Some(group) if (group.len() + 1) * widest <= n_cells => group.push(index),
             _ => {
-                width = lens[index] + 1; // the longest of its batch, and EOS
-                batches.push(vec![index]);
+                widest = width(index);
+                groups.push(vec![index]);
             }
         }
     }
-    batches
+    groups
+}
+
+/// Returns the model as it is used: dropout acts, and the tape grows, wherever the device records gradients.
+pub(crate) fn out_of_training(model: &Transformer) -> Transformer {
+    if model.output_weight().device().is_autodiff() {
+        model.valid()
+    } else {
+        model.clone()
+    }
 }
 
 #[cfg(test)]

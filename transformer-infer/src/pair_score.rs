@@ -1,10 +1,10 @@
 //! How likely a model finds translations that it did not make itself (teacher forcing).
 
-use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
+use crate::batch::{grouped, out_of_training};
 use crate::{BatchLimits, Translator, TranslatorError};
 
 /// Number of places whose logits are in memory at once.
@@ -86,12 +86,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     pairs: &[(S, T)],
     limits: &BatchLimits,
 ) -> Vec<PairScore> {
-    let device = model.output_weight().device();
-    let model = if device.is_autodiff() {
-        model.valid()
-    } else {
-        model.clone()
-    };
+    let model = out_of_training(model);
     let device = model.output_weight().device();
     let pairs: Vec<Pair> = pairs
         .iter()
@@ -148,18 +143,7 @@ fn batches(pairs: &[Pair], n_cells: usize) -> Vec<Vec<usize>> {
         let pair = &pairs[*index];
         std::cmp::Reverse((pair.width(), pair.src.len() + pair.tgt.len()))
     });
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut width = 0;
-    for index in order {
-        match batches.last_mut() {
-            Some(batch) if (batch.len() + 1) * width <= n_cells => batch.push(index),
-            _ => {
-                width = pairs[index].width();
-                batches.push(vec![index]);
-            }
-        }
-    }
-    batches
+    grouped(order, |index| pairs[index].width(), n_cells)
 }
 
 /// Returns the log-probabilities of the tokens of each pair, with one read from the device.

@@ -130,6 +130,21 @@ pub enum TranslatorError {
     },
 }
 
+impl TranslatorError {
+    /// Names another line: `place` turns that of the lines given, counted from 1, into that of the whole input.
+    #[must_use]
+    pub fn with_line(self, place: impl FnOnce(usize) -> usize) -> Self {
+        match self {
+            Self::NotANumber { line } => Self::NotANumber { line: place(line) },
+            Self::Prefix { line, prefix } => Self::Prefix {
+                line: place(line),
+                prefix,
+            },
+            other => other,
+        }
+    }
+}
+
 impl Translation {
     /// Returns the text of the best translation.
     pub fn text(&self) -> &str {

@@ -12,10 +12,11 @@ use transformer_core::directory::{DirectoryError, ModelDirectory, ModelParts, To
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::one_line;
 
+use crate::config::TrainingSettings;
 use crate::objective::Objective;
 use crate::report::HeldLine;
 use crate::run::Run;
-use crate::saved_state::{Checkpoints, PartCheckpointer};
+use crate::saved_state::{Checkpoints, MODEL, PartCheckpointer, part_name};
 
 /// Says why a checkpoint could not be read or a model not be written.
 #[derive(Debug, thiserror::Error)]
@@ -78,8 +79,7 @@ pub(crate) struct ModelCheckpointer {
     directory: PathBuf,
     template: Objective,
     publisher: Publisher,
-    interval: u64,
-    n_updates: u64,
+    training: TrainingSettings,
     held: HeldLine,
 }
 
@@ -90,17 +90,15 @@ impl ModelCheckpointer {
         template: Objective,
         held: HeldLine,
     ) -> Self {
-        let training = &run.experiment.training;
         Self {
             files: PartCheckpointer {
-                part: "model",
+                part: MODEL,
                 checkpoints,
             },
             directory: run.folder.checkpoints.clone(),
             template,
             publisher: run.publisher.clone(),
-            interval: training.validation_interval,
-            n_updates: training.updates,
+            training: run.experiment.training.clone(),
             held,
         }
     }
@@ -109,9 +107,12 @@ impl ModelCheckpointer {
 impl Checkpointer<ModuleRecord> for ModelCheckpointer {
     fn save(&self, interval: usize, record: ModuleRecord) -> Result<(), CheckpointerError> {
         self.files.save(interval, record)?;
-        let saved = load(&self.template, &model_path(&self.directory, interval));
+        let saved = load(
+            &self.template,
+            &self.directory.join(part_name(MODEL, interval)),
+        );
         let published = saved.and_then(|objective| {
-            let updates = (interval as u64 * self.interval).min(self.n_updates);
+            let updates = self.training.updates_after(interval);
             let scores = serde_json::json!({ "updates": updates });
             self.publisher.publish(objective.into_model(), scores)
         });
@@ -138,7 +139,7 @@ pub(crate) fn average(
     let mut sums = Sums(HashMap::new());
     let mut last = template.clone();
     for &interval in intervals {
-        last = load(template, &model_path(directory, interval))?;
+        last = load(template, &directory.join(part_name(MODEL, interval)))?;
         last.visit(&mut sums);
     }
     let factor = 1.0 / intervals.len() as f64;
@@ -146,26 +147,6 @@ pub(crate) fn average(
         sums: sums.0,
         factor,
     }))
-}
-
-/// Returns the intervals whose weights are there, in order.
-pub(crate) fn saved_intervals(directory: &Path) -> Vec<usize> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let number = |name: &str| {
-        name.strip_prefix("model-")?
-            .strip_suffix(".bpk")?
-            .parse()
-            .ok()
-    };
-    let mut intervals: Vec<usize> = entries
-        .filter_map(|entry| number(entry.file_name().to_str()?))
-        .collect();
-    intervals.sort_unstable();
-    intervals
-}
-
-fn model_path(directory: &Path, interval: usize) -> PathBuf {
-    directory.join(format!("model-{interval}.bpk"))
 }
 
 fn load(template: &Objective, path: &Path) -> Result<Objective, SaveError> {

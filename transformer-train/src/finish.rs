@@ -7,10 +7,11 @@ use transformer_infer::{BatchLimits, translate_ids};
 
 use crate::TrainError;
 use crate::batch::Batch;
-use crate::checkpoint::{average, saved_intervals};
+use crate::checkpoint::average;
 use crate::loader::{ValidPairs, valid_batches};
 use crate::objective::Objective;
 use crate::run::{Outcome, Run, Sample, TestScore};
+use crate::saved_state::{MODEL, saved};
 use crate::text_scores::TextScores;
 
 /// Evaluates what a run has left in its checkpoints.
@@ -43,11 +44,11 @@ impl<'a> Finish<'a> {
     /// last one alone, which it is not while the weights still move fast.
     pub(crate) fn choose(&self) -> Result<Chosen, TrainError> {
         let training = &self.run.experiment.training;
-        let saved = saved_intervals(&self.run.folder.checkpoints);
+        let saved = saved(&self.run.folder.checkpoints, MODEL);
         let Some(&last) = saved.last() else {
             return Err(TrainError::NothingTrained);
         };
-        let n_updates = (last as u64 * training.validation_interval).min(training.updates);
+        let n_updates = training.updates_after(last);
         let newest = self.evaluate(&[last])?;
         let averaged = &saved[saved.len().saturating_sub(training.average_last)..];
         let (model, valid_perplexity) = if averaged.len() > 1 {

@@ -10,7 +10,7 @@ use crate::TrainError;
 use crate::checkpoint::SaveError;
 use crate::config::Experiment;
 use crate::report::Say;
-use crate::saved_state::{Resumed, differences};
+use crate::saved_state::{PARTS, Resumed, STATE, differences};
 
 /// Says what happens to a run that is in the folder already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum Existing {
     /// It is deleted once the new run has read its data; other files in the folder stay.
     Replace,
 }
+
+/// The table of the curve.
+pub(crate) const CURVE: &str = "metrics.csv";
 
 /// Names the files of a run.
 pub(crate) struct Folder {
@@ -37,7 +40,7 @@ impl Folder {
             settings: directory.join("experiment.toml"),
             model: directory.join("model"),
             checkpoints: directory.join("checkpoints"),
-            curve: directory.join("metrics.csv"),
+            curve: directory.join(CURVE),
         }
     }
 
@@ -91,12 +94,13 @@ impl Folder {
     pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
         let unheard: Say = std::sync::Arc::new(|_| {});
         let is_same = Experiment::from_toml(&self.settings).is_ok_and(|there| there == *experiment);
-        let resumed = if is_same && self.lock().is_ok() {
-            self.resume(experiment, &unheard)
-        } else {
-            return false;
-        };
-        matches!(resumed, Ok(Some(resumed)) if resumed.state.updates < experiment.training.updates)
+        let n_updates = experiment.training.updates;
+        is_same
+            && self.lock().is_ok()
+            && matches!(
+                self.resume(experiment, &unheard),
+                Ok(Some(resumed)) if resumed.state.updates < n_updates
+            )
     }
 
     /// Keeps other programs from training in this folder, which must be there, until the file is dropped.
@@ -177,9 +181,10 @@ impl Folder {
 
 fn is_checkpoint(name: &str) -> bool {
     let name = name.strip_prefix(".unfinished-").unwrap_or(name);
-    let kinds = ["model-", "optim-", "scheduler-"];
-    let is_part = name.ends_with(".bpk") && kinds.iter().any(|kind| name.starts_with(kind));
-    is_part || (name.starts_with("state-") && name.ends_with(".json"))
+    let Some((part, rest)) = name.split_once('-') else {
+        return false;
+    };
+    (PARTS.contains(&part) && rest.ends_with(".bpk")) || (part == STATE && rest.ends_with(".json"))
 }
 
 fn is_model_file(name: &str) -> bool {

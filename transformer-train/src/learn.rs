@@ -15,6 +15,7 @@ use burn_train::{
 
 use crate::TrainError;
 use crate::checkpoint::ModelCheckpointer;
+use crate::folder::CURVE;
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
@@ -112,23 +113,19 @@ fn supervised(
     };
     Ok(match run.surroundings.display {
         Display::Dashboard => supervised,
-        Display::Lines => supervised.renderer(Box::new(LineRenderer::new(
-            held.clone(),
-            interval,
-            n_updates,
-            begun,
-        ))),
+        Display::Lines => {
+            supervised.renderer(Box::new(LineRenderer::new(held.clone(), training, begun)))
+        }
     })
 }
 
 /// Opens the table of the curve, with what it has of the updates done.
 fn curve(run: &Run<'_>) -> Result<CsvLog, TrainError> {
+    let folder = &run.folder;
     let training = &run.experiment.training;
-    let (interval, n_updates) = (training.validation_interval, training.updates);
-    let path = &run.folder.curve;
-    let curve = CsvLog::open(path, interval, n_updates, run.begun().n_updates);
+    let curve = CsvLog::open(&folder.directory, CURVE, training, run.begun().n_updates);
     curve.map_err(|source| TrainError::Write {
-        path: path.clone(),
+        path: folder.curve.clone(),
         source,
     })
 }
@@ -137,7 +134,7 @@ fn checkpoints(run: &Run<'_>) -> Checkpoints {
     Checkpoints::new(
         &run.folder.checkpoints,
         run.experiment,
-        &run.prepared.train,
+        run.prepared.fingerprint,
         run.n_threads,
         format!("{:?}", run.surroundings.device),
         run.begun().elapsed,

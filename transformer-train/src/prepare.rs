@@ -12,6 +12,7 @@ use crate::config::{DataSource, EmbeddingSettings, Experiment, Vocabularies};
 use crate::corpus::{CorpusSummary, EncodedCorpus, Filter, OverLong, ParallelText, encode};
 use crate::embeddings::Embeddings;
 use crate::report::Say;
+use crate::saved_state::fingerprint;
 use crate::tasks::{Split, Task};
 
 /// Number of held-out pairs on which a model of a built-in task is tested.
@@ -30,6 +31,8 @@ pub(crate) struct Prepared {
     pub(crate) config: TransformerConfig,
     pub(crate) embeddings: Embeddings,
     pub(crate) train: Arc<EncodedCorpus>,
+    /// [`fingerprint`] of the pairs trained on.
+    pub(crate) fingerprint: u64,
     pub(crate) valid: Vec<SentencePair>,
     /// The text of each validation pair.
     pub(crate) valid_text: Vec<(String, String)>,
@@ -86,6 +89,7 @@ impl Prepared {
             tokenizers,
             config,
             embeddings,
+            fingerprint: fingerprint(&train),
             train: Arc::new(train),
             valid: valid.pairs,
             valid_text: valid.text,

@@ -149,7 +149,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let prepared = Prepared::new(experiment, start, say)?;
     match &resumed {
         Some(resumed) => {
-            resumed.check_corpus(&prepared.train, &surroundings.directory)?;
+            resumed.check_corpus(prepared.fingerprint, &surroundings.directory)?;
             resumed.delete_newer(&folder.checkpoints)?;
             folder.write_settings(experiment)?;
         }

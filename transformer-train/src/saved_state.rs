@@ -14,7 +14,7 @@ use transformer_infer::one_line;
 
 use crate::TrainError;
 use crate::checkpoint::SaveError;
-use crate::config::Experiment;
+use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::EncodedCorpus;
 use crate::plan::hash;
 use crate::report::Say;
@@ -23,7 +23,13 @@ use crate::report::Say;
 const FORMAT: u64 = 1;
 
 /// The files of a checkpoint: weights, Adam's moments, and the place in the schedule.
-const PARTS: [&str; 3] = ["model", "optim", "scheduler"];
+pub(crate) const PARTS: [&str; 3] = [MODEL, "optim", "scheduler"];
+
+/// The part that holds the weights.
+pub(crate) const MODEL: &str = "model";
+
+/// What the name of a state begins with.
+pub(crate) const STATE: &str = "state";
 
 /// The settings that have no part in what the weights become, or in which update sees which sentences.
 const MAY_DIFFER: [&str; 11] = [
@@ -95,7 +101,7 @@ impl Resumed {
         say: &Say,
     ) -> Result<Option<Self>, TrainError> {
         let training = &experiment.training;
-        for interval in saved_states(checkpoints).into_iter().rev() {
+        for interval in saved(checkpoints, STATE).into_iter().rev() {
             let path = state_path(checkpoints, interval);
             let damage = |what: &str| {
                 say(&format!(
@@ -134,12 +140,8 @@ impl Resumed {
     }
 
     /// Refuses to go on with other text.
-    pub(crate) fn check_corpus(
-        &self,
-        corpus: &EncodedCorpus,
-        directory: &Path,
-    ) -> Result<(), TrainError> {
-        if self.state.corpus == fingerprint(corpus) {
+    pub(crate) fn check_corpus(&self, corpus: u64, directory: &Path) -> Result<(), TrainError> {
+        if self.state.corpus == corpus {
             return Ok(());
         }
         Err(TrainError::OtherCorpus {
@@ -230,8 +232,7 @@ pub(crate) struct Checkpoints {
     directory: PathBuf,
     /// The state, but for what changes.
     template: SavedState,
-    interval: u64,
-    n_updates: u64,
+    training: TrainingSettings,
     started: Instant,
     /// The files of checkpoints that are not complete yet, by number.
     written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
@@ -241,7 +242,7 @@ impl Checkpoints {
     pub(crate) fn new(
         directory: &Path,
         experiment: &Experiment,
-        corpus: &EncodedCorpus,
+        corpus: u64,
         n_threads: usize,
         device: String,
         before: Duration,
@@ -254,11 +255,10 @@ impl Checkpoints {
                 seconds: before.as_secs_f64(),
                 n_threads,
                 device,
-                corpus: fingerprint(corpus),
+                corpus,
                 files: Vec::new(),
             },
-            interval: experiment.training.validation_interval,
-            n_updates: experiment.training.updates,
+            training: experiment.training.clone(),
             started: Instant::now(),
             written: Mutex::default(),
         }
@@ -275,7 +275,7 @@ impl Checkpoints {
             return Ok(());
         }
         let state = SavedState {
-            updates: (interval as u64 * self.interval).min(self.n_updates),
+            updates: self.training.updates_after(interval),
             seconds: self.template.seconds + self.started.elapsed().as_secs_f64(),
             files: written.remove(&interval).unwrap_or_default(),
             ..self.template.clone()
@@ -329,22 +329,25 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     }
 }
 
-/// Returns the numbers of the checkpoints that have a state, in order.
-pub(crate) fn saved_states(checkpoints: &Path) -> Vec<usize> {
+/// Returns the numbers of the checkpoints that have this part, or a [`STATE`], in order.
+pub(crate) fn saved(checkpoints: &Path, part: &str) -> Vec<usize> {
     let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let states = names.filter(|name| name.starts_with("state-"));
-    let mut numbers: Vec<usize> = states.filter_map(|name| number_of(&name)).collect();
+    let of_part = names.filter(|name| {
+        let rest = name.strip_prefix(part);
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    });
+    let mut numbers: Vec<usize> = of_part.filter_map(|name| number_of(&name)).collect();
     numbers.sort_unstable();
     numbers
 }
 
-fn part_name(part: &str, interval: usize) -> String {
+pub(crate) fn part_name(part: &str, interval: usize) -> String {
     format!("{part}-{interval}.bpk")
 }
 
 fn state_name(interval: usize) -> String {
-    format!("state-{interval}.json")
+    format!("{STATE}-{interval}.json")
 }
 
 fn state_path(checkpoints: &Path, interval: usize) -> PathBuf {
@@ -355,7 +358,7 @@ fn state_path(checkpoints: &Path, interval: usize) -> PathBuf {
 fn number_of(name: &str) -> Option<usize> {
     let (part, rest) = name.split_once('-')?;
     let number = match part {
-        "state" => rest.strip_suffix(".json")?,
+        STATE => rest.strip_suffix(".json")?,
         part if PARTS.contains(&part) => rest.strip_suffix(".bpk")?,
         _ => return None,
     };

@@ -27,4 +27,4 @@ pub use error::DirectoryError;
 pub use manifest::{FileEntry, Files, Manifest};
 pub use read::ModelDirectory;
 pub use tokenizers::Tokenizers;
-pub use write::{ModelParts, write_file};
+pub use write::{ModelParts, replace_file, write_file};

@@ -171,16 +171,25 @@ fn is_hashed_name(name: &str) -> bool {
 ///
 /// # Errors
 ///
+/// Returns what the system says if the directory is not there or the disk is full.
+pub fn replace_file(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let unfinished = directory.join(format!("{UNFINISHED}{name}"));
+    let replaced = replace(directory, &unfinished, &directory.join(name), content);
+    if replaced.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    replaced
+}
+
+/// As [`replace_file`], for a file of a model or of a checkpoint.
+///
+/// # Errors
+///
 /// Returns [`DirectoryError::Write`] if the directory is not there or the disk is full.
 pub fn write_file(path: &Path, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
-    let unfinished = path.join(format!("{UNFINISHED}{name}"));
-    let target = path.join(name);
-    replace(path, &unfinished, &target, content).map_err(|source| {
-        let _ = fs::remove_file(&unfinished);
-        DirectoryError::Write {
-            path: target,
-            source,
-        }
+    replace_file(path, name, content).map_err(|source| DirectoryError::Write {
+        path: path.join(name),
+        source,
     })
 }
 

@@ -70,6 +70,13 @@ mod tests {
         Tokenizer::train(&config, LINES)
     }
 
+    const KINDS: [TokenizerKind; 4] = [
+        TokenizerKind::Word,
+        TokenizerKind::Char,
+        TokenizerKind::Bpe,
+        TokenizerKind::Unigram,
+    ];
+
     /// Returns what the spans cut out of the line, without the whitespace around it.
     fn pieces<'a>(line: &'a str, spans: &[Range<usize>]) -> Vec<&'a str> {
         let cut = |span: &Range<usize>| {
@@ -87,12 +94,7 @@ mod tests {
 
     #[test]
     fn the_span_of_a_token_in_the_source_holds_its_spelling() -> Result<(), TokenizerError> {
-        for kind in [
-            TokenizerKind::Word,
-            TokenizerKind::Char,
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-        ] {
+        for kind in KINDS {
             let tokenizer = trained(kind)?;
             let line = "  zwei   weiße Männer 日本語 ";
             let (ids, spans) = tokenizer.encode_spans(line);
@@ -114,12 +116,7 @@ mod tests {
 
     #[test]
     fn the_span_of_a_token_in_the_output_holds_its_spelling() -> Result<(), TokenizerError> {
-        for kind in [
-            TokenizerKind::Word,
-            TokenizerKind::Char,
-            TokenizerKind::Bpe,
-            TokenizerKind::Unigram,
-        ] {
+        for kind in KINDS {
             let tokenizer = trained(kind)?;
             let ids = tokenizer.encode("zwei Männer 日本語");
             let (line, spans) = tokenizer.decode_spans(&ids);

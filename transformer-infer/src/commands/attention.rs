@@ -12,8 +12,8 @@ use transformer_infer::attention::{
 };
 use transformer_infer::search::Search;
 
-use super::CommandError;
 use super::picture::{Format, Picture};
+use super::{CommandError, on_one_line};
 
 /// Shows what every head looks at while a line is translated.
 ///
@@ -92,8 +92,7 @@ impl AttentionCommand {
         let attention = self.attention(&translator, &search)?;
         let content = self.draw(&attention, picture.format)?;
         picture.write(&content)?;
-        let translation = attention.tgt.replace(['\n', '\r'], " ");
-        writeln!(io::stdout(), "{translation}").map_err(CommandError::Write)?;
+        writeln!(io::stdout(), "{}", on_one_line(&attention.tgt)).map_err(CommandError::Write)?;
         if !self.quiet {
             let (path, kilobytes) = (picture.path().display(), content.len().div_ceil(1000));
             let _ = writeln!(io::stderr(), "{path}: {kilobytes} kB");

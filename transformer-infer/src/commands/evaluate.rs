@@ -3,14 +3,18 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use clap::Args;
 use tempfile::NamedTempFile;
 use transformer_infer::metrics::{Chrf, Metric};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
-use transformer_infer::{BatchLimits, Translation, Translator, TranslatorError};
+use transformer_infer::{BatchLimits, Translation, Translator};
 
-use super::{CommandError, Progress, ScoreOptions, open, print_scores, read_parallel, unfinished};
+use super::{
+    CommandError, Progress, ScoreOptions, on_one_line, open, print_scores, read_parallel,
+    unfinished,
+};
 
 /// Number of lines of like length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 256;
@@ -80,7 +84,7 @@ impl Evaluate {
             max_src_len: self.max_src_len,
             ..BatchLimits::default()
         };
-        let translator = open(&self.model, backend, limits, !self.quiet)?;
+        let translator = open(slice::from_ref(&self.model), backend, limits, !self.quiet)?;
         let inputs = self.references.iter().chain([&self.src]);
         let is_same = |input: &PathBuf| {
             let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
@@ -96,8 +100,7 @@ impl Evaluate {
         let translations = self.translate(&translator, &sources, &search)?;
         let lines: Vec<String> = translations
             .iter()
-            // A translation is one line, whatever a tokenizer spells.
-            .map(|translation| translation.text().replace(['\n', '\r'], " "))
+            .map(|translation| on_one_line(translation.text()))
             .collect();
         if let Some(out) = out {
             out.write(&lines)?;
@@ -126,12 +129,7 @@ impl Evaluate {
             let lines: Vec<&str> = some.iter().map(|line| sources[*line].as_str()).collect();
             let translated = translator
                 .translate(&lines, search)
-                .map_err(|error| match error {
-                    TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
-                        line: some[line - 1] + 1,
-                    },
-                    other => other,
-                })?;
+                .map_err(|error| error.with_line(|line| some[line - 1] + 1))?;
             for (line, translation) in some.iter().zip(translated) {
                 let best = translation.candidates.first();
                 n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);

@@ -45,6 +45,11 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, CommandError> {
     }
 }
 
+/// Writes a translation as the one line that it is, whatever a tokenizer spells.
+pub(crate) fn on_one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
 fn read_all(mut input: impl BufRead, name: String) -> Result<Vec<String>, CommandError> {
     match input.fill_buf() {
         Ok(start) if start.starts_with(&GZIP) => {

@@ -21,7 +21,7 @@ pub(crate) use compare::Compare;
 pub(crate) use error::CommandError;
 pub(crate) use evaluate::Evaluate;
 pub(crate) use inspect::Inspect;
-pub(crate) use lines::{Lines, STANDARD_INPUT, read_lines};
+pub(crate) use lines::{Lines, STANDARD_INPUT, on_one_line, read_lines};
 pub(crate) use open::open;
 pub(crate) use parallel::{count, print_scores, read_parallel};
 pub(crate) use picture::{PictureError, unfinished};

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::slice;
 
 use clap::Args;
 use serde::Serialize;
-use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator, TranslatorError};
+use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator};
 
 use super::{CommandError, Progress, open, read_parallel};
 
@@ -72,7 +73,7 @@ impl Score {
             max_src_len: self.max_len,
             max_tgt_len: Some(self.max_len.saturating_add(1)), // and EOS
         };
-        let translator = open(&self.model, backend, limits, !self.quiet)?;
+        let translator = open(slice::from_ref(&self.model), backend, limits, !self.quiet)?;
         let pairs: Vec<(&str, &str)> = files[0]
             .iter()
             .zip(&files[1])
@@ -83,12 +84,8 @@ impl Score {
         let progress = Progress::new(pairs.len(), !self.quiet);
         for (number, some) in pairs.chunks(PAIRS_AT_ONCE).enumerate() {
             let n_before = number * PAIRS_AT_ONCE;
-            let scores = translator.score(some).map_err(|error| match error {
-                TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
-                    line: n_before + line,
-                },
-                other => other,
-            })?;
+            let scores = translator.score(some);
+            let scores = scores.map_err(|error| error.with_line(|line| n_before + line))?;
             for (index, (pair, score)) in some.iter().zip(&scores).enumerate() {
                 total.add(score);
                 self.warn(n_before + index + 1, score);

@@ -9,15 +9,14 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use transformer_core::device::{self, Backend};
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, Input, Translator, TranslatorError};
+use transformer_infer::{BatchLimits, Input, Translator};
 
 use self::line_stream::{Group, LineStream};
 use self::output::OutputFlags;
 use self::progress::Progress;
 use self::search_flags::SearchFlags;
-use super::{CommandError, Lines, STANDARD_INPUT, read_lines};
+use super::{CommandError, Lines, STANDARD_INPUT, open, read_lines};
 
 /// Most lines that are read, translated and written at once.
 const LINES_AT_ONCE: usize = 1000;
@@ -74,15 +73,13 @@ impl Translate {
             return Err(CommandError::StandardInputTwice);
         }
         let prefixes = self.prefixes.as_deref().map(read_lines).transpose()?;
-        let (backend, device) = device::choose(backend)?;
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
             max_src_len: self.max_src_len,
             max_tgt_len: None,
         };
-        let translator = Translator::open_ensemble(&self.model, &device)?.with_limits(limits);
+        let translator = open(&self.model, backend, limits, !self.quiet)?;
         search.banned = self.search.banned(translator.tokenizers().tgt())?;
-        self.report(&translator, backend);
         let mut session = Session {
             command: self,
             prefixes,
@@ -99,29 +96,6 @@ impl Translate {
             session.translate_lines(&self.text, &mut output)?;
         }
         session.end()
-    }
-
-    /// Says what is about to run, so that nobody takes one backend for another.
-    fn report(&self, translator: &Translator, backend: Backend) {
-        if self.quiet {
-            return;
-        }
-        let config = translator.config();
-        let layers = format!(
-            "{}+{} layers",
-            config.n_encoder_layers, config.n_decoder_layers
-        );
-        let sizes = format!(
-            "d_model {}, vocabulary {}",
-            config.d_model, config.tgt_vocab_size
-        );
-        let models = self.model.iter().map(|path| path.display().to_string());
-        let models = models.collect::<Vec<_>>().join(" + ");
-        // A closed standard error is no reason not to translate.
-        let _ = writeln!(
-            io::stderr(),
-            "backend {backend}, model {models} ({layers}, {sizes})"
-        );
     }
 }
 
@@ -182,7 +156,7 @@ impl Session<'_> {
             .translator
             .translate_inputs(&inputs, self.search, &mut on_progress);
         self.progress.clear();
-        let translations = translated.map_err(|error| in_whole_input(error, n_before))?;
+        let translations = translated.map_err(|error| error.with_line(|line| n_before + line))?;
         for (input, translation) in inputs.iter().zip(&translations) {
             if let Some(warning) = translation.warning.filter(|_| !self.command.quiet) {
                 let line = input.place + 1;
@@ -223,19 +197,5 @@ impl Session<'_> {
             n_prefixes: self.prefixes.as_ref().map_or(0, Vec::len),
             has_more: self.n_translated < self.prefixes.as_ref().map_or(0, Vec::len),
         }
-    }
-}
-
-/// Counts the line of an error from the beginning of the whole input.
-fn in_whole_input(error: TranslatorError, n_before: usize) -> TranslatorError {
-    match error {
-        TranslatorError::NotANumber { line } => TranslatorError::NotANumber {
-            line: n_before + line,
-        },
-        TranslatorError::Prefix { line, prefix } => TranslatorError::Prefix {
-            line: n_before + line,
-            prefix,
-        },
-        other => other,
     }
 }

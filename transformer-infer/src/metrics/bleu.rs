@@ -4,6 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
+use super::metric::corpus_sum;
 use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
 
 /// The longest n-grams that count.
@@ -112,10 +113,9 @@ impl Bleu {
         H: AsRef<str>,
         R: IntoIterator<Item: AsRef<str>>,
     {
-        let statistics = pairs
-            .into_iter()
-            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
-        self.score(&statistics.sum())
+        self.score(&corpus_sum(pairs, |hypothesis, references| {
+            self.statistics(hypothesis, references)
+        }))
     }
 
     /// Counts n-grams of one sentence.

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::iter::Sum;
 use std::ops::Add;
 
+use super::metric::corpus_sum;
 use super::{Case, SACREBLEU_VERSION, ngrams, python};
 
 /// Says how chrF is computed. The default is sacreBLEU's chrF2: characters up to order 6, no words.
@@ -122,10 +123,9 @@ impl Chrf {
         H: AsRef<str>,
         R: IntoIterator<Item: AsRef<str>>,
     {
-        let statistics = pairs
-            .into_iter()
-            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
-        self.score(&statistics.sum())
+        self.score(&corpus_sum(pairs, |hypothesis, references| {
+            self.statistics(hypothesis, references)
+        }))
     }
 
     /// Counts n-grams of one sentence, beside the reference that gives it the best score.

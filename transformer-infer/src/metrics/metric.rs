@@ -1,6 +1,7 @@
 //! What all scores here have in common.
 
 use std::fmt;
+use std::iter::Sum;
 
 use super::{Bleu, BleuStatistics, Chrf, Ter, TerStatistics};
 
@@ -24,6 +25,17 @@ pub trait Metric: fmt::Debug {
     fn describe(&self, sums: &[f64], digits: usize) -> String {
         format!("{:.digits$}", self.score_of(sums))
     }
+}
+
+/// Sums what `statistics` counts in every sentence of a text: pairs of a hypothesis and its references.
+pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
+    pairs: impl IntoIterator<Item = (H, R)>,
+    statistics: impl Fn(&str, R) -> S,
+) -> S {
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(hypothesis, references)| statistics(hypothesis.as_ref(), references))
+        .sum()
 }
 
 /// Holds the counts of every sentence of a text.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
+use super::metric::corpus_sum;
 use super::{Case, SACREBLEU_VERSION, edit_rate, ter_words};
 
 /// Says how TER is computed. The default is sacreBLEU's: words between spaces, in lower case.
@@ -117,10 +118,9 @@ impl Ter {
         H: AsRef<str>,
         R: IntoIterator<Item: AsRef<str>>,
     {
-        let statistics = pairs
-            .into_iter()
-            .map(|(hypothesis, references)| self.statistics(hypothesis.as_ref(), references));
-        self.score(&statistics.sum())
+        self.score(&corpus_sum(pairs, |hypothesis, references| {
+            self.statistics(hypothesis, references)
+        }))
     }
 
     /// Counts the edits of one sentence, for the reference that takes fewest.

@@ -150,6 +150,11 @@ impl TrainingSettings {
         }
     }
 
+    /// Returns how many updates are done after so many intervals; the last one may be short.
+    pub(crate) fn updates_after(&self, n_intervals: usize) -> u64 {
+        (n_intervals as u64 * self.validation_interval).min(self.updates)
+    }
+
     /// Returns how sentences are put together into batches.
     pub fn plan(&self) -> PlanConfig {
         PlanConfig {

@@ -8,14 +8,16 @@ use std::path::Path;
 use burn_train::logger::{InMemoryMetricLogger, MetricLogger};
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
+use transformer_core::directory::replace_file;
+
+use crate::config::TrainingSettings;
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///
 /// What Burn's strategies ask for again is kept in memory, by Burn's own logger.
 pub(crate) struct CsvLog {
     file: File,
-    interval: u64,
-    n_updates: u64,
+    training: TrainingSettings,
     names: BTreeMap<String, MetricId>,
     memory: InMemoryMetricLogger,
 }
@@ -23,14 +25,15 @@ pub(crate) struct CsvLog {
 impl CsvLog {
     /// Begins the table, or goes on with the rows of the first `n_done` updates.
     pub(crate) fn open(
-        path: &Path,
-        interval: u64,
-        n_updates: u64,
+        folder: &Path,
+        name: &str,
+        training: &TrainingSettings,
         n_done: u64,
     ) -> io::Result<Self> {
+        let path = folder.join(name);
         let before = match n_done {
             0 => String::new(),
-            _ => String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned(),
+            _ => String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
         };
         let update_of = |row: &&str| row.split(',').next()?.parse::<u64>().ok();
         let kept = before
@@ -41,22 +44,19 @@ impl CsvLog {
             table.push_str(row);
             table.push('\n');
         }
-        let unfinished = path.with_extension("csv.unfinished");
-        fs::write(&unfinished, table)?;
-        fs::rename(&unfinished, path)?;
+        replace_file(folder, name, table.as_bytes())?;
         let file = File::options().append(true).open(path)?;
         let memory = InMemoryMetricLogger::new();
         Ok(Self {
             file,
-            interval,
-            n_updates,
+            training: training.clone(),
             names: BTreeMap::new(),
             memory,
         })
     }
 
     fn rows(&self, update: &MetricsUpdate, interval: usize, split: &Split) -> String {
-        let done = (interval as u64 * self.interval).min(self.n_updates);
+        let done = self.training.updates_after(interval);
         let finals = update.entries_numeric.iter().filter_map(|numeric| {
             let Some(NumericEntry::Final(value)) = numeric.numeric_entry else {
                 return None;

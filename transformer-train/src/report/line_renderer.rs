@@ -11,6 +11,7 @@ use burn_train::renderer::{
 };
 
 use super::HeldLine;
+use crate::config::TrainingSettings;
 use crate::metrics::{BLEU, CHRF, EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
 use crate::run::Begun;
 
@@ -20,8 +21,7 @@ const LEARNING_RATE: &str = "Learning Rate";
 /// Makes one line when an interval has been validated; it is said when the interval is saved.
 pub(crate) struct LineRenderer {
     held: HeldLine,
-    interval: u64,
-    n_updates: u64,
+    training: TrainingSettings,
     /// What was done before this program began.
     begun: Begun,
     started: Instant,
@@ -31,11 +31,10 @@ pub(crate) struct LineRenderer {
 }
 
 impl LineRenderer {
-    pub(crate) fn new(held: HeldLine, interval: u64, n_updates: u64, begun: Begun) -> Self {
+    pub(crate) fn new(held: HeldLine, training: &TrainingSettings, begun: Begun) -> Self {
         Self {
             held,
-            interval,
-            n_updates,
+            training: training.clone(),
             begun,
             started: Instant::now(),
             names: HashMap::new(),
@@ -45,10 +44,11 @@ impl LineRenderer {
     }
 
     fn line(&self, interval: usize) -> String {
-        let done = (interval as u64 * self.interval).min(self.n_updates);
+        let done = self.training.updates_after(interval);
+        let n_updates = self.training.updates;
         let elapsed = self.started.elapsed();
         let done_here = done.saturating_sub(self.begun.n_updates).max(1);
-        let left = elapsed.mul_f64((self.n_updates - done) as f64 / done_here as f64);
+        let left = elapsed.mul_f64((n_updates - done) as f64 / done_here as f64);
         let elapsed = self.begun.elapsed + elapsed;
         let of =
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
@@ -56,7 +56,7 @@ impl LineRenderer {
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
              BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
-            total = self.n_updates,
+            total = n_updates,
             loss = of(&self.train, LOSS),
             ppl = of(&self.train, PERPLEXITY),
             valid_ppl = of(&self.valid, PERPLEXITY),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::workplace::Workplace;
+use crate::workplace::{FILES, Workplace};
 
 #[test]
 fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
@@ -66,9 +66,8 @@ fn a_run_that_found_no_text_can_be_repeated_with_the_same_command() {
 #[test]
 fn without_a_name_a_run_has_that_of_its_source_and_a_number() {
     let workplace = Workplace::new();
-    let arguments = ["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"];
-    workplace.run(&arguments).lines();
-    workplace.run(&arguments).lines();
+    workplace.run(&FILES).lines();
+    workplace.run(&FILES).lines();
     assert!(workplace.translates("runs/a"));
     assert!(workplace.translates("runs/a-2"));
 }

@@ -1,6 +1,6 @@
 //! What decides about the weights: text, settings, seed and number of threads, and nothing else.
 
-use crate::workplace::Workplace;
+use crate::workplace::{FILES, Workplace};
 
 /// Says whether two runs with these arguments have equal weights, to the last bit.
 fn equal(first: &[&str], second: &[&str]) -> bool {
@@ -24,9 +24,8 @@ fn another_seed_gives_another_model() {
 
 /// Trains with two threads, and returns the weights.
 fn on_two_threads(workplace: &Workplace, out: &str, seed: &str) -> Vec<Vec<f32>> {
-    let files = ["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"];
     let more = ["--threads", "2", "--seed", seed, "--out", out];
-    workplace.run(&[files, more].concat()).lines();
+    workplace.run(&[&FILES[..], &more].concat()).lines();
     workplace.weights(out)
 }
 

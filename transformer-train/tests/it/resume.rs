@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::workplace::Workplace;
+use crate::workplace::{FILES, Running, Workplace};
 
 /// What `metrics.csv` says but for speeds, which are never the same.
 fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
@@ -77,19 +77,8 @@ fn going_on_needs_no_more_than_the_folder() {
 #[test]
 fn a_run_without_a_name_goes_on_by_the_same_command() {
     let workplace = Workplace::new();
-    let command = [
-        "--config",
-        "run.toml",
-        "--src",
-        "a.src",
-        "--tgt",
-        "b.tgt",
-        "--threads",
-        "1",
-        "--updates",
-        "200",
-    ];
-    let mut running = crate::workplace::Running::new(workplace.program(&command));
+    let command = [&FILES[..], &["--threads", "1", "--updates", "200"]].concat();
+    let mut running = Running::new(workplace.program(&command));
     running.wait_for_intervals(2);
     running.kill();
     workplace.run(&command).lines();
@@ -210,15 +199,7 @@ fn a_run_without_its_model_goes_on_from_its_checkpoint() {
 #[test]
 fn a_default_folder_is_gone_on_with_only_by_the_very_same_run() {
     let workplace = Workplace::new();
-    let command = [
-        "--config",
-        "run.toml",
-        "--src",
-        "a.src",
-        "--tgt",
-        "b.tgt",
-        "--updates",
-    ];
+    let command = [&FILES[..], &["--updates"]].concat();
     workplace.run(&[&command[..], &["20"]].concat()).lines();
     workplace.run(&[&command[..], &["40"]].concat()).lines();
     assert!(workplace.translates("runs/a-2"));

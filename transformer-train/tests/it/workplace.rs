@@ -264,19 +264,11 @@ impl Running {
     }
 }
 
-fn training(out: &str) -> [&str; 10] {
-    [
-        "--config",
-        "run.toml",
-        "--src",
-        "a.src",
-        "--tgt",
-        "b.tgt",
-        "--threads",
-        "1",
-        "--out",
-        out,
-    ]
+/// The arguments for the config and the corpus of a workplace.
+pub(crate) const FILES: [&str; 6] = ["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"];
+
+fn training(out: &str) -> Vec<&str> {
+    [&FILES[..], &["--threads", "1", "--out", out]].concat()
 }
 
 /// Returns the device of the backend that BURN_DEVICE names, as the programs do.

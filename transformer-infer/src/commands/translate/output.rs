@@ -8,6 +8,8 @@ use transformer_core::text::{EOS, Tokenizer};
 use transformer_infer::Translation;
 use transformer_infer::search::Hypothesis;
 
+use crate::commands::on_one_line;
+
 #[derive(Debug, Args)]
 pub(super) struct OutputFlags {
     /// Print before each translation its score and a tab.
@@ -67,9 +69,8 @@ impl OutputFlags {
                 let score = candidate.map_or(f64::NEG_INFINITY, |it| it.hypothesis.score);
                 write!(output, "{score:.4}\t")?;
             }
-            // A translation is one line, whatever a tokenizer spells.
             let text = candidate.map_or("", |candidate| candidate.text.as_str());
-            writeln!(output, "{}", text.replace(['\n', '\r'], " "))?;
+            writeln!(output, "{}", on_one_line(text))?;
         }
         Ok(())
     }
