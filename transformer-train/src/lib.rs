@@ -11,6 +11,7 @@
 //! - [`plan`]: which sentences are in which update, a pure function.
 //! - [`loss`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary.
 //! - [`clip`]: clipping by the global norm.
+//! - [`threads`]: threads that share an update.
 //!
 //! # Example
 //!
@@ -46,6 +47,7 @@ pub mod loss;
 pub mod plan;
 pub mod schedule;
 pub mod tasks;
+pub mod threads;
 
 mod checkpoint;
 mod embeddings;
@@ -61,7 +63,6 @@ mod report;
 mod run;
 mod saved_state;
 mod text_scores;
-mod threads;
 
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
 pub use checkpoint::SaveError;

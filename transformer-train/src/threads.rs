@@ -9,8 +9,18 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 ///
 /// Every thread is a rayon pool of one. The backends split their larger operations over the rayon pool
 /// that they find themselves in; there they find one thread, and do not wait for each other.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::threads::Threads;
+///
+/// if let Some(threads) = Threads::new(2) {
+///     assert_eq!(threads.run(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
+/// }
+/// ```
 #[derive(Clone)]
-pub(crate) struct Threads(Arc<[ThreadPool]>);
+pub struct Threads(Arc<[ThreadPool]>);
 
 impl fmt::Debug for Threads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +30,7 @@ impl fmt::Debug for Threads {
 
 impl Threads {
     /// Makes the threads; `None` where there would be only one, or the system gives no more.
-    pub(crate) fn new(n_threads: usize) -> Option<Self> {
+    pub fn new(n_threads: usize) -> Option<Self> {
         if n_threads <= 1 {
             return None;
         }
@@ -29,12 +39,17 @@ impl Threads {
         pools.ok().map(|pools| Self(pools.into()))
     }
 
+    /// Returns how many threads there are.
+    pub fn n_threads(&self) -> usize {
+        self.0.len()
+    }
+
     /// Runs `task` on every input, each on its own thread, and returns the results in order.
-    pub(crate) fn run<I: Send, O: Send>(
-        &self,
-        inputs: Vec<I>,
-        task: impl Fn(I) -> O + Sync,
-    ) -> Vec<O> {
+    ///
+    /// # Panics
+    ///
+    /// Panics if a task does.
+    pub fn run<I: Send, O: Send>(&self, inputs: Vec<I>, task: impl Fn(I) -> O + Sync) -> Vec<O> {
         let task = &task;
         std::thread::scope(|scope| {
             let running: Vec<_> = inputs

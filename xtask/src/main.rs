@@ -6,77 +6,50 @@
     reason = "a program that is called by hand talks to people"
 )]
 
+mod bench_backends;
 mod ci;
+mod libtorch;
 mod tidy;
 
-use std::borrow::Cow;
 use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use clap::Parser;
 
-/// A chore, and what to type for it.
-struct Chore {
-    name: &'static str,
-    purpose: &'static str,
-    run: fn(root: &Path) -> Result<()>,
+/// The chores of this repository.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    disable_help_subcommand = true
+)]
+enum Chore {
+    /// Runs everything that must pass before a commit, the quickest first.
+    Ci,
+    /// Checks the rules that no other tool knows: layers, links, one build of Burn.
+    Tidy,
+    /// Puts a CPU libtorch where the build finds it, from PyPI's wheels.
+    Libtorch,
+    /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
+    BenchBackends(bench_backends::Flags),
 }
-
-const CHORES: [Chore; 2] = [
-    Chore {
-        name: "ci",
-        purpose: "runs everything that must pass before a commit, the quickest first",
-        run: ci::run,
-    },
-    Chore {
-        name: "tidy",
-        purpose: "checks the rules that no other tool knows: layers, links, one build of Burn",
-        run: tidy::run,
-    },
-];
 
 fn main() -> ExitCode {
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    let arguments: Vec<Cow<'_, str>> = arguments.iter().map(|it| it.to_string_lossy()).collect();
-    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
-    match choose(&arguments) {
-        Ok(None) => {
-            print!("{}", help());
-            ExitCode::SUCCESS
-        }
-        Ok(Some(chore)) => match (chore.run)(&root()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("error: {error:#}");
-                ExitCode::FAILURE
-            }
-        },
-        Err(misuse) => {
-            eprint!("error: {misuse}\n\n{}", help());
-            ExitCode::from(2)
+    let root = root();
+    let result = match Chore::parse() {
+        Chore::Ci => ci::run(&root),
+        Chore::Tidy => tidy::run(&root),
+        Chore::Libtorch => libtorch::run(&root),
+        Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
         }
     }
-}
-
-/// Returns the chore that the arguments ask for, or `None` if they ask for help.
-fn choose(arguments: &[&str]) -> Result<Option<&'static Chore>, String> {
-    match arguments {
-        [] | ["--help" | "-h" | "help"] => Ok(None),
-        [name] => match CHORES.iter().find(|chore| chore.name == *name) {
-            Some(chore) => Ok(Some(chore)),
-            None => Err(format!("there is no command `{name}`")),
-        },
-        [name, ..] => Err(format!("`{name}` takes no further arguments")),
-    }
-}
-
-fn help() -> String {
-    let chores = CHORES
-        .iter()
-        .map(|Chore { name, purpose, .. }| format!("    cargo xtask {name:<6}{purpose}\n"));
-    format!("Commands:\n{}", chores.collect::<String>())
 }
 
 /// Returns the folder of the repository: the parent of this package, as cargo names it at run time.
@@ -93,33 +66,17 @@ fn root() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
-    fn a_chore_is_found_by_its_name() {
-        let chore = choose(&["tidy"]).expect("tidy is a chore");
-        assert!(chore.is_some_and(|chore| chore.name == "tidy"));
+    fn the_command_line_is_consistent() {
+        Chore::command().debug_assert();
     }
 
     #[test]
-    fn no_arguments_ask_for_help() {
-        assert!(choose(&[]).is_ok_and(|chore| chore.is_none()));
-    }
-
-    #[test]
-    fn an_unknown_command_is_named() {
-        let misuse = choose(&["clean"]).err();
-        assert_eq!(misuse.as_deref(), Some("there is no command `clean`"));
-    }
-
-    #[test]
-    fn a_chore_with_arguments_is_misuse() {
-        assert!(choose(&["ci", "now"]).is_err());
-    }
-
-    #[test]
-    fn help_lists_every_chore() {
-        let help = help();
-        assert!(CHORES.iter().all(|chore| help.contains(chore.purpose)));
+    fn a_chore_with_arguments_that_it_does_not_take_is_misuse() {
+        assert!(Chore::try_parse_from(["cargo xtask", "ci", "now"]).is_err());
     }
 }

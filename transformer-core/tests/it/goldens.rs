@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
+use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
 use transformer_core::{
@@ -28,6 +28,10 @@ pub(crate) const GRADIENT_TOLERANCE: f64 = 1e-4;
 /// biases have none: they add the same to all scores of a query.)
 pub(crate) const NEGLIGIBLE: f64 = 1e-2;
 
+/// Of a loss after many updates, in units of the loss: Adam divides small gradients by their own size, so
+/// that rounding grows from update to update.
+const CURVE_TOLERANCE: f64 = 1e-3;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Golden {
@@ -43,6 +47,7 @@ struct Golden {
     maps: GoldenMaps,
     #[serde(default)]
     masks: GoldenMasks,
+    curve: Option<GoldenCurve>,
     parameters: BTreeMap<String, GoldenParameter>,
 }
 
@@ -86,6 +91,16 @@ pub(crate) struct GoldenParameter {
     pub(crate) shape: Vec<usize>,
     pub(crate) value: Vec<f32>,
     pub(crate) gradient: Vec<f64>,
+}
+
+/// A training on the same sentences again and again.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GoldenCurve {
+    /// Of Adam as in §5.3.
+    learning_rate: f64,
+    /// Before each update.
+    losses: Vec<f64>,
 }
 
 impl GoldenMask {
@@ -230,6 +245,26 @@ impl Golden {
     }
 }
 
+impl Golden {
+    fn check_curve(&self) {
+        let curve = self.curve.as_ref().expect("the fixture has a curve");
+        let adam = AdamConfig::new().with_beta_1(0.9).with_beta_2(0.98);
+        let mut adam = adam.with_epsilon(1e-9).init();
+        let mut model = self.model().train();
+        for (update, expected) in curve.losses.iter().enumerate() {
+            let loss = self.loss().loss(self.forward(&model, None));
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            let loss: f64 = loss.into_scalar();
+            let found = (loss - expected).abs() / expected;
+            assert!(
+                found < CURVE_TOLERANCE,
+                "update {update}: {loss} instead of {expected}"
+            );
+            model = adam.step(curve.learning_rate, model, gradients);
+        }
+    }
+}
+
 const ADDITIVE_MASKS_BIAS_FREE: &str = include_str!("../fixtures/additive_masks_bias_free.json");
 const HEAD_WIDTHS_AND_WINDOWS: &str = include_str!("../fixtures/head_widths_and_windows.json");
 const POST_NORM_WITH_FINAL_NORMS: &str =
@@ -256,6 +291,11 @@ fn the_logits_of_the_papers_tied_model_are_those_of_pytorch() {
 #[test]
 fn the_gradients_of_the_papers_tied_model_are_those_of_pytorch() {
     Golden::read(PAPER).check_gradients();
+}
+
+#[test]
+fn fifty_updates_of_the_papers_tied_model_are_those_of_pytorch() {
+    Golden::read(PAPER).check_curve();
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! How far a backend's logits and gradients are from PyTorch's, on the same weights and sentences.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use transformer_core::{Padded, Transformer, TransformerConfig};
+use transformer_infer::search::{LengthLimit, Search};
+use transformer_infer::{BatchLimits, translate_ids};
+use transformer_train::loss::{
+    LabelSmoothing, Projection, SmoothingForm, projected_loss_with_gradient,
+};
+use transformer_train::{Batch, SentencePair};
+
+use crate::weights::{gradients, rewrite};
+
+/// `transformer-core/tests/fixtures/generate.py` says how they were made.
+const GOLDENS: [&str; 4] = [
+    include_str!("../../transformer-core/tests/fixtures/paper.json"),
+    include_str!("../../transformer-core/tests/fixtures/post_norm_with_final_norms.json"),
+    include_str!("../../transformer-core/tests/fixtures/pre_norm_gelu.json"),
+    include_str!("../../transformer-core/tests/fixtures/pre_norm_silu_learned.json"),
+];
+
+/// A gradient this much smaller than the model's largest is zero but for rounding: that of the keys' biases.
+const NEGLIGIBLE: f64 = 1e-2;
+
+/// Most tokens of a translation: learned positions end there.
+const MAX_LEN: usize = 7;
+
+/// What this reads of a golden file.
+#[derive(Deserialize)]
+struct Golden {
+    config: TransformerConfig,
+    src: Vec<Vec<u32>>,
+    /// From BOS to EOS.
+    tgt: Vec<Vec<u32>>,
+    label_smoothing: f64,
+    /// `[n_labels, vocab]`.
+    logits: Vec<Vec<f64>>,
+    parameters: BTreeMap<String, GoldenParameter>,
+}
+
+#[derive(Deserialize)]
+struct GoldenParameter {
+    value: Vec<f32>,
+    gradient: Vec<f64>,
+}
+
+/// Returns the largest differences of all goldens, of logits in units of the largest logit, of gradients in
+/// units of the largest entry of the same parameter; and what the goldens' models translate the sources to.
+pub(crate) fn differences(device: &Device) -> Result<Value> {
+    let (mut logits, mut gradients) = (0.0_f64, 0.0_f64);
+    let mut translations = Vec::new();
+    for json in GOLDENS {
+        let golden: Golden = serde_json::from_str(json).context("a golden file cannot be read")?;
+        let model = golden.model(device)?;
+        translations.extend(golden.translations(&model));
+        logits = largest([logits, golden.logit_difference(&model)].into_iter());
+        gradients = largest([gradients, golden.gradient_difference(&model.train())].into_iter());
+    }
+    // JSON has no word for what is not a number.
+    ensure!(logits.is_finite(), "logits are not numbers");
+    ensure!(gradients.is_finite(), "gradients are not numbers");
+    Ok(json!({
+        "logit_difference": logits,
+        "gradient_difference": gradients,
+        "translations": translations,
+    }))
+}
+
+impl Golden {
+    fn model(&self, device: &Device) -> Result<Transformer> {
+        let model = self.config.init(device)?;
+        Ok(rewrite(model, |name, _| {
+            self.parameters[name].value.clone()
+        }))
+    }
+
+    /// Puts the sentences on the device as a training does.
+    fn batch(&self, device: &Device) -> Batch {
+        let pairs = self.tgt.iter().map(|tgt| SentencePair {
+            src: Vec::new(),
+            tgt: tgt[1..tgt.len() - 1].to_vec(),
+        });
+        let pairs: Vec<SentencePair> = pairs.collect();
+        Batch {
+            src: Padded::new(&self.src, device), // not every source ends with EOS
+            ..Batch::new(&pairs, device)
+        }
+    }
+
+    fn logit_difference(&self, model: &Transformer) -> f64 {
+        let batch = self.batch(&model.output_weight().device());
+        let logits = model
+            .forward(&batch.src, batch.tgt.ids())
+            .flatten::<2>(0, 1);
+        let logits = logits.select(0, batch.label_places); // [n_labels, vocab]
+        let ours: Vec<f64> = logits.into_data().iter::<f64>().collect();
+        difference(&ours, &self.logits.concat(), 0.0)
+    }
+
+    /// Translates every source, greedily and with a beam.
+    fn translations(&self, model: &Transformer) -> Vec<Vec<u32>> {
+        let limits = BatchLimits::for_model(&self.config);
+        let sources: Vec<&[u32]> = self.src.iter().map(Vec::as_slice).collect();
+        [1, 4]
+            .into_iter()
+            .flat_map(|beam_size| {
+                let search = Search {
+                    beam_size,
+                    max_len: LengthLimit {
+                        extra: MAX_LEN,
+                        ..LengthLimit::ZERO
+                    },
+                    ..Search::default()
+                };
+                translate_ids(model, &sources, &search, &limits)
+            })
+            .map(|found| found[0].ids.clone())
+            .collect()
+    }
+
+    fn gradient_difference(&self, model: &Transformer) -> f64 {
+        let batch = self.batch(&model.output_weight().device());
+        let smoothing = LabelSmoothing {
+            epsilon: self.label_smoothing,
+            form: SmoothingForm::AllTokens,
+        };
+        let scale = 1.0 / batch.size.n_labels as f64;
+        let loss = label_loss(model, batch, &smoothing, scale);
+        let ours = gradients(model, &GradientsParams::from_grads(loss.backward(), model));
+        let all = self.parameters.values().flat_map(|it| &it.gradient);
+        let floor = NEGLIGIBLE * largest(all.copied());
+        let differences = self.parameters.iter().map(|(name, parameter)| {
+            let ours: Vec<f64> = ours[name].numbers.iter().map(|it| f64::from(*it)).collect();
+            difference(&ours, &parameter.gradient, floor)
+        });
+        largest(differences)
+    }
+}
+
+/// Computes what carries the gradient of `scale` times a batch's loss, as a training does.
+pub(crate) fn label_loss(
+    model: &Transformer,
+    batch: Batch,
+    smoothing: &LabelSmoothing,
+    scale: f64,
+) -> Tensor<1> {
+    let features = model
+        .forward_features(&batch.src, batch.tgt.ids())
+        .flatten::<2>(0, 1);
+    let features = features.select(0, batch.label_places); // [n_labels, d_model]
+    let device = features.device();
+    let labels = if device.is_autodiff() {
+        batch.labels.inner()
+    } else {
+        batch.labels
+    };
+    projected_loss_with_gradient(features, Projection::of(model), labels, smoothing, scale).1
+}
+
+/// Returns the largest magnitude; what is not a number counts as the largest of all.
+fn largest(numbers: impl Iterator<Item = f64>) -> f64 {
+    // `f64::max` would pass over NaN.
+    let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
+    numbers.map(f64::abs).fold(0.0, larger)
+}
+
+/// Returns the largest difference in units of the largest entry, or of `floor` if that is more.
+fn difference(ours: &[f64], theirs: &[f64], floor: f64) -> f64 {
+    assert_eq!(
+        ours.len(),
+        theirs.len(),
+        "the golden file is of this config"
+    );
+    let unit = largest(theirs.iter().copied()).max(floor);
+    let differences = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs);
+    largest(differences) / unit
+}

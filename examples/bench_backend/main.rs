@@ -1,0 +1,106 @@
+//! Measures one backend for `cargo xtask bench-backends`, which builds this once for each: is it right, and how
+//! fast is it?
+//!
+//! ```sh
+//! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
+//! ```
+//!
+//! Every figure is printed as soon as it is known, as one line of JSON, so that a backend that gets stuck has
+//! told what it could. A figure that varies is measured `RUNS` times for `SECONDS` seconds, and is an array.
+
+#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+
+mod decoding;
+mod goldens;
+mod training;
+#[path = "../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "what only the tests of transformer-core use")]
+mod weights;
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use transformer_core::text::N_SPECIAL;
+use transformer_core::{Preset, device};
+use transformer_infer::memory;
+
+/// Size of both vocabularies.
+const VOCAB: usize = 8000;
+
+/// Tokens of every source, without EOS, so that no figure depends on how much is padded.
+const LEN: usize = 31;
+
+/// How often and for how long something is measured.
+#[derive(Clone, Copy, Debug)]
+struct Effort {
+    n_runs: usize,
+    run: Duration,
+}
+
+impl Effort {
+    /// Calls `work` again and again, and returns the mean seconds of a call in every run.
+    fn seconds(self, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
+        let one_run = |_| {
+            let (started, mut n) = (Instant::now(), 0);
+            while n == 0 || started.elapsed() < self.run {
+                work()?;
+                n += 1;
+            }
+            Ok(started.elapsed().as_secs_f64() / f64::from(n))
+        };
+        (0..self.n_runs).map(one_run).collect()
+    }
+}
+
+fn main() -> Result<()> {
+    memory::keep_pages();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [preset, n_runs, seconds] = arguments.as_slice() else {
+        anyhow::bail!("give PRESET RUNS SECONDS");
+    };
+    let preset: Preset = preset.parse()?;
+    let effort = Effort {
+        n_runs: n_runs.parse()?,
+        run: Duration::try_from_secs_f64(seconds.parse()?)?,
+    };
+    let named = std::env::var("BURN_DEVICE").ok();
+    let (backend, device) = device::choose(named.as_deref())?;
+    let n_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    say(&json!({
+        "backend": backend.to_string(), "device": format!("{device:?}"), "threads": n_threads,
+    }))?;
+
+    say(&goldens::differences(&device)?)?;
+    let config = preset.config(VOCAB, VOCAB);
+    decoding::measure(&config, &device, effort)?;
+    training::measure(&config, &device, n_threads, effort)?;
+    say(&json!({ "peak_memory_mib": peak_memory_mib() }))
+}
+
+/// Prints a line at once, even if nobody reads yet.
+fn say(figures: &Value) -> Result<()> {
+    println!("{figures}");
+    Ok(std::io::stdout().flush()?)
+}
+
+/// Makes sentences of which no two are alike.
+fn sentences(n: usize, seed: usize) -> Vec<Vec<u32>> {
+    let token = |index: usize| (N_SPECIAL + index * 2_654_435_761 % (VOCAB - N_SPECIAL)) as u32;
+    let first = seed * n * LEN;
+    let tokens: Vec<u32> = (first..first + n * LEN).map(token).collect();
+    tokens.chunks(LEN).map(<[u32]>::to_vec).collect()
+}
+
+/// Returns the most memory that this process has held, where the system says it.
+fn peak_memory_mib() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kib / 1024.0)
+}

@@ -1,0 +1,157 @@
+//! Speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use burn::module::Module;
+use burn::optim::{AdamConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
+use burn::tensor::Device;
+use serde_json::json;
+use transformer_core::device::is_host;
+use transformer_core::{Transformer, TransformerConfig, seed_dropout};
+use transformer_train::loss::{LabelSmoothing, SmoothingForm};
+use transformer_train::threads::Threads;
+use transformer_train::{Batch, SentencePair, Update};
+
+use crate::goldens::label_loss;
+use crate::{Effort, say, sentences};
+
+/// Sentences of an update.
+const N_SENTENCES: usize = 32;
+
+const SMOOTHING: LabelSmoothing = LabelSmoothing {
+    epsilon: 0.1,
+    form: SmoothingForm::AllTokens,
+};
+
+const LEARNING_RATE: f64 = 1e-4;
+
+/// Prints the seconds of the first update, target tokens a second, and the seconds of each part.
+pub(crate) fn measure(
+    config: &TransformerConfig,
+    device: &Device,
+    n_threads: usize,
+    effort: Effort,
+) -> Result<()> {
+    let threads = is_host(device).then(|| Threads::new(n_threads)).flatten();
+    let mut training = Training::new(config, device, threads)?;
+    let started = Instant::now();
+    training.update()?;
+    let first = started.elapsed().as_secs_f64();
+    say(&json!({ "parameters": training.model().num_params(), "first_update_s": first }))?;
+
+    let all = effort.seconds(|| training.update())?;
+    let n_labels = training.update.size.n_labels as f64;
+    let speeds: Vec<f64> = all.iter().map(|seconds| n_labels / seconds).collect();
+    say(&json!({ "training": { "labels": n_labels, "tokens_per_second": speeds } }))?;
+
+    let mut parts = Vec::new();
+    effort.seconds(|| {
+        parts.push(training.parts()?);
+        Ok(())
+    })?;
+    let median = |part: usize| {
+        let mut seconds: Vec<f64> = parts.iter().map(|seconds| seconds[part]).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    };
+    say(&json!({ "parts": {
+        "forward_s": median(0), "backward_s": median(1), "optimizer_s": median(2),
+    }}))
+}
+
+/// Holds a model in training, and the update that it is given again and again.
+struct Training {
+    model: Option<Transformer>,
+    optimizer: ModuleOptimizer,
+    threads: Option<Threads>,
+    update: Update,
+    /// The same sentences as one batch.
+    whole: Batch,
+    device: Device,
+}
+
+impl Training {
+    fn new(config: &TransformerConfig, device: &Device, threads: Option<Threads>) -> Result<Self> {
+        let device = device.clone().autodiff();
+        device.seed(1);
+        seed_dropout(&device, 1);
+        let pairs = sentences(N_SENTENCES, 1)
+            .into_iter()
+            .zip(sentences(N_SENTENCES, 2));
+        let pairs: Vec<SentencePair> = pairs.map(|(src, tgt)| SentencePair { src, tgt }).collect();
+        let n_shards = threads.as_ref().map_or(1, Threads::n_threads);
+        let adam = AdamConfig::new()
+            .with_beta_1(0.9)
+            .with_beta_2(0.98)
+            .with_epsilon(1e-9);
+        Ok(Self {
+            model: Some(config.init(&device)?),
+            optimizer: adam.init(),
+            threads,
+            whole: Batch::new(&pairs, &device),
+            update: Update::new(pairs, 0, 1, n_shards, &device),
+            device,
+        })
+    }
+
+    fn model(&self) -> &Transformer {
+        self.model
+            .as_ref()
+            .expect("it is gone only while Adam has it")
+    }
+
+    fn gradients(&self, model: &Transformer, shard: Batch) -> GradientsParams {
+        let scale = 1.0 / self.update.size.n_labels as f64;
+        let loss = label_loss(model, shard, &SMOOTHING, scale);
+        GradientsParams::from_grads(loss.backward(), model)
+    }
+
+    /// Makes one update, its sentences shared out among the threads.
+    fn update(&mut self) -> Result<()> {
+        let shards = self.update.shards.clone();
+        let gradients = match &self.threads {
+            None => shards
+                .into_iter()
+                .map(|shard| self.gradients(self.model(), shard))
+                .collect(),
+            Some(threads) => {
+                // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
+                let fork = |shard| (self.model().clone().fork(&self.device), shard);
+                let parts = shards.into_iter().map(fork).collect();
+                threads.run(parts, |(model, shard)| self.gradients(&model, shard))
+            }
+        };
+        let mut sum = GradientsAccumulator::new();
+        for gradients in gradients {
+            sum.accumulate(self.model(), gradients);
+        }
+        self.apply(sum.grads())
+    }
+
+    /// Makes one update and returns the seconds of forward with the loss, of backward, and of Adam; the
+    /// sentences are one batch, on the calling thread and those that the backend has.
+    fn parts(&mut self) -> Result<[f64; 3]> {
+        let started = Instant::now();
+        let scale = 1.0 / self.whole.size.n_labels as f64;
+        let loss = label_loss(self.model(), self.whole.clone(), &SMOOTHING, scale);
+        self.device.sync()?;
+        let forward = started.elapsed().as_secs_f64();
+        let gradients = GradientsParams::from_grads(loss.backward(), self.model());
+        self.device.sync()?;
+        let both = started.elapsed().as_secs_f64();
+        self.apply(gradients)?;
+        Ok([
+            forward,
+            both - forward,
+            started.elapsed().as_secs_f64() - both,
+        ])
+    }
+
+    /// Lets Adam step, and waits for the device.
+    fn apply(&mut self, gradients: GradientsParams) -> Result<()> {
+        let model = self.model.take().expect("Adam gives back what it takes");
+        self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
+        Ok(self.device.sync()?)
+    }
+}
