@@ -1,8 +1,11 @@
 //! What attention looked at: the weights of every head, kept for those who ask (Figures 3 to 5).
 
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor};
 
+use super::decoder::DecoderRecorders;
 use super::mask::Mask;
+use super::state::DecoderState;
+use super::transformer::Transformer;
 
 /// Holds the attention weights of one pass, layer by layer; each row of a head sums to 1, or to 0 where
 /// a query saw nothing.
@@ -39,6 +42,13 @@ pub(crate) enum Recorder {
     Off,
     /// Keeps the weights that it is shown: `[batch, n_heads, queries, keys]`.
     On(Vec<Tensor<4>>),
+    /// Keeps those of one layer.
+    Layer {
+        /// How many layers are still to come before it.
+        n_before: usize,
+        /// Its weights, once it was there.
+        kept: Vec<Tensor<4>>,
+    },
 }
 
 impl Recorder {
@@ -51,15 +61,23 @@ impl Recorder {
     }
 
     pub(crate) fn show(&mut self, weights: &Tensor<4>) {
-        if let Self::On(kept) = self {
-            kept.push(weights.clone());
+        match self {
+            Self::Off => {}
+            Self::On(kept) => kept.push(weights.clone()),
+            Self::Layer { n_before, kept } => match n_before.checked_sub(1) {
+                Some(n_left) => *n_before = n_left,
+                None if kept.is_empty() => kept.push(weights.clone()),
+                None => {}
+            },
         }
     }
 
     /// Gives each row what its group was shown: turns `[groups, n_heads, rows_per_group * len, keys]` into
     /// `[groups * rows_per_group, n_heads, len, keys]`.
     pub(crate) fn ungroup(&mut self, rows_per_group: usize, len: usize) {
-        let Self::On(kept) = self else { return };
+        let (Self::On(kept) | Self::Layer { kept, .. }) = self else {
+            return;
+        };
         if rows_per_group == 1 {
             return;
         }
@@ -78,7 +96,40 @@ impl Recorder {
     pub(crate) fn into_maps(self) -> Vec<Tensor<4>> {
         match self {
             Self::Off => Vec::new(),
-            Self::On(kept) => kept,
+            Self::On(kept) | Self::Layer { kept, .. } => kept,
         }
+    }
+}
+
+impl Transformer {
+    /// Returns how one layer attends to the memory while it decodes the tokens that follow those in the state.
+    ///
+    /// It is what [`decode_with`](Self::decode_with) puts into [`AttentionMaps::cross`] for this layer, without
+    /// the maps of the others and without logits: the way to the word alignments of many sentences.
+    ///
+    /// # Shapes
+    ///
+    /// - `tgt`: `[batch, len]`, beginning with BOS at the first call
+    /// - returns: `[batch, n_heads, len, src_len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`decode`](Self::decode) does, and if there is no such layer; the first is 0.
+    pub fn cross_attention(
+        &self,
+        tgt: Tensor<2, Int>,
+        state: &mut DecoderState,
+        layer: usize,
+    ) -> Tensor<4> {
+        let mut recorders = DecoderRecorders {
+            self_attention: Recorder::Off,
+            cross_attention: Recorder::Layer {
+                n_before: layer,
+                kept: Vec::new(),
+            },
+        };
+        let _ = self.decode_recorded(tgt, state, &AttentionMasks::default(), &mut recorders);
+        let weights = recorders.cross_attention.into_maps().pop();
+        weights.unwrap_or_else(|| panic!("the decoder has no layer {layer}, counted from 0"))
     }
 }

@@ -183,18 +183,28 @@ impl Transformer {
         masks: &AttentionMasks,
         maps: Option<&mut AttentionMaps>,
     ) -> Tensor<3> {
-        let embedded = self.tgt_vocabulary().embed(tgt);
-        let x = self.place(embedded, &self.tgt_positions, state.n_decoded());
         let mut recorders = DecoderRecorders {
             self_attention: Recorder::serving(maps.as_deref()),
             cross_attention: Recorder::serving(maps.as_deref()),
         };
-        let features = self.decoder.forward(x, state, masks, &mut recorders);
+        let features = self.decode_recorded(tgt, state, masks, &mut recorders);
         if let Some(maps) = maps {
             maps.decoder = recorders.self_attention.into_maps();
             maps.cross = recorders.cross_attention.into_maps();
         }
         features
+    }
+
+    pub(super) fn decode_recorded(
+        &self,
+        tgt: Tensor<2, Int>,
+        state: &mut DecoderState,
+        masks: &AttentionMasks,
+        recorders: &mut DecoderRecorders,
+    ) -> Tensor<3> {
+        let embedded = self.tgt_vocabulary().embed(tgt);
+        let x = self.place(embedded, &self.tgt_positions, state.n_decoded());
+        self.decoder.forward(x, state, masks, recorders)
     }
 
     /// Turns decoded features into one logit for each token of the target vocabulary.

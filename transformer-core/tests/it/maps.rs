@@ -165,6 +165,20 @@ proptest! {
     }
 
     #[test]
+    fn the_map_of_one_layer_is_that_of_all_layers(
+        config in configs(), batch in batches(), seed: u32, layer: Index,
+    ) {
+        let model = random_model(&config, seed);
+        let (_, all) = forward_with_maps(&model, &batch);
+        let layer = layer.index(config.n_decoder_layers);
+        let device = test_device();
+        let mut state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
+        let map = model.cross_attention(tgt_ids(&batch.tgt, &device), &mut state, layer);
+        let found = difference(map, all.cross[layer].clone());
+        prop_assert!(found <= same_sums(TOLERANCE), "{found:e}");
+    }
+
+    #[test]
     fn rows_that_share_a_source_decode_and_attend_as_rows_of_their_own(
         config in configs(), batch in batches(), seed: u32, beam in 1_usize..4, cut: Index,
         picks in proptest::collection::vec(any::<Index>(), 1..7), mask: bool,

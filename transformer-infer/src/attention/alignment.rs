@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{Attention, AttentionError, Heads, Kind, Token};
 
+/// The word that each token is a part of, if it is.
+pub(super) type Words = [Option<usize>];
+
 /// Holds pairs of words that belong together; it prints as Pharaoh's `0-0 1-2`.
 ///
 /// Words are what whitespace separates, counted from 0.
@@ -35,29 +38,43 @@ impl Attention {
     /// Returns an [`AttentionError`] if there is no such layer or no such head.
     pub fn alignment(&self, heads: Heads) -> Result<Alignment, AttentionError> {
         let map = heads.map(self, Kind::Cross)?;
-        let n_src_words = n_words(&self.src_tokens);
-        let n_tgt_words = n_words(&self.tgt_tokens);
-        let mut weights = vec![vec![0.0_f64; n_src_words]; n_tgt_words];
-        for (tgt_token, row) in self.tgt_tokens.iter().zip(&map) {
-            let Some(tgt_word) = tgt_token.word else {
+        let words = |tokens: &[Token]| tokens.iter().map(|token| token.word).collect::<Vec<_>>();
+        Ok(Alignment::between(
+            &words(&self.src_tokens),
+            &words(&self.tgt_tokens),
+            map.iter().map(Vec::as_slice),
+        ))
+    }
+}
+
+impl Alignment {
+    /// Aligns words, given for every token of both sides, by the weights that each token of the output gives
+    /// to those of the source: a row for each token of the output.
+    pub(super) fn between<'a>(
+        src_words: &Words,
+        tgt_words: &Words,
+        rows: impl Iterator<Item = &'a [f32]>,
+    ) -> Self {
+        let mut weights = vec![vec![0.0_f64; n_words(src_words)]; n_words(tgt_words)];
+        for (tgt_word, row) in tgt_words.iter().zip(rows) {
+            let Some(tgt_word) = tgt_word else {
                 continue;
             };
-            for (src_token, weight) in self.src_tokens.iter().zip(row) {
-                if let Some(src_word) = src_token.word {
-                    weights[tgt_word][src_word] += f64::from(*weight);
+            for (src_word, weight) in src_words.iter().zip(row) {
+                if let Some(src_word) = src_word {
+                    weights[*tgt_word][*src_word] += f64::from(*weight);
                 }
             }
         }
         let pair = |(tgt_word, row): (usize, &Vec<f64>)| Some((first_highest(row)?, tgt_word));
-        Ok(Alignment {
+        Self {
             pairs: weights.iter().enumerate().filter_map(pair).collect(),
-        })
+        }
     }
 }
 
-fn n_words(tokens: &[Token]) -> usize {
-    let words = tokens.iter().filter_map(|token| token.word);
-    words.max().map_or(0, |last| last + 1)
+fn n_words(words: &Words) -> usize {
+    words.iter().flatten().max().map_or(0, |last| last + 1)
 }
 
 /// Returns the place of the highest number above 0.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use transformer_core::TransformerConfig;
+
 use super::{Attention, AttentionError, Map};
 
 /// Names a place of attention in the model (§3.2.3).
@@ -89,20 +91,42 @@ impl Heads {
     /// Returns an [`AttentionError`] if there is no such layer or no such head.
     pub fn layer_of(self, attention: &Attention, kind: Kind) -> Result<usize, AttentionError> {
         let layers = attention.layers(kind);
-        let n_layers = layers.len();
+        let n_heads = layers.first().map_or(0, Vec::len);
+        self.layer_among(kind, layers.len(), n_heads)
+    }
+
+    /// Returns the layer of a model of this config, counted from 1.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is no such layer or no such head.
+    pub fn layer_in(self, config: &TransformerConfig, kind: Kind) -> Result<usize, AttentionError> {
+        let n_layers = match kind {
+            Kind::Encoder => config.n_encoder_layers,
+            Kind::Decoder | Kind::Cross => config.n_decoder_layers,
+        };
+        self.layer_among(kind, n_layers, config.n_heads)
+    }
+
+    fn layer_among(
+        self,
+        kind: Kind,
+        n_layers: usize,
+        n_heads: usize,
+    ) -> Result<usize, AttentionError> {
         let layer = self.layer.unwrap_or((5 * n_layers).div_ceil(6));
-        let Some(heads) = layer.checked_sub(1).and_then(|index| layers.get(index)) else {
+        if !(1..=n_layers).contains(&layer) {
             return Err(AttentionError::NoLayer {
                 layer,
                 kind,
                 n_layers,
             });
-        };
+        }
         match self.head {
-            Head::One(head) if head == 0 || head > heads.len() => Err(AttentionError::NoHead {
+            Head::One(head) if !(1..=n_heads).contains(&head) => Err(AttentionError::NoHead {
                 head: self.head,
                 kind,
-                n_heads: heads.len(),
+                n_heads,
             }),
             Head::One(_) | Head::Mean => Ok(layer),
         }

@@ -2,10 +2,12 @@
 //!
 //! - [`Attention`]: the weights and their tokens, from [`Translator::attention`](crate::Translator::attention).
 //! - [`Heads`]: which layer, and which of its heads or their mean.
-//! - [`Alignment`]: which word of the source each word of the output looks at, in Pharaoh's notation.
+//! - [`Alignment`]: which word of the source each word of the output looks at, in Pharaoh's notation; of many lines
+//!   at once from [`Translator::alignments`](crate::Translator::alignments).
 //! - [`page`]: everything on one HTML page that needs nothing else.
 //! - [`figure`]: one map as a picture for a paper.
 
+mod align_batch;
 mod alignment;
 mod error;
 mod figure;

@@ -147,15 +147,22 @@ fn tokens(
     text: &str,
     spell: impl Fn(u32) -> Option<String>,
 ) -> Vec<Token> {
-    let words = words(text);
-    let token = |(id, span): (&u32, &Range<usize>)| Token {
+    let token = |(id, word): (&u32, Option<usize>)| Token {
         text: spell(*id).unwrap_or_default(),
         id: *id,
-        word: words
-            .iter()
-            .position(|word| word.start < span.end && span.start < word.end),
+        word,
     };
-    ids.iter().zip(spans).map(token).collect()
+    ids.iter().zip(words_of(spans, text)).map(token).collect()
+}
+
+/// Returns the word of the text that each token is a part of, given where the tokens stand.
+pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
+    let words = words(text);
+    let word_of = |span: &Range<usize>| {
+        let shared = |word: &Range<usize>| word.start < span.end && span.start < word.end;
+        words.iter().position(shared)
+    };
+    spans.iter().map(word_of).collect()
 }
 
 /// Returns where the words of a text stand, which are what whitespace separates.

@@ -1,5 +1,6 @@
 //! `transformer-infer translate`: one line in, one line out.
 
+mod alignment_flags;
 mod line_stream;
 mod output;
 mod progress;
@@ -12,8 +13,9 @@ use clap::Args;
 use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, Input, Translator};
 
+use self::alignment_flags::AlignmentFlags;
 use self::line_stream::{Group, LineStream};
-use self::output::OutputFlags;
+use self::output::{Answer, OutputFlags};
 use self::progress::Progress;
 use self::search_flags::SearchFlags;
 use super::{CommandError, Lines, STANDARD_INPUT, open, read_lines};
@@ -45,6 +47,8 @@ pub(crate) struct Translate {
     prefixes: Option<PathBuf>,
     #[command(flatten)]
     output: OutputFlags,
+    #[command(flatten)]
+    alignments: AlignmentFlags,
     /// Most source tokens in a batch, padding included, times the beam size: more is faster up to a
     /// point and needs more memory; the translation is the same.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
@@ -79,6 +83,7 @@ impl Translate {
             max_tgt_len: None,
         };
         let translator = open(&self.model, backend, limits, !self.quiet)?;
+        self.alignments.check(&translator)?;
         search.banned = self.search.banned(translator.tokenizers().tgt())?;
         let mut session = Session {
             command: self,
@@ -157,21 +162,25 @@ impl Session<'_> {
             .translate_inputs(&inputs, self.search, &mut on_progress);
         self.progress.clear();
         let translations = translated.map_err(|error| error.with_line(|line| n_before + line))?;
-        for (input, translation) in inputs.iter().zip(&translations) {
+        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
+        let flags = &self.command.alignments;
+        let alignments = flags.align(self.translator, &texts, &translations)?;
+        for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
             if let Some(warning) = translation.warning.filter(|_| !self.command.quiet) {
                 let line = input.place + 1;
                 let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
             }
+            let answer = Answer {
+                src: input.text,
+                translation,
+                alignments: alignments
+                    .as_ref()
+                    .map(|of_lines| of_lines[index].as_slice()),
+            };
             let tokenizer = self.translator.tokenizers().tgt();
-            let flags = &self.command.output;
+            let (flags, n_best) = (&self.command.output, self.search.n_best);
             flags
-                .write(
-                    input.text,
-                    translation,
-                    self.search.n_best,
-                    tokenizer,
-                    output,
-                )
+                .write(&answer, n_best, tokenizer, output)
                 .map_err(CommandError::Write)?;
         }
         output.flush().map_err(CommandError::Write)?;

@@ -1,5 +1,6 @@
 //! What crosses files: the real model under the real search, and the program as a user runs it.
 
+mod alignments;
 mod attention;
 mod browser;
 mod command;

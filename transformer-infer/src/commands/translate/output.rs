@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use transformer_core::text::{EOS, Tokenizer};
 use transformer_infer::Translation;
+use transformer_infer::attention::Alignment;
 use transformer_infer::search::Hypothesis;
 
 use crate::commands::on_one_line;
@@ -25,6 +26,15 @@ pub(super) struct OutputFlags {
     token_scores: bool,
 }
 
+/// Holds what there is to print for one line.
+#[derive(Debug)]
+pub(super) struct Answer<'a> {
+    pub(super) src: &'a str,
+    pub(super) translation: &'a Translation,
+    /// Of each candidate, if they were asked for.
+    pub(super) alignments: Option<&'a [Alignment]>,
+}
+
 /// Holds what `--json` prints for one line.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
@@ -40,6 +50,9 @@ struct Scored<'a> {
     score: f64,
     log_prob: f64,
     finished: bool,
+    /// Word of the source and word of the translation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alignment: Option<&'a [(usize, usize)]>,
     #[serde(flatten)]
     tokens: Option<Tokens<'a>>,
 }
@@ -54,41 +67,51 @@ impl OutputFlags {
     /// Writes the translations of a line: `n_best` lines, or one of JSON.
     pub(super) fn write(
         &self,
-        src: &str,
-        translation: &Translation,
+        answer: &Answer<'_>,
         n_best: usize,
         tokenizer: &Tokenizer,
         output: &mut impl Write,
     ) -> io::Result<()> {
         if self.json {
-            return self.write_json(src, translation, tokenizer, output);
+            return self.write_json(answer, tokenizer, output);
         }
         for rank in 0..n_best {
-            let candidate = translation.candidates.get(rank);
+            let candidate = answer.translation.candidates.get(rank);
             if self.scores {
                 let score = candidate.map_or(f64::NEG_INFINITY, |it| it.hypothesis.score);
                 write!(output, "{score:.4}\t")?;
             }
             let text = candidate.map_or("", |candidate| candidate.text.as_str());
-            writeln!(output, "{}", on_one_line(text))?;
+            write!(output, "{}", on_one_line(text))?;
+            if let Some(alignments) = answer.alignments {
+                let alignment = alignments.get(rank).cloned().unwrap_or_default();
+                write!(output, "\t{alignment}")?;
+            }
+            writeln!(output)?;
         }
         Ok(())
     }
 
     fn write_json(
         &self,
-        src: &str,
-        translation: &Translation,
+        answer: &Answer<'_>,
         tokenizer: &Tokenizer,
         output: &mut impl Write,
     ) -> io::Result<()> {
-        let scored = translation.candidates.iter().map(|candidate| {
+        let Answer {
+            src, translation, ..
+        } = answer;
+        let candidates = translation.candidates.iter().enumerate();
+        let scored = candidates.map(|(rank, candidate)| {
             let hypothesis = &candidate.hypothesis;
             Scored {
                 text: &candidate.text,
                 score: hypothesis.score,
                 log_prob: hypothesis.log_prob,
                 finished: hypothesis.finished,
+                alignment: answer
+                    .alignments
+                    .map(|alignments| alignments[rank].pairs.as_slice()),
                 tokens: self
                     .token_scores
                     .then(|| Tokens::new(hypothesis, tokenizer)),

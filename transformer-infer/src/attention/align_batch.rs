@@ -1,0 +1,204 @@
+//! Word alignments of many translations: a pass of the model over each batch of them.
+
+use std::cmp::Reverse;
+
+use burn::tensor::{Device, Tensor};
+use transformer_core::text::{BOS, EOS};
+use transformer_core::{Padded, Transformer};
+
+use super::alignment::Words;
+use super::record::words_of;
+use super::{Alignment, AttentionError, Head, Heads, Kind};
+use crate::batch::{grouped, out_of_training};
+use crate::{Candidate, Translation, Translator};
+
+impl Translator {
+    /// Returns for every line which of its words the words of each of its translations look at.
+    ///
+    /// It is what [`Attention::alignment`](super::Attention::alignment) finds for one sentence, for many at once:
+    /// the model reads the translations once more, as many together as the limits allow, and only the weights of
+    /// the one layer leave it. An alignment does not depend on the other lines. Translations may come from any
+    /// search over the same lines; of an ensemble the first model is asked. A blank line, and a translation
+    /// without a word, has the empty alignment, and words beyond the longest source have no pair.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if there is no such layer or head, or if the model computes NaN.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are not as many translations as lines.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use transformer_core::device;
+    /// use transformer_infer::Translator;
+    /// use transformer_infer::attention::Heads;
+    /// use transformer_infer::search::Search;
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let translator = Translator::open("runs/numbers", &device)?;
+    /// let lines = ["one million and seven", "twelve"];
+    /// let translations = translator.translate(&lines, &Search::default())?;
+    /// for of_line in translator.alignments(&lines, &translations, Heads::default())? {
+    ///     println!("{}", of_line[0]);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alignments<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        heads: Heads,
+    ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
+        assert_eq!(lines.len(), translations.len(), "every line is translated");
+        let layer = heads.layer_in(self.config(), Kind::Cross)? - 1;
+        let model = out_of_training(&self.model);
+        let lines: Vec<Line> = lines
+            .iter()
+            .zip(translations)
+            .map(|(line, translation)| self.line(line.as_ref(), translation))
+            .collect();
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.retain(|index| !lines[*index].written.is_empty());
+        order.sort_by_key(|index| Reverse(lines[*index].width()));
+        let none =
+            |translation: &Translation| vec![Alignment::default(); translation.candidates.len()];
+        let mut found: Vec<Vec<Alignment>> = translations.iter().map(none).collect();
+        for batch in grouped(
+            order,
+            |index| lines[index].width(),
+            self.limits.batch_tokens,
+        ) {
+            let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
+            let weights = Weights::of(&model, &of_batch, layer, heads.head);
+            let mut row = 0;
+            for (index, line) in batch.iter().zip(of_batch) {
+                for written in &line.written {
+                    let alignment = weights.align(row, line, written)?;
+                    found[*index][written.rank] = alignment;
+                    row += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn line(&self, line: &str, translation: &Translation) -> Line {
+        let (mut src_ids, src_spans) = self.tokenizers.src().encode_spans(line);
+        if line.trim().is_empty() {
+            src_ids.clear(); // a tokenizer may spell spaces
+        }
+        src_ids.truncate(self.limits.max_src_len);
+        let src_words = words_of(&src_spans[..src_ids.len()], line);
+        let candidates = translation.candidates.iter().enumerate();
+        let written = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());
+        let written = match src_ids.is_empty() {
+            true => Vec::new(),
+            false => written.map(|(rank, it)| self.written(rank, it)).collect(),
+        };
+        src_ids.push(EOS);
+        Line {
+            src_ids,
+            src_words,
+            written,
+        }
+    }
+
+    fn written(&self, rank: usize, candidate: &Candidate) -> Written {
+        let ids = &candidate.hypothesis.ids;
+        let (text, spans) = self.tokenizers.tgt().decode_spans(ids);
+        Written {
+            rank,
+            // What was read when each token was written.
+            read: [&[BOS], &ids[..ids.len() - 1]].concat(),
+            words: words_of(&spans, &text),
+        }
+    }
+}
+
+/// Holds a line and what was written for it.
+struct Line {
+    /// The tokens that the model reads, and EOS.
+    src_ids: Vec<u32>,
+    /// The words of all but EOS.
+    src_words: Vec<Option<usize>>,
+    /// The translations that have a token; none if the line has none.
+    written: Vec<Written>,
+}
+
+/// Holds one translation of a line.
+struct Written {
+    /// Its place among the translations of the line.
+    rank: usize,
+    /// BOS, and all tokens but the last.
+    read: Vec<u32>,
+    /// The words of the tokens.
+    words: Vec<Option<usize>>,
+}
+
+impl Line {
+    /// Returns the number of cells of the longer side, all translations together.
+    fn width(&self) -> usize {
+        let longest = self.written.iter().map(|written| written.read.len()).max();
+        let tgt_width = longest.unwrap_or(0) * self.written.len();
+        self.src_ids.len().max(tgt_width)
+    }
+}
+
+/// Holds the weights of a batch on the host, a row for each translation: `[rows, tgt_len, src_len]`.
+struct Weights {
+    weights: Vec<f32>,
+    tgt_len: usize,
+    src_len: usize,
+}
+
+impl Weights {
+    /// Encodes each line of a batch once, and reads all that was written for it.
+    fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
+        let device: Device = model.output_weight().device();
+        let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
+        let written = || {
+            batch.iter().enumerate().flat_map(|(at, line)| {
+                line.written
+                    .iter()
+                    .map(move |written| (at, written.read.as_slice()))
+            })
+        };
+        let rows: Vec<usize> = written().map(|(at, _)| at).collect();
+        let targets: Vec<&[u32]> = written().map(|(_, read)| read).collect();
+        let memory = model.encode(&Padded::new(&sources, &device));
+        let mut state = model.begin(&memory).select(&rows);
+        let targets = Padded::new(&targets, &device);
+        let maps = model.cross_attention(targets.ids(), &mut state, layer);
+        let [n_rows, _, tgt_len, src_len] = maps.dims(); // [rows, n_heads, tgt_len, src_len]
+        let map: Tensor<4> = match head {
+            Head::Mean => maps.mean_dim(1),
+            Head::One(head) => maps.narrow(1, head - 1, 1),
+        };
+        let weights = map.reshape([n_rows, tgt_len, src_len]).into_data();
+        Self {
+            weights: weights.iter::<f32>().collect(),
+            tgt_len,
+            src_len,
+        }
+    }
+
+    /// Aligns one translation.
+    fn align(
+        &self,
+        row: usize,
+        line: &Line,
+        written: &Written,
+    ) -> Result<Alignment, AttentionError> {
+        let (src_words, tgt_words): (&Words, &Words) = (&line.src_words, &written.words);
+        let n_cells = self.tgt_len * self.src_len;
+        let map = &self.weights[row * n_cells..][..tgt_words.len() * self.src_len];
+        if map.iter().any(|weight| !weight.is_finite()) {
+            return Err(AttentionError::NotANumber);
+        }
+        let rows = map.chunks(self.src_len);
+        Ok(Alignment::between(src_words, tgt_words, rows))
+    }
+}
