@@ -50,8 +50,10 @@ pub mod model;
 pub mod presets;
 pub mod text;
 
+mod int8;
 mod load;
 mod padded;
+mod reduce;
 
 pub use config::{ConfigError, TransformerConfig};
 pub use directory::ModelDirectory;
@@ -61,6 +63,7 @@ pub use model::{
 };
 pub use padded::Padded;
 pub use presets::Preset;
+pub use reduce::ReduceError;
 
 /// The README's code is tested here.
 #[cfg(doctest)]

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use burn::module::Module;
-use burn::store::{ModuleRecord, RecordError};
+use burn::store::RecordError;
 use burn::tensor::Device;
 
 use crate::config::ConfigError;
-use crate::directory::ModelDirectory;
+use crate::directory::{ModelDirectory, Precision};
 use crate::model::Transformer;
+use crate::reduce::read_weights;
 
 /// Says why the weights of a model directory make no model.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,20 @@ pub enum LoadError {
         /// What Burn said.
         source: RecordError,
     },
+    /// The weights are not stored as the manifest says.
+    #[error(
+        "`{tensor}` in `{}` is not stored in {precision} with all that belongs to it, as manifest.json says; \
+         restore the file, or quantize the model again",
+        path.display()
+    )]
+    Precision {
+        /// The file with the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What the manifest says.
+        precision: Precision,
+    },
 }
 
 impl ModelDirectory {
@@ -47,9 +62,9 @@ impl ModelDirectory {
             Ok(model) => model,
             Err(source) => return Err(LoadError::Config { path, source }),
         };
-        // Weights may be stored in less precision than they are computed in.
-        ModuleRecord::load(&path)
-            .and_then(|record| model.try_load_record(record.cast_to_module_dtype()))
-            .map_err(|source| LoadError::Weights { path, source })
+        let record = read_weights(&path, self.manifest().precision)?;
+        // Weights may be stored in another type than they are computed in.
+        let loaded = model.try_load_record(record.cast_to_module_dtype());
+        loaded.map_err(|source| LoadError::Weights { path, source })
     }
 }

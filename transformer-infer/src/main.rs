@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
 use crate::commands::{
-    AttentionCommand, BleuCommand, Compare, Evaluate, Inspect, Score, Translate,
+    AttentionCommand, BleuCommand, Compare, Evaluate, Inspect, Quantize, Score, Translate,
 };
 
 /// Uses Transformers trained by transformer-train.
@@ -30,6 +30,7 @@ enum Command {
     Compare(Compare),
     Attention(AttentionCommand),
     Inspect(Inspect),
+    Quantize(Quantize),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Compare(compare) => compare.run(),
         Command::Attention(attention) => attention.run(backend.as_deref()),
         Command::Inspect(inspect) => inspect.run(),
+        Command::Quantize(quantize) => quantize.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::manifest::FORMAT;
+use super::manifest::NEWEST_FORMAT;
 use crate::config::ConfigError;
 use crate::text::TokenizerError;
 
@@ -31,7 +31,7 @@ pub enum DirectoryError {
     },
     /// The model was written by a newer program.
     #[error(
-        "`{}` has format {found}, this program reads format {FORMAT}; use a newer version of it",
+        "`{}` has format {found}, this program reads up to {NEWEST_FORMAT}; use a newer version of it",
         path.display()
     )]
     Format {

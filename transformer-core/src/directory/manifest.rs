@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::DirectoryError;
+use super::{DirectoryError, Precision};
 
-/// The version of the format that this program writes, and the only one that it reads.
-pub(super) const FORMAT: u64 = 1;
+/// The version of the format of weights in full precision.
+const FORMAT: u64 = 1;
+
+/// The version in which the manifest names a precision; programs that do not know it refuse it by its number.
+pub(super) const NEWEST_FORMAT: u64 = 2;
 
 /// The file that makes a directory a model directory.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -24,6 +27,9 @@ pub struct Manifest {
     pub format: u64,
     /// The files of the model.
     pub files: Files,
+    /// How the weights are stored; not written if that is in full.
+    #[serde(default, skip_serializing_if = "Precision::is_full")]
+    pub precision: Precision,
     /// How the model was trained and how it scored, in whatever form training chose.
     pub training: Value,
 }
@@ -60,6 +66,20 @@ pub struct FileEntry {
 }
 
 impl Manifest {
+    /// Describes a model, in the oldest format that can.
+    pub(super) fn new(files: Files, precision: Precision, training: Value) -> Self {
+        Self {
+            format: if precision.is_full() {
+                FORMAT
+            } else {
+                NEWEST_FORMAT
+            },
+            files,
+            precision,
+            training,
+        }
+    }
+
     /// Reads the text of the manifest at `path`.
     pub(super) fn parse(json: &[u8], path: &Path) -> Result<Self, DirectoryError> {
         let as_json = |source| DirectoryError::Json {
@@ -69,7 +89,7 @@ impl Manifest {
         // The version first: a newer format may have other fields.
         let value: Value = serde_json::from_slice(json).map_err(as_json)?;
         match value.get("format").and_then(Value::as_u64) {
-            Some(found) if found != FORMAT => {
+            Some(found) if !(FORMAT..=NEWEST_FORMAT).contains(&found) => {
                 return Err(DirectoryError::Format {
                     path: path.to_owned(),
                     found,

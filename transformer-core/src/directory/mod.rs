@@ -16,6 +16,7 @@
 
 mod error;
 mod manifest;
+mod precision;
 mod read;
 mod tokenizers;
 mod write;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use error::DirectoryError;
 pub use manifest::{FileEntry, Files, Manifest};
+pub use precision::Precision;
 pub use read::ModelDirectory;
 pub use tokenizers::Tokenizers;
 pub use write::{ModelParts, replace_file, write_file};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use super::{DirectoryError, ModelDirectory, ModelParts, Tokenizers, write};
+use super::{DirectoryError, ModelDirectory, ModelParts, Precision, Tokenizers, write};
 use crate::config::TransformerConfig;
 use crate::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
@@ -188,7 +188,7 @@ fn writing_the_same_model_again_changes_no_file() -> Outcome {
 #[test]
 fn a_kill_before_the_manifest_leaves_the_old_model() -> Outcome {
     let directory = written()?;
-    write::stage(directory.path(), &separate(b"new")?.parts())?;
+    write::stage(directory.path(), &separate(b"new")?.parts(), Precision::F32)?;
     assert_eq!(weights(&directory)?, b"old weights");
     Ok(())
 }
@@ -196,7 +196,7 @@ fn a_kill_before_the_manifest_leaves_the_old_model() -> Outcome {
 #[test]
 fn a_kill_after_the_manifest_leaves_the_new_model() -> Outcome {
     let directory = written()?;
-    let manifest = write::stage(directory.path(), &joint(b"new")?.parts())?;
+    let manifest = write::stage(directory.path(), &joint(b"new")?.parts(), Precision::F32)?;
     write::commit(directory.path(), &manifest)?;
     assert_eq!(weights(&directory)?, b"new");
     Ok(())
@@ -208,6 +208,7 @@ fn what_a_kill_left_behind_is_removed_by_the_next_write() -> Outcome {
     write::stage(
         directory.path(),
         &joint(b"killed after its weights")?.parts(),
+        Precision::F32,
     )?;
     fs::write(
         directory.path().join(".unfinished-weights.bpk"),
@@ -225,7 +226,7 @@ fn a_failure_at_any_file_leaves_the_old_model() -> Outcome {
     let new = separate(b"new")?;
     let hashed = tempdir()?;
     ModelDirectory::write(&hashed, &joint(b"other")?.parts())?;
-    let staged = write::stage(hashed.path(), &new.parts())?;
+    let staged = write::stage(hashed.path(), &new.parts(), Precision::F32)?;
     let entries = staged.files.iter().map(|entry| entry.name.as_str());
     for name in entries.chain(["manifest.json"]) {
         let directory = written()?;
@@ -289,11 +290,11 @@ fn a_directory_without_a_model_is_refused() -> Outcome {
 fn a_newer_format_is_refused_before_its_fields_are_read() -> Outcome {
     let directory = written()?;
     edit_manifest(directory.path(), |manifest| {
-        *manifest = json!({"format": 2, "parts": []});
+        *manifest = json!({"format": 3, "parts": []});
     })?;
     let message = message(directory.path());
     assert!(
-        message.contains("has format 2, this program reads format 1"),
+        message.contains("has format 3, this program reads up to 2"),
         "{message}"
     );
     Ok(())

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::manifest::{FORMAT, MANIFEST};
-use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Tokenizers, read};
+use super::manifest::MANIFEST;
+use super::{
+    DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers, read,
+};
 use crate::config::TransformerConfig;
 
 const CONFIG: &str = "config.json";
@@ -42,8 +44,16 @@ impl ModelDirectory {
     /// If the parts do not fit together, or if writing fails, for example because the disk is
     /// full; then the old model is still the model.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
-        let path = path.as_ref();
-        let manifest = stage(path, parts)?;
+        Self::write_in(path.as_ref(), parts, Precision::F32)
+    }
+
+    /// As [`write`](Self::write), of weights that are stored in this precision.
+    pub(crate) fn write_in(
+        path: &Path,
+        parts: &ModelParts<'_>,
+        precision: Precision,
+    ) -> Result<(), DirectoryError> {
+        let manifest = stage(path, parts, precision)?;
         let old = fs::read(path.join(MANIFEST)).ok();
         let old = old.and_then(|json| Manifest::parse(&json, &path.join(MANIFEST)).ok());
         commit(path, &manifest)?;
@@ -53,7 +63,11 @@ impl ModelDirectory {
 }
 
 /// Writes the files of the model beside what is there.
-pub(super) fn stage(path: &Path, parts: &ModelParts<'_>) -> Result<Manifest, DirectoryError> {
+pub(super) fn stage(
+    path: &Path,
+    parts: &ModelParts<'_>,
+    precision: Precision,
+) -> Result<Manifest, DirectoryError> {
     let ModelParts {
         config,
         tokenizers,
@@ -95,11 +109,7 @@ pub(super) fn stage(path: &Path, parts: &ModelParts<'_>) -> Result<Manifest, Dir
             files.tgt_tokenizer = Some(put(path, TGT_TOKENIZER, tgt.to_json().as_bytes())?);
         }
     }
-    Ok(Manifest {
-        format: FORMAT,
-        files,
-        training: training.clone(),
-    })
+    Ok(Manifest::new(files, precision, training.clone()))
 }
 
 /// Makes the staged files the model.

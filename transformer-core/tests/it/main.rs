@@ -11,6 +11,7 @@ mod masks;
 mod model;
 mod parameters;
 mod properties;
+mod reduced;
 mod weights;
 mod windows;
 mod word_vectors;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use transformer_core::ReduceError;
 use transformer_core::device::DeviceError;
 use transformer_core::directory::DirectoryError;
 use transformer_infer::TranslatorError;
@@ -33,6 +34,9 @@ pub(crate) enum CommandError {
     /// The model directory is broken.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
+    /// The model cannot be stored in less precision.
+    #[error(transparent)]
+    Reduce(#[from] ReduceError),
     /// The text to translate is no text.
     #[error(
         "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
@@ -161,7 +165,10 @@ impl CommandError {
             | Self::OneSystem
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
-            | Self::Picture(PictureError::Ending { .. }) => ExitCode::from(2),
+            | Self::Picture(PictureError::Ending { .. })
+            | Self::Reduce(ReduceError::Reduced { .. } | ReduceError::Whole { .. }) => {
+                ExitCode::from(2)
+            }
             _ => ExitCode::FAILURE,
         }
     }

@@ -75,6 +75,7 @@ fn as_json(directory: &ModelDirectory) -> Value {
     json!({
         "path": directory.path().display().to_string(),
         "format": manifest.format,
+        "precision": manifest.precision,
         "config": directory.config(),
         "n_parameters": directory.config().parameter_count(),
         "vocabularies": vocabularies
@@ -100,6 +101,7 @@ fn as_text(directory: &ModelDirectory) -> String {
     };
     row("model", &directory.path().display().to_string());
     row("format", &manifest.format.to_string());
+    row("precision", manifest.precision.name());
     row("layers", &layers(config));
     row("config", &other_settings(config));
     let bytes = manifest.files.weights.bytes;

@@ -1,0 +1,235 @@
+//! Weights in less precision: smaller model directories that compute as the whole ones do.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use burn::store::{ModuleRecord, RecordError};
+use burn::tensor::{DType, TensorData};
+use burn_pack::{Reader, Tensor, Writer};
+
+use crate::directory::{DirectoryError, ModelDirectory, ModelParts, Precision};
+use crate::int8::{Channels, Int8Matrix};
+use crate::load::LoadError;
+
+/// What the name of a matrix ends with, and what its scales are called.
+const MATRIX: &str = ".weight";
+const SCALES: &str = ".scales";
+
+/// The matrices that have a row for each token.
+const VOCABULARIES: [&str; 3] = [
+    "src_vocabulary.weight",
+    "tgt_vocabulary.weight",
+    "output.weight",
+];
+
+/// Says why there is no model in less precision.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReduceError {
+    /// The model was reduced before.
+    #[error(
+        "`{}` is stored in {found} already; give the model as it was trained",
+        path.display()
+    )]
+    Reduced {
+        /// The model.
+        path: PathBuf,
+        /// Its precision.
+        found: Precision,
+    },
+    /// A model in full precision would be lost.
+    #[error(
+        "`{}` holds a model in full precision, which would be replaced; choose another directory",
+        path.display()
+    )]
+    Whole {
+        /// Where the reduced model was to be written.
+        path: PathBuf,
+    },
+    /// A number has no place in the precision.
+    #[error(
+        "`{tensor}` in `{}` has the number {number}, which {precision} cannot hold; {}",
+        path.display(),
+        if number.is_finite() { "choose int8" } else { "train again, with a lower learning rate" }
+    )]
+    Number {
+        /// The file with the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// The number.
+        number: f32,
+        /// What it should be stored in.
+        precision: Precision,
+    },
+    /// The weights are no record.
+    #[error(
+        "`{}` does not hold the weights of a model; restore the file, or train again",
+        path.display()
+    )]
+    Weights {
+        /// The file with the weights.
+        path: PathBuf,
+        /// What Burn said.
+        source: RecordError,
+    },
+    /// The model cannot be written.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+}
+
+impl ModelDirectory {
+    /// Writes the model into another directory, with its weights in less precision.
+    ///
+    /// With [`Precision::Int8`] each matrix, the embeddings too, becomes integers with a scale for each output
+    /// channel (symmetric: the largest magnitude is 127); vectors stay as they are. What is lost is lost: a model
+    /// that is to be trained further is kept as it was trained. The directory is written as by
+    /// [`write`](Self::write), and a model that was reduced before is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ReduceError`] if the model was reduced already, if a number does not fit, if a model in full
+    /// precision is in the way, or if reading or writing fails.
+    pub fn write_reduced(
+        &self,
+        path: impl AsRef<Path>,
+        precision: Precision,
+    ) -> Result<(), ReduceError> {
+        let path = path.as_ref();
+        let found = self.manifest().precision;
+        if found != Precision::F32 {
+            let path = self.path().to_owned();
+            return Err(ReduceError::Reduced { path, found });
+        }
+        match Self::open(path) {
+            Ok(model) if model.manifest().precision == Precision::F32 => {
+                let path = path.to_owned();
+                return Err(ReduceError::Whole { path });
+            }
+            Ok(_) | Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => {}
+            // What is damaged may still be worth something to somebody.
+            Err(other) => return Err(other.into()),
+        }
+        let weights_path = self.weights_path();
+        let unreadable = |source| ReduceError::Weights {
+            path: weights_path.clone(),
+            source,
+        };
+        let read = Reader::from_file(&weights_path).and_then(Reader::into_tensors);
+        let mut reduced = Vec::new();
+        for tensor in read.map_err(|error| unreadable(error.into()))? {
+            let (name, data, id) = unpack(tensor).map_err(unreadable)?;
+            let stored = reduce(&name, data, precision).map_err(|number| ReduceError::Number {
+                path: weights_path.clone(),
+                tensor: name.clone(),
+                number,
+                precision,
+            })?;
+            reduced.extend(stored.into_iter().map(|(name, data)| pack(name, data, id)));
+        }
+        let weights = Writer::new(reduced).into_bytes();
+        let weights = weights.map_err(|error| unreadable(error.into()))?;
+        let parts = ModelParts {
+            config: self.config(),
+            tokenizers: self.tokenizers(),
+            weights: &weights,
+            training: self.manifest().training.clone(),
+        };
+        Ok(Self::write_in(path, &parts, precision)?)
+    }
+}
+
+/// Returns what is stored for a tensor, or the number that cannot be.
+fn reduce(
+    name: &str,
+    data: TensorData,
+    precision: Precision,
+) -> Result<Vec<(String, TensorData)>, f32> {
+    let numbers: Vec<f32> = data.iter::<f32>().collect();
+    let fits = |number: &f32| match precision {
+        Precision::F16 => TensorData::from([*number])
+            .convert_dtype(DType::F16)
+            .iter::<f32>()
+            .all(f32::is_finite),
+        Precision::F32 | Precision::Int8 => number.is_finite(),
+    };
+    if let Some(number) = numbers.iter().find(|number| !fits(number)) {
+        return Err(*number);
+    }
+    let matrix = match (precision, &data.shape()[..]) {
+        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, &data) => {
+            let channels = match VOCABULARIES.contains(&name) {
+                true => Channels::Rows,
+                false => Channels::Columns,
+            };
+            Int8Matrix::of(&numbers, [n_rows, n_columns], channels)
+        }
+        (Precision::F16, _) => return Ok(vec![(name.to_owned(), data.convert_dtype(DType::F16))]),
+        _ => return Ok(vec![(name.to_owned(), data)]),
+    };
+    Ok(vec![
+        (name.to_owned(), matrix.values),
+        (format!("{name}{SCALES}"), matrix.scales),
+    ])
+}
+
+/// Reads weights that were stored in this precision, as a record of 32-bit floats.
+pub(crate) fn read_weights(path: &Path, precision: Precision) -> Result<ModuleRecord, LoadError> {
+    let failed = |source| LoadError::Weights {
+        path: path.to_owned(),
+        source,
+    };
+    if precision == Precision::F32 {
+        return ModuleRecord::load(path).map_err(failed);
+    }
+    let read = Reader::from_file(path).and_then(Reader::into_tensors);
+    let mut tensors = BTreeMap::new();
+    for tensor in read.map_err(|error| failed(error.into()))? {
+        let (name, data, id) = unpack(tensor).map_err(failed)?;
+        tensors.insert(name, (data, id));
+    }
+    let mut whole = Vec::new();
+    let names: Vec<String> = tensors.keys().cloned().collect();
+    for name in names.into_iter().filter(|name| !name.ends_with(SCALES)) {
+        let Some((data, id)) = tensors.remove(&name) else {
+            continue; // each name is there once
+        };
+        let scales = tensors.remove(&format!("{name}{SCALES}"));
+        let data = match (precision, data.dtype(), scales) {
+            (Precision::F16, DType::F16, None) => Some(data.convert_dtype(DType::F32)),
+            (Precision::Int8, DType::I8, Some((scales, _))) => {
+                let values = data;
+                Int8Matrix { values, scales }.to_f32()
+            }
+            (Precision::Int8, DType::F32, None) if !is_matrix(&name, &data) => Some(data),
+            _ => None,
+        };
+        let Some(data) = data else {
+            return Err(LoadError::Precision {
+                path: path.to_owned(),
+                tensor: name,
+                precision,
+            });
+        };
+        whole.push(pack(name, data, id));
+    }
+    let bytes = Writer::new(whole).into_bytes();
+    let record = bytes
+        .map_err(RecordError::from)
+        .and_then(ModuleRecord::from_bytes);
+    record.map_err(failed)
+}
+
+fn is_matrix(name: &str, data: &TensorData) -> bool {
+    name.ends_with(MATRIX) && data.shape().len() == 2
+}
+
+fn unpack(tensor: Tensor) -> Result<(String, TensorData, Option<u64>), RecordError> {
+    let (name, dtype, shape, id, bytes) = tensor.into_parts()?;
+    Ok((name, TensorData::from_bytes(bytes, shape, dtype), id))
+}
+
+fn pack(name: String, data: TensorData, id: Option<u64>) -> Tensor {
+    let (bytes, shape, dtype) = data.into_parts();
+    Tensor::new(name, dtype, shape, id, bytes)
+}

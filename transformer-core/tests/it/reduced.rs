@@ -1,0 +1,278 @@
+//! Models in less precision: smaller on disk, nearly the same in what they compute, refused if they are damaged.
+
+use std::fs;
+use std::path::Path;
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+use transformer_core::directory::{FileEntry, ModelDirectory, ModelParts, Precision, Tokenizers};
+use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
+use transformer_core::{LoadError, ReduceError, Transformer, TransformerConfig};
+
+use crate::model::{difference, forward, test_device};
+use crate::weights::{Entry, fill, rewrite, weights};
+
+/// One part in 2^11 is half of the last bit of a 16-bit float.
+const HALF_BIT_OF_F16: f32 = 1.0 / 2048.0;
+
+/// Writes a model of odd sizes, with weights drawn and then changed.
+fn written(change: impl FnMut(&str, Entry) -> Vec<f32>) -> (TempDir, Transformer) {
+    let words = TokenizerConfig {
+        kind: TokenizerKind::Char,
+        ..TokenizerConfig::default()
+    };
+    let tokenizer = Tokenizer::train(&words, ["a bad cab", "feed"]).expect("there is text");
+    let n = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 24,
+        d_ff: 40,
+        n_heads: 3,
+        n_encoder_layers: 1,
+        n_decoder_layers: 2,
+        ..TransformerConfig::tiny(n, n)
+    };
+    let model = config.init(&test_device()).expect("the config is valid");
+    let model = rewrite(fill(model, 5), change);
+    let record = model.clone().into_record().into_bytes();
+    let parts = ModelParts {
+        config: &config,
+        tokenizers: &Tokenizers::Joint(tokenizer),
+        weights: &record.expect("weights fit in memory"),
+        training: json!({ "updates": 7 }),
+    };
+    let directory = tempdir().expect("the system has temporary directories");
+    ModelDirectory::write(&directory, &parts).expect("the directory is writable");
+    (directory, model)
+}
+
+fn unchanged(_: &str, entry: Entry) -> Vec<f32> {
+    entry.numbers
+}
+
+fn open(path: impl AsRef<Path>) -> ModelDirectory {
+    ModelDirectory::open(path).expect("the directory holds a model")
+}
+
+/// Returns the model as it was, and as it comes back from less precision.
+fn reduced(precision: Precision) -> (Transformer, Transformer, TempDir) {
+    let (directory, model) = written(unchanged);
+    let out = tempdir().expect("the system has temporary directories");
+    let written = open(&directory).write_reduced(&out, precision);
+    written.expect("the numbers are small");
+    let back = open(&out).load(&test_device());
+    (model, back.expect("it was just written"), out)
+}
+
+fn logits(model: &Transformer) -> Tensor<3> {
+    let src = [vec![4, 7, 5, 9, 3], vec![8, 3]];
+    let tgt = [vec![2, 5, 6], vec![2, 9, 4]];
+    forward(model, &src, &tgt)
+}
+
+#[test]
+fn a_16_bit_float_is_off_by_half_of_its_last_bit_at_most() {
+    let (before, after, _) = reduced(Precision::F16);
+    let after = weights(&after);
+    for (name, entry) in weights(&before) {
+        for (before, after) in entry.numbers.iter().zip(&after[&name].numbers) {
+            assert!(
+                (before - after).abs() <= before.abs() * HALF_BIT_OF_F16,
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_integer_is_off_by_half_of_its_channels_scale_at_most() {
+    let (before, after, _) = reduced(Precision::Int8);
+    let after = weights(&after);
+    let mut n_matrices = 0;
+    for (name, entry) in weights(&before) {
+        let &[n_rows, n_columns] = &entry.shape[..] else {
+            assert_eq!(entry.numbers, after[&name].numbers, "{name} is no matrix");
+            continue;
+        };
+        n_matrices += 1;
+        let by_row = name.ends_with("vocabulary.weight");
+        let n_channels = if by_row { n_rows } else { n_columns };
+        let channel = |place: usize| {
+            if by_row {
+                place / n_columns
+            } else {
+                place % n_columns
+            }
+        };
+        let mut largest = vec![0.0_f32; n_channels];
+        for (place, number) in entry.numbers.iter().enumerate() {
+            largest[channel(place)] = largest[channel(place)].max(number.abs());
+        }
+        for (place, (before, after)) in entry.numbers.iter().zip(&after[&name].numbers).enumerate()
+        {
+            // Half a scale, and the rounding of a division and a product.
+            let bound = largest[channel(place)] / 127.0 * 0.50001;
+            assert!((before - after).abs() <= bound, "{name}: {before} {after}");
+        }
+    }
+    // One vocabulary, 4 + 2 in the encoder's layer, 8 + 2 in each of the decoder's.
+    assert_eq!(n_matrices, 1 + 6 + 2 * 10);
+}
+
+#[test]
+fn logits_stay_close() {
+    let close = |precision| {
+        let (before, after, _) = reduced(precision);
+        difference(logits(&after), logits(&before))
+    };
+    // Weights are off by up to 2^-11 and 2^-8 of the largest, and errors of both signs add up in sums of 24 to 40.
+    let (f16, int8) = (close(Precision::F16), close(Precision::Int8));
+    assert!(f16 > 0.0 && f16 < 0.005, "{f16:e}");
+    assert!(int8 > f16 && int8 < 0.05, "{int8:e}");
+}
+
+#[test]
+fn the_manifest_says_the_precision_and_older_programs_refuse_its_format() {
+    let (_, _, out) = reduced(Precision::Int8);
+    let manifest = open(&out).manifest().clone();
+    assert_eq!(manifest.precision, Precision::Int8);
+    assert_eq!(manifest.format, 2);
+    assert_eq!(manifest.training, json!({ "updates": 7 }));
+    let (whole, _) = written(unchanged);
+    let text = fs::read_to_string(whole.path().join("manifest.json")).expect("it was written");
+    let manifest: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(manifest["format"], 1);
+    assert!(manifest.get("precision").is_none());
+}
+
+#[test]
+fn weights_take_half_and_a_quarter() {
+    // A larger model would come closer; its names and scales weigh less.
+    let bytes = |precision| {
+        let (_, _, out) = reduced(precision);
+        open(&out).manifest().files.weights.bytes
+    };
+    let (whole, _) = written(unchanged);
+    let whole = open(&whole).manifest().files.weights.bytes;
+    assert!(bytes(Precision::F16) < whole * 7 / 10);
+    assert!(bytes(Precision::Int8) < bytes(Precision::F16));
+}
+
+#[test]
+fn a_reduced_model_is_not_reduced_again() {
+    let (_, _, out) = reduced(Precision::F16);
+    let elsewhere = tempdir().expect("the system has temporary directories");
+    let refused = open(&out).write_reduced(&elsewhere, Precision::Int8);
+    assert!(matches!(
+        refused,
+        Err(ReduceError::Reduced {
+            found: Precision::F16,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_model_in_full_precision_is_never_replaced() {
+    let (directory, _) = written(unchanged);
+    let refused = open(&directory).write_reduced(&directory, Precision::Int8);
+    assert!(matches!(refused, Err(ReduceError::Whole { .. })));
+    assert_eq!(open(&directory).manifest().precision, Precision::F32);
+}
+
+#[test]
+fn a_reduced_model_is_replaced_by_another() {
+    let (directory, _) = written(unchanged);
+    let (_, _, out) = reduced(Precision::F16);
+    let written = open(&directory).write_reduced(&out, Precision::Int8);
+    written.expect("no model in full precision is in the way");
+    assert_eq!(open(&out).manifest().precision, Precision::Int8);
+    assert!(open(&out).load(&test_device()).is_ok());
+}
+
+#[test]
+fn a_number_beyond_16_bits_is_named() {
+    let name = "encoder.layers.0.feed_forward.inner.weight";
+    let (directory, _) = written(|found, mut entry| {
+        if found == name {
+            entry.numbers[3] = -70_000.0;
+        }
+        entry.numbers
+    });
+    let out = tempdir().expect("the system has temporary directories");
+    let refused = open(&directory).write_reduced(&out, Precision::F16);
+    let message = refused.expect_err("the largest is 65504").to_string();
+    let expected = "has the number -70000, which f16 cannot hold; choose int8";
+    assert!(
+        message.contains(name) && message.ends_with(expected),
+        "{message}"
+    );
+    assert!(
+        open(&directory)
+            .write_reduced(&out, Precision::Int8)
+            .is_ok()
+    );
+}
+
+#[test]
+fn weights_of_another_precision_are_named() {
+    let (_, _, out) = reduced(Precision::F16);
+    let path = out.path().join("manifest.json");
+    let text = fs::read_to_string(&path).expect("it was written");
+    let text = text.replace("\"f16\"", "\"int8\"");
+    fs::write(&path, text).expect("the directory is writable");
+    let refused = open(&out)
+        .load(&test_device())
+        .expect_err("they are no integers");
+    assert!(matches!(
+        refused,
+        LoadError::Precision {
+            precision: Precision::Int8,
+            ..
+        }
+    ));
+    assert!(refused.to_string().contains("weights.bpk"), "{refused}");
+}
+
+#[test]
+fn integers_without_their_scales_are_named() {
+    let (_, _, out) = reduced(Precision::Int8);
+    let path = open(&out).weights_path();
+    let mut bytes = fs::read(&path).expect("it was written");
+    // Another name of the same length, in the list of names at the front of the file.
+    let (name, other) = (b"outer.weight.scales", b"outer.weight.stales");
+    let place = bytes.windows(name.len()).position(|window| window == name);
+    let place = place.expect("the matrix has scales");
+    bytes[place..][..name.len()].copy_from_slice(other);
+    fs::write(&path, &bytes).expect("the directory is writable");
+    let mut manifest: Value = json_of(&out);
+    manifest["files"]["weights"] = json!(FileEntry::new("weights.bpk", &bytes));
+    fs::write(out.path().join("manifest.json"), manifest.to_string()).expect("it is writable");
+    let refused = open(&out)
+        .load(&test_device())
+        .expect_err("scales are missing");
+    assert!(refused.to_string().contains("outer.weight"), "{refused}");
+}
+
+fn json_of(directory: &TempDir) -> Value {
+    let text = fs::read_to_string(directory.path().join("manifest.json"));
+    serde_json::from_str(&text.expect("it was written")).expect("it is JSON")
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let (_, _, out) = reduced(Precision::Int8);
+    let path = open(&out).weights_path();
+    let mut bytes = fs::read(&path).expect("it was written");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, bytes).expect("the directory is writable");
+    let message = ModelDirectory::open(&out)
+        .expect_err("a bit is wrong")
+        .to_string();
+    assert!(
+        message.contains("weights.bpk` does not match its SHA-256"),
+        "{message}"
+    );
+}
