@@ -33,14 +33,15 @@ pub struct Batch {
     pub size: BatchSize,
 }
 
-/// Holds the batches of one update: one for each thread that shares it.
+/// Holds the micro-batches of one update, whose gradients are added up.
 #[derive(Clone, Debug)]
 pub struct Update {
     /// Number of the update, from 0.
     pub number: u64,
-    /// The batches; an update with fewer sentences than threads has fewer.
-    pub shards: Vec<Batch>,
-    /// Cells and tokens of all shards. The update's loss is divided by its labels.
+    /// The micro-batches, computed one after the other. Each is a batch for every thread that shares it, or
+    /// fewer where there are fewer sentences.
+    pub micro_batches: Vec<Vec<Batch>>,
+    /// Cells and tokens of all micro-batches. The loss of each is divided by the labels of the whole update.
     pub size: BatchSize,
     /// Seed of the randomness of this update (dropout).
     pub seed: u64,
@@ -117,36 +118,44 @@ impl Batch {
 }
 
 impl Update {
-    /// Deals the pairs out to `n_shards` batches and puts them on the device.
+    /// Deals the pairs of each micro-batch out to `n_shards` batches and puts them on the device.
     ///
     /// # Panics
     ///
-    /// Panics if there is no pair, or no shard.
+    /// Panics if a micro-batch has no pair, or there is no shard.
     pub fn new(
-        pairs: Vec<SentencePair>,
+        micro_batches: Vec<Vec<SentencePair>>,
         number: u64,
         seed: u64,
         n_shards: usize,
         device: &Device,
     ) -> Self {
-        let mut hands = vec![Vec::new(); n_shards.min(pairs.len())];
-        let n_hands = hands.len();
-        for (index, pair) in pairs.into_iter().enumerate() {
-            hands[index % n_hands].push(pair);
-        }
-        let shards: Vec<Batch> = hands
-            .iter()
-            .map(|pairs| Batch::new(pairs, device))
+        let micro_batches: Vec<Vec<Batch>> = micro_batches
+            .into_iter()
+            .map(|pairs| deal(pairs, n_shards, device))
             .collect();
-        let size = shards.iter().map(|shard| shard.size).sum();
+        let size = micro_batches.iter().flatten().map(|batch| batch.size).sum();
         Self {
             number,
-            shards,
+            micro_batches,
             size,
             seed,
             clock: Clock::default(),
         }
     }
+}
+
+/// Deals pairs out to as many batches, or one each.
+fn deal(pairs: Vec<SentencePair>, n_shards: usize, device: &Device) -> Vec<Batch> {
+    let mut hands = vec![Vec::new(); n_shards.min(pairs.len())];
+    let n_hands = hands.len();
+    for (index, pair) in pairs.into_iter().enumerate() {
+        hands[index % n_hands].push(pair);
+    }
+    hands
+        .iter()
+        .map(|pairs| Batch::new(pairs, device))
+        .collect()
 }
 
 impl std::iter::Sum for BatchSize {
@@ -202,14 +211,19 @@ mod tests {
             src: vec![id; 2],
             tgt: vec![id],
         };
-        let update = Update::new((4..9).map(pair).collect(), 3, 1, 2, &device);
-        let sentences: Vec<usize> = update
-            .shards
+        let update = Update::new(
+            vec![(4..9).map(pair).collect(), vec![pair(9)]],
+            3,
+            1,
+            2,
+            &device,
+        );
+        let sentences: Vec<Vec<usize>> = update
+            .micro_batches
             .iter()
-            .map(|shard| shard.size.n_sentences)
+            .map(|shards| shards.iter().map(|shard| shard.size.n_sentences).collect())
             .collect();
-        assert_eq!(sentences, [3, 2]);
-        assert_eq!((update.size.n_sentences, update.size.n_labels), (5, 10));
-        assert_eq!(Update::new(vec![pair(4)], 0, 0, 2, &device).shards.len(), 1);
+        assert_eq!(sentences, [vec![3, 2], vec![1]]);
+        assert_eq!((update.size.n_sentences, update.size.n_labels), (6, 12));
     }
 }

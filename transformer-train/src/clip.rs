@@ -4,25 +4,39 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-/// Scales all gradients by one factor so that their joint Euclidean norm is at most `max_norm`.
+/// Returns the joint Euclidean norm of all gradients, before any clipping; `None` if there are none.
 ///
-/// Burn's own clipping works on each parameter apart, which changes the direction of the update.
-/// The norm stays on the device: nothing is read back.
-pub fn clip_by_global_norm<M: Module>(
-    module: &M,
-    gradients: GradientsParams,
-    max_norm: f64,
-) -> GradientsParams {
+/// It stays on the device: nothing is read back.
+///
+/// # Shapes
+///
+/// - returns: `[1]`
+pub fn global_norm<M: Module>(module: &M, gradients: &GradientsParams) -> Option<Tensor<1>> {
     let mut squares = SumOfSquares {
-        gradients: &gradients,
+        gradients,
         sum: None,
     };
     module.visit(&mut squares);
-    let Some(sum) = squares.sum else {
-        return gradients;
-    };
+    squares.sum.map(Tensor::sqrt)
+}
+
+/// Scales all gradients by one factor so that their joint Euclidean norm, which is `norm`, is at most
+/// `max_norm`: `torch.nn.utils.clip_grad_norm_`.
+///
+/// Burn's own clipping works on each parameter apart, which changes the direction of the update.
+/// Nothing is read back.
+///
+/// # Shapes
+///
+/// - `norm`: `[1]`, from [`global_norm`]
+pub fn clip_by_global_norm<M: Module>(
+    module: &M,
+    gradients: GradientsParams,
+    norm: Tensor<1>,
+    max_norm: f64,
+) -> GradientsParams {
     // One where the norm is small enough; PyTorch adds the same 1e-6 against division by zero.
-    let factor = ((sum.sqrt() + 1e-6).recip() * max_norm).clamp_max(1.0);
+    let factor = ((norm + 1e-6).recip() * max_norm).clamp_max(1.0);
     let mut scale = Scale { gradients, factor };
     module.visit(&mut scale);
     scale.gradients
@@ -85,10 +99,22 @@ mod tests {
         [matrix.max().into_scalar(), bias.max().into_scalar()]
     }
 
+    fn clip(layer: &Linear, gradients: GradientsParams, max_norm: f64) -> GradientsParams {
+        let norm = global_norm(layer, &gradients).expect("there are gradients");
+        clip_by_global_norm(layer, gradients, norm, max_norm)
+    }
+
+    #[test]
+    fn the_norm_is_that_of_all_parameters_together() {
+        let (layer, gradients) = layer_and_gradients();
+        let norm = global_norm(&layer, &gradients).expect("there are gradients");
+        assert_eq!(norm.into_scalar::<f32>(), 13.0);
+    }
+
     #[test]
     fn one_factor_serves_all_parameters() {
         let (layer, gradients) = layer_and_gradients();
-        let clipped = clip_by_global_norm(&layer, gradients, 6.5);
+        let clipped = clip(&layer, gradients, 6.5);
         let [matrix, bias] = entries(&layer, &clipped);
         assert!(
             (matrix - 6.0).abs() < 1e-5 && (bias - 2.5).abs() < 1e-5,
@@ -99,7 +125,7 @@ mod tests {
     #[test]
     fn small_gradients_stay_as_they_are() {
         let (layer, gradients) = layer_and_gradients();
-        let clipped = clip_by_global_norm(&layer, gradients, 14.0);
+        let clipped = clip(&layer, gradients, 14.0);
         assert_eq!(entries(&layer, &clipped), [12.0, 5.0]);
     }
 }

@@ -14,6 +14,7 @@ use burn_train::{
 };
 
 use crate::TrainError;
+use crate::adam::Adam;
 use crate::checkpoint::ModelCheckpointer;
 use crate::folder::CURVE;
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
@@ -92,6 +93,7 @@ fn supervised(
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
         .metric_train_numeric(Ratio::padding())
+        .metric_train_numeric(Ratio::gradient_norm())
         .metric_train_numeric(LearningRateMetric::new())
         .metric_valid_numeric(Ratio::loss(trouble.watch(interrupter, validated)))
         .metric_valid_numeric(Ratio::perplexity())
@@ -147,7 +149,7 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
     let mut plan = Plan::new(&corpus.all_lengths(), &training.plan())?;
     run.say(&format!(
         "batches     {} updates a pass over the data, {:.1}% padding",
-        plan.updates_per_pass(0),
+        plan.updates_per_pass(0).div_ceil(training.accumulate),
         100.0 * plan.padding_share(),
     ));
     let surroundings = run.surroundings;
@@ -169,7 +171,8 @@ fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
         .with_beta_2(training.adam_beta2 as f32)
         .with_epsilon(training.adam_epsilon as f32);
     let schedule = Schedule::new(training, run.prepared.config.d_model);
-    (adam.init(), schedule.into())
+    let adam = Adam::new(&adam, training.weight_decay);
+    (adam.into(), schedule.into())
 }
 
 /// Remembers the first loss that was not a number.

@@ -10,6 +10,7 @@
 //! - [`tasks`]: text made in code, for trying things out.
 //! - [`plan`]: which sentences are in which update, a pure function.
 //! - [`loss`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary.
+//! - [`adam`], [`schedule`]: the optimizer and its learning rate.
 //! - [`clip`]: clipping by the global norm.
 //! - [`threads`]: threads that share an update.
 //!
@@ -39,6 +40,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod adam;
 pub mod batch;
 pub mod clip;
 pub mod config;
@@ -50,6 +52,7 @@ pub mod tasks;
 pub mod threads;
 
 mod checkpoint;
+mod ema;
 mod embeddings;
 mod error;
 mod finish;

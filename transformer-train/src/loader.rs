@@ -25,6 +25,8 @@ pub(crate) struct TrainLoader {
     next_update: Arc<AtomicU64>,
     interval: u64,
     n_updates: u64,
+    /// Number of the plan's batches in an update.
+    accumulate: u64,
     seed: u64,
     n_shards: usize,
     device: Device,
@@ -45,6 +47,7 @@ impl TrainLoader {
             next_update: Arc::new(AtomicU64::new(first_update)),
             interval: training.validation_interval,
             n_updates: training.updates,
+            accumulate: training.accumulate,
             seed: training.seed,
             n_shards,
             device: device.clone(),
@@ -58,25 +61,29 @@ impl TrainLoader {
 
     fn update(&self, number: u64) -> Update {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let pairs: Vec<SentencePair> = plan
-            .update(number)
-            .iter()
-            .map(|&sentence| {
-                let sentence = sentence as usize;
-                SentencePair {
-                    src: self.corpus.src(sentence),
-                    tgt: self.corpus.tgt(sentence),
-                }
+        let batches = number * self.accumulate..(number + 1) * self.accumulate;
+        let micro_batches = batches
+            .map(|batch| {
+                let sentences = plan.update(batch).iter();
+                sentences.map(|&sentence| self.pair(sentence)).collect()
             })
             .collect();
         // The plan shuffles with the seed itself; dropout must not draw the same numbers.
         Update::new(
-            pairs,
+            micro_batches,
             number,
             hash(!self.seed, number),
             self.n_shards,
             &self.device,
         )
+    }
+
+    fn pair(&self, sentence: u32) -> SentencePair {
+        let sentence = sentence as usize;
+        SentencePair {
+            src: self.corpus.src(sentence),
+            tgt: self.corpus.tgt(sentence),
+        }
     }
 }
 

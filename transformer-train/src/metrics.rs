@@ -18,39 +18,67 @@ pub(crate) const LOSS: &str = "Loss";
 pub(crate) const PERPLEXITY: &str = "Perplexity";
 pub(crate) const SPEED: &str = "Target tokens/s";
 pub(crate) const PADDING: &str = "Padding";
+pub(crate) const GRADIENT_NORM: &str = "Gradient norm";
 pub(crate) const EXACT_MATCH: &str = "Exact match";
 pub(crate) const BLEU: &str = "BLEU";
 pub(crate) const CHRF: &str = "chrF2";
 
-/// Holds the summed losses, on the device until they are first needed.
+/// Holds what a step computes, on the device until it is first needed.
 #[derive(Clone, Debug)]
 enum Sums {
-    Device(Box<LossSums>),
-    Host { smoothed: f64, nll: f64 },
+    Device {
+        losses: Box<LossSums>,
+        gradient_norm: Option<Tensor<1>>,
+    },
+    Host(HostSums),
+}
+
+/// Holds what a step has computed.
+#[derive(Clone, Copy, Debug)]
+struct HostSums {
+    smoothed: f64,
+    nll: f64,
+    gradient_norm: f64,
 }
 
 impl Sums {
-    /// Reads both sums at once.
-    fn read(self) -> Result<Self, ExecutionError> {
-        match self {
-            Self::Device(sums) => {
-                let sums = *sums;
-                let data = Tensor::cat(vec![sums.smoothed, sums.nll], 0).try_into_data()?;
-                let mut values = data.iter::<f64>();
-                let mut next = || values.next().unwrap_or(f64::NAN);
-                Ok(Self::Host {
-                    smoothed: next(),
-                    nll: next(),
-                })
-            }
-            host @ Self::Host { .. } => Ok(host),
+    fn new(losses: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
+        Self::Device {
+            losses: Box::new(losses),
+            gradient_norm,
         }
     }
 
-    fn values(&self) -> (f64, f64) {
+    /// Reads everything at once.
+    fn read(self) -> Result<Self, ExecutionError> {
         match self {
-            Self::Host { smoothed, nll } => (*smoothed, *nll),
-            Self::Device(_) => (f64::NAN, f64::NAN),
+            Self::Device {
+                losses,
+                gradient_norm,
+            } => {
+                let LossSums { smoothed, nll } = *losses;
+                let tensors = [smoothed, nll].into_iter().chain(gradient_norm);
+                let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
+                let mut values = data.iter::<f64>();
+                let mut next = || values.next().unwrap_or(f64::NAN);
+                Ok(Self::Host(HostSums {
+                    smoothed: next(),
+                    nll: next(),
+                    gradient_norm: next(),
+                }))
+            }
+            host @ Self::Host(_) => Ok(host),
+        }
+    }
+
+    fn values(&self) -> HostSums {
+        match self {
+            Self::Host(sums) => *sums,
+            Self::Device { .. } => HostSums {
+                smoothed: f64::NAN,
+                nll: f64::NAN,
+                gradient_norm: f64::NAN,
+            },
         }
     }
 }
@@ -65,7 +93,8 @@ pub(crate) struct StepReport {
 }
 
 impl StepReport {
-    pub(crate) fn new(update: &Update, sums: LossSums) -> Self {
+    /// `gradient_norm` is that of all gradients together, before clipping: `[1]`.
+    pub(crate) fn new(update: &Update, sums: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
         let Update {
             number,
             size,
@@ -76,7 +105,7 @@ impl StepReport {
             update: number,
             size,
             clock,
-            sums: Sums::Device(Box::new(sums)),
+            sums: Sums::new(sums, gradient_norm),
         }
     }
 }
@@ -103,7 +132,7 @@ impl ValidReport {
     pub(crate) fn new(size: BatchSize, sums: LossSums, translated: Translated) -> Self {
         Self {
             size,
-            sums: Sums::Device(Box::new(sums)),
+            sums: Sums::new(sums, None),
             translated,
         }
     }
@@ -135,6 +164,7 @@ pub(crate) struct Numbers {
     clock: Clock,
     smoothed: f64,
     nll: f64,
+    gradient_norm: f64,
     translated: Translated,
 }
 
@@ -156,7 +186,11 @@ impl Numbers {
 
 impl Adaptor<Numbers> for StepReport {
     fn adapt(&self) -> Numbers {
-        let (smoothed, nll) = self.sums.values();
+        let HostSums {
+            smoothed,
+            nll,
+            gradient_norm,
+        } = self.sums.values();
         let Self {
             update,
             size,
@@ -169,6 +203,7 @@ impl Adaptor<Numbers> for StepReport {
             clock,
             smoothed,
             nll,
+            gradient_norm,
             translated: Translated::default(),
         }
     }
@@ -176,7 +211,7 @@ impl Adaptor<Numbers> for StepReport {
 
 impl Adaptor<Numbers> for ValidReport {
     fn adapt(&self) -> Numbers {
-        let (smoothed, nll) = self.sums.values();
+        let HostSums { smoothed, nll, .. } = self.sums.values();
         Numbers {
             size: self.size,
             smoothed,
@@ -255,6 +290,11 @@ impl Ratio {
             unit: Some("%"),
             ..Self::new(PADDING, terms)
         }
+    }
+
+    /// Norm of all gradients together before clipping, the mean of the updates.
+    pub(crate) fn gradient_norm() -> Self {
+        Self::new(GRADIENT_NORM, |n| Terms::Batch(n.gradient_norm, 1.0))
     }
 
     /// Share of sentences translated exactly as the reference has it, in percent.

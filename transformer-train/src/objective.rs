@@ -1,18 +1,21 @@
 //! The module that the Learner steps: the model, its loss, and how it is updated (§5).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Int, Tensor};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
-use derive_new::new;
 use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, seed_dropout};
 use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
 use crate::batch::{Batch, SentencePair, Update};
-use crate::clip::clip_by_global_norm;
+use crate::clip::{clip_by_global_norm, global_norm};
+use crate::ema;
 use crate::loader::{ValidBatch, ValidPairs};
 use crate::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
@@ -23,10 +26,11 @@ use crate::text_scores::TextMetrics;
 use crate::threads::Threads;
 
 /// Joins a model with its training objective.
-#[derive(Module, Debug, new)]
-#[new(visibility = "pub(crate)")]
+#[derive(Module, Debug)]
 pub(crate) struct Objective {
     model: Transformer,
+    /// The moving average of the model, which is then validated and published in its place.
+    ema: Option<Transformer>,
     #[module(skip)]
     settings: Settings,
 }
@@ -37,6 +41,10 @@ pub(crate) struct Settings {
     pub(crate) smoothing: LabelSmoothing,
     /// Largest global norm of the gradients.
     pub(crate) clip_norm: Option<f64>,
+    /// Decay of the moving average of the weights.
+    pub(crate) ema_decay: Option<f64>,
+    /// Number of updates whose gradients were computed.
+    pub(crate) n_updates: Arc<AtomicU64>,
     /// How validation pairs are translated.
     pub(crate) translation: Translation,
     /// The threads that share an update, where backends compute on the thread that calls them.
@@ -82,8 +90,22 @@ impl Translation {
 }
 
 impl Objective {
+    pub(crate) fn new(model: Transformer, settings: Settings) -> Self {
+        let ema = settings.ema_decay.map(|_| ema::copy(&model));
+        Self {
+            model,
+            ema,
+            settings,
+        }
+    }
+
+    /// Returns what is validated and published.
+    fn published(&self) -> &Transformer {
+        self.ema.as_ref().unwrap_or(&self.model)
+    }
+
     pub(crate) fn into_model(self) -> Transformer {
-        self.model
+        self.ema.unwrap_or(self.model)
     }
 
     /// Computes the features of the places that have labels.
@@ -91,8 +113,8 @@ impl Objective {
     /// # Shapes
     ///
     /// - returns: `[n_labels, d_model]`
-    fn label_features(&self, batch: &Batch) -> Tensor<2> {
-        let features = self.model.forward_features(&batch.src, batch.tgt.ids());
+    fn label_features(model: &Transformer, batch: &Batch) -> Tensor<2> {
+        let features = model.forward_features(&batch.src, batch.tgt.ids());
         let features: Tensor<2> = features.flatten(0, 1); // [batch * tgt_len, d_model]
         features.select(0, batch.label_places.clone())
     }
@@ -101,7 +123,7 @@ impl Objective {
     fn shard(&self, batch: Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
         seed_dropout(&self.model.output_weight().device(), seed);
         let (sums, surrogate) = projected_loss_with_gradient(
-            self.label_features(&batch),
+            Self::label_features(&self.model, &batch),
             Projection::of(&self.model),
             plain(batch.labels),
             &self.settings.smoothing,
@@ -113,30 +135,36 @@ impl Objective {
         )
     }
 
-    /// Adds up the shards' gradients and losses, in their order.
-    fn sum(&self, parts: Vec<(GradientsParams, LossSums)>) -> (GradientsParams, LossSums) {
-        let mut accumulator = GradientsAccumulator::new();
-        let mut sums = None;
-        for (gradients, part) in parts {
-            accumulator.accumulate(self, gradients);
-            sums = Some(match sums {
-                Some(sums) => sums + part,
-                None => part,
-            });
+    /// Computes the parts of a micro-batch, in their order.
+    fn micro_batch(
+        &self,
+        shards: Vec<Batch>,
+        seeds: impl Iterator<Item = u64>,
+        scale: f64,
+    ) -> Vec<(GradientsParams, LossSums)> {
+        let parts = shards.into_iter().zip(seeds);
+        match &self.settings.threads {
+            None => parts
+                .map(|(shard, seed)| self.shard(shard, seed, scale))
+                .collect(),
+            Some(threads) => {
+                // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
+                let device = self.model.output_weight().device();
+                let parts = parts.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
+                threads.run(parts.collect(), |(objective, shard, seed)| {
+                    objective.shard(shard, seed, scale)
+                })
+            }
         }
-        (
-            accumulator.grads(),
-            sums.expect("an update has at least one shard"),
-        )
     }
 
     /// Computes the summed losses of a batch, without gradients.
     pub(crate) fn loss(&self, batch: &Batch) -> LossSums {
-        let features = self.label_features(batch);
+        let model = self.published();
         let smoothing = &self.settings.smoothing;
         projected_loss(
-            features,
-            Projection::of(&self.model),
+            Self::label_features(model, batch),
+            Projection::of(model),
             batch.labels.clone(),
             smoothing,
         )
@@ -148,34 +176,36 @@ impl TrainStep for Objective {
     type Output = StepReport;
 
     fn step(&self, mut update: Update) -> TrainOutput<StepReport> {
-        let shards = std::mem::take(&mut update.shards);
+        let micro_batches = std::mem::take(&mut update.micro_batches);
         let scale = 1.0 / update.size.n_labels as f64;
-        let seeds = (0..).map(|shard| hash(update.seed, shard));
-        let (gradients, sums) = match &self.settings.threads {
-            None => {
-                let parts = shards.into_iter().zip(seeds);
-                self.sum(
-                    parts
-                        .map(|(shard, seed)| self.shard(shard, seed, scale))
-                        .collect(),
-                )
+        let seed = update.seed;
+        let mut seeds = (0..).map(|shard| hash(seed, shard));
+        let mut accumulator = GradientsAccumulator::new();
+        let mut sums = None;
+        for shards in micro_batches {
+            for (gradients, part) in self.micro_batch(shards, &mut seeds, scale) {
+                accumulator.accumulate(self, gradients);
+                sums = Some(match sums.take() {
+                    Some(sums) => sums + part,
+                    None => part,
+                });
             }
-            Some(threads) => {
-                // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
-                let device = self.model.output_weight().device();
-                let parts: Vec<_> = shards
-                    .into_iter()
-                    .zip(seeds)
-                    .map(|(shard, seed)| (self.clone().fork(&device), shard, seed))
-                    .collect();
-                self.sum(threads.run(parts, |(objective, shard, seed)| {
-                    objective.shard(shard, seed, scale)
-                }))
+        }
+        let sums =
+            sums.expect("an update has at least one micro-batch, and that at least one shard");
+        let gradients = accumulator.grads();
+        let norm = global_norm(self, &gradients);
+        let gradients = match (self.settings.clip_norm, &norm) {
+            (Some(max_norm), Some(norm)) => {
+                clip_by_global_norm(self, gradients, norm.clone(), max_norm)
             }
+            _ => gradients,
         };
+        let n_updates = &self.settings.n_updates;
+        n_updates.store(update.number + 1, Ordering::Relaxed);
         TrainOutput {
             grads: gradients,
-            item: StepReport::new(&update, sums),
+            item: StepReport::new(&update, sums, norm),
         }
     }
 
@@ -185,11 +215,13 @@ impl TrainStep for Objective {
         learning_rate: ModuleLearningRate,
         gradients: GradientsParams,
     ) -> Self {
-        let gradients = match self.settings.clip_norm {
-            Some(max_norm) => clip_by_global_norm(&self, gradients, max_norm),
-            None => gradients,
-        };
-        optimizer.step(learning_rate, self, gradients)
+        let mut updated = optimizer.step(learning_rate, self, gradients);
+        if let (Some(average), Some(decay)) = (updated.ema.take(), updated.settings.ema_decay) {
+            let update = updated.settings.n_updates.load(Ordering::Relaxed);
+            let decay = ema::decay_at(update, decay);
+            updated.ema = Some(ema::follow(average, &updated.model, decay));
+        }
+        updated
     }
 }
 
@@ -202,7 +234,7 @@ impl InferenceStep for Objective {
         let ValidPairs { pairs, references } = &valid;
         let translated = references.as_ref().map(|references| {
             let translation = &self.settings.translation;
-            translation.evaluate(&self.model, pairs, references)
+            translation.evaluate(self.published(), pairs, references)
         });
         ValidReport::new(batch.size, sums, translated.unwrap_or_default())
     }
@@ -214,5 +246,122 @@ fn plain(ids: Tensor<1, Int>) -> Tensor<1, Int> {
         ids.inner()
     } else {
         ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::module::{ModuleVisitor, Param};
+    use burn::tensor::Device;
+    use transformer_core::text::{TokenizerConfig, TokenizerKind};
+    use transformer_core::{TransformerConfig, device};
+
+    use super::*;
+    use crate::loss::SmoothingForm;
+
+    /// Makes a model without dropout and its objective, on a device that records gradients.
+    fn objective(threads: Option<Threads>) -> (Objective, Device) {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let device = device.autodiff();
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 12,
+            n_heads: 2,
+            n_encoder_layers: 1,
+            n_decoder_layers: 1,
+            dropout: 0.0,
+            ..TransformerConfig::base(11, 11)
+        };
+        let tokenizer = TokenizerConfig {
+            kind: TokenizerKind::Char,
+            vocab_size: 11,
+            ..TokenizerConfig::default()
+        };
+        let settings = Settings {
+            smoothing: LabelSmoothing {
+                epsilon: 0.1,
+                form: SmoothingForm::AllTokens,
+            },
+            clip_norm: None,
+            ema_decay: None,
+            n_updates: Arc::default(),
+            translation: Translation {
+                search: Search::default(),
+                limits: BatchLimits::for_model(&config),
+                tokenizer: Tokenizer::train(&tokenizer, ["abcdefg"]).expect("it has text"),
+                metrics: TextMetrics::new(true),
+            },
+            threads,
+        };
+        device.seed(1);
+        let model = config.init(&device).expect("the config is right");
+        (Objective::new(model, settings), device)
+    }
+
+    /// Pairs whose sides have from one to five tokens.
+    fn pairs() -> Vec<SentencePair> {
+        let ids = |n: u32, first: u32| (0..n).map(|id| 4 + (first + 3 * id) % 7).collect();
+        let pair = |index: u32| SentencePair {
+            src: ids(1 + index % 5, index),
+            tgt: ids(1 + (2 * index) % 3, index + 1),
+        };
+        (0..9).map(pair).collect()
+    }
+
+    /// Collects the gradients of all parameters.
+    struct Collected<'a> {
+        gradients: &'a GradientsParams,
+        values: Vec<f32>,
+    }
+
+    impl ModuleVisitor for Collected<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let gradient = self.gradients.get::<D>(param.id);
+            let gradient = gradient.expect("every parameter has a part in the loss");
+            self.values.extend(gradient.into_data().iter::<f32>());
+        }
+    }
+
+    fn gradients(
+        objective: &Objective,
+        device: &Device,
+        micro_batches: Vec<Vec<SentencePair>>,
+    ) -> Vec<f32> {
+        let n_shards = if objective.settings.threads.is_some() {
+            2
+        } else {
+            1
+        };
+        let update = Update::new(micro_batches, 0, 1, n_shards, device);
+        let output = TrainStep::step(objective, update);
+        let mut collected = Collected {
+            gradients: &output.grads,
+            values: Vec::new(),
+        };
+        objective.visit(&mut collected);
+        collected.values
+    }
+
+    /// Checks that micro-batches of unequal sizes have the gradient of all their sentences together.
+    fn assert_accumulated(threads: Option<Threads>) {
+        let (objective, device) = objective(threads);
+        let whole = gradients(&objective, &device, vec![pairs()]);
+        let micro_batches = [0..4, 4..5, 5..9].map(|range| pairs()[range].to_vec());
+        let accumulated = gradients(&objective, &device, micro_batches.into());
+        assert!(whole.iter().any(|gradient| gradient.abs() > 0.01));
+        // Single precision: gradients of a mean, of at most one in size.
+        let differences = whole.iter().zip(&accumulated).map(|(a, b)| (a - b).abs());
+        let largest = differences.fold(0.0, f32::max);
+        assert!(largest < 1e-6, "{largest}");
+    }
+
+    #[test]
+    fn micro_batches_have_the_gradient_of_one_large_batch() {
+        assert_accumulated(None);
+    }
+
+    #[test]
+    fn micro_batches_that_threads_share_have_the_gradient_of_one_large_batch() {
+        assert_accumulated(Threads::new(2));
     }
 }

@@ -295,6 +295,8 @@ impl Run<'_> {
                 form: SmoothingForm::AllTokens,
             },
             clip_norm: training.clip_norm,
+            ema_decay: training.ema_decay,
+            n_updates: Arc::default(),
             translation: Translation {
                 search: self.search(self.experiment.validation.interval_beam_size),
                 limits: BatchLimits::for_model(config),

@@ -9,14 +9,16 @@ use crate::config::TrainingSettings;
 
 /// Names what the learning rate does after it has risen.
 ///
-/// All rise in the same straight line to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5`, so that
-/// one is exchanged for another without looking for a new factor.
+/// All rise in the same straight line to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the one
+/// given, so that one is exchanged for another without looking for a new factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum ScheduleKind {
     /// It falls with the root of the number of updates: Eq. 3, the paper's, also called Noam or inverse square
     /// root. It depends on no end, so that a run can be made longer.
     Noam,
+    /// It falls as Noam's does, from a peak that must be given: fairseq's `inverse_sqrt`.
+    InverseSqrt,
     /// It stays.
     Constant,
     /// It falls in a straight line to zero after the last update.
@@ -54,9 +56,10 @@ impl Schedule {
     pub fn new(training: &TrainingSettings, d_model: usize) -> Self {
         let warmup_steps = training.warmup_steps as f64;
         let d_model = d_model as f64;
+        let paper = training.learning_rate_factor * d_model.powf(-0.5) * warmup_steps.powf(-0.5);
         Self {
             kind: training.schedule,
-            peak: training.learning_rate_factor * d_model.powf(-0.5) * warmup_steps.powf(-0.5),
+            peak: training.peak_learning_rate.unwrap_or(paper),
             warmup_steps,
             updates: training.updates as f64,
             step: 0,
@@ -71,7 +74,7 @@ impl Schedule {
         let gone = (step - 1.0 - self.warmup_steps) / (self.updates - self.warmup_steps).max(1.0);
         let gone = gone.clamp(0.0, 1.0);
         let falling = match self.kind {
-            ScheduleKind::Noam => (self.warmup_steps / step).sqrt(),
+            ScheduleKind::Noam | ScheduleKind::InverseSqrt => (self.warmup_steps / step).sqrt(),
             ScheduleKind::Constant => 1.0,
             ScheduleKind::Linear => 1.0 - gone,
             ScheduleKind::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * gone).cos()),
@@ -145,6 +148,7 @@ mod tests {
     fn all_schedules_rise_in_the_same_line() {
         let kinds = [
             ScheduleKind::Noam,
+            ScheduleKind::InverseSqrt,
             ScheduleKind::Constant,
             ScheduleKind::Linear,
             ScheduleKind::Cosine,
@@ -159,6 +163,22 @@ mod tests {
     fn noam_falls_with_the_root() {
         assert_rate(ScheduleKind::Noam, 40, 0.5);
         assert_rate(ScheduleKind::Noam, 1000, 0.1);
+    }
+
+    /// fairseq's `InverseSquareRootSchedule` with `--warmup-init-lr 0`: `lr · min(step/warmup, √(warmup/step))`.
+    #[test]
+    fn an_inverse_square_root_has_the_peak_that_is_given() {
+        let training = TrainingSettings {
+            schedule: ScheduleKind::InverseSqrt,
+            warmup_steps: 10,
+            peak_learning_rate: Some(5e-4),
+            learning_rate_factor: 7.0,
+            ..TrainingSettings::default()
+        };
+        let schedule = Schedule::new(&training, 16);
+        for (update, expected) in [(1, 5e-5), (10, 5e-4), (40, 2.5e-4), (1000, 5e-5)] {
+            assert!((schedule.learning_rate(update) - expected).abs() < 1e-15);
+        }
     }
 
     #[test]

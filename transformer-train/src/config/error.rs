@@ -76,6 +76,11 @@ pub enum ConfigError {
         /// The range, in words.
         allowed: &'static str,
     },
+    /// A schedule that falls from a peak has none.
+    #[error(
+        "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
+    )]
+    NoPeak,
     /// A sentence that the filter lets through would fit in no batch.
     #[error(
         "`training.tokens_per_batch` ({tokens_per_batch}) has no room for a sentence of \

@@ -14,16 +14,23 @@ pub struct TrainingSettings {
     pub updates: u64,
     /// Largest batch of one update, in padded cells of its larger side. Default 25,000 (§5.1).
     pub tokens_per_batch: usize,
+    /// Number of such batches in one update, computed one after the other: their gradients are those of one
+    /// batch so many times as large, in the memory of one. Default 1.
+    pub accumulate: u64,
     /// Most sentences that are sorted by length together; more means less padding. Default 131,072
     /// (not in the paper).
     pub window: usize,
-    /// What the learning rate does after it has risen: `noam`, `constant`, `linear` or `cosine`. Default: `noam`
-    /// (§5.3, Eq. 3).
+    /// What the learning rate does after it has risen: `noam`, `inverse-sqrt`, `constant`, `linear` or `cosine`.
+    /// Default: `noam` (§5.3, Eq. 3).
     pub schedule: ScheduleKind,
     /// Updates in which the learning rate rises. Default 4000 (§5.3).
     pub warmup_steps: u64,
     /// What the learning rate of Eq. 3 is multiplied by. Default 1.0 (§5.3).
     pub learning_rate_factor: f64,
+    /// Highest learning rate, reached after `warmup_steps`, in place of the one that factor, size of the model and
+    /// warm-up make; `inverse-sqrt` needs it. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_learning_rate: Option<f64>,
     /// Share of the target distribution spread over the whole vocabulary, from 0 to below 1. Default
     /// 0.1 (§5.4, ε_ls).
     pub label_smoothing: f64,
@@ -33,6 +40,14 @@ pub struct TrainingSettings {
     pub adam_beta2: f64,
     /// What Adam adds to the root in the divisor. Default 1e-9 (§5.3, ε).
     pub adam_epsilon: f64,
+    /// By how much matrices shrink at each update, as a share of them that is multiplied with the learning rate;
+    /// biases and layer normalization do not. Decoupled, as in AdamW. Default 0 (not in the paper).
+    pub weight_decay: f64,
+    /// Share of its way to the trained weights that their moving average does not go at an update, from 0 to below
+    /// 1, for example 0.999; it starts smaller, `(1 + n)/(10 + n)` at update `n`. The average is then what is
+    /// validated, saved as the model and averaged over checkpoints. Default: none (not in the paper).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ema_decay: Option<f64>,
     /// Largest norm of all gradients together; larger ones are scaled down to it. Default: none (not
     /// in the paper).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,14 +92,18 @@ impl Default for TrainingSettings {
         Self {
             updates: 100_000,
             tokens_per_batch,
+            accumulate: 1,
             window,
             schedule: ScheduleKind::Noam,
             warmup_steps: 4000,
             learning_rate_factor: 1.0,
+            peak_learning_rate: None,
             label_smoothing: 0.1,
             adam_beta1: 0.9,
             adam_beta2: 0.98,
             adam_epsilon: 1e-9,
+            weight_decay: 0.0,
+            ema_decay: None,
             clip_norm: None,
             validation_interval: 1000,
             average_last: 5,

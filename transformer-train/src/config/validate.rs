@@ -6,6 +6,7 @@ use transformer_core::config::Positions;
 use transformer_core::text::N_SPECIAL;
 
 use crate::config::{ConfigError, Experiment, TokenizerSettings, Vocabulary};
+use crate::schedule::ScheduleKind;
 
 /// The largest integer of TOML.
 const MAX_SEED: u64 = i64::MAX as u64;
@@ -43,16 +44,30 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
             max_len,
         });
     }
+    at_least_one("training.accumulate", training.accumulate)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
     positive(
         "training.learning_rate_factor",
         training.learning_rate_factor,
     )?;
+    training
+        .peak_learning_rate
+        .map_or(Ok(()), |rate| positive("training.peak_learning_rate", rate))?;
+    if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
+        return Err(ConfigError::NoPeak);
+    }
     fraction("training.label_smoothing", training.label_smoothing)?;
     fraction("training.adam_beta1", training.adam_beta1)?;
     fraction("training.adam_beta2", training.adam_beta2)?;
     positive("training.adam_epsilon", training.adam_epsilon)?;
+    let weight_decay = training.weight_decay;
+    let is_decay = weight_decay.is_finite() && weight_decay >= 0.0;
+    let allowed = "at least 0, for example 0.01";
+    require("training.weight_decay", weight_decay, is_decay, allowed)?;
+    training
+        .ema_decay
+        .map_or(Ok(()), |decay| fraction("training.ema_decay", decay))?;
     training
         .clip_norm
         .map_or(Ok(()), |norm| positive("training.clip_norm", norm))?;
@@ -249,6 +264,17 @@ mod tests {
         assert_eq!(
             message,
             "`training.clip_norm` is 0; choose a number greater than 0"
+        );
+    }
+
+    #[test]
+    fn an_inverse_square_root_needs_its_peak() {
+        let message =
+            message(|experiment| experiment.training.schedule = ScheduleKind::InverseSqrt);
+        assert_eq!(
+            message,
+            "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example \
+             0.0005"
         );
     }
 

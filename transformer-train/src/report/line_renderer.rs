@@ -12,7 +12,7 @@ use burn_train::renderer::{
 
 use super::HeldLine;
 use crate::config::TrainingSettings;
-use crate::metrics::{BLEU, CHRF, EXACT_MATCH, LOSS, PADDING, PERPLEXITY, SPEED};
+use crate::metrics::{BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED};
 use crate::run::Begun;
 
 /// Name that Burn gives its learning rate metric.
@@ -54,7 +54,7 @@ impl LineRenderer {
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
-             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  lr {lr:.2e}  \
+             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  norm {norm:.2}  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
             total = n_updates,
             loss = of(&self.train, LOSS),
@@ -65,6 +65,7 @@ impl LineRenderer {
             exact = of(&self.valid, EXACT_MATCH),
             speed = of(&self.train, SPEED),
             padding = of(&self.train, PADDING),
+            norm = of(&self.train, GRADIENT_NORM),
             lr = of(&self.train, LEARNING_RATE),
             elapsed = minutes(elapsed),
             left = minutes(left),

@@ -5,6 +5,7 @@ mod data;
 mod embeddings;
 mod folder;
 mod learning;
+mod optimizer;
 mod refusal;
 mod reproduction;
 mod resume;

@@ -282,3 +282,13 @@ fn a_run_whose_rate_ends_with_it_cannot_be_made_longer() {
         "{message}"
     );
 }
+
+#[test]
+fn a_run_that_accumulates_goes_on_exactly() {
+    let accumulate = ("warmup_steps = 15", "warmup_steps = 15\naccumulate = 3");
+    let workplace = Workplace::with(&[accumulate]);
+    workplace.train("whole", &["--updates", "200"]).lines();
+    killed(&workplace, "run", 2);
+    workplace.train("run", &["--updates", "200"]).lines();
+    assert_same(&workplace, "run", "whole");
+}

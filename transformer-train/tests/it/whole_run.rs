@@ -315,3 +315,20 @@ fn a_request_to_stop_ends_the_run_after_the_interval() {
     assert_eq!(n_intervals.count(), 1, "{said:?}");
     assert!(workplace.translates("run"));
 }
+
+/// Returns how many updates a run says that a pass has.
+fn updates_of_a_pass(workplace: &Workplace) -> u64 {
+    let ended = workplace.train("run", &["--updates", "1"]);
+    let lines = ended.lines();
+    let told = lines.iter().find_map(|line| line.strip_prefix("batches "));
+    let number = told.and_then(|told| told.split_whitespace().next()?.parse().ok());
+    number.expect("the updates of a pass are told")
+}
+
+#[test]
+fn an_update_of_three_batches_takes_three_of_the_pass() {
+    let accumulate = ("warmup_steps = 15", "warmup_steps = 15\naccumulate = 3");
+    let plain = updates_of_a_pass(&Workplace::new());
+    let accumulated = updates_of_a_pass(&Workplace::with(&[accumulate]));
+    assert_eq!(accumulated, plain.div_ceil(3));
+}

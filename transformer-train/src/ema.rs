@@ -1,0 +1,138 @@
+//! The exponential moving average of the weights, which validation and the model can be made of.
+//!
+//! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last checkpoints
+//! instead (§6.1).
+
+use std::collections::VecDeque;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::tensor::Tensor;
+
+/// Copies the weights of a module, as parameters of their own that nothing trains.
+pub(crate) fn copy<M: Module>(module: &M) -> M {
+    module.clone().map(&mut Copy)
+}
+
+/// Moves an average towards the weights of the module that it was copied from:
+/// `average + (1 − decay)·(weights − average)`.
+///
+/// # Panics
+///
+/// Panics if the module has other parameters than the average.
+pub(crate) fn follow<M: Module>(average: M, module: &M, decay: f64) -> M {
+    let mut weights = Weights(VecDeque::new());
+    module.visit(&mut weights);
+    average.map(&mut Follow {
+        weights: weights.0,
+        step: 1.0 - decay,
+    })
+}
+
+/// Returns the decay at an update, which are numbered from 1: it rises to `decay`, for the first weights
+/// are worth little. TensorFlow's `min(decay, (1 + n)/(10 + n))`.
+pub(crate) fn decay_at(update: u64, decay: f64) -> f64 {
+    let n = update as f64;
+    decay.min((1.0 + n) / (10.0 + n))
+}
+
+struct Copy;
+
+impl ModuleMapper for Copy {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let (_, tensor, mapper) = param.consume();
+        let copied = Param::from_mapped_value(ParamId::new(), tensor.detach(), mapper);
+        copied.set_require_grad(false)
+    }
+}
+
+/// Collects the weights of a module, flat, off the tape.
+struct Weights(VecDeque<Tensor<1>>);
+
+impl ModuleVisitor for Weights {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let weights = param.val().without_autodiff();
+        let n_elements = weights.shape().num_elements();
+        self.0.push_back(weights.reshape([n_elements]));
+    }
+}
+
+struct Follow {
+    /// The weights to follow, in the order of the parameters.
+    weights: VecDeque<Tensor<1>>,
+    step: f64,
+}
+
+impl ModuleMapper for Follow {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let weights = self.weights.pop_front();
+        let weights = weights.expect("an average has the parameters of what it follows");
+        param.map(|average| {
+            let is_autodiff = average.is_autodiff();
+            let average = average.without_autodiff();
+            let way = weights.reshape(average.shape()) - average.clone();
+            let average = average + way * self.step;
+            match is_autodiff {
+                true => Tensor::from_inner(average),
+                false => average,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::nn::{Linear, LinearConfig};
+    use burn::tensor::Device;
+    use transformer_core::device;
+
+    use super::*;
+
+    fn layer(value: f32, device: &Device) -> Linear {
+        let layer = LinearConfig::new(2, 3).init(device);
+        layer.map(&mut Set(value))
+    }
+
+    struct Set(f32);
+
+    impl ModuleMapper for Set {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            param.map(|tensor| tensor.full_like(self.0))
+        }
+    }
+
+    fn values(layer: &Linear) -> Vec<f32> {
+        let weights = layer.weight.val().into_data();
+        weights.iter::<f32>().collect()
+    }
+
+    #[test]
+    fn an_average_goes_its_share_of_the_way() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let average = copy(&layer(1.0, &device));
+        let average = follow(average, &layer(3.0, &device), 0.75);
+        assert_eq!(values(&average), [1.5; 6]);
+    }
+
+    #[test]
+    fn what_it_follows_moves_no_more_with_it() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let layer = layer(1.0, &device.autodiff());
+        let average = copy(&layer);
+        assert_ne!(average.weight.id, layer.weight.id);
+        assert!(!average.weight.val().is_require_grad());
+    }
+
+    #[test]
+    fn weights_that_stay_are_their_own_average_to_the_last_bit() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let layer = layer(0.1, &device);
+        let average = follow(copy(&layer), &layer, 0.999);
+        assert_eq!(values(&average), values(&layer));
+    }
+
+    #[test]
+    fn the_first_updates_count_for_more() {
+        assert!((decay_at(1, 0.999) - 2.0 / 11.0).abs() < 1e-15);
+        assert_eq!(decay_at(100_000, 0.999), 0.999);
+    }
+}

@@ -1,0 +1,203 @@
+//! Adam, clipping and label smoothing beside PyTorch's, and beside fairseq's formula.
+//!
+//! `tests/fixtures/generate_optimizer.py` has made the numbers, in double precision.
+
+use burn::module::Param;
+use burn::nn::{Linear, LinearConfig};
+use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use serde::Deserialize;
+use transformer_train::adam::Adam;
+use transformer_train::clip::{clip_by_global_norm, global_norm};
+use transformer_train::loss::{
+    LabelSmoothing, Projection, SmoothingForm, projected_loss_with_gradient,
+};
+
+use crate::workplace::test_device;
+
+#[derive(Deserialize)]
+struct Goldens {
+    start: Pair,
+    learning_rates: Vec<f64>,
+    gradients: Vec<Pair>,
+    adam: Vec<Pair>,
+    weight_decay: f64,
+    adam_with_decay: Vec<Pair>,
+    clipped: Clipping,
+    not_clipped: Clipping,
+    smoothing: Smoothing,
+}
+
+/// A matrix `[2, 3]` and a vector `[3]`, row by row.
+#[derive(Deserialize)]
+struct Pair {
+    matrix: Vec<f32>,
+    vector: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Clipping {
+    max_norm: f64,
+    norm: f64,
+    matrix: Vec<f32>,
+    vector: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Smoothing {
+    epsilon: f64,
+    labels: Vec<i64>,
+    features: Vec<f32>,
+    weight: Vec<f32>,
+    nll: f64,
+    pytorch: Smoothed,
+    fairseq: Smoothed,
+}
+
+#[derive(Deserialize)]
+struct Smoothed {
+    loss: f64,
+    features_gradient: Vec<f32>,
+    weight_gradient: Vec<f32>,
+}
+
+fn goldens() -> Goldens {
+    let text = include_str!("../fixtures/optimizer.json");
+    serde_json::from_str(text).expect("the fixture is what its generator writes")
+}
+
+fn matrix<const R: usize>(values: &[f32], device: &Device) -> Tensor<2> {
+    let columns = values.len() / R;
+    Tensor::from_data(TensorData::new(values.to_vec(), [R, columns]), device)
+}
+
+fn vector(values: &[f32], device: &Device) -> Tensor<1> {
+    Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), device)
+}
+
+fn layer(start: &Pair, device: &Device) -> Linear {
+    let mut layer = LinearConfig::new(2, 3).init(device);
+    layer.weight = Param::from_tensor(matrix::<2>(&start.matrix, device));
+    layer.bias = Some(Param::from_tensor(vector(&start.vector, device)));
+    layer
+}
+
+fn gradients(layer: &Linear, pair: &Pair, device: &Device) -> GradientsParams {
+    let mut gradients = GradientsParams::new();
+    gradients.register(layer.weight.id, matrix::<2>(&pair.matrix, device));
+    let bias = layer.bias.as_ref().expect("the layer has a bias");
+    gradients.register(bias.id, vector(&pair.vector, device));
+    gradients
+}
+
+fn assert_close<const D: usize>(ours: Tensor<D>, theirs: &[f32], tolerance: f32) {
+    let ours: Vec<f32> = ours.into_data().iter::<f32>().collect();
+    assert_eq!(ours.len(), theirs.len());
+    let differences = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs());
+    let largest = differences.fold(0.0, f32::max);
+    assert!(largest <= tolerance, "{largest}: {ours:?} {theirs:?}");
+}
+
+/// Weights of size one after at most twenty steps of at most 0.01, in single precision: a rounding each, and
+/// `1 − β₂` of single precision, which is off by 1e-6 of itself.
+fn assert_steps(weight_decay: f64, expected: &[Pair]) {
+    let goldens = goldens();
+    let device = test_device();
+    let adam = AdamConfig::new()
+        .with_beta_1(0.9)
+        .with_beta_2(0.98)
+        .with_epsilon(1e-9);
+    let mut optimizer = ModuleOptimizer::from(Adam::new(&adam, weight_decay));
+    // Parameters that ask for gradients, as in training.
+    let device_of_training = device.clone().autodiff();
+    let mut layer = layer(&goldens.start, &device_of_training);
+    let steps = goldens.gradients.iter().zip(&goldens.learning_rates);
+    assert_eq!(expected.len(), 20);
+    for ((pair, &learning_rate), expected) in steps.zip(expected) {
+        let gradients = gradients(&layer, pair, &device);
+        layer = optimizer.step(learning_rate, layer, gradients);
+        assert_close(layer.weight.val().inner(), &expected.matrix, 2e-6);
+        let bias = layer.bias.as_ref().expect("the layer has a bias");
+        assert_close(bias.val().inner(), &expected.vector, 2e-6);
+    }
+}
+
+#[test]
+fn adam_takes_the_steps_of_pytorch() {
+    assert_steps(0.0, &goldens().adam);
+}
+
+#[test]
+fn decay_is_that_of_adamw_on_matrices_and_none_on_vectors() {
+    let goldens = goldens();
+    let apart = goldens.adam[19].matrix[0] - goldens.adam_with_decay[19].matrix[0];
+    assert!(apart.abs() > 1e-3, "the decay is no rounding: {apart}");
+    assert_steps(goldens.weight_decay, &goldens.adam_with_decay);
+}
+
+fn assert_clipped(expected: &Clipping) {
+    let goldens = goldens();
+    let device = test_device();
+    let layer = layer(&goldens.start, &device);
+    let gradients = gradients(&layer, &goldens.gradients[5], &device);
+    let norm = global_norm(&layer, &gradients).expect("there are gradients");
+    let told: f64 = norm.clone().into_scalar();
+    assert!((told - expected.norm).abs() < 1e-5, "{told}");
+    let clipped = clip_by_global_norm(&layer, gradients, norm, expected.max_norm);
+    let matrix = clipped.get::<2>(layer.weight.id).expect("it has one");
+    assert_close(matrix, &expected.matrix, 1e-6);
+    let bias = layer.bias.as_ref().expect("the layer has a bias");
+    let vector = clipped.get::<1>(bias.id).expect("it has one");
+    assert_close(vector, &expected.vector, 1e-6);
+}
+
+#[test]
+fn clipping_is_that_of_pytorch() {
+    assert_clipped(&goldens().clipped);
+}
+
+#[test]
+fn gradients_below_the_norm_stay_as_in_pytorch() {
+    assert_clipped(&goldens().not_clipped);
+}
+
+fn assert_smoothed(form: SmoothingForm, expected: &Smoothed) {
+    let smoothing = goldens().smoothing;
+    let device = test_device().autodiff();
+    let features = matrix::<5>(&smoothing.features, &device).require_grad();
+    let weight = matrix::<7>(&smoothing.weight, &device).require_grad();
+    let n_labels = smoothing.labels.len();
+    let labels = TensorData::new(smoothing.labels, [n_labels]);
+    let (sums, surrogate) = projected_loss_with_gradient(
+        features.clone(),
+        Projection {
+            weight: weight.clone(),
+            bias: None,
+        },
+        Tensor::<1, Int>::from_data(labels, &device.inner()),
+        &LabelSmoothing {
+            epsilon: smoothing.epsilon,
+            form,
+        },
+        1.0,
+    );
+    // Sums of five losses of size three, in single precision.
+    let loss: f64 = sums.smoothed.into_scalar();
+    assert!((loss - expected.loss).abs() < 1e-5, "{loss}");
+    let nll: f64 = sums.nll.into_scalar();
+    assert!((nll - smoothing.nll).abs() < 1e-5, "{nll}");
+    let gradients = surrogate.backward();
+    let of = |tensor: Tensor<2>| tensor.grad(&gradients).expect("the loss reaches it");
+    assert_close(of(features), &expected.features_gradient, 5e-6);
+    assert_close(of(weight), &expected.weight_gradient, 5e-6);
+}
+
+#[test]
+fn smoothing_over_all_tokens_is_that_of_pytorch() {
+    assert_smoothed(SmoothingForm::AllTokens, &goldens().smoothing.pytorch);
+}
+
+#[test]
+fn smoothing_over_other_tokens_is_that_of_fairseq() {
+    assert_smoothed(SmoothingForm::OtherTokens, &goldens().smoothing.fairseq);
+}
