@@ -1,11 +1,14 @@
 //! The experiment: everything that a training run depends on, in one TOML file.
 
 mod data;
+mod documented;
 mod embeddings;
 mod error;
+mod given;
 mod model;
 mod nearest;
 mod read;
+mod setting;
 mod tokenizer;
 mod training;
 mod validate;
@@ -18,6 +21,7 @@ use transformer_core::Preset;
 pub use data::{DataSettings, DataSource};
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
+pub use given::Given;
 pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
@@ -121,16 +125,7 @@ impl Experiment {
     /// known or a value of the wrong kind. Whether values fit together is for
     /// [`validate`](Self::validate).
     pub fn from_toml(path: &Path) -> Result<Self, ConfigError> {
-        read::read(path, None)
-    }
-
-    /// Reads a TOML file for a task that stands in place of the one that the file names.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_toml`](Self::from_toml).
-    pub fn from_toml_for(path: &Path, task: Task) -> Result<Self, ConfigError> {
-        read::read(path, Some(task))
+        read::read(path)
     }
 
     /// Reads the text of a TOML file; `name` is what errors call it.
@@ -139,7 +134,7 @@ impl Experiment {
     ///
     /// As [`from_toml`](Self::from_toml).
     pub fn from_toml_text(text: &str, name: &str) -> Result<Self, ConfigError> {
-        read::parse(text, name, None)
+        read::parse(text, name)
     }
 
     /// Writes every setting in effect as a TOML file, which reads back as this experiment.
@@ -149,6 +144,16 @@ impl Experiment {
     /// Returns [`ConfigError::Write`] for a path that is not UTF-8 or a seed that TOML cannot hold.
     pub fn to_toml(&self) -> Result<String, ConfigError> {
         toml::to_string(self).map_err(ConfigError::Write)
+    }
+
+    /// Writes every setting as a TOML file with its meaning above it, also those that are not set, as
+    /// comments; it reads back as this experiment.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_toml`](Self::to_toml), or when a key of the model has no meaning.
+    pub fn to_documented_toml(&self) -> Result<String, ConfigError> {
+        documented::to_toml(self)
     }
 
     /// Checks that the settings have a meaning, each and together. Files are not looked at, and of the

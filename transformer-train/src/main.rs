@@ -1,90 +1,27 @@
 //! The program `transformer-train`: from parallel text, or a built-in task, to a model directory.
 
+mod arguments;
+
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, io, thread};
+use std::{env, io};
 
-use burn::tensor::Device;
 use clap::Parser;
-use transformer_core::Preset;
 use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::Experiment;
-use transformer_train::tasks::Task;
-use transformer_train::{
-    Display, Existing, Outcome, Surroundings, ThreadCount, is_unfinished, train,
-};
+use transformer_train::{Display, Existing, Outcome, Surroundings, is_unfinished, train};
 
-/// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
-#[derive(Debug, Parser)]
-#[command(name = "transformer-train", version)]
-struct Arguments {
-    /// Settings of the run (TOML); what the file leaves out has its default
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Built-in task: numbers, reverse or copy
-    #[arg(long, conflicts_with_all = ["src", "tgt", "tsv"])]
-    task: Option<Task>,
-    /// Source lines to train on, plain or gzip, `-` for standard input
-    #[arg(long, value_name = "FILE", requires = "tgt")]
-    src: Option<PathBuf>,
-    /// Target lines to train on, one for each source line
-    #[arg(long, value_name = "FILE", requires = "src")]
-    tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to train on, instead of two files
-    #[arg(long, value_name = "FILE", conflicts_with = "src")]
-    tsv: Option<PathBuf>,
-    /// Source lines to validate on; without, some of the training pairs are held out
-    #[arg(long, value_name = "FILE", requires = "valid_tgt")]
-    valid_src: Option<PathBuf>,
-    /// Target lines to validate on
-    #[arg(long, value_name = "FILE", requires = "valid_src")]
-    valid_tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to validate on, instead of two files
-    #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
-    valid_tsv: Option<PathBuf>,
-    /// Model, and the recipe that goes with it: tiny, base, big, a row of Table 3 (a-h4 for example),
-    /// pytorch, annotated or bias-free [default: tiny]
-    #[arg(long, value_name = "NAME")]
-    preset: Option<Preset>,
-    /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
-    /// the task or of the source file]
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Go on with the run in this folder, with its settings; only the length can be changed, unless its learning
-    /// rate falls to zero with it
-    #[arg(
-        long,
-        value_name = "DIR",
-        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "out", "seed"]
-    )]
-    resume: Option<PathBuf>,
-    /// Replace the run that the folder holds; other files in it stay
-    #[arg(long, requires = "out")]
-    overwrite: bool,
-    /// Length of the training, in updates
-    #[arg(long, value_name = "N")]
-    updates: Option<u64>,
-    /// Seed of everything that is random
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Threads that share an update on the CPU [default: all cores, up to 16]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Print one line for each interval even on a terminal, instead of the dashboard
-    #[arg(long)]
-    plain: bool,
-}
+use crate::arguments::Arguments;
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     memory::keep_pages();
-    let arguments = Arguments::parse();
-    match run(&arguments) {
+    match run(&Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
@@ -95,8 +32,15 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiment = arguments.experiment()?;
+    if arguments.print_config {
+        let text = experiment.to_documented_toml()?;
+        return Ok(io::stdout().write_all(text.as_bytes())?);
+    }
     experiment.validate()?;
-    let directory = arguments.directory(&experiment);
+    let directory = arguments.directory().map_or_else(
+        || free_directory(&run_name(&experiment), &experiment),
+        Path::to_owned,
+    );
     let requested = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
     let (backend, device) = device::choose(requested.as_deref())?;
     let threads = arguments.threads(&device);
@@ -122,67 +66,6 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = train(&experiment, &surroundings)?;
     report(&outcome, &experiment, &directory, backend);
     Ok(())
-}
-
-impl Arguments {
-    /// Puts the arguments over the settings of the file, or over those of the task or preset.
-    fn experiment(&self) -> Result<Experiment, Failure> {
-        if let Some(directory) = &self.resume {
-            let mut experiment = Experiment::from_toml(&directory.join("experiment.toml"))?;
-            if let Some(updates) = self.updates {
-                experiment.training.updates = updates;
-            }
-            return Ok(experiment);
-        }
-        let preset = self.preset;
-        let has_files = self.src.is_some() || self.tsv.is_some();
-        let mut experiment = match (&self.config, self.task) {
-            (Some(config), Some(task)) => Experiment::from_toml_for(config, task)?,
-            (Some(config), None) => Experiment::from_toml(config)?,
-            (None, None) if has_files => Experiment::for_preset(preset.unwrap_or(Preset::Tiny)),
-            (None, task) => Experiment::for_task(task.unwrap_or(Task::Numbers)),
-        };
-        if let Some(preset) = preset
-            && preset != experiment.model.preset
-        {
-            experiment.model.preset = preset;
-            experiment.model.overrides.clear();
-        }
-        if has_files {
-            experiment.data.task = None;
-            experiment.data.src.clone_from(&self.src);
-            experiment.data.tgt.clone_from(&self.tgt);
-            experiment.data.tsv.clone_from(&self.tsv);
-        }
-        if self.valid_src.is_some() || self.valid_tsv.is_some() {
-            experiment.data.valid_src.clone_from(&self.valid_src);
-            experiment.data.valid_tgt.clone_from(&self.valid_tgt);
-            experiment.data.valid_tsv.clone_from(&self.valid_tsv);
-        }
-        if let Some(updates) = self.updates {
-            experiment.training.updates = updates;
-        }
-        if let Some(seed) = self.seed {
-            experiment.training.seed = seed;
-        }
-        Ok(experiment)
-    }
-
-    /// Returns the number of threads given, or as many as there are cores where that helps.
-    fn threads(&self, device: &Device) -> ThreadCount {
-        let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
-        let suggested = || if device::is_host(device) { cores() } else { 1 };
-        self.threads
-            .map_or_else(|| ThreadCount::Suggested(suggested()), ThreadCount::Exactly)
-    }
-
-    /// Returns the folder given, or one under runs/ that is not taken yet.
-    fn directory(&self, experiment: &Experiment) -> PathBuf {
-        let given = self.resume.as_ref().or(self.out.as_ref());
-        given
-            .cloned()
-            .unwrap_or_else(|| free_directory(&run_name(experiment), experiment))
-    }
 }
 
 /// Returns the name of the task, or of the source file up to its first dot.

@@ -16,12 +16,10 @@ pub enum ConfigError {
         source: io::Error,
     },
     /// A key or a name in place of a value is not known.
-    #[error("`{file}` line {line}: `{name}` is not known here; {}", suggestion(.nearest.as_deref(), .known))]
+    #[error("{place}: `{name}` is not known here; {}", suggestion(.nearest.as_deref(), .known))]
     Unknown {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: usize,
+        /// Where: file and line, from 1, or the argument.
+        place: String,
         /// What stands there.
         name: String,
         /// What may have been meant.
@@ -40,6 +38,22 @@ pub enum ConfigError {
         message: String,
         /// The line itself.
         text: String,
+    },
+    /// A setting on the command line has a value of the wrong kind.
+    #[error("`--set {setting}`: {message}")]
+    Setting {
+        /// The setting.
+        setting: String,
+        /// What the reader said.
+        message: String,
+    },
+    /// What is given as a setting is none.
+    #[error(
+        "`--set {given}` has no value; write section.key=value, for example training.updates=500"
+    )]
+    NoSetting {
+        /// What is given.
+        given: String,
     },
     /// The experiment cannot be written as TOML.
     #[error("cannot write the settings as TOML: {0}; keep seeds below 2^63 and paths UTF-8")]

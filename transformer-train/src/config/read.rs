@@ -8,29 +8,49 @@ use toml::{Table, Value};
 use transformer_core::TransformerConfig;
 
 use crate::config::{ConfigError, Experiment, ModelSettings, nearest};
-use crate::tasks::Task;
 
-pub(super) fn read(path: &Path, task: Option<Task>) -> Result<Experiment, ConfigError> {
+pub(super) fn read(path: &Path) -> Result<Experiment, ConfigError> {
+    complete(table_of(path)?)
+}
+
+/// Reads a file strictly, as the settings that it gives.
+pub(super) fn table_of(path: &Path) -> Result<Table, ConfigError> {
     let file = path.display().to_string();
     match fs::read_to_string(path) {
-        Ok(text) => parse(&text, &file, task),
+        Ok(text) => table(&text, &file),
         Err(source) => Err(ConfigError::Read { file, source }),
     }
 }
 
-/// Reads the text twice: strictly for its errors, its task and its preset, then over their defaults.
-pub(super) fn parse(text: &str, file: &str, task: Option<Task>) -> Result<Experiment, ConfigError> {
+pub(super) fn parse(text: &str, file: &str) -> Result<Experiment, ConfigError> {
+    complete(table(text, file)?)
+}
+
+fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
     let explain = |error: &toml::de::Error| explain(error, text, file);
     let plain: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
     refuse_wrong_model_keys(&plain, text, file)?;
-    let mut defaults = match task.or(plain.data.task) {
+    toml::from_str(text).map_err(|error| explain(&error))
+}
+
+/// Checks settings that have no file, as strictly, and says in the reader's words what is wrong.
+pub(super) fn check(given: &Table) -> Result<(), String> {
+    let message = |error: &toml::de::Error| error.message().trim().replace('\n', "; ");
+    let plain: Experiment = given.clone().try_into().map_err(|error| message(&error))?;
+    let mut model = ModelSettings::every_key().map_err(|error| error.to_string())?;
+    model.extend(plain.model.overrides);
+    let model = model.try_into::<TransformerConfig>();
+    model.map(drop).map_err(|error| message(&error))
+}
+
+/// Puts settings that were checked over the defaults of the task, or of the preset, that they name.
+pub(super) fn complete(given: Table) -> Result<Experiment, ConfigError> {
+    let wrong = |error: &toml::de::Error| wrong(error, "", "the settings", 1);
+    let plain: Experiment = given.clone().try_into().map_err(|error| wrong(&error))?;
+    let mut defaults = match plain.data.task {
         Some(task) => Experiment::for_task(task),
         None => Experiment::for_preset(plain.model.preset),
     };
-    let mut given: Table = toml::from_str(text).map_err(|error| explain(&error))?;
-    if let (Some(_), Some(Value::Table(data))) = (task, given.get_mut("data")) {
-        data.remove("task");
-    }
     if given
         .get("model")
         .is_some_and(|model| model.get("preset").is_some())
@@ -40,7 +60,7 @@ pub(super) fn parse(text: &str, file: &str, task: Option<Task>) -> Result<Experi
     }
     let mut merged = Table::try_from(&defaults).map_err(ConfigError::Write)?;
     replace(&mut merged, given);
-    merged.try_into().map_err(|error| explain(&error))
+    merged.try_into().map_err(|error| wrong(&error))
 }
 
 /// Checks the keys and values of `[model]`, which are free for the reader of TOML, against the model's.
@@ -59,7 +79,8 @@ fn refuse_wrong_model_keys(
         let is_it = |line: &str| line.trim_start().starts_with(name.as_str());
         let line = section + text.lines().skip(section).position(is_it).unwrap_or(0) + 1;
         if !full.contains_key(name) {
-            return Err(unknown(file, line, name.clone(), known));
+            let place = format!("`{file}` line {line}");
+            return Err(unknown(place, name.clone(), known));
         }
         let mut table = full.clone();
         table.insert(name.clone(), value.clone());
@@ -72,7 +93,7 @@ fn refuse_wrong_model_keys(
 }
 
 /// Replaces values by those given, table by table.
-fn replace(table: &mut Table, given: Table) {
+pub(super) fn replace(table: &mut Table, given: Table) {
     for (key, value) in given {
         match (table.get_mut(&key), value) {
             (Some(Value::Table(inner)), Value::Table(value)) => replace(inner, value),
@@ -94,11 +115,8 @@ fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
 /// Says what the reader of TOML found on this line.
 fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
-    let unknown_names = ["unknown field `", "unknown variant `"];
-    if unknown_names.iter().any(|start| message.starts_with(start)) {
-        let mut quoted = message.split('`').skip(1).step_by(2);
-        let name = quoted.next().unwrap_or_default().to_owned();
-        return unknown(file, line, name, quoted.map(str::to_owned).collect());
+    if let Some((name, known)) = unknown_name(message) {
+        return unknown(format!("`{file}` line {line}"), name, known);
     }
     ConfigError::Toml {
         file: file.to_owned(),
@@ -113,11 +131,21 @@ fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> Config
     }
 }
 
-fn unknown(file: &str, line: usize, name: String, known: Vec<String>) -> ConfigError {
+/// Finds in a message of the reader the name that is not known, and those that are.
+pub(super) fn unknown_name(message: &str) -> Option<(String, Vec<String>)> {
+    let starts = ["unknown field `", "unknown variant `"];
+    if !starts.iter().any(|start| message.starts_with(start)) {
+        return None;
+    }
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let name = quoted.next()?.to_owned();
+    Some((name, quoted.map(str::to_owned).collect()))
+}
+
+pub(super) fn unknown(place: String, name: String, known: Vec<String>) -> ConfigError {
     let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
     ConfigError::Unknown {
-        file: file.to_owned(),
-        line,
+        place,
         name,
         nearest,
         known,
@@ -130,9 +158,10 @@ mod tests {
 
     use super::*;
     use crate::config::Vocabulary;
+    use crate::tasks::Task;
 
     fn message(text: &str) -> String {
-        let read = parse(text, "run.toml", None);
+        let read = parse(text, "run.toml");
         read.expect_err("the text is wrong").to_string()
     }
 
@@ -162,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_preset_brings_its_recipe() {
-        let read = parse("[model]\npreset = \"tiny\"\n", "run.toml", None);
+        let read = parse("[model]\npreset = \"tiny\"\n", "run.toml");
         let experiment = read.expect("the text is right");
         assert_eq!(experiment, Experiment::for_preset(Preset::Tiny));
     }
@@ -218,7 +247,7 @@ mod tests {
 
     #[test]
     fn missing_files_are_named() {
-        let error = read(Path::new("no/such.toml"), None).expect_err("it is missing");
+        let error = read(Path::new("no/such.toml")).expect_err("it is missing");
         assert!(
             error
                 .to_string()
@@ -229,13 +258,13 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_the_paper() {
-        assert_eq!(parse("", "run.toml", None), Ok(Experiment::default()));
+        assert_eq!(parse("", "run.toml"), Ok(Experiment::default()));
     }
 
     #[test]
     fn a_task_brings_its_own_defaults_under_the_keys_given() {
         let text = "[data]\ntask = \"numbers\"\n[training]\nupdates = 9\n[model]\nn_heads = 2\n";
-        let experiment = parse(text, "run.toml", None).expect("the text is right");
+        let experiment = parse(text, "run.toml").expect("the text is right");
         let mut expected = Experiment::for_task(Task::Numbers);
         expected.training.updates = 9;
         expected
@@ -243,13 +272,6 @@ mod tests {
             .overrides
             .insert("n_heads".to_owned(), Value::Integer(2));
         assert_eq!(experiment, expected);
-    }
-
-    #[test]
-    fn a_task_asked_for_replaces_that_of_the_file() {
-        let text = "[data]\ntask = \"numbers\"\n";
-        let experiment = parse(text, "run.toml", Some(Task::Copy));
-        assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
     }
 
     #[test]
@@ -264,12 +286,12 @@ mod tests {
             .overrides
             .insert("dropout".to_owned(), Value::Float(0.25));
         let text = experiment.to_toml().expect("all values fit");
-        assert_eq!(parse(&text, "run.toml", None), Ok(experiment));
+        assert_eq!(parse(&text, "run.toml"), Ok(experiment));
     }
 
     #[test]
     fn the_paper_is_read_back() {
         let text = Experiment::default().to_toml().expect("all values fit");
-        assert_eq!(parse(&text, "run.toml", None), Ok(Experiment::default()));
+        assert_eq!(parse(&text, "run.toml"), Ok(Experiment::default()));
     }
 }

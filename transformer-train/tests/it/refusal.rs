@@ -177,6 +177,15 @@ fn a_number_that_is_none_is_wrong_usage() {
 }
 
 #[test]
+fn an_unknown_setting_on_the_command_line_is_refused_with_the_nearest_name() {
+    let ended = Workplace::new().train("run", &["--set", "training.warmup_step=5"]);
+    assert_eq!(
+        ended.failure(),
+        "`--set`: `training.warmup_step` is not known here; did you mean `training.warmup_steps`?"
+    );
+}
+
+#[test]
 fn an_unknown_backend_is_refused_with_the_known_ones() {
     let workplace = Workplace::new();
     let output = workplace
