@@ -90,7 +90,7 @@ impl Training {
             optimizer: adam.init(),
             threads,
             whole: Batch::new(&pairs, &device),
-            update: Update::new(pairs, 0, 1, n_shards, &device),
+            update: Update::new(vec![pairs], 0, 1, n_shards, &device),
             device,
         })
     }
@@ -109,7 +109,7 @@ impl Training {
 
     /// Makes one update, its sentences shared out among the threads.
     fn update(&mut self) -> Result<()> {
-        let shards = self.update.shards.clone();
+        let shards = self.update.micro_batches[0].clone();
         let gradients = match &self.threads {
             None => shards
                 .into_iter()
