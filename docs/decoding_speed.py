@@ -164,13 +164,18 @@ def run_transformers(model, sources, batch, beam, runs):
     return seconds, found
 
 
-def run_ours(program, backend, folder, batch, beam, runs, threads=2):
+def call_ours(program, backend, model, sources, *numbers, threads=2):
     environment = os.environ | {"BURN_DEVICE": backend, "RAYON_NUM_THREADS": str(threads)}
     done = subprocess.run(
-        [program, str(folder), str(batch), str(beam), str(runs)],
+        [program, model, sources, *map(str, numbers)],
         env=environment, check=True, capture_output=True, text=True)
     result = json.loads(done.stdout)
     assert result["backend"] == backend, f"{backend} was asked for, {result['backend']} ran"
+    return result
+
+
+def run_ours(program, backend, folder, batch, beam, runs):
+    result = call_ours(program, backend, folder, folder / "sources.json", batch, beam, runs, LEN)
     return result["seconds"], result["ids"]
 
 

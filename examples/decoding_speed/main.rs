@@ -1,74 +1,112 @@
-//! Times translation by a model of another program's: `docs/decoding_speed.py` makes one, calls this, and
-//! puts the other programs beside it.
+//! Times translation, and measures its memory: `docs/decoding_speed.py` and its companions call this, and put
+//! other programs beside it.
 //!
 //! ```sh
-//! cargo run -p examples --example decoding_speed -- FOLDER BATCH BEAM RUNS
+//! cargo run -p examples --example decoding_speed -- MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]
 //! ```
 //!
-//! The folder holds `config.json` (a `TransformerConfig`), `weights.safetensors` (named as those of
-//! `torch.nn.Transformer`) and `sources.json` (token ids, without EOS). Every source is translated `RUNS` times,
-//! `BATCH` sentences at once; what is found and the seconds of every run are printed as JSON.
+//! MODEL is a model directory, or a folder with `config.json` (a `TransformerConfig`) and
+//! `weights.safetensors` (named as those of `torch.nn.Transformer`). SOURCES is a JSON file of token ids,
+//! without EOS. Every source is translated RUNS times, BATCH sentences at once, to at most MAX_LEN tokens. What is
+//! found, the seconds and the memory after every run, and the most memory ever held are printed as JSON.
+//! `recompute` does it without the decoder's cache.
 
 #![expect(clippy::print_stdout, reason = "an example shows what comes out")]
 
+mod recompute;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use burn::tensor::Device;
 use serde_json::json;
 use transformer_core::import::{Names, PytorchNames, StateDict};
-use transformer_core::{TransformerConfig, device};
-use transformer_infer::search::{LengthPenalty, Request, Search};
+use transformer_core::{ModelDirectory, Transformer, TransformerConfig, device};
+use transformer_infer::search::{Hypothesis, LengthPenalty, Request, Search, StopRule};
 use transformer_infer::{Scorer, memory};
 
-/// Most tokens of a translation; the model of the script never ends one before.
-const MAX_LEN: usize = 24;
+use recompute::Recompute;
 
 fn main() -> Result<()> {
     memory::keep_pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, batch, beam, runs] = arguments.as_slice() else {
-        anyhow::bail!("give FOLDER BATCH BEAM RUNS");
+    let (numbers, recomputes) = match arguments.as_slice() {
+        [numbers @ .., last] if last == "recompute" => (numbers, true),
+        numbers => (numbers, false),
     };
-    let folder = PathBuf::from(folder);
-    let (batch, beam_size): (usize, usize) = (batch.parse()?, beam.parse()?);
-    let read = |name: &str| {
-        let path = folder.join(name);
-        fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))
+    let [model, sources, batch, beam, runs, max_len] = numbers else {
+        anyhow::bail!("give MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]");
     };
-    let config: TransformerConfig = serde_json::from_str(&read("config.json")?)?;
-    let sources: Vec<Vec<u32>> = serde_json::from_str(&read("sources.json")?)?;
-
+    let (batch, beam_size, max_len) = (batch.parse::<usize>()?, beam.parse()?, max_len.parse()?);
+    let sources: Vec<Vec<u32>> = serde_json::from_str(&read(Path::new(sources))?)?;
     let named = std::env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(named.as_deref())?;
-    let weights = StateDict::read(folder.join("weights.safetensors"))?;
-    let names = PytorchNames {
-        stacks: "model".to_owned(),
-        ..PytorchNames::default()
-    };
-    let model = weights.to_transformer(&config, &Names::Pytorch(names), &device)?;
+    let started = Instant::now();
+    let model = load(Path::new(model), &device)?;
+    let load_seconds = started.elapsed().as_secs_f64();
     let search = Search {
         beam_size,
+        // As CTranslate2 ranks, and as it ends.
         length_penalty: LengthPenalty::Power { alpha: 1.0 },
+        stop: StopRule::BeamFinished,
         ..Search::default()
     };
 
-    let mut seconds = Vec::new();
-    let mut found = Vec::new();
+    let (mut seconds, mut memory) = (Vec::new(), Vec::new());
+    let mut found: Vec<Vec<Hypothesis>> = Vec::new();
     for _ in 0..runs.parse()? {
         let started = Instant::now();
         found.clear();
         for sources in sources.chunks(batch) {
-            let requests = vec![Request::up_to(MAX_LEN); sources.len()];
-            found.extend(search.run(&mut Scorer::new(&model, sources), &requests));
+            let requests = vec![Request::up_to(max_len); sources.len()];
+            found.extend(match recomputes {
+                true => search.run(&mut Recompute::new(&model, sources), &requests),
+                false => search.run(&mut Scorer::new(&model, sources), &requests),
+            });
         }
         seconds.push(started.elapsed().as_secs_f64());
+        memory.push(kibibytes("VmRSS"));
     }
     let ids: Vec<&[u32]> = found.iter().map(|found| found[0].ids.as_slice()).collect();
+    let ended = found.iter().filter(|found| found[0].finished).count();
     println!(
         "{}",
-        json!({ "backend": backend.to_string(), "seconds": seconds, "ids": ids })
+        json!({
+            "backend": backend.to_string(),
+            "load_seconds": load_seconds,
+            "seconds": seconds,
+            "memory_kib": memory,
+            "most_memory_kib": kibibytes("VmHWM"),
+            "ids": ids,
+            "ended": ended,
+        })
     );
     Ok(())
+}
+
+/// Reads a model directory, or what the script wrote.
+fn load(path: &Path, device: &Device) -> Result<Transformer> {
+    if path.join("manifest.json").is_file() {
+        return Ok(ModelDirectory::open(path)?.load(device)?);
+    }
+    let config: TransformerConfig = serde_json::from_str(&read(&path.join("config.json"))?)?;
+    let weights = StateDict::read(path.join("weights.safetensors"))?;
+    let names = PytorchNames {
+        stacks: "model".to_owned(),
+        ..PytorchNames::default()
+    };
+    Ok(weights.to_transformer(&config, &Names::Pytorch(names), device)?)
+}
+
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
+}
+
+/// Returns what Linux says about this process's memory; nothing on other systems.
+fn kibibytes(field: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
