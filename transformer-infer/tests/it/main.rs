@@ -11,5 +11,6 @@ mod model;
 mod options;
 mod pair_scores;
 mod picture;
+mod quantize;
 mod scores;
 mod significance;

@@ -1,0 +1,76 @@
+//! `quantize` as a user runs it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::command::{model, stderr, stdout, translate};
+use crate::model::LINES;
+
+fn run(command: &str, flags: &[&str]) -> Output {
+    let run = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .arg(command)
+        .args(flags)
+        .output();
+    run.expect("cargo has built the program")
+}
+
+fn quantize(model: &Path, out: &Path, precision: &str) -> Output {
+    let text = |path: &Path| path.to_str().map(str::to_owned).expect("the path is UTF-8");
+    let (model, out) = (text(model), text(out));
+    run(
+        "quantize",
+        &["--model", &model, "--out", &out, "--precision", precision],
+    )
+}
+
+#[test]
+fn a_smaller_model_translates_every_line() {
+    let (model, out) = (model(), model());
+    let out = out.path().join("smaller");
+    for precision in ["f16", "int8"] {
+        let said = quantize(model.path(), &out, precision);
+        assert!(stdout(&said)[0].contains(&format!("weights in {precision}, ")));
+        let translated = translate(&out, &[], LINES.join("\n").as_bytes());
+        let translated = stdout(&translated);
+        assert_eq!(translated.len(), LINES.len());
+        assert!(translated.iter().any(|line| !line.is_empty()));
+        let path = out.to_str().expect("the path is UTF-8");
+        let shown = run("inspect", &["--model", path, "--json"]);
+        let shown: serde_json::Value =
+            serde_json::from_str(&stdout(&shown).concat()).expect("it is JSON");
+        assert_eq!(
+            (&shown["format"], &shown["precision"]),
+            (&2.into(), &precision.into())
+        );
+    }
+}
+
+#[test]
+fn a_model_is_not_written_over_itself() {
+    let model = model();
+    let refused = quantize(model.path(), model.path(), "int8");
+    assert_eq!(refused.status.code(), Some(2));
+    let expected =
+        "holds a model in full precision, which would be replaced; choose another directory";
+    assert!(
+        stderr(&refused).trim_end().ends_with(expected),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn a_model_is_not_reduced_twice() {
+    let (model, out) = (model(), model());
+    let (once, twice) = (out.path().join("once"), out.path().join("twice"));
+    assert!(quantize(model.path(), &once, "f16").status.success());
+    let refused = quantize(&once, &twice, "int8");
+    assert_eq!(refused.status.code(), Some(2));
+    let expected = "is stored in f16 already; give the model as it was trained";
+    assert!(
+        stderr(&refused).trim_end().ends_with(expected),
+        "{}",
+        stderr(&refused)
+    );
+    assert!(!twice.exists());
+}
