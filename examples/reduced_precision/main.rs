@@ -14,7 +14,7 @@ use std::time::Instant;
 use anyhow::Result;
 use burn::tensor::quantization::QuantScheme;
 use burn::tensor::{DType, Distribution, FloatDType, Tensor};
-use transformer_core::device;
+use transformer_core::device::{self, Backend};
 
 const D_MODEL: usize = 512;
 const D_FF: usize = 2048;
@@ -45,7 +45,7 @@ fn main() -> Result<()> {
                 println!("{n_rows:4} rows  {name:4} the backend has no such numbers");
             }
         }
-        if cfg!(feature = "tch") {
+        if backend == Backend::Tch {
             continue; // Burn's libtorch backend panics where it should quantize.
         }
         let integers = matrix.clone().quantize_dynamic(&QuantScheme::default());
