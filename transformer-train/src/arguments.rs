@@ -12,10 +12,15 @@ use transformer_train::ThreadCount;
 use transformer_train::config::{ConfigError, Experiment, Given};
 use transformer_train::tasks::Task;
 
+use crate::command::Command;
+
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]
 #[command(name = "transformer-train", version)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
     /// Settings of the run (TOML); what the file leaves out has its default
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,

@@ -131,11 +131,13 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
 }
 
 /// Averages the weights of the given intervals' checkpoints (§6.1: "averaging the last 5 checkpoints").
-pub(crate) fn average(
+///
+/// `template` is a module with parameters of these names.
+pub(crate) fn average<M: Module>(
     directory: &Path,
     intervals: &[usize],
-    template: &Objective,
-) -> Result<Objective, SaveError> {
+    template: &M,
+) -> Result<M, SaveError> {
     let mut sums = Sums(HashMap::new());
     let mut last = template.clone();
     for &interval in intervals {
@@ -149,14 +151,14 @@ pub(crate) fn average(
     }))
 }
 
-fn load(template: &Objective, path: &Path) -> Result<Objective, SaveError> {
+fn load<M: Module>(template: &M, path: &Path) -> Result<M, SaveError> {
     let read_error = |reason: String| SaveError::Record {
         action: "read",
         reason,
     };
     let record = ModuleRecord::load(path).map_err(|error| read_error(error.to_string()))?;
-    let objective = template.clone().try_load_record(record);
-    objective.map_err(|error| read_error(error.to_string()))
+    let loaded = template.clone().try_load_record(record);
+    loaded.map_err(|error| read_error(error.to_string()))
 }
 
 /// Sums every parameter over several models.

@@ -25,7 +25,7 @@ pub use given::Given;
 pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
-pub use training::{TrainingSettings, ValidationSettings};
+pub use training::{BestBy, TrainingSettings, ValidationSettings};
 
 use crate::tasks::Task;
 

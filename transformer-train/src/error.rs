@@ -69,6 +69,37 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
+    /// A run has no whole checkpoint after so many updates.
+    #[error(
+        "`{}` has no whole checkpoint after update {update}; it has those after {}", path.display(), list(.there)
+    )]
+    NoSuchCheckpoint {
+        /// The folder.
+        path: PathBuf,
+        /// Number of updates.
+        update: u64,
+        /// The checkpoints that are there, by their updates.
+        there: Vec<u64>,
+    },
+    /// A run has fewer checkpoints than are to be averaged.
+    #[error(
+        "`{}` has no {wanted} whole checkpoints, only those after {}; choose at most {}, and raise \
+         `average_last` or `keep_best` in the next run", path.display(), list(.there), .there.len()
+    )]
+    TooFewCheckpoints {
+        /// The folder.
+        path: PathBuf,
+        /// Number of checkpoints asked for.
+        wanted: usize,
+        /// The checkpoints that are there, by their updates.
+        there: Vec<u64>,
+    },
+    /// The folder for a model is somebody's already.
+    #[error("`{}` exists already; choose another folder with --out", path.display())]
+    FolderExists {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The run has gone on for longer than it is to be.
     #[error(
         "the run has done {done} updates, and none is taken back; give --updates {done} or more, or another folder \
@@ -137,6 +168,18 @@ pub enum TrainError {
     /// Training was stopped before the first interval was complete.
     #[error("stopped before the first validation: no model was made")]
     NothingTrained,
+}
+
+/// Writes the updates of checkpoints.
+fn list(updates: &[u64]) -> String {
+    match updates {
+        [] => "none".to_owned(),
+        updates => updates
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
 }
 
 /// Says what is left when a run breaks.

@@ -8,10 +8,12 @@ use transformer_infer::{BatchLimits, translate_ids};
 use crate::TrainError;
 use crate::batch::Batch;
 use crate::checkpoint::average;
+use crate::config::BestBy;
+use crate::history::{Validation, best, is_out_of_patience};
 use crate::loader::{ValidPairs, valid_batches};
 use crate::objective::Objective;
 use crate::run::{Outcome, Run, Sample, TestScore};
-use crate::saved_state::{MODEL, saved};
+use crate::saved_state::{MODEL, SavedState, saved};
 use crate::text_scores::TextScores;
 
 /// Evaluates what a run has left in its checkpoints.
@@ -27,6 +29,26 @@ pub(crate) struct Chosen {
     model: Transformer,
     valid_perplexity: f64,
     n_updates: u64,
+    is_out_of_patience: bool,
+}
+
+/// Holds weights that may become the model, and what they are worth.
+struct Evaluated {
+    name: String,
+    model: Transformer,
+    perplexity: f64,
+    /// The higher the better.
+    worth: f64,
+}
+
+impl Evaluated {
+    /// Says what these weights are worth.
+    fn told(&self, by: BestBy) -> String {
+        match by {
+            BestBy::Loss => format!("{:.3} for {}", self.perplexity, self.name),
+            BestBy::Bleu | BestBy::Chrf => format!("{:.1} for {}", self.worth, self.name),
+        }
+    }
 }
 
 impl<'a> Finish<'a> {
@@ -40,37 +62,81 @@ impl<'a> Finish<'a> {
         }
     }
 
-    /// Takes the mean of the last checkpoints (§6.1) if it is better on the validation pairs than the
-    /// last one alone, which it is not while the weights still move fast.
+    /// Takes the best, on the validation pairs, of the last checkpoint, the mean of the last ones (§6.1),
+    /// which is worse while the weights still move fast, and as far as such are kept, the best one and the
+    /// mean of the best.
     pub(crate) fn choose(&self) -> Result<Chosen, TrainError> {
         let training = &self.run.experiment.training;
-        let saved = saved(&self.run.folder.checkpoints, MODEL);
+        let checkpoints = &self.run.folder.checkpoints;
+        let saved = saved(checkpoints, MODEL);
         let Some(&last) = saved.last() else {
             return Err(TrainError::NothingTrained);
         };
-        let n_updates = training.updates_after(last);
-        let newest = self.evaluate(&[last])?;
-        let averaged = &saved[saved.len().saturating_sub(training.average_last)..];
-        let (model, valid_perplexity) = if averaged.len() > 1 {
-            let mean = self.evaluate(averaged)?;
-            let mean_is_better = mean.1 <= newest.1;
+        let validations = SavedState::of(checkpoints, last).map(|state| state.validations);
+        let validations = validations.unwrap_or_default();
+        let is_out_of_patience = is_out_of_patience(&validations, training);
+        if is_out_of_patience {
             self.run.say(&format!(
-                "validation perplexity {:.3} for the mean of the last {} checkpoints, {:.3} for the last \
-                 one: kept the {}",
-                mean.1,
-                averaged.len(),
-                newest.1,
-                if mean_is_better { "mean" } else { "last one" },
+                "stopped     after update {}: no better validation since the best, for {} in a row",
+                training.updates_after(last),
+                training.patience.unwrap_or_default(),
             ));
-            if mean_is_better { mean } else { newest }
-        } else {
-            newest
-        };
+        }
+        let mut candidates = self.candidates(&saved, &validations).into_iter();
+        let newest = candidates
+            .next()
+            .expect("the last checkpoint is a candidate");
+        let mut chosen = self.evaluate(newest)?;
+        let mut told = vec![chosen.told(training.best_by)];
+        for candidate in candidates {
+            let other = self.evaluate(candidate)?;
+            told.push(other.told(training.best_by));
+            if other.worth >= chosen.worth {
+                chosen = other;
+            }
+        }
+        if told.len() > 1 {
+            let what = match training.best_by {
+                BestBy::Loss => "validation perplexity",
+                BestBy::Bleu => "validation BLEU",
+                BestBy::Chrf => "validation chrF",
+            };
+            self.run
+                .say(&format!("{what} {}: kept {}", told.join(", "), chosen.name));
+        }
         Ok(Chosen {
-            model,
-            valid_perplexity,
-            n_updates,
+            model: chosen.model,
+            valid_perplexity: chosen.perplexity,
+            n_updates: training.updates_after(last),
+            is_out_of_patience,
         })
+    }
+
+    /// Returns names and checkpoints of what may become the model; the last checkpoint comes first.
+    fn candidates(&self, saved: &[usize], validations: &[Validation]) -> Vec<(String, Vec<usize>)> {
+        let training = &self.run.experiment.training;
+        let newest = &saved[saved.len().saturating_sub(1)..];
+        let averaged = &saved[saved.len().saturating_sub(training.average_last)..];
+        let mut candidates = vec![("the last checkpoint".to_owned(), newest.to_vec())];
+        if averaged.len() > 1 {
+            let name = format!("the mean of the last {}", averaged.len());
+            candidates.push((name, averaged.to_vec()));
+        }
+        let mut ranked = best(validations, training.best_by, training.n_best());
+        ranked.retain(|interval| saved.contains(interval));
+        if let Some(first) = ranked.first().filter(|first| !newest.contains(first)) {
+            let update = training.updates_after(*first);
+            candidates.push((
+                format!("the best checkpoint, of update {update}"),
+                vec![*first],
+            ));
+        }
+        ranked.truncate(training.average_best);
+        if ranked.len() > 1 {
+            let name = format!("the mean of the best {}", ranked.len());
+            candidates.push((name, ranked));
+        }
+        candidates
     }
 
     /// Tests the model, writes it, and says what came of the run.
@@ -79,6 +145,7 @@ impl<'a> Finish<'a> {
             model,
             valid_perplexity,
             n_updates,
+            is_out_of_patience,
         } = chosen;
         let test = self.test(&model);
         let (text_scores, samples) = self.translate_valid(&model);
@@ -98,6 +165,7 @@ impl<'a> Finish<'a> {
         Ok(Outcome {
             model,
             n_updates,
+            is_out_of_patience,
             elapsed,
             valid_perplexity,
             text_scores,
@@ -106,10 +174,10 @@ impl<'a> Finish<'a> {
         })
     }
 
-    /// Returns the mean of these checkpoints and its perplexity on the validation pairs.
-    fn evaluate(&self, intervals: &[usize]) -> Result<(Transformer, f64), TrainError> {
+    /// Takes the mean of these checkpoints, and finds out what it is worth on the validation pairs.
+    fn evaluate(&self, (name, intervals): (String, Vec<usize>)) -> Result<Evaluated, TrainError> {
         let checkpoints = &self.run.folder.checkpoints;
-        let objective = average(checkpoints, intervals, &self.template)?;
+        let objective = average(checkpoints, &intervals, &self.template)?;
         let mut nll = 0.0;
         let mut n_labels = 0;
         for ValidPairs { pairs, .. } in &self.batches {
@@ -117,7 +185,19 @@ impl<'a> Finish<'a> {
             nll += objective.loss(&batch).nll.into_scalar::<f64>();
             n_labels += batch.size.n_labels;
         }
-        Ok((objective.into_model(), (nll / n_labels as f64).exp()))
+        let perplexity = (nll / n_labels as f64).exp();
+        let model = objective.into_model();
+        let worth = match self.run.experiment.training.best_by {
+            BestBy::Loss => -perplexity,
+            BestBy::Bleu => self.translate_valid(&model).0.bleu,
+            BestBy::Chrf => self.translate_valid(&model).0.chrf,
+        };
+        Ok(Evaluated {
+            name,
+            model,
+            perplexity,
+            worth,
+        })
     }
 
     fn test(&self, model: &Transformer) -> Option<TestScore> {

@@ -9,6 +9,7 @@ use transformer_core::directory::{ModelDirectory, Tokenizers, write_file};
 use crate::TrainError;
 use crate::checkpoint::SaveError;
 use crate::config::Experiment;
+use crate::history::is_out_of_patience;
 use crate::report::Say;
 use crate::saved_state::{PARTS, Resumed, STATE, differences};
 
@@ -65,7 +66,7 @@ impl Folder {
                 false => Err(self.taken()),
             };
         }
-        let there = Experiment::from_toml(&self.settings)?;
+        let there = self.experiment()?;
         let differences = differences(&there, experiment)?;
         if !differences.is_empty() {
             return Err(TrainError::OtherRun {
@@ -80,6 +81,11 @@ impl Folder {
             });
         }
         Ok(resumed)
+    }
+
+    /// Reads the settings of the run in the folder.
+    pub(crate) fn experiment(&self) -> Result<Experiment, TrainError> {
+        Ok(Experiment::from_toml(&self.settings)?)
     }
 
     /// Returns after how many updates the model that is there was written; 0 if there is none.
@@ -99,7 +105,8 @@ impl Folder {
             && self.lock().is_ok()
             && matches!(
                 self.resume(experiment, &unheard),
-                Ok(Some(resumed)) if resumed.state.updates < n_updates
+                Ok(Some(Resumed { state, .. })) if state.updates < n_updates
+                    && !is_out_of_patience(&state.validations, &experiment.training)
             )
     }
 

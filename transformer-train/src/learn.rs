@@ -1,30 +1,26 @@
 //! Hands a model to Burn's Learner: loaders, metrics, optimizer, schedule, checkpoints (§5.1–5.3).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::optim::{AdamConfig, ModuleOptimizer};
-use burn_train::checkpoint::KeepLastNCheckpoints;
 use burn_train::metric::LearningRateMetric;
-use burn_train::metric::store::EventStoreClient;
-use burn_train::{
-    EarlyStoppingStrategy, ExecutionStrategy, Interrupter, Learner, SupervisedTraining,
-};
+use burn_train::{ExecutionStrategy, Interrupter, Learner, SupervisedTraining};
 
 use crate::TrainError;
 use crate::adam::Adam;
 use crate::checkpoint::ModelCheckpointer;
-use crate::folder::CURVE;
+use crate::history::History;
+use crate::keep::{Keep, Stop};
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
 use crate::plan::Plan;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
-use crate::saved_state::{Checkpoints, PartCheckpointer};
-use crate::schedule::Schedule;
+use crate::saved_state::{Checkpoints, MODEL, PartCheckpointer, saved};
 use crate::text_scores::TextScore;
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
@@ -73,9 +69,10 @@ fn supervised(
     );
     let metrics = run.text_metrics();
     let begun = run.begun();
-    let curve = curve(run)?;
+    let history = History::new(run.validations());
+    let curve = curve(run, history.clone())?;
     let directory = &run.folder.checkpoints;
-    let checkpoints = Arc::new(checkpoints(run));
+    let checkpoints = Arc::new(Checkpoints::new(run, history.clone()));
     let part = |part| PartCheckpointer {
         part,
         checkpoints: Arc::clone(&checkpoints),
@@ -104,9 +101,16 @@ fn supervised(
         .with_application_logger(None)
         .with_interrupter(interrupter.clone())
         .with_custom_checkpointers(model, part("optim"), part("scheduler"))
-        // Two at least: one of them may be found damaged.
-        .with_checkpointing_strategy(KeepLastNCheckpoints::new(training.average_last.max(2)))
-        .early_stopping(StopOnRequest(Arc::clone(&run.surroundings.stop)))
+        .with_checkpointing_strategy(Keep::new(
+            training,
+            history.clone(),
+            saved(directory, MODEL),
+        ))
+        .early_stopping(Stop {
+            requested: Arc::clone(&run.surroundings.stop),
+            training: training.clone(),
+            history,
+        })
         .with_training_strategy(ExecutionStrategy::single(device.clone()).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
     let supervised = match &run.resumed {
@@ -116,31 +120,25 @@ fn supervised(
     Ok(match run.surroundings.display {
         Display::Dashboard => supervised,
         Display::Lines => {
-            supervised.renderer(Box::new(LineRenderer::new(held.clone(), training, begun)))
+            let samples = objective.samples();
+            let lines = LineRenderer::new(held.clone(), training, begun, samples);
+            supervised.renderer(Box::new(lines))
         }
     })
 }
 
 /// Opens the table of the curve, with what it has of the updates done.
-fn curve(run: &Run<'_>) -> Result<CsvLog, TrainError> {
-    let folder = &run.folder;
-    let training = &run.experiment.training;
-    let curve = CsvLog::open(&folder.directory, CURVE, training, run.begun().n_updates);
+fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
+    let curve = CsvLog::open(
+        &run.folder.directory,
+        &run.experiment.training,
+        run.begun().n_updates,
+        history,
+    );
     curve.map_err(|source| TrainError::Write {
-        path: folder.curve.clone(),
+        path: run.folder.curve.clone(),
         source,
     })
-}
-
-fn checkpoints(run: &Run<'_>) -> Checkpoints {
-    Checkpoints::new(
-        &run.folder.checkpoints,
-        run.experiment,
-        run.prepared.fingerprint,
-        run.n_threads,
-        format!("{:?}", run.surroundings.device),
-        run.begun().elapsed,
-    )
 }
 
 fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
@@ -170,9 +168,8 @@ fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
         .with_beta_1(training.adam_beta1 as f32)
         .with_beta_2(training.adam_beta2 as f32)
         .with_epsilon(training.adam_epsilon as f32);
-    let schedule = Schedule::new(training, run.prepared.config.d_model);
     let adam = Adam::new(&adam, training.weight_decay);
-    (adam.into(), schedule.into())
+    (adam.into(), run.schedule().into())
 }
 
 /// Remembers the first loss that was not a number.
@@ -197,15 +194,5 @@ impl Trouble {
 
     fn first(&self) -> Option<(u64, f64)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Ends the training after an interval, when its checkpoint is written.
-#[derive(Clone)]
-struct StopOnRequest(Arc<AtomicBool>);
-
-impl EarlyStoppingStrategy for StopOnRequest {
-    fn should_stop(&mut self, _interval: usize, _store: &EventStoreClient) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }

@@ -41,6 +41,7 @@
 //! ```
 
 pub mod adam;
+pub mod average;
 pub mod batch;
 pub mod clip;
 pub mod config;
@@ -57,6 +58,8 @@ mod embeddings;
 mod error;
 mod finish;
 mod folder;
+mod history;
+mod keep;
 mod learn;
 mod loader;
 mod metrics;
@@ -64,7 +67,9 @@ mod objective;
 mod prepare;
 mod report;
 mod run;
+mod samples;
 mod saved_state;
+mod sums;
 mod text_scores;
 
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};

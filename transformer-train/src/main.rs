@@ -1,6 +1,7 @@
 //! The program `transformer-train`: from parallel text, or a built-in task, to a model directory.
 
 mod arguments;
+mod command;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(command) = &arguments.command {
+        return command.run();
+    }
     let experiment = arguments.experiment()?;
     if arguments.print_config {
         let text = experiment.to_documented_toml()?;
@@ -167,7 +171,7 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
         "    cargo run -q -p transformer-infer{features} -- translate --model {directory} {text}"
     ));
     let (n_done, n_updates) = (outcome.n_updates, experiment.training.updates);
-    if n_done < n_updates {
+    if n_done < n_updates && !outcome.is_out_of_patience {
         tell(&format!(
             "\nStopped after {n_done} of {n_updates} updates. To go on:\n\n    \
              cargo run -p transformer-train{features} -- --resume {directory}"

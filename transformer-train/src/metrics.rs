@@ -11,6 +11,7 @@ use burn_train::metric::{
 
 use crate::batch::{BatchSize, Clock, Update};
 use crate::loss::LossSums;
+use crate::sums::{HostSums, Sums};
 use crate::text_scores::TextCounts;
 
 /// Names of the metrics, as the dashboard and the log show them.
@@ -22,66 +23,6 @@ pub(crate) const GRADIENT_NORM: &str = "Gradient norm";
 pub(crate) const EXACT_MATCH: &str = "Exact match";
 pub(crate) const BLEU: &str = "BLEU";
 pub(crate) const CHRF: &str = "chrF2";
-
-/// Holds what a step computes, on the device until it is first needed.
-#[derive(Clone, Debug)]
-enum Sums {
-    Device {
-        losses: Box<LossSums>,
-        gradient_norm: Option<Tensor<1>>,
-    },
-    Host(HostSums),
-}
-
-/// Holds what a step has computed.
-#[derive(Clone, Copy, Debug)]
-struct HostSums {
-    smoothed: f64,
-    nll: f64,
-    gradient_norm: f64,
-}
-
-impl Sums {
-    fn new(losses: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
-        Self::Device {
-            losses: Box::new(losses),
-            gradient_norm,
-        }
-    }
-
-    /// Reads everything at once.
-    fn read(self) -> Result<Self, ExecutionError> {
-        match self {
-            Self::Device {
-                losses,
-                gradient_norm,
-            } => {
-                let LossSums { smoothed, nll } = *losses;
-                let tensors = [smoothed, nll].into_iter().chain(gradient_norm);
-                let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
-                let mut values = data.iter::<f64>();
-                let mut next = || values.next().unwrap_or(f64::NAN);
-                Ok(Self::Host(HostSums {
-                    smoothed: next(),
-                    nll: next(),
-                    gradient_norm: next(),
-                }))
-            }
-            host @ Self::Host(_) => Ok(host),
-        }
-    }
-
-    fn values(&self) -> HostSums {
-        match self {
-            Self::Host(sums) => *sums,
-            Self::Device { .. } => HostSums {
-                smoothed: f64::NAN,
-                nll: f64::NAN,
-                gradient_norm: f64::NAN,
-            },
-        }
-    }
-}
 
 /// Reports one training step.
 #[derive(Clone, Debug)]

@@ -22,6 +22,7 @@ use crate::loss::{
 };
 use crate::metrics::{StepReport, Translated, ValidReport};
 use crate::plan::hash;
+use crate::samples::Samples;
 use crate::text_scores::TextMetrics;
 use crate::threads::Threads;
 
@@ -59,6 +60,8 @@ pub(crate) struct Translation {
     /// The tokenizer of the target.
     pub(crate) tokenizer: Tokenizer,
     pub(crate) metrics: TextMetrics,
+    /// Sentences that are shown.
+    pub(crate) samples: Samples,
 }
 
 impl Translation {
@@ -78,6 +81,7 @@ impl Translation {
             .iter()
             .map(|best| self.tokenizer.decode(&best.ids))
             .collect();
+        self.samples.look(pairs, &translations);
         let references = references.iter().map(String::as_str);
         Translated {
             n_sentences: pairs.len(),
@@ -97,6 +101,11 @@ impl Objective {
             ema,
             settings,
         }
+    }
+
+    /// Returns the sentences that are shown at every validation.
+    pub(crate) fn samples(&self) -> Samples {
+        self.settings.translation.samples.clone()
     }
 
     /// Returns what is validated and published.
@@ -290,6 +299,7 @@ mod tests {
                 limits: BatchLimits::for_model(&config),
                 tokenizer: Tokenizer::train(&tokenizer, ["abcdefg"]).expect("it has text"),
                 metrics: TextMetrics::new(true),
+                samples: Samples::default(),
             },
             threads,
         };

@@ -15,12 +15,15 @@ use crate::checkpoint::Publisher;
 use crate::config::Experiment;
 use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
+use crate::history::{Validation, is_out_of_patience};
 use crate::learn::learn;
 use crate::loss::{LabelSmoothing, SmoothingForm};
 use crate::objective::{Objective, Settings, Translation};
 use crate::prepare::{Prepared, Start};
 use crate::report::Say;
+use crate::samples::Samples;
 use crate::saved_state::Resumed;
+use crate::schedule::Schedule;
 use crate::text_scores::{TextMetrics, TextScores};
 use crate::threads::Threads;
 
@@ -83,6 +86,8 @@ pub struct Outcome {
     pub model: PathBuf,
     /// Updates trained up to the last checkpoint.
     pub n_updates: u64,
+    /// Whether the run ended because no validation was better than the best for too long.
+    pub is_out_of_patience: bool,
     /// Time spent on training and validation.
     pub elapsed: Duration,
     /// True perplexity per target token on the validation pairs.
@@ -181,7 +186,8 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let started = Instant::now();
     let objective = run.objective()?;
     let begun = run.begun();
-    if begun.n_updates < experiment.training.updates {
+    let was_patient = !is_out_of_patience(run.validations(), &experiment.training);
+    if begun.n_updates < experiment.training.updates && was_patient {
         learn(&run, &objective)?;
     }
     let finish = Finish::new(&run, objective.valid());
@@ -260,6 +266,24 @@ impl Run<'_> {
         model.join("manifest.json").exists().then(|| model.clone())
     }
 
+    /// Returns what the validations before this program found.
+    pub(crate) fn validations(&self) -> &[Validation] {
+        self.resumed
+            .as_ref()
+            .map_or(&[], |resumed| &resumed.state.validations)
+    }
+
+    /// Returns the sentences that are shown at every validation.
+    fn samples(&self) -> Samples {
+        let n_samples = self.experiment.validation.n_samples;
+        let sentences = self.prepared.valid.iter().zip(&self.prepared.valid_text);
+        Samples::new(sentences.take(n_samples))
+    }
+
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule::new(&self.experiment.training, self.prepared.config.d_model)
+    }
+
     /// Returns how translations are scored.
     pub(crate) fn text_metrics(&self) -> TextMetrics {
         TextMetrics::new(self.experiment.data.task.is_some())
@@ -302,6 +326,7 @@ impl Run<'_> {
                 limits: BatchLimits::for_model(config),
                 tokenizer: self.prepared.tokenizers.tgt().clone(),
                 metrics: self.text_metrics(),
+                samples: self.samples(),
             },
             threads: Threads::new(self.n_threads),
         };

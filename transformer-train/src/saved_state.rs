@@ -16,8 +16,10 @@ use crate::TrainError;
 use crate::checkpoint::SaveError;
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::EncodedCorpus;
+use crate::history::{History, Validation};
 use crate::plan::hash;
 use crate::report::Say;
+use crate::run::Run;
 
 /// The version of the states that this program writes, and the only one that it reads.
 const FORMAT: u64 = 1;
@@ -32,7 +34,7 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const STATE: &str = "state";
 
 /// The settings that have no part in what the weights become, or in which update sees which sentences.
-const MAY_DIFFER: [&str; 11] = [
+const MAY_DIFFER: [&str; 15] = [
     "data.src",
     "data.tgt",
     "data.tsv",
@@ -41,7 +43,11 @@ const MAY_DIFFER: [&str; 11] = [
     "data.valid_tsv",
     "embeddings.src_word_vectors",
     "embeddings.tgt_word_vectors",
+    "training.average_best",
     "training.average_last",
+    "training.best_by",
+    "training.keep_best",
+    "training.patience",
     "training.updates",
     "validation.",
 ];
@@ -61,6 +67,9 @@ pub(crate) struct SavedState {
     pub(crate) device: String,
     /// [`fingerprint`] of the pairs trained on.
     corpus: u64,
+    /// What every validation found so far.
+    #[serde(default)]
+    pub(crate) validations: Vec<Validation>,
     /// The other files of the checkpoint.
     files: Vec<FileEntry>,
 }
@@ -76,6 +85,18 @@ pub(crate) struct Resumed {
 impl SavedState {
     pub(crate) fn elapsed(&self) -> Duration {
         Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
+    }
+
+    /// Reads the state of a checkpoint, and says why it cannot be used.
+    pub(crate) fn of(checkpoints: &Path, interval: usize) -> Result<Self, String> {
+        Self::read(&state_path(checkpoints, interval))
+    }
+
+    /// Says whether the weights of the checkpoint are what was saved.
+    pub(crate) fn has_whole_weights(&self, checkpoints: &Path, interval: usize) -> bool {
+        let name = part_name(MODEL, interval);
+        let mut files = self.files.iter();
+        files.any(|file| file.name == name && file.is_whole_in(checkpoints))
     }
 
     fn read(path: &Path) -> Result<Self, String> {
@@ -233,32 +254,28 @@ pub(crate) struct Checkpoints {
     /// The state, but for what changes.
     template: SavedState,
     training: TrainingSettings,
+    history: History,
     started: Instant,
     /// The files of checkpoints that are not complete yet, by number.
     written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(
-        directory: &Path,
-        experiment: &Experiment,
-        corpus: u64,
-        n_threads: usize,
-        device: String,
-        before: Duration,
-    ) -> Self {
+    pub(crate) fn new(run: &Run<'_>, history: History) -> Self {
         Self {
-            directory: directory.to_owned(),
+            directory: run.folder.checkpoints.clone(),
             template: SavedState {
                 format: FORMAT,
                 updates: 0,
-                seconds: before.as_secs_f64(),
-                n_threads,
-                device,
-                corpus,
+                seconds: run.begun().elapsed.as_secs_f64(),
+                n_threads: run.n_threads,
+                device: format!("{:?}", run.surroundings.device),
+                corpus: run.prepared.fingerprint,
+                validations: Vec::new(),
                 files: Vec::new(),
             },
-            training: experiment.training.clone(),
+            training: run.experiment.training.clone(),
+            history,
             started: Instant::now(),
             written: Mutex::default(),
         }
@@ -276,6 +293,7 @@ impl Checkpoints {
         }
         let state = SavedState {
             updates: self.training.updates_after(interval),
+            validations: self.history.up_to(interval),
             seconds: self.template.seconds + self.started.elapsed().as_secs_f64(),
             files: written.remove(&interval).unwrap_or_default(),
             ..self.template.clone()

@@ -57,8 +57,32 @@ pub struct TrainingSettings {
     pub validation_interval: u64,
     /// Number of last checkpoints whose mean is the model. Default 5 (§6.1, base models).
     pub average_last: usize,
+    /// Number of best checkpoints whose mean is tried as the model as well; 0 is none. Default 0.
+    pub average_best: usize,
+    /// Number of best checkpoints that are kept beside the last ones. The best is tried as the model; as
+    /// many as `average_best` needs, and one for `patience`, are kept in any case. Default 0.
+    pub keep_best: usize,
+    /// What makes a checkpoint the best, ends patience and decides on the model: `loss`, the true one, on
+    /// all validation pairs, or `bleu` or `chrf` of those translated. Default `loss`.
+    pub best_by: BestBy,
+    /// Number of validations in a row without a better one than the best after which the run ends. Default:
+    /// none, it ends after `updates`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patience: Option<u64>,
     /// Seed of everything that is random. Default 1.
     pub seed: u64,
+}
+
+/// Names what makes one validation better than another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BestBy {
+    /// A lower true loss, and so a lower perplexity, on all validation pairs.
+    Loss,
+    /// A higher BLEU of the translated validation pairs.
+    Bleu,
+    /// A higher chrF2 of the translated validation pairs.
+    Chrf,
 }
 
 /// Says how a model is looked at during training.
@@ -78,7 +102,8 @@ pub struct ValidationSettings {
     pub length_penalty: f64,
     /// How much longer than its source, in tokens, a translation may be. Default 50 (§6.1).
     pub max_extra_len: usize,
-    /// Number of validation pairs whose translations are shown at the end. Default 2.
+    /// Number of validation pairs whose translations are shown, after each line of an interval and at the
+    /// end. Default 2.
     pub n_samples: usize,
 }
 
@@ -107,6 +132,10 @@ impl Default for TrainingSettings {
             clip_norm: None,
             validation_interval: 1000,
             average_last: 5,
+            average_best: 0,
+            keep_best: 0,
+            best_by: BestBy::Loss,
+            patience: None,
             seed,
         }
     }
@@ -172,6 +201,17 @@ impl TrainingSettings {
     /// Returns how many updates are done after so many intervals; the last one may be short.
     pub(crate) fn updates_after(&self, n_intervals: usize) -> u64 {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
+    }
+
+    /// Says whether an interval has all of its updates; the last one of a run may be short.
+    pub(crate) fn is_whole(&self, interval: usize) -> bool {
+        self.updates_after(interval) == interval as u64 * self.validation_interval
+    }
+
+    /// Returns how many of the best checkpoints are kept.
+    pub(crate) fn n_best(&self) -> usize {
+        let for_patience = usize::from(self.patience.is_some());
+        self.keep_best.max(self.average_best).max(for_patience)
     }
 
     /// Returns how sentences are put together into batches.

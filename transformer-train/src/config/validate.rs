@@ -73,6 +73,9 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         .map_or(Ok(()), |norm| positive("training.clip_norm", norm))?;
     at_least_one("training.validation_interval", training.validation_interval)?;
     at_least_one("training.average_last", training.average_last as u64)?;
+    training.patience.map_or(Ok(()), |patience| {
+        at_least_one("training.patience", patience)
+    })?;
     let seed = training.seed;
     require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")?;
 

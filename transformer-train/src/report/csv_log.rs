@@ -11,6 +11,9 @@ use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
 use transformer_core::directory::replace_file;
 
 use crate::config::TrainingSettings;
+use crate::folder::CURVE;
+use crate::history::{History, Validation};
+use crate::metrics::{BLEU, CHRF, PERPLEXITY};
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///
@@ -20,17 +23,18 @@ pub(crate) struct CsvLog {
     training: TrainingSettings,
     names: BTreeMap<String, MetricId>,
     memory: InMemoryMetricLogger,
+    history: History,
 }
 
 impl CsvLog {
     /// Begins the table, or goes on with the rows of the first `n_done` updates.
     pub(crate) fn open(
         folder: &Path,
-        name: &str,
         training: &TrainingSettings,
         n_done: u64,
+        history: History,
     ) -> io::Result<Self> {
-        let path = folder.join(name);
+        let path = folder.join(CURVE);
         let before = match n_done {
             0 => String::new(),
             _ => String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
@@ -44,7 +48,7 @@ impl CsvLog {
             table.push_str(row);
             table.push('\n');
         }
-        replace_file(folder, name, table.as_bytes())?;
+        replace_file(folder, CURVE, table.as_bytes())?;
         let file = File::options().append(true).open(path)?;
         let memory = InMemoryMetricLogger::new();
         Ok(Self {
@@ -52,12 +56,13 @@ impl CsvLog {
             training: training.clone(),
             names: BTreeMap::new(),
             memory,
+            history,
         })
     }
 
-    fn rows(&self, update: &MetricsUpdate, interval: usize, split: &Split) -> String {
-        let done = self.training.updates_after(interval);
-        let finals = update.entries_numeric.iter().filter_map(|numeric| {
+    /// Returns the values over an interval, by the names of their metrics.
+    fn finals<'a>(&'a self, update: &'a MetricsUpdate) -> impl Iterator<Item = (&'a str, f64)> {
+        update.entries_numeric.iter().filter_map(|numeric| {
             let Some(NumericEntry::Final(value)) = numeric.numeric_entry else {
                 return None;
             };
@@ -66,15 +71,31 @@ impl CsvLog {
                 .iter()
                 .find(|(_, id)| **id == numeric.entry.metric_id)?
                 .0;
-            Some(format!("{done},{split},{name},{value}\n"))
-        });
-        finals.collect()
+            Some((name.as_str(), value))
+        })
+    }
+
+    /// Remembers what a validation found.
+    fn remember(&self, update: &MetricsUpdate, interval: usize) {
+        let finals: BTreeMap<&str, f64> = self.finals(update).collect();
+        let [perplexity, bleu, chrf] = [PERPLEXITY, BLEU, CHRF].map(|name| finals.get(name));
+        if let (Some(perplexity), Some(bleu), Some(chrf)) = (perplexity, bleu, chrf) {
+            let validation = Validation::new(interval, *perplexity, *bleu, *chrf);
+            self.history.add(validation);
+        }
     }
 }
 
 impl MetricLogger for CsvLog {
     fn log(&mut self, update: MetricsUpdate, interval: usize, split: &Split) {
-        let rows = self.rows(&update, interval, split);
+        let done = self.training.updates_after(interval);
+        let rows: String = self
+            .finals(&update)
+            .map(|(name, value)| format!("{done},{split},{name},{value}\n"))
+            .collect();
+        if *split == Split::Valid {
+            self.remember(&update, interval);
+        }
         // A curve that cannot be written is no reason to lose a training run; the checkpoint, which
         // goes to the same disk, reports a full one.
         let _ = self.file.write_all(rows.as_bytes());

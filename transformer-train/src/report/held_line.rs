@@ -22,7 +22,7 @@ impl HeldLine {
         }
     }
 
-    /// Takes the line of an interval.
+    /// Takes the line of an interval, and what is to be said right after it, if anything.
     pub(crate) fn hold(&self, line: String) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.push_back(line);
@@ -31,15 +31,17 @@ impl HeldLine {
     /// Says the oldest line held, whose model is saved now.
     pub(crate) fn say_oldest(&self) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = lines.pop_front() {
-            (self.say)(&line);
+        if let Some(block) = lines.pop_front() {
+            block.lines().for_each(|line| (self.say)(line));
         }
     }
 
     /// Says what is held at the end of a run.
     pub(crate) fn say_all(&self) {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.drain(..).for_each(|line| (self.say)(&line));
+        for block in lines.drain(..) {
+            block.lines().for_each(|line| (self.say)(line));
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use burn_train::renderer::{
 use super::HeldLine;
 use crate::config::TrainingSettings;
 use crate::metrics::{BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED};
-use crate::run::Begun;
+use crate::run::{Begun, Sample};
+use crate::samples::Samples;
 
 /// Name that Burn gives its learning rate metric.
 const LEARNING_RATE: &str = "Learning Rate";
@@ -24,6 +25,7 @@ pub(crate) struct LineRenderer {
     training: TrainingSettings,
     /// What was done before this program began.
     begun: Begun,
+    samples: Samples,
     started: Instant,
     names: HashMap<MetricId, String>,
     train: HashMap<String, f64>,
@@ -31,11 +33,17 @@ pub(crate) struct LineRenderer {
 }
 
 impl LineRenderer {
-    pub(crate) fn new(held: HeldLine, training: &TrainingSettings, begun: Begun) -> Self {
+    pub(crate) fn new(
+        held: HeldLine,
+        training: &TrainingSettings,
+        begun: Begun,
+        samples: Samples,
+    ) -> Self {
         Self {
             held,
             training: training.clone(),
             begun,
+            samples,
             started: Instant::now(),
             names: HashMap::new(),
             train: HashMap::new(),
@@ -54,7 +62,8 @@ impl LineRenderer {
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
-             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  norm {norm:.2}  lr {lr:.2e}  \
+             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  \
+             norm {norm:.2}  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
             total = n_updates,
             loss = of(&self.train, LOSS),
@@ -118,7 +127,24 @@ impl TrainingProgressLogger for LineRenderer {
     }
 
     fn update_epoch(&mut self, interval: usize) {
-        self.held.hold(self.line(interval));
+        let mut block = self.line(interval);
+        for sample in self.samples.latest() {
+            let Sample {
+                src,
+                reference,
+                translation,
+            } = sample;
+            for (what, text) in [
+                ("source", src),
+                ("reference", reference),
+                ("translation", translation),
+            ] {
+                // A line stays one, whatever is in the text.
+                let text = text.replace(char::is_control, " ");
+                block.push_str(&format!("\n  {what:<11}  {text}"));
+            }
+        }
+        self.held.hold(block);
     }
 
     fn start_split(&mut self, _: &str, _: usize) {}

@@ -1,6 +1,7 @@
 //! What crosses files: whole training runs, through the library, and through the program as a user
 //! runs it.
 
+mod average;
 mod data;
 mod embeddings;
 mod folder;

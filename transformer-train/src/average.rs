@@ -1,0 +1,135 @@
+//! The mean of chosen checkpoints of a run as a model (§6.1).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn::module::Module;
+use burn::tensor::Device;
+use transformer_core::Transformer;
+use transformer_core::directory::ModelDirectory;
+
+use crate::TrainError;
+use crate::checkpoint::{Publisher, average};
+use crate::config::Experiment;
+use crate::ema;
+use crate::folder::Folder;
+use crate::history::best;
+use crate::saved_state::{STATE, SavedState, saved};
+
+/// Says which checkpoints of a run are averaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The last ones.
+    Last(usize),
+    /// The best ones by `training.best_by`, of those that the run has kept.
+    Best(usize),
+    /// Those after these numbers of updates.
+    Updates(Vec<u64>),
+}
+
+/// Holds the parameters of a checkpoint, under the names that training gives them.
+#[derive(Module, Debug)]
+struct Weights {
+    model: Transformer,
+    ema: Option<Transformer>,
+}
+
+/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns the
+/// numbers of updates after which they were, in order. Of a run with `ema_decay` it is the mean of the
+/// averages.
+///
+/// # Errors
+///
+/// Returns a [`TrainError`] for a folder without a run, checkpoints that it does not have, and an `out`
+/// that exists.
+pub fn average_checkpoints(
+    run: &Path,
+    choice: &Choice,
+    out: &Path,
+    device: &Device,
+) -> Result<Vec<u64>, TrainError> {
+    let folder = Folder::new(run);
+    let experiment = folder.experiment()?;
+    if out.exists() {
+        let path = out.to_owned();
+        return Err(TrainError::FolderExists { path });
+    }
+    let states: BTreeMap<usize, SavedState> = saved(&folder.checkpoints, STATE)
+        .into_iter()
+        .filter_map(|interval| {
+            Some((
+                interval,
+                SavedState::of(&folder.checkpoints, interval).ok()?,
+            ))
+        })
+        .filter(|(interval, state)| state.has_whole_weights(&folder.checkpoints, *interval))
+        .collect();
+    let intervals = chosen(&states, choice, &experiment, run)?;
+    let there = ModelDirectory::open(&folder.model)?;
+    let model = there.config().init(device)?;
+    let ema = experiment.training.ema_decay.map(|_| ema::copy(&model));
+    let Weights { model, ema } = average(&folder.checkpoints, &intervals, &Weights { model, ema })?;
+    let updates: Vec<u64> = intervals
+        .iter()
+        .map(|interval| states[interval].updates)
+        .collect();
+    let publisher = Publisher {
+        directory: out.to_owned(),
+        config: there.config().clone(),
+        tokenizers: there.tokenizers().clone(),
+        training: there.manifest().training.clone(),
+    };
+    let scores = serde_json::json!({
+        "updates": updates.last(),
+        "averaged_updates": updates,
+    });
+    publisher.publish(ema.unwrap_or(model), scores)?;
+    Ok(updates)
+}
+
+/// Returns the intervals of the chosen checkpoints, in order.
+fn chosen(
+    states: &BTreeMap<usize, SavedState>,
+    choice: &Choice,
+    experiment: &Experiment,
+    run: &Path,
+) -> Result<Vec<usize>, TrainError> {
+    let there = || states.values().map(|state| state.updates).collect();
+    let path = || run.to_owned();
+    let all: Vec<usize> = states.keys().copied().collect();
+    let (mut intervals, wanted) = match choice {
+        Choice::Last(n) => (all[all.len().saturating_sub(*n)..].to_vec(), *n),
+        Choice::Best(n) => {
+            let validations = states.values().last().map(|state| &state.validations[..]);
+            let validations = validations.unwrap_or_default();
+            let mut ranked = best(validations, experiment.training.best_by, validations.len());
+            ranked.retain(|interval| states.contains_key(interval));
+            ranked.truncate(*n);
+            (ranked, *n)
+        }
+        Choice::Updates(updates) => {
+            let interval_of = |update: &u64| {
+                let mut of = states.iter().filter(|(_, state)| state.updates == *update);
+                of.next().map(|(interval, _)| *interval).ok_or_else(|| {
+                    TrainError::NoSuchCheckpoint {
+                        path: path(),
+                        update: *update,
+                        there: there(),
+                    }
+                })
+            };
+            let intervals: Result<Vec<usize>, _> = updates.iter().map(interval_of).collect();
+            (intervals?, updates.len())
+        }
+    };
+    intervals.sort_unstable();
+    intervals.dedup();
+    if intervals.is_empty() || intervals.len() < wanted {
+        return Err(TrainError::TooFewCheckpoints {
+            path: path(),
+            wanted,
+            there: there(),
+        });
+    }
+    Ok(intervals)
+}

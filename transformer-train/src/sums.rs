@@ -1,0 +1,65 @@
+//! The numbers that a step computes, which stay on the device until they are needed.
+
+use burn::tensor::{ExecutionError, Tensor};
+
+use crate::loss::LossSums;
+
+/// Holds what a step computes, on the device until it is first needed.
+#[derive(Clone, Debug)]
+pub(crate) enum Sums {
+    Device {
+        losses: Box<LossSums>,
+        gradient_norm: Option<Tensor<1>>,
+    },
+    Host(HostSums),
+}
+
+/// Holds what a step has computed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostSums {
+    pub(crate) smoothed: f64,
+    pub(crate) nll: f64,
+    pub(crate) gradient_norm: f64,
+}
+
+impl Sums {
+    pub(crate) fn new(losses: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
+        Self::Device {
+            losses: Box::new(losses),
+            gradient_norm,
+        }
+    }
+
+    /// Reads everything at once.
+    pub(crate) fn read(self) -> Result<Self, ExecutionError> {
+        match self {
+            Self::Device {
+                losses,
+                gradient_norm,
+            } => {
+                let LossSums { smoothed, nll } = *losses;
+                let tensors = [smoothed, nll].into_iter().chain(gradient_norm);
+                let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
+                let mut values = data.iter::<f64>();
+                let mut next = || values.next().unwrap_or(f64::NAN);
+                Ok(Self::Host(HostSums {
+                    smoothed: next(),
+                    nll: next(),
+                    gradient_norm: next(),
+                }))
+            }
+            host @ Self::Host(_) => Ok(host),
+        }
+    }
+
+    pub(crate) fn values(&self) -> HostSums {
+        match self {
+            Self::Host(sums) => *sums,
+            Self::Device { .. } => HostSums {
+                smoothed: f64::NAN,
+                nll: f64::NAN,
+                gradient_norm: f64::NAN,
+            },
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Checkpoints that are kept because they are good, patience, and means of checkpoints as models.
+
+use crate::workplace::Workplace;
+
+/// Returns the validation perplexities of a run by their updates, the best first.
+fn ranked(workplace: &Workplace, out: &str) -> Vec<u64> {
+    let curve = workplace.read(&format!("{out}/metrics.csv"));
+    let mut scores: Vec<(f64, u64)> = curve
+        .lines()
+        .filter(|row| row.contains(",valid,Perplexity,"))
+        .filter_map(|row| {
+            let (update, rest) = row.split_once(',')?;
+            Some((rest.rsplit(',').next()?.parse().ok()?, update.parse().ok()?))
+        })
+        .collect();
+    scores.sort_by(|a, b| a.0.total_cmp(&b.0));
+    scores.into_iter().map(|(_, update)| update).collect()
+}
+
+fn with(settings: &str) -> Workplace {
+    let settings = format!("warmup_steps = 15\n{settings}");
+    Workplace::with(&[("warmup_steps = 15", &settings)])
+}
+
+/// A rate so high that the loss goes up and down.
+const UNSTEADY: &str = "learning_rate_factor = 12.0";
+
+#[test]
+fn the_best_checkpoints_are_kept() {
+    let workplace = with(&format!("{UNSTEADY}\nkeep_best = 3"));
+    workplace.train("run", &["--updates", "120"]).lines();
+    let ranked = ranked(&workplace, "run");
+    assert_eq!(ranked.len(), 12);
+    let is_there = |update: &u64| {
+        let name = format!("run/checkpoints/model-{}.bpk", update / 10);
+        workplace.path(&name).exists()
+    };
+    assert!(ranked[..3].iter().all(is_there), "{ranked:?}");
+    // The last two are kept whatever they are worth.
+    let n_kept = ranked.iter().filter(|update| is_there(update)).count();
+    let n_last = ranked[3..].iter().filter(|update| **update > 100).count();
+    assert_eq!(n_kept, 3 + n_last);
+}
+
+#[test]
+fn the_mean_of_the_best_is_tried() {
+    let workplace = with(&format!("{UNSTEADY}\naverage_best = 2"));
+    let ended = workplace.train("run", &["--updates", "120"]);
+    let told = ended.stdout.contains(" for the mean of the best 2");
+    assert!(told, "{}", ended.stdout);
+}
+
+/// A rate that moves no weight: all validations are the same, and the first is the best.
+const STILL: &str = "learning_rate_factor = 1e-30\nbest_by = \"bleu\"\npatience = 3";
+
+#[test]
+fn patience_ends_a_run_whether_it_was_killed_or_not() {
+    let workplace = with(STILL);
+    let ended = workplace.train("whole", &["--updates", "200"]);
+    let last = ended
+        .intervals()
+        .last()
+        .map(|line| line.starts_with("update 40/200 "));
+    assert_eq!(last, Some(true), "{ended:?}");
+    assert!(!ended.stdout.contains("--resume"), "{ended:?}");
+    let mut running = workplace.start("run", 200);
+    running.wait_for_intervals(2);
+    running.kill();
+    let ended = workplace.train("run", &["--updates", "200"]);
+    let stopped =
+        "stopped     after update 40: no better validation since the best, for 3 in a row";
+    assert!(ended.lines().contains(&stopped), "{ended:?}");
+}
+
+#[test]
+fn a_run_that_ran_out_of_patience_does_not_go_on() {
+    let workplace = with(STILL);
+    workplace.train("run", &["--updates", "200"]).lines();
+    let ended = workplace.train("run", &["--updates", "200"]);
+    assert_eq!(ended.intervals(), Vec::<&str>::new());
+}
+
+#[test]
+fn every_validation_shows_sentences() {
+    let workplace = Workplace::new();
+    let ended = workplace.train("run", &[]);
+    let lines = ended.lines();
+    let after = |line: &&str| line.starts_with("update ");
+    for place in (0..lines.len()).filter(|place| after(&lines[*place])) {
+        let starts = ["  source       ", "  reference    ", "  translation  "];
+        let shown = &lines[place + 1..place + 7];
+        let expected = starts.iter().chain(&starts);
+        let are_shown = shown
+            .iter()
+            .zip(expected)
+            .all(|(line, start)| line.starts_with(start));
+        assert!(are_shown, "{shown:?}");
+    }
+}
+
+#[test]
+fn a_moving_average_without_inertia_is_the_weights_themselves() {
+    let plain = Workplace::new();
+    plain.train("run", &[]).lines();
+    let moving = with("ema_decay = 0.0");
+    moving.train("run", &[]).lines();
+    let (plain, moving) = (plain.weights("run"), moving.weights("run"));
+    let pairs = plain.iter().flatten().zip(moving.iter().flatten());
+    // Weights of size one, and the rounding of `a + (b − a)`.
+    let largest = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(largest < 1e-6, "{largest}");
+}
+
+fn average(workplace: &Workplace, which: [&str; 2], out: &str) {
+    let arguments = ["average", "--run", "run", which[0], which[1], "--out", out];
+    workplace.run(&arguments).lines();
+}
+
+#[test]
+fn the_mean_of_two_checkpoints_is_that_of_their_weights() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "40"]).lines();
+    average(&workplace, ["--updates", "30"], "a");
+    average(&workplace, ["--updates", "40"], "b");
+    average(&workplace, ["--last", "2"], "mean");
+    average(&workplace, ["--updates", "40,30"], "same");
+    let [a, b, mean, same] = ["a", "b", "mean", "same"].map(|out| workplace.weights(out));
+    assert!(mean == same);
+    assert!(a != b);
+    let pairs = a.iter().flatten().zip(b.iter().flatten());
+    let halves = pairs.map(|(a, b)| (a + b) / 2.0);
+    let differences = halves
+        .zip(mean.iter().flatten())
+        .map(|(half, mean)| (half - mean).abs());
+    let largest = differences.fold(0.0, f32::max);
+    assert!(largest < 1e-6, "{largest}");
+}
+
+#[test]
+fn the_best_checkpoint_of_a_run_is_a_model() {
+    let workplace = with(&format!("{UNSTEADY}\nkeep_best = 2"));
+    workplace.train("run", &["--updates", "120"]).lines();
+    let best = ranked(&workplace, "run")[0].to_string();
+    average(&workplace, ["--best", "1"], "best");
+    average(&workplace, ["--updates", &best], "same");
+    assert!(workplace.weights("best") == workplace.weights("same"));
+}
+
+#[test]
+fn a_checkpoint_that_is_not_there_is_named() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "40"]).lines();
+    let arguments = [
+        "average",
+        "--run",
+        "run",
+        "--updates",
+        "10",
+        "--out",
+        "model",
+    ];
+    assert_eq!(
+        workplace.run(&arguments).failure(),
+        "`run` has no whole checkpoint after update 10; it has those after 30, 40"
+    );
+}
+
+#[test]
+fn more_checkpoints_than_there_are_cannot_be_averaged() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "40"]).lines();
+    let arguments = ["average", "--run", "run", "--last", "3", "--out", "model"];
+    let ended = workplace.run(&arguments);
+    let message = ended.failure();
+    let start = "`run` has no 3 whole checkpoints, only those after 30, 40; choose at most 2";
+    assert!(message.starts_with(start), "{message}");
+    assert!(!workplace.path("model").exists());
+}
