@@ -25,6 +25,9 @@ pub enum Existing {
 /// The table of the curve.
 pub(crate) const CURVE: &str = "metrics.csv";
 
+/// The picture of the curve.
+pub(crate) const PICTURE: &str = "curve.svg";
+
 /// Names the files of a run.
 pub(crate) struct Folder {
     pub(crate) directory: PathBuf,
@@ -169,7 +172,8 @@ impl Folder {
     /// that what is deleted half is no model.
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
-        let named = [&self.settings, &self.curve, &manifest];
+        let picture = self.directory.join(PICTURE);
+        let named = [&self.settings, &self.curve, &picture, &manifest];
         let mut files: Vec<PathBuf> = named
             .into_iter()
             .filter(|path| path.exists())

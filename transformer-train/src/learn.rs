@@ -132,6 +132,7 @@ fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
     let curve = CsvLog::open(
         &run.folder.directory,
         &run.experiment.training,
+        run.schedule(),
         run.begun().n_updates,
         history,
     );

@@ -1,26 +1,34 @@
-//! The curve of a run as a table: one row for each interval and split, kept in the run's folder.
+//! The curve of a run as a table, one row for each interval and split, and as a picture, kept in its
+//! folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn_train::logger::{InMemoryMetricLogger, MetricLogger};
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
 use transformer_core::directory::replace_file;
 
+use super::curve::curve;
 use crate::config::TrainingSettings;
-use crate::folder::CURVE;
+use crate::folder::{CURVE, PICTURE};
 use crate::history::{History, Validation};
 use crate::metrics::{BLEU, CHRF, PERPLEXITY};
+use crate::schedule::Schedule;
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///
-/// What Burn's strategies ask for again is kept in memory, by Burn's own logger.
+/// `curve.svg` is drawn from it anew at each validation. What Burn's strategies ask for again is kept in
+/// memory, by Burn's own logger.
 pub(crate) struct CsvLog {
+    folder: PathBuf,
     file: File,
+    /// What the file holds.
+    table: String,
     training: TrainingSettings,
+    schedule: Schedule,
     names: BTreeMap<String, MetricId>,
     memory: InMemoryMetricLogger,
     history: History,
@@ -31,6 +39,7 @@ impl CsvLog {
     pub(crate) fn open(
         folder: &Path,
         training: &TrainingSettings,
+        schedule: Schedule,
         n_done: u64,
         history: History,
     ) -> io::Result<Self> {
@@ -52,8 +61,11 @@ impl CsvLog {
         let file = File::options().append(true).open(path)?;
         let memory = InMemoryMetricLogger::new();
         Ok(Self {
+            folder: folder.to_owned(),
             file,
+            table,
             training: training.clone(),
+            schedule,
             names: BTreeMap::new(),
             memory,
             history,
@@ -75,6 +87,14 @@ impl CsvLog {
         })
     }
 
+    /// Draws the picture; as with the table, nothing is lost if it cannot be written.
+    fn draw(&self) {
+        let title = self.folder.file_name().unwrap_or(self.folder.as_os_str());
+        let rate = |update| self.schedule.learning_rate(update);
+        let svg = curve(&self.table, &title.to_string_lossy(), rate);
+        let _ = replace_file(&self.folder, PICTURE, svg.as_bytes());
+    }
+
     /// Remembers what a validation found.
     fn remember(&self, update: &MetricsUpdate, interval: usize) {
         let finals: BTreeMap<&str, f64> = self.finals(update).collect();
@@ -93,8 +113,10 @@ impl MetricLogger for CsvLog {
             .finals(&update)
             .map(|(name, value)| format!("{done},{split},{name},{value}\n"))
             .collect();
+        self.table.push_str(&rows);
         if *split == Split::Valid {
             self.remember(&update, interval);
+            self.draw();
         }
         // A curve that cannot be written is no reason to lose a training run; the checkpoint, which
         // goes to the same disk, reports a full one.

@@ -1,6 +1,7 @@
-//! How a run tells its user what it does: a line for each interval, and the same as a table.
+//! How a run tells its user what it does: a line for each interval, and the same as a table and a picture.
 
 mod csv_log;
+mod curve;
 mod held_line;
 mod line_renderer;
 
