@@ -5,6 +5,7 @@ mod average;
 mod data;
 mod embeddings;
 mod folder;
+mod kills;
 mod learning;
 mod optimizer;
 mod refusal;

@@ -12,7 +12,7 @@ fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
 }
 
 /// Checks that two runs have become the same, to the last bit.
-fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
+pub(crate) fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
     assert!(workplace.weights(run) == workplace.weights(whole));
     assert_eq!(curve(workplace, run), curve(workplace, whole));
 }

@@ -228,6 +228,18 @@ impl Running {
         self.child.wait().expect("the program was killed");
     }
 
+    /// Ends the program at once when so much time has gone, and says whether it was still at work.
+    pub(crate) fn kill_after(mut self, moment: Duration) -> bool {
+        thread::sleep(moment);
+        let _ = self.child.kill();
+        let output = self.child.wait_with_output().expect("the program ended");
+        match output.status.code() {
+            None => true,
+            Some(0) => false,
+            Some(_) => panic!("it failed by itself: {:?}", Ended::new(output)),
+        }
+    }
+
     /// Waits for the end of the program; what it printed before is not repeated.
     pub(crate) fn wait(self) -> Ended {
         let Self { child, lines } = self;
