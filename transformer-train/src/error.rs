@@ -146,14 +146,16 @@ pub enum TrainError {
     },
     /// The loss is infinite or not a number: the weights are lost, but not those saved before.
     #[error(
-        "the loss of update {update} is {loss}; {}; lower `learning_rate_factor`, raise `warmup_steps`, \
-         or set `clip_norm`", kept(.model.as_deref())
+        "the loss of update {update} is {loss}{}; {}; lower `learning_rate_factor`, raise `warmup_steps`, \
+         or set `clip_norm`", made_of(.lines), kept(.model.as_deref())
     )]
     NonFiniteLoss {
         /// The update, from 1.
         update: u64,
         /// The loss.
         loss: f64,
+        /// The lines of the text that the update was made from, from 1; none if they are not known.
+        lines: Vec<u64>,
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,
     },
@@ -179,6 +181,21 @@ fn list(updates: &[u64]) -> String {
             .map(u64::to_string)
             .collect::<Vec<_>>()
             .join(", "),
+    }
+}
+
+/// Names lines of the text, the first of them if they are many.
+fn made_of(lines: &[u64]) -> String {
+    match lines.get(..10) {
+        Some(first) if lines.len() > 10 => {
+            format!(
+                ", made of lines {} and {} more",
+                list(first),
+                lines.len() - 10
+            )
+        }
+        _ if lines.is_empty() => String::new(),
+        _ => format!(", made of lines {}", list(lines)),
     }
 }
 

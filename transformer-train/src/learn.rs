@@ -14,6 +14,7 @@ use crate::adam::Adam;
 use crate::checkpoint::ModelCheckpointer;
 use crate::history::History;
 use crate::keep::{Keep, Stop};
+use crate::lines::lines_of;
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
@@ -38,6 +39,7 @@ pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainErr
         return Err(TrainError::NonFiniteLoss {
             update: update + 1,
             loss,
+            lines: lines_of(run, update).unwrap_or_default(),
             model,
         });
     }

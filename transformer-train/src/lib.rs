@@ -61,6 +61,7 @@ mod folder;
 mod history;
 mod keep;
 mod learn;
+mod lines;
 mod loader;
 mod metrics;
 mod objective;

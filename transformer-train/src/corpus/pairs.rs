@@ -45,7 +45,7 @@ impl Pairs {
     }
 
     /// Returns the number of pairs read so far, held-out ones included.
-    pub(super) fn n_read(&self) -> u64 {
+    pub(crate) fn n_read(&self) -> u64 {
         self.n_read
     }
 

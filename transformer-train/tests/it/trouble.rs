@@ -5,7 +5,7 @@ use std::path::Path;
 
 use transformer_core::ModelDirectory;
 
-use crate::workplace::{Running, Workplace};
+use crate::workplace::{N_PAIRS, Running, Workplace};
 
 /// More updates than any test waits for.
 const ENDLESS: u64 = 1_000_000;
@@ -64,6 +64,35 @@ fn a_loss_that_is_no_number_ends_the_run_with_the_update() {
     let message = ended.failure();
     assert!(message.starts_with("the loss of update 2 is "), "{message}");
     assert!(message.contains("`learning_rate_factor`"), "{message}");
+}
+
+/// Every second line is too long to be trained on.
+#[test]
+fn a_loss_that_is_no_number_is_told_with_lines_that_are_trained_on() {
+    let workplace = Workplace::with(&[RUINOUS]);
+    for (name, long) in [("a.src", "1"), ("b.tgt", "7")] {
+        let text = workplace.read(name);
+        let lines = text
+            .lines()
+            .map(|line| format!("{line}\n{}\n", long.repeat(14)));
+        workplace.write(name, lines.collect::<String>());
+    }
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    let told = message.split_once(", made of lines ").map(|(_, rest)| rest);
+    let told = told.and_then(|rest| rest.split([';', 'a']).next());
+    let lines = told.expect("the lines are told").trim().split(", ");
+    let lines: Vec<u64> = lines
+        .map(|line| line.parse().expect("lines are numbers"))
+        .collect();
+    assert!(
+        lines.is_sorted() && lines.iter().all(|line| line % 2 == 1),
+        "{message}"
+    );
+    assert!(
+        *lines.last().unwrap_or(&0) <= 2 * N_PAIRS as u64,
+        "{message}"
+    );
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Which lines of the text an update was made from, for telling about one that went wrong.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use crate::config::DataSource;
+use crate::corpus::{OverLong, ParallelText};
+use crate::plan::Plan;
+use crate::run::Run;
+
+/// Number of lines tokenized at a time.
+const CHUNK: usize = 4096;
+
+/// Returns the numbers of the lines, from 1 and in order, whose sentences are in an update, which is
+/// counted from 0; `None` where they cannot be had: built-in tasks have no lines, and standard input is
+/// gone.
+///
+/// The token store does not know them. The text is read and tokenized again: a run that broke has the time.
+pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
+    let training = &run.experiment.training;
+    let DataSource::Corpus { train, valid } = run.experiment.data.source().ok()? else {
+        return None;
+    };
+    let text = ParallelText::open_with_stdin(&train, &mut io::empty()).ok()?;
+    let text = match valid {
+        Some(_) => text,
+        None => {
+            text.hold_out(run.experiment.data.valid_pairs, training.seed)
+                .ok()?
+                .0
+        }
+    };
+    let corpus = &run.prepared.train;
+    let mut plan = Plan::new(&corpus.all_lengths(), &training.plan()).ok()?;
+    let batches = update * training.accumulate..(update + 1) * training.accumulate;
+    let wanted: BTreeSet<u32> = batches
+        .flat_map(|batch| plan.update(batch).to_vec())
+        .collect();
+    let last = *wanted.last()? as usize;
+
+    // Pairs stay in order, so that each belongs to the next line that has its ids, or begins with them.
+    let over_long = run.experiment.data.filter().over_long;
+    let is_of = |kept: &[u32], ids: &[u32]| match over_long {
+        OverLong::Drop => kept == ids,
+        OverLong::Cut => ids.starts_with(kept),
+    };
+    let tokenizers = &run.prepared.tokenizers;
+    let mut pairs = text.pairs().ok()?;
+    let mut sentence = 0;
+    let mut lines = Vec::new();
+    while sentence <= last {
+        let mut chunk = Vec::new();
+        while let Some(pair) = pairs.next() {
+            chunk.push((pairs.n_read(), pair.ok()?));
+            if chunk.len() == CHUNK {
+                break;
+            }
+        }
+        if chunk.is_empty() {
+            return None;
+        }
+        let src: Vec<&str> = chunk.iter().map(|(_, (src, _))| src.as_str()).collect();
+        let tgt: Vec<&str> = chunk.iter().map(|(_, (_, tgt))| tgt.as_str()).collect();
+        let ids = tokenizers.src().encode_all(&src).into_iter();
+        let ids = ids.zip(tokenizers.tgt().encode_all(&tgt));
+        for ((line, _), (src, tgt)) in chunk.iter().zip(ids) {
+            let is_next = sentence < corpus.len()
+                && is_of(&corpus.src(sentence), &src)
+                && is_of(&corpus.tgt(sentence), &tgt);
+            if !is_next {
+                continue;
+            }
+            if wanted.contains(&(sentence as u32)) {
+                lines.push(*line);
+            }
+            sentence += 1;
+        }
+    }
+    Some(lines)
+}
