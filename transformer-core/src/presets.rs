@@ -22,9 +22,18 @@ use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tyi
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Preset {
+    /// A model for the built-in tasks, whose text does not run out: no dropout.
+    #[serde(rename = "numbers")]
+    Numbers,
     /// A model for tens of thousands of sentences: [`TransformerConfig::tiny`].
     #[serde(rename = "tiny")]
     Tiny,
+    /// The same with dropout 0.3, as Wu et al. 2021 trained it on Multi30k.
+    #[serde(rename = "multi30k")]
+    Multi30k,
+    /// A model for hundreds of thousands of sentences: fairseq's `transformer_iwslt_de_en`.
+    #[serde(rename = "iwslt")]
+    Iwslt,
     /// Table 3, base: [`TransformerConfig::base`].
     #[serde(rename = "base")]
     #[default]
@@ -108,8 +117,11 @@ pub struct PresetError {
 
 impl Preset {
     /// Every preset, Table 3's rows in the paper's order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 27] = [
+        Self::Numbers,
         Self::Tiny,
+        Self::Multi30k,
+        Self::Iwslt,
         Self::Base,
         Self::AHeads1,
         Self::AHeads4,
@@ -138,7 +150,10 @@ impl Preset {
     /// Returns the name by which the preset is asked for.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Numbers => "numbers",
             Self::Tiny => "tiny",
+            Self::Multi30k => "multi30k",
+            Self::Iwslt => "iwslt",
             Self::Base => "base",
             Self::Big => "big",
             Self::AHeads1 => "a-h1",
@@ -174,19 +189,42 @@ impl Preset {
         }
     }
 
-    /// Returns the configuration for vocabularies of these sizes.
-    pub fn config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
-        let mut config = match self {
-            Self::Tiny => TransformerConfig::tiny(src_vocab_size, tgt_vocab_size),
+    /// Returns the configuration that a preset of this size starts from.
+    fn start(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
+        let tiny = TransformerConfig::tiny(src_vocab_size, tgt_vocab_size);
+        match self {
+            Self::Numbers => TransformerConfig {
+                d_model: 64,
+                d_ff: 128,
+                n_heads: 2,
+                n_encoder_layers: 2,
+                n_decoder_layers: 2,
+                attention_bias: false,
+                dropout: 0.0,
+                ..tiny
+            },
+            Self::Tiny | Self::Multi30k => tiny,
             Self::Big => TransformerConfig::big(src_vocab_size, tgt_vocab_size),
             _ => TransformerConfig::base(src_vocab_size, tgt_vocab_size),
-        };
+        }
+    }
+
+    /// Returns the configuration for vocabularies of these sizes.
+    pub fn config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
+        let mut config = self.start(src_vocab_size, tgt_vocab_size);
         let set_layers = |config: &mut TransformerConfig, n_layers| {
             config.n_encoder_layers = n_layers;
             config.n_decoder_layers = n_layers;
         };
         match self {
-            Self::Tiny | Self::Base | Self::Big | Self::DSmoothing0 | Self::DSmoothing2 => {}
+            Self::Numbers | Self::Tiny => {}
+            Self::Base | Self::Big | Self::DSmoothing0 | Self::DSmoothing2 => {}
+            Self::Multi30k => config.dropout = 0.3,
+            Self::Iwslt => {
+                config.d_ff = 1024;
+                config.n_heads = 4;
+                config.dropout = 0.3;
+            }
             Self::AHeads1 => config.n_heads = 1,
             Self::AHeads4 => config.n_heads = 4,
             Self::AHeads16 => config.n_heads = 16,
@@ -367,6 +405,16 @@ mod tests {
             Preset::ALL.map(|preset| preset.config(37_000, 37_000).validate()),
             Preset::ALL.map(|_| Ok(()))
         );
+    }
+
+    #[test]
+    fn the_model_for_multi30k_has_the_published_shape() {
+        let attention = 4 * (128 * 128 + 128);
+        let rest = 128 * 256 + 256 + 256 * 128 + 128 + 2 * 2 * 128;
+        let layers = 4 * (attention + rest) + 4 * (2 * attention + rest + 2 * 128);
+        let config = Preset::Multi30k.config(9712, 9712);
+        assert_eq!(9712 * 128 + layers, 2_568_192);
+        assert_eq!(config.parameter_count(), 2_568_192);
     }
 
     /// With 41,000 tokens every printed number is met but that of the big model, which would want 36,000.

@@ -45,8 +45,9 @@ pub(crate) struct Arguments {
     /// Lines of source, tab, target to validate on, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
-    /// Model, and the recipe that goes with it: tiny, base, big, a row of Table 3 (a-h4 for example),
-    /// pytorch, annotated or bias-free [default: tiny]
+    /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of thousands of
+    /// pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a row of Table 3 (a-h4
+    /// for example), pytorch, annotated or bias-free [default: tiny]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of

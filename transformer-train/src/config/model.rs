@@ -14,7 +14,8 @@ use crate::tasks::Task;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// The model to start from: `tiny`, `base`, `big` or any other [`Preset`]. Default: `base` (Table 3).
+    /// The model to start from: `numbers`, `tiny`, `multi30k`, `iwslt`, `base`, `big` or any other
+    /// [`Preset`]. Default: `base` (Table 3).
     pub preset: Preset,
     /// The keys that replace the preset's, as they stand in the file. Default: none.
     #[serde(flatten)]
@@ -22,23 +23,13 @@ pub struct ModelSettings {
 }
 
 impl ModelSettings {
-    /// Returns the model with which a built-in task is learnt: two small layers on each side, and no
-    /// dropout, as the text does not run out.
+    /// Returns the model with which a built-in task is learnt.
     pub fn for_task(task: Task) -> Self {
-        let overrides = match task {
-            Task::Numbers | Task::Reverse | Task::Copy => toml::toml! {
-                d_model = 64
-                d_ff = 128
-                n_heads = 2
-                n_encoder_layers = 2
-                n_decoder_layers = 2
-                attention_bias = false
-                dropout = 0.0
+        match task {
+            Task::Numbers | Task::Reverse | Task::Copy => Self {
+                preset: Preset::Numbers,
+                ..Self::default()
             },
-        };
-        Self {
-            preset: Preset::Tiny,
-            overrides,
         }
     }
 

@@ -47,17 +47,10 @@ pub(super) fn check(given: &Table) -> Result<(), String> {
 pub(super) fn complete(given: Table) -> Result<Experiment, ConfigError> {
     let wrong = |error: &toml::de::Error| wrong(error, "", "the settings", 1);
     let plain: Experiment = given.clone().try_into().map_err(|error| wrong(&error))?;
-    let mut defaults = match plain.data.task {
+    let defaults = match plain.data.task {
         Some(task) => Experiment::for_task(task),
         None => Experiment::for_preset(plain.model.preset),
     };
-    if given
-        .get("model")
-        .is_some_and(|model| model.get("preset").is_some())
-    {
-        // What the task changes about its own preset does not belong to another.
-        defaults.model.overrides.clear();
-    }
     let mut merged = Table::try_from(&defaults).map_err(ConfigError::Write)?;
     replace(&mut merged, given);
     merged.try_into().map_err(|error| wrong(&error))
