@@ -28,10 +28,7 @@ pub(crate) struct Average {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     last: Option<u64>,
     /// Average the best N checkpoints, by the run's `best_by`, of those that it has kept
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     best: Option<u64>,
     /// Average the checkpoints after these updates, for example 8000,9000,10000
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
