@@ -18,6 +18,10 @@ use crate::command::Command;
 #[derive(Debug, Parser)]
 #[command(name = "transformer-train", version)]
 #[command(args_conflicts_with_subcommands = true)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -78,6 +82,10 @@ pub(crate) struct Arguments {
     /// a task, a file or other arguments make of them
     #[arg(long)]
     pub(crate) print_config: bool,
+    /// Read text and train tokenizers as a run would, say what the run would be like and what speaks against
+    /// it, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Threads that share an update on the CPU [default: all cores, up to 16]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,

@@ -19,7 +19,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use transformer_core::Preset;
 
-pub use data::{DataSettings, DataSource};
+pub use data::{CorpusSettings, DataSettings, DataSource, Store};
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use given::Given;

@@ -18,7 +18,6 @@ use crate::lines::lines_of;
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
-use crate::plan::Plan;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
 use crate::saved_state::{Checkpoints, MODEL, PartCheckpointer, saved};
@@ -146,8 +145,8 @@ fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
 
 fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
     let training = &run.experiment.training;
-    let corpus = Arc::clone(&run.prepared.train);
-    let mut plan = Plan::new(&corpus.all_lengths(), &training.plan())?;
+    let text = Arc::clone(&run.prepared.train);
+    let mut plan = run.prepared.plan.clone();
     run.say(&format!(
         "batches     {} updates a pass over the data, {:.1}% padding",
         plan.updates_per_pass(0).div_ceil(training.accumulate),
@@ -155,7 +154,7 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
     ));
     let surroundings = run.surroundings;
     Ok(TrainLoader::new(
-        corpus,
+        text,
         plan,
         training,
         run.n_threads,

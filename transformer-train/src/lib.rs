@@ -58,6 +58,7 @@ mod embeddings;
 mod error;
 mod finish;
 mod folder;
+mod forecast;
 mod history;
 mod keep;
 mod learn;
@@ -66,17 +67,21 @@ mod loader;
 mod metrics;
 mod objective;
 mod prepare;
+mod read_text;
 mod report;
 mod run;
 mod samples;
 mod saved_state;
+mod store_folder;
 mod sums;
 mod text_scores;
+mod warnings;
 
 pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
 pub use checkpoint::SaveError;
 pub use error::TrainError;
 pub use folder::Existing;
+pub use forecast::dry_run;
 pub use report::Say;
 pub use run::{
     Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,

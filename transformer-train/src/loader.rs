@@ -13,13 +13,13 @@ use burn::tensor::Device;
 
 use crate::batch::{Batch, Clock, SentencePair, Update};
 use crate::config::TrainingSettings;
-use crate::corpus::EncodedCorpus;
+use crate::corpus::{CorpusError, TrainingText};
 use crate::plan::{Plan, hash};
 
 /// Hands out the updates of a plan, `interval` of them for each call of `iter`.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainLoader {
-    corpus: Arc<EncodedCorpus>,
+    text: Arc<TrainingText>,
     plan: Arc<Mutex<Plan>>,
     /// The next update to hand out.
     next_update: Arc<AtomicU64>,
@@ -34,7 +34,7 @@ pub(crate) struct TrainLoader {
 
 impl TrainLoader {
     pub(crate) fn new(
-        corpus: Arc<EncodedCorpus>,
+        text: Arc<TrainingText>,
         plan: Plan,
         training: &TrainingSettings,
         n_shards: usize,
@@ -42,7 +42,7 @@ impl TrainLoader {
         device: &Device,
     ) -> Self {
         Self {
-            corpus,
+            text,
             plan: Arc::new(Mutex::new(plan)),
             next_update: Arc::new(AtomicU64::new(first_update)),
             interval: training.validation_interval,
@@ -59,31 +59,20 @@ impl TrainLoader {
         Arc::clone(&self.next_update)
     }
 
-    fn update(&self, number: u64) -> Update {
+    fn update(&self, number: u64) -> Result<Update, CorpusError> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let batches = number * self.accumulate..(number + 1) * self.accumulate;
-        let micro_batches = batches
-            .map(|batch| {
-                let sentences = plan.update(batch).iter();
-                sentences.map(|&sentence| self.pair(sentence)).collect()
-            })
+        let micro_batches: Result<_, _> = batches
+            .map(|batch| self.text.pairs(plan.update(batch), batch))
             .collect();
         // The plan shuffles with the seed itself; dropout must not draw the same numbers.
-        Update::new(
-            micro_batches,
+        Ok(Update::new(
+            micro_batches?,
             number,
             hash(!self.seed, number),
             self.n_shards,
             &self.device,
-        )
-    }
-
-    fn pair(&self, sentence: u32) -> SentencePair {
-        let sentence = sentence as usize;
-        SentencePair {
-            src: self.corpus.src(sentence),
-            tgt: self.corpus.tgt(sentence),
-        }
+        ))
     }
 }
 
@@ -138,9 +127,9 @@ impl Iterator for Interval<'_> {
             n_labels: self.n_labels,
             elapsed: self.started.elapsed(),
         };
-        let update = Update {
-            clock,
-            ..self.loader.update(number)
+        let update = match self.loader.update(number) {
+            Ok(update) => Update { clock, ..update },
+            Err(error) => return Some(Err(DatasetError::new(error))),
         };
         self.n_labels += update.size.n_labels as u64;
         self.loader.next_update.store(number + 1, Ordering::Relaxed);

@@ -14,7 +14,9 @@ use clap::Parser;
 use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::Experiment;
-use transformer_train::{Display, Existing, Outcome, Surroundings, is_unfinished, train};
+use transformer_train::{
+    Display, Existing, Outcome, Say, Surroundings, dry_run, is_unfinished, train,
+};
 
 use crate::arguments::Arguments;
 
@@ -50,6 +52,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let threads = arguments.threads(&device);
     tell(&format!("backend     {backend}, {device:?}"));
     tell(&format!("run         {}", directory.display()));
+    if arguments.dry_run {
+        let say: Say = Arc::new(tell);
+        return Ok(dry_run(&experiment, &directory, &say)?);
+    }
     let surroundings = Surroundings {
         directory: directory.clone(),
         existing: if arguments.overwrite {
@@ -78,11 +84,12 @@ fn run_name(experiment: &Experiment) -> String {
     if let Some(task) = data.task {
         return task.to_string();
     }
-    let file = data
-        .src
-        .as_ref()
-        .or(data.tsv.as_ref())
-        .and_then(|path| path.file_name());
+    let of_several = data
+        .corpora
+        .first()
+        .and_then(|it| it.src.as_ref().or(it.tsv.as_ref()));
+    let one = data.src.as_ref().or(data.tsv.as_ref());
+    let file = one.or(of_several).and_then(|path| path.file_name());
     let name = file
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();

@@ -34,8 +34,17 @@ impl Default for PlanConfig {
     }
 }
 
+/// Says how often the sentences of one of several corpora come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// Number of its sentences, which follow those of the corpora before.
+    pub n_sentences: usize,
+    /// How often each of them comes in a pass, on average: 2 is twice, 0.5 every other pass.
+    pub weight: f64,
+}
+
 /// Says why no [`Plan`] can be made.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
     /// There is nothing to train on.
@@ -46,6 +55,15 @@ pub enum PlanError {
     TooMany {
         /// Number of sentences given.
         n_sentences: usize,
+    },
+    /// Weights are so small that a pass may have no sentence, or so large that it has too many.
+    #[error(
+        "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to \
+         4,294,967,295"
+    )]
+    Weights {
+        /// The mean number of sentences of a pass.
+        n_drawn: f64,
     },
     /// Windows cannot be empty.
     #[error("`window` is 0; choose at least 1, for example 131072")]
@@ -67,7 +85,7 @@ pub enum PlanError {
 
 /// Says for every update, without end, which sentences it is made from.
 ///
-/// A pass takes every sentence exactly once. It shuffles the corpus, sorts it by length within windows,
+/// A pass takes every sentence exactly once, or as often as the weight of its corpus says. It shuffles the corpus, sorts it by length within windows,
 /// cuts it into batches within the budget, and shuffles these. Every pass is another order, made from
 /// `hash(seed, pass)` alone, so update `k` has the same sentences whatever was asked for before: a
 /// resumed run sees what an uninterrupted one would have seen.
@@ -90,6 +108,7 @@ pub enum PlanError {
 #[derive(Clone, Debug)]
 pub struct Plan {
     lengths: Arc<[Lengths]>,
+    shares: Arc<[Share]>,
     config: PlanConfig,
     /// The first update of each pass that was counted so far, and of the one after.
     first_updates: Vec<u64>,
@@ -106,6 +125,33 @@ impl Plan {
     /// Returns a [`PlanError`] when there are no sentences, the window is 0, or a sentence alone is
     /// over the budget: which settings leave out is for the corpus to drop or cut, and to count.
     pub fn new(lengths: &[(u32, u32)], config: &PlanConfig) -> Result<Self, PlanError> {
+        let whole = Share {
+            n_sentences: lengths.len(),
+            weight: 1.0,
+        };
+        Self::weighted(lengths.into(), config, &[whole])
+    }
+
+    /// Plans the first pass over the sentences of several corpora, one corpus after the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and when the weights leave no sentence for a pass, or too many.
+    ///
+    /// # Panics
+    ///
+    /// Panics when the shares are not of as many sentences as there are lengths.
+    pub fn weighted(
+        lengths: Arc<[(u32, u32)]>,
+        config: &PlanConfig,
+        shares: &[Share],
+    ) -> Result<Self, PlanError> {
+        let n_sentences: usize = shares.iter().map(|share| share.n_sentences).sum();
+        assert_eq!(
+            n_sentences,
+            lengths.len(),
+            "every sentence must have a share"
+        );
         if lengths.is_empty() {
             return Err(PlanError::Empty);
         }
@@ -116,6 +162,12 @@ impl Plan {
         }
         if config.window == 0 {
             return Err(PlanError::ZeroWindow);
+        }
+        let of_share = |share: &Share| share.weight * share.n_sentences as f64;
+        let n_drawn: f64 = shares.iter().map(of_share).sum();
+        let least: f64 = shares.iter().map(|share| of_share(share).floor()).sum();
+        if least < 1.0 || n_drawn >= f64::from(u32::MAX) {
+            return Err(PlanError::Weights { n_drawn });
         }
         let tokens_per_batch = config.tokens_per_batch;
         for (sentence, &pair) in lengths.iter().enumerate() {
@@ -129,10 +181,11 @@ impl Plan {
                 });
             }
         }
-        let pass = Pass::new(lengths, config, 0);
+        let pass = Pass::new(&lengths, config, shares, 0);
         let first_updates = vec![0, pass.n_updates()];
         Ok(Self {
-            lengths: lengths.into(),
+            lengths,
+            shares: shares.into(),
             config: config.clone(),
             first_updates,
             current: 0,
@@ -195,184 +248,11 @@ impl Plan {
 
     fn go_to(&mut self, pass: u64) {
         if pass != self.current {
-            self.pass = Pass::new(&self.lengths, &self.config, pass);
+            self.pass = Pass::new(&self.lengths, &self.config, &self.shares, pass);
             self.current = pass;
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn config(tokens_per_batch: usize, window: usize, seed: u64) -> PlanConfig {
-        PlanConfig {
-            tokens_per_batch,
-            window,
-            seed,
-        }
-    }
-
-    /// Draws a number that is roughly normal, with mean 0 and deviation 1.
-    fn normal(draws: &mut Draws) -> f64 {
-        (0..12)
-            .map(|_| draws.below(1_000_000) as f64 / 1e6)
-            .sum::<f64>()
-            - 6.0
-    }
-
-    /// Lengths as translations have them: log-normal, the two sides within a fifth of each other.
-    fn translation_lengths(n: usize, seed: u64) -> Vec<(u32, u32)> {
-        let mut draws = Draws::new(seed);
-        (0..n)
-            .map(|_| {
-                let tgt = (3.1 + 0.6 * normal(&mut draws)).exp();
-                let src = tgt * (0.2 * normal(&mut draws)).exp();
-                (src.clamp(1.0, 250.0) as u32, tgt.clamp(1.0, 250.0) as u32)
-            })
-            .collect()
-    }
-
-    fn some_lengths() -> impl Strategy<Value = Vec<(u32, u32)>> {
-        proptest::collection::vec((0_u32..40, 0_u32..40), 1..200)
-    }
-
-    proptest! {
-        #[test]
-        fn every_sentence_comes_exactly_once_a_pass(
-            lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
-        ) {
-            let mut plan = Plan::new(&lengths, &config(budget, window, seed)).expect("they fit");
-            let mut k = 0;
-            for pass in 0..3 {
-                let mut seen = Vec::new();
-                for _ in 0..plan.updates_per_pass(pass) {
-                    prop_assert_eq!(plan.pass_of(k), pass);
-                    seen.extend_from_slice(plan.update(k));
-                    k += 1;
-                }
-                seen.sort_unstable();
-                prop_assert_eq!(seen, (0..lengths.len() as u32).collect::<Vec<_>>());
-            }
-        }
-
-        #[test]
-        fn no_batch_is_empty_or_over_the_budget(
-            lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
-        ) {
-            let mut plan = Plan::new(&lengths, &config(budget, window, seed)).expect("they fit");
-            for k in 0..2 * plan.updates_per_pass(0) {
-                let batch = plan.update(k);
-                let widest = batch.iter().map(|&i| lengths[i as usize]).map(|(s, t)| s.max(t)).max();
-                let width = widest.expect("batches have sentences") as usize + 1;
-                prop_assert!(batch.len() * width <= budget);
-            }
-        }
-
-        #[test]
-        fn an_update_does_not_depend_on_what_was_asked_before(
-            lengths in some_lengths(), seed: u64, asked in proptest::collection::vec(0_u64..60, 1..20),
-        ) {
-            let mut used = Plan::new(&lengths, &config(120, 50, seed)).expect("they fit");
-            for k in asked {
-                let mut fresh = Plan::new(&lengths, &config(120, 50, seed)).expect("they fit");
-                prop_assert_eq!(used.update(k), fresh.update(k));
-                prop_assert_eq!(used.target_tokens(k), fresh.target_tokens(k));
-            }
-        }
-    }
-
-    #[test]
-    fn target_tokens_count_the_end_token_of_every_sentence() {
-        let mut plan = Plan::new(&[(3, 4), (3, 2)], &config(100, 10, 1)).expect("they fit");
-        assert_eq!(plan.target_tokens(0), 5 + 3);
-    }
-
-    #[test]
-    fn padding_is_counted_on_both_sides() {
-        // Widths 4 and 5 for the one, 4 and 3 for the other: 15 tokens in 2 × 4 + 2 × 5 cells.
-        let mut plan = Plan::new(&[(3, 4), (3, 2)], &config(100, 10, 1)).expect("they fit");
-        assert_eq!(plan.updates_per_pass(0), 1);
-        assert!((plan.padding_share() - 2.0 / 18.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn padding_stays_below_a_tenth_on_lengths_of_translations() {
-        let lengths = translation_lengths(30_000, 5);
-        let plan = Plan::new(&lengths, &config(4096, 131_072, 1)).expect("they fit");
-        assert!(plan.padding_share() < 0.1, "{}", plan.padding_share());
-    }
-
-    #[test]
-    fn batches_are_not_trained_on_from_short_to_long() {
-        let lengths = translation_lengths(3000, 5);
-        let mut plan = Plan::new(&lengths, &config(1024, 131_072, 1)).expect("they fit");
-        let n_updates = plan.updates_per_pass(0);
-        let sizes: Vec<usize> = (0..n_updates).map(|k| plan.update(k).len()).collect();
-        let falls = sizes.windows(2).filter(|pair| pair[1] < pair[0]).count();
-        assert!(
-            (sizes.len() / 3..sizes.len() * 2 / 3).contains(&falls),
-            "{falls} of {n_updates}"
-        );
-    }
-
-    #[test]
-    fn passes_put_other_sentences_together() {
-        let lengths = translation_lengths(30_000, 5);
-        let mut plan = Plan::new(&lengths, &config(4096, 131_072, 1)).expect("they fit");
-        let n_updates = plan.updates_per_pass(0);
-        let mut batch_of = vec![0; lengths.len()];
-        for k in 0..n_updates {
-            for &sentence in plan.update(k) {
-                batch_of[sentence as usize] = k;
-            }
-        }
-        let (mut n_mates, mut n_again) = (0, 0);
-        for k in n_updates..n_updates + plan.updates_per_pass(1) {
-            let batch = plan.update(k);
-            let earlier = |&sentence: &u32| batch_of[sentence as usize];
-            n_mates += batch.len() - 1;
-            n_again += batch[1..]
-                .iter()
-                .filter(|mate| earlier(mate) == earlier(&batch[0]))
-                .count();
-        }
-        assert!(n_again * 4 < n_mates, "{n_again} of {n_mates}");
-    }
-
-    #[test]
-    fn seeds_give_other_plans() {
-        let lengths = translation_lengths(500, 5);
-        let mut one = Plan::new(&lengths, &config(512, 100, 1)).expect("they fit");
-        let mut two = Plan::new(&lengths, &config(512, 100, 2)).expect("they fit");
-        assert_ne!(one.update(0), two.update(0));
-    }
-
-    #[test]
-    fn a_sentence_over_the_budget_is_named() {
-        let error = Plan::new(&[(3, 4), (30, 4)], &config(30, 10, 1)).expect_err("31 > 30");
-        assert_eq!(
-            error.to_string(),
-            "sentence 1 alone takes 31 cells, more than `tokens_per_batch` (30); raise \
-             `tokens_per_batch` to at least 31, or lower `max_len`"
-        );
-    }
-
-    #[test]
-    fn nothing_to_plan_is_an_error() {
-        assert_eq!(
-            Plan::new(&[], &config(30, 10, 1)).err(),
-            Some(PlanError::Empty)
-        );
-    }
-
-    #[test]
-    fn a_window_of_no_sentences_is_an_error() {
-        assert_eq!(
-            Plan::new(&[(1, 1)], &config(30, 0, 1)).err(),
-            Some(PlanError::ZeroWindow)
-        );
-    }
-}
+mod tests;

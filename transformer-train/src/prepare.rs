@@ -8,15 +8,17 @@ use transformer_core::text::Tokenizer;
 
 use crate::TrainError;
 use crate::batch::SentencePair;
-use crate::config::{DataSource, EmbeddingSettings, Experiment, Vocabularies};
-use crate::corpus::{CorpusSummary, EncodedCorpus, Filter, OverLong, ParallelText, encode};
+use crate::config::{EmbeddingSettings, Experiment};
+use crate::corpus::{
+    Copies, CorpusSummary, Filter, OverLong, ParallelText, SubwordDropout, Subwords, TrainingText,
+    encode,
+};
 use crate::embeddings::Embeddings;
+use crate::plan::{Plan, Share};
+use crate::read_text::ReadText;
 use crate::report::Say;
-use crate::saved_state::fingerprint;
-use crate::tasks::{Split, Task};
-
-/// Number of held-out pairs on which a model of a built-in task is tested.
-pub(crate) const N_TEST_PAIRS: usize = 1000;
+use crate::store_folder::StorePlace;
+use crate::warnings::{Facts, warnings};
 
 /// Says whether a run begins or goes on.
 pub(crate) enum Start {
@@ -30,10 +32,16 @@ pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
     pub(crate) embeddings: Embeddings,
-    pub(crate) train: Arc<EncodedCorpus>,
-    /// [`fingerprint`] of the pairs trained on.
+    pub(crate) train: Arc<TrainingText>,
+    /// What became of the pairs to train on.
+    pub(crate) train_summary: CorpusSummary,
+    /// Which of them are in which update.
+    pub(crate) plan: Plan,
+    /// Fingerprint of the pairs trained on.
     pub(crate) fingerprint: u64,
     pub(crate) valid: Vec<SentencePair>,
+    /// What became of the validation pairs.
+    pub(crate) valid_summary: CorpusSummary,
     /// The text of each validation pair.
     pub(crate) valid_text: Vec<(String, String)>,
     /// Text that is neither trained on nor looked at before the end; only tasks can make some.
@@ -41,26 +49,14 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the corpus twice, once for the tokenizers, unless they are there already, and once for the ids.
+    /// Reads the corpus twice, once for the tokenizers, unless they are there already, and once for the ids; not
+    /// at all if its ids are in the store at `place`.
     pub(crate) fn new(
         experiment: &Experiment,
         start: Start,
+        place: Option<StorePlace>,
         say: &Say,
     ) -> Result<Self, TrainError> {
-        let seed = experiment.training.seed;
-        let n_valid = experiment.data.valid_pairs;
-        let (train, valid, test) = match experiment.data.source()? {
-            DataSource::Task(task) => texts_of(task, experiment),
-            DataSource::Corpus { train, valid } => {
-                let train = ParallelText::open(&train)?;
-                let (train, valid) = match valid {
-                    Some(valid) => (train, ParallelText::open(&valid)?),
-                    None => train.hold_out(n_valid, seed)?,
-                };
-                (train, valid, Vec::new())
-            }
-        };
-
         // The checkpoint of a run that goes on has its embeddings.
         let embeddings = match &start {
             Start::Fresh => experiment.embeddings.clone(),
@@ -70,14 +66,25 @@ impl Prepared {
                 ..experiment.embeddings.clone()
             },
         };
-        let tokenizers = match start {
-            Start::Resumed(Some(tokenizers)) => tokenizers,
-            Start::Fresh | Start::Resumed(None) => train_tokenizers(experiment, &train)?,
+        let known = match start {
+            Start::Resumed(tokenizers) => tokenizers,
+            Start::Fresh => None,
         };
-        let filter = experiment.data.filter();
-        let src = |lines: &[String]| tokenizers.src().encode_all(lines);
-        let tgt = |lines: &[String]| tokenizers.tgt().encode_all(lines);
-        let (train, train_summary) = encode(&train, &filter, src, tgt)?;
+        let ReadText {
+            tokenizers,
+            store,
+            summary: train_summary,
+            fingerprint,
+            weights,
+            valid,
+            test,
+        } = ReadText::new(experiment, known, place, say)?;
+        // What makes a pair bad to learn from is no reason to leave it out of what is measured.
+        let filter = Filter {
+            max_ratio: None,
+            copies: Copies::Keep,
+            ..experiment.data.filter()
+        };
         say(&format!("data        {train_summary}"));
         let valid = Validation::encode(&valid, &filter, &tokenizers)?;
         say(&format!("validation  {}", valid.summary));
@@ -85,16 +92,36 @@ impl Prepared {
         let config = model_config(experiment, &tokenizers)?;
         say(&format!("vocabulary  {}", describe(&tokenizers)));
         let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;
+        let shares = shares(&train_summary, &weights);
+        say_shares(&shares, say);
+        let plan = Plan::weighted(store.lengths(), &experiment.training.plan(), &shares)?;
         Ok(Self {
-            tokenizers,
             config,
             embeddings,
-            fingerprint: fingerprint(&train),
-            train: Arc::new(train),
+            fingerprint,
+            train: Arc::new(TrainingText::new(store, subwords(experiment, &tokenizers))),
+            tokenizers,
+            train_summary,
+            plan,
             valid: valid.pairs,
+            valid_summary: valid.summary,
             valid_text: valid.text,
             test,
         })
+    }
+
+    /// Says what makes it unlikely that the run learns.
+    pub(crate) fn warn(&mut self, experiment: &Experiment, say: &Say) {
+        let facts = Facts {
+            updates_per_pass: self.plan.updates_per_pass(0),
+            experiment,
+            config: &self.config,
+            train: &self.train_summary,
+            valid: &self.valid_summary,
+        };
+        for warning in warnings(&facts) {
+            say(&format!("warning     {warning}"));
+        }
     }
 
     /// Returns the text of the first targets of the validation pairs, at most so many.
@@ -152,36 +179,47 @@ impl Validation {
     }
 }
 
-/// Makes the three splits of a built-in task, which never overlap.
-fn texts_of(
-    task: Task,
-    experiment: &Experiment,
-) -> (ParallelText, ParallelText, Vec<(String, String)>) {
-    let data = &experiment.data;
-    let seed = experiment.training.seed;
-    let text = |split, n_pairs| ParallelText::from_pairs(task.pairs(split, n_pairs, seed));
-    (
-        text(Split::Train, data.task_pairs),
-        text(Split::Valid, data.valid_pairs),
-        task.pairs(Split::Test, N_TEST_PAIRS, seed),
-    )
+/// Returns how often the pairs of each corpus come.
+fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<Share> {
+    // A corpus of which nothing is kept at the end may not have been counted.
+    let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));
+    let share = |(&weight, kept): (&f64, u64)| Share {
+        n_sentences: kept as usize,
+        weight,
+    };
+    weights.iter().zip(kept).map(share).collect()
 }
 
-fn train_tokenizers(
-    experiment: &Experiment,
-    train: &ParallelText,
-) -> Result<Tokenizers, TrainError> {
-    let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
-    let sources = || sample.iter().map(|(src, _)| src.as_str());
-    let targets = || sample.iter().map(|(_, tgt)| tgt.as_str());
-    Ok(match experiment.tokenizer.vocabularies() {
-        Vocabularies::Joint(config) => {
-            Tokenizers::Joint(Tokenizer::train(&config, sources().chain(targets()))?)
-        }
-        Vocabularies::Separate { src, tgt } => Tokenizers::Separate {
-            src: Tokenizer::train(&src, sources())?,
-            tgt: Tokenizer::train(&tgt, targets())?,
-        },
+/// Says what part each of several corpora has in what is trained on.
+fn say_shares(shares: &[Share], say: &Say) {
+    let drawn = |share: &Share| share.weight * share.n_sentences as f64;
+    let all: f64 = shares.iter().map(drawn).sum();
+    if shares.len() < 2 {
+        return;
+    }
+    for (number, share) in shares.iter().enumerate() {
+        say(&format!(
+            "corpus {:<4} {} pairs, weight {}: {:.1}% of the sentences of a pass",
+            number + 1,
+            share.n_sentences,
+            share.weight,
+            100.0 * drawn(share) / all
+        ));
+    }
+}
+
+/// Returns how lines are cut anew for each update, if they are.
+fn subwords(experiment: &Experiment, tokenizers: &Tokenizers) -> Option<Subwords> {
+    let rate = experiment.tokenizer.dropout;
+    if rate == 0.0 {
+        return None;
+    }
+    Some(Subwords {
+        src: SubwordDropout::new(tokenizers.src())?,
+        tgt: SubwordDropout::new(tokenizers.tgt())?,
+        rate,
+        seed: experiment.training.seed,
+        max_len: experiment.data.max_len,
     })
 }
 

@@ -24,6 +24,7 @@ use crate::report::Say;
 use crate::samples::Samples;
 use crate::saved_state::Resumed;
 use crate::schedule::Schedule;
+use crate::store_folder::StorePlace;
 use crate::text_scores::{TextMetrics, TextScores};
 use crate::threads::Threads;
 
@@ -151,7 +152,9 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         None => Start::Fresh,
     };
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let prepared = Prepared::new(experiment, start, say)?;
+    let place = StorePlace::of(experiment, &surroundings.directory)?;
+    let mut prepared = Prepared::new(experiment, start, place, say)?;
+    prepared.warn(experiment, say);
     match &resumed {
         Some(resumed) => {
             resumed.check_corpus(prepared.fingerprint, &surroundings.directory)?;

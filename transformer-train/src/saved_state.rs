@@ -15,9 +15,7 @@ use transformer_infer::one_line;
 use crate::TrainError;
 use crate::checkpoint::SaveError;
 use crate::config::{Experiment, TrainingSettings};
-use crate::corpus::EncodedCorpus;
 use crate::history::{History, Validation};
-use crate::plan::hash;
 use crate::report::Say;
 use crate::run::Run;
 
@@ -34,8 +32,10 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const STATE: &str = "state";
 
 /// The settings that have no part in what the weights become, or in which update sees which sentences.
-const MAY_DIFFER: [&str; 15] = [
+const MAY_DIFFER: [&str; 17] = [
     "data.src",
+    "data.store",
+    "data.store_folder",
     "data.tgt",
     "data.tsv",
     "data.valid_src",
@@ -65,7 +65,7 @@ pub(crate) struct SavedState {
     pub(crate) n_threads: usize,
     /// The device, as it is printed.
     pub(crate) device: String,
-    /// [`fingerprint`] of the pairs trained on.
+    /// Fingerprint of the pairs trained on.
     corpus: u64,
     /// What every validation found so far.
     #[serde(default)]
@@ -233,19 +233,6 @@ fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError>
             .map(move |(key, value)| (format!("{section}.{key}"), value.to_string()))
     });
     Ok(sections.collect())
-}
-
-/// Mixes all pairs, in their order, into one number.
-pub(crate) fn fingerprint(corpus: &EncodedCorpus) -> u64 {
-    let side = |start: u64, ids: Vec<u32>| {
-        let start = hash(start, ids.len() as u64);
-        ids.into_iter()
-            .fold(start, |mixed, id| hash(mixed, u64::from(id)))
-    };
-    let pairs = 0..corpus.len();
-    pairs.fold(0, |mixed, pair| {
-        side(side(mixed, corpus.src(pair)), corpus.tgt(pair))
-    })
 }
 
 /// Writes the files of checkpoints, and a state when all of one are there.

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::config::ConfigError;
-use crate::corpus::{CorpusSource, Duplicates, Filter, OverLong};
+use crate::corpus::{Copies, CorpusSource, Duplicates, Filter, OverLong};
 use crate::tasks::Task;
 
 /// Says where the data is, and which of it is trained on.
 ///
 /// One of `task`, `src` with `tgt`, and `tsv` must be given. Files may be plain or gzip, and one of
 /// them `-`; relative paths start at the working directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
     /// A built-in task. Default: none.
@@ -41,8 +41,14 @@ pub struct DataSettings {
     pub max_len: usize,
     /// What happens to a pair with a longer side: `drop` or `cut`. Default: `drop`.
     pub over_long: OverLong,
+    /// Largest ratio of the longer to the shorter side of a pair, in tokens; pairs beyond it are left out.
+    /// Validation pairs are not. Default: none. Translations are seldom beyond 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_ratio: Option<f64>,
     /// What happens to a pair that came before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
+    /// What happens to a pair to train on whose target is its source: `keep` or `drop`. Default: `keep`.
+    pub copies: Copies,
     /// Number of pairs, drawn from all, that the tokenizers are trained on. Default 1,000,000.
     pub tokenizer_sample: usize,
     /// Number of validation pairs that are made for a task, or held out of a corpus that comes
@@ -50,17 +56,73 @@ pub struct DataSettings {
     pub valid_pairs: usize,
     /// Number of training pairs that are made for a task. Default 100,000. Not read otherwise.
     pub task_pairs: usize,
+    /// Where the tokens of the text to train on are held: `memory`, `disk`, or `auto`, which is on disk for text of
+    /// 2 GiB or more (packed files count three times). A store on disk is made once, and known again by path, size
+    /// and time of the files. Default: `auto`.
+    pub store: Store,
+    /// Folder for token stores on disk, which several runs may share. Default: `store` in the run's folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store_folder: Option<PathBuf>,
+    /// Several corpora to train on, instead of one: `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and
+    /// `weight`, which says how often each of its pairs comes in a pass, on average (default 1). Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub corpora: Vec<CorpusSettings>,
+}
+
+/// Names one of several corpora: two files or one, and a weight.
+///
+/// The share of a corpus of `n` pairs in what is trained on is `weight·n` over the sum of that for all. To
+/// sample by a temperature `T`, as multilingual models do, give each `weight = (n/N)^(1/T − 1)`, where `N` is the
+/// number of all pairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorpusSettings {
+    /// The source lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src: Option<PathBuf>,
+    /// The target lines, as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tgt: Option<PathBuf>,
+    /// Lines of source, tab, target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tsv: Option<PathBuf>,
+    /// How often each pair comes in a pass, on average. Default 1.
+    pub weight: f64,
+}
+
+impl Default for CorpusSettings {
+    fn default() -> Self {
+        Self {
+            src: None,
+            tgt: None,
+            tsv: None,
+            weight: 1.0,
+        }
+    }
+}
+
+/// Says where the tokens of a corpus are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Store {
+    /// On disk when the text is large.
+    #[default]
+    Auto,
+    /// In memory.
+    Memory,
+    /// On disk, but for what comes from standard input.
+    Disk,
 }
 
 /// Says where training and validation pairs come from, once the settings are seen to agree.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum DataSource {
     /// A built-in task makes them.
     Task(Task),
     /// Files have them.
     Corpus {
-        /// The pairs to train on.
-        train: CorpusSource,
+        /// The corpora to train on, each with how often its pairs come in a pass.
+        train: Vec<(CorpusSource, f64)>,
         /// The pairs to validate on; without, some are held out.
         valid: Option<CorpusSource>,
     },
@@ -78,10 +140,15 @@ impl Default for DataSettings {
             valid_tsv: None,
             max_len: 256,
             over_long: OverLong::Drop,
+            max_ratio: None,
             duplicates: Duplicates::Keep,
+            copies: Copies::Keep,
             tokenizer_sample: 1_000_000,
             valid_pairs: 1000,
             task_pairs: 100_000,
+            store: Store::Auto,
+            store_folder: None,
+            corpora: Vec::new(),
         }
     }
 }
@@ -102,7 +169,9 @@ impl DataSettings {
         Filter {
             max_len: self.max_len,
             over_long: self.over_long,
+            max_ratio: self.max_ratio,
             duplicates: self.duplicates,
+            copies: self.copies,
         }
     }
 
@@ -121,11 +190,24 @@ impl DataSettings {
             &self.valid_tgt,
             &self.valid_tsv,
         ];
-        let is_stdin = |path: &&&Option<PathBuf>| path.as_deref().is_some_and(|path| path == "-");
-        if files.iter().filter(is_stdin).count() > 1 {
+        let of_corpora = |it: &CorpusSettings| [it.src.clone(), it.tgt.clone(), it.tsv.clone()];
+        let of_corpora = self.corpora.iter().flat_map(of_corpora);
+        let files = files.into_iter().cloned().chain(of_corpora);
+        let is_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(|path| path == "-");
+        if files.filter(is_stdin).count() > 1 {
             return Err(ConfigError::StandardInputTwice);
         }
-        let train = corpus([("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)])?;
+        let one = corpus([("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)])?;
+        let train = match (one, self.several()?) {
+            (Some(one), None) => Some(vec![(one, 1.0)]),
+            (None, several) => several,
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::Conflict {
+                    first: "corpora",
+                    second: self.file_key(),
+                });
+            }
+        };
         let valid_files = [
             ("valid_src", &self.valid_src),
             ("valid_tgt", &self.valid_tgt),
@@ -145,8 +227,29 @@ impl DataSettings {
 }
 
 impl DataSettings {
+    /// Returns the corpora of `corpora`, if there are any.
+    fn several(&self) -> Result<Option<Vec<(CorpusSource, f64)>>, ConfigError> {
+        let mut several = Vec::new();
+        for it in &self.corpora {
+            let files = [("src", &it.src), ("tgt", &it.tgt), ("tsv", &it.tsv)];
+            let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
+            if !(it.weight.is_finite() && it.weight > 0.0) {
+                return Err(ConfigError::OutOfRange {
+                    key: "data.corpora.weight",
+                    value: it.weight.to_string(),
+                    allowed: "a number greater than 0",
+                });
+            }
+            several.push((source, it.weight));
+        }
+        Ok(Some(several).filter(|several| !several.is_empty()))
+    }
+
     /// Returns the key of the first file given.
     fn file_key(&self) -> &'static str {
+        if !self.corpora.is_empty() && self.src.is_none() && self.tsv.is_none() {
+            return "corpora";
+        }
         let files = [
             ("src", &self.src),
             ("tsv", &self.tsv),
@@ -258,6 +361,50 @@ mod tests {
             tgt: "b".into(),
         };
         let source = files(Some("a"), Some("b")).source();
+        let train = vec![(train, 1.0)];
         assert_eq!(source, Ok(DataSource::Corpus { train, valid: None }));
+    }
+
+    fn several(text: &str) -> DataSettings {
+        toml::from_str(text).expect("the text is right")
+    }
+
+    #[test]
+    fn several_corpora_have_weights() {
+        let data = several("corpora = [{ src = 'a', tgt = 'b', weight = 2.5 }, { tsv = 'c' }]");
+        let two = CorpusSource::Files {
+            src: "a".into(),
+            tgt: "b".into(),
+        };
+        let one = CorpusSource::Tsv { path: "c".into() };
+        let train = vec![(two, 2.5), (one, 1.0)];
+        assert_eq!(data.source(), Ok(DataSource::Corpus { train, valid: None }));
+    }
+
+    #[test]
+    fn one_corpus_and_several_are_an_error() {
+        let data = several("src = 'a'\ntgt = 'b'\ncorpora = [{ tsv = 'c' }]");
+        let expected = "`corpora` and `src` are both given; remove one of them";
+        assert_eq!(message(&data), expected);
+    }
+
+    #[test]
+    fn a_task_and_corpora_are_an_error() {
+        let data = several("task = 'copy'\ncorpora = [{ tsv = 'c' }]");
+        let expected = "`task` and `corpora` are both given; remove one of them";
+        assert_eq!(message(&data), expected);
+    }
+
+    #[test]
+    fn a_corpus_without_files_is_an_error() {
+        let expected = "one of `data.corpora` names no file; give `src` and `tgt`, or `tsv`";
+        assert_eq!(message(&several("corpora = [{ weight = 2.0 }]")), expected);
+    }
+
+    #[test]
+    fn a_weight_of_nothing_is_an_error() {
+        let data = several("corpora = [{ tsv = 'c', weight = 0.0 }]");
+        let expected = "`data.corpora.weight` is 0; choose a number greater than 0";
+        assert_eq!(message(&data), expected);
     }
 }

@@ -54,6 +54,7 @@ impl Field {
             "Option<Case>" => "\"lower\"",
             "Option<f64>" => "1.0",
             "Option<usize>" | "Option<u64>" => "64",
+            "Vec<CorpusSettings>" => "[{ src = \"FILE\", tgt = \"FILE\", weight = 1.0 }]",
             _ => "…",
         }
     }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use transformer_core::text::TokenizerKind;
+
 /// Says why an experiment cannot be read or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,6 +79,9 @@ pub enum ConfigError {
         /// The key missing.
         missing: &'static str,
     },
+    /// One of several corpora has no files.
+    #[error("one of `data.corpora` names no file; give `src` and `tgt`, or `tsv`")]
+    NoFilesInCorpus,
     /// Two files are standard input.
     #[error("`-` is given for two files; only one of them can be standard input")]
     StandardInputTwice,
@@ -124,6 +129,17 @@ pub enum ConfigError {
     TargetKeyWithJointVocabulary {
         /// The key.
         key: &'static str,
+    },
+    /// Dropout of merges, where there are none.
+    #[error(
+        "`tokenizer.dropout` leaves out merges, and `{key}` is `{kind}`, which has none; choose `bpe`, or \
+         remove `dropout`"
+    )]
+    DropoutWithoutMerges {
+        /// The key of the tokenizer's kind.
+        key: &'static str,
+        /// The kind.
+        kind: TokenizerKind,
     },
     /// The settings of the model do not fit together.
     #[error("in [model]: {0}")]

@@ -38,7 +38,7 @@ pub struct Given {
 }
 
 /// The keys of `[data]` that say what is trained on.
-const TRAIN_KEYS: [&str; 4] = ["task", "src", "tgt", "tsv"];
+const TRAIN_KEYS: [&str; 5] = ["task", "src", "tgt", "tsv", "corpora"];
 
 /// The keys of `[data]` that say what is validated on.
 const VALID_KEYS: [&str; 3] = ["valid_src", "valid_tgt", "valid_tsv"];

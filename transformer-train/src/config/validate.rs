@@ -3,9 +3,9 @@
 use std::fmt::Display;
 
 use transformer_core::config::Positions;
-use transformer_core::text::N_SPECIAL;
+use transformer_core::text::{N_SPECIAL, TokenizerKind};
 
-use crate::config::{ConfigError, Experiment, TokenizerSettings, Vocabulary};
+use crate::config::{ConfigError, DataSettings, Experiment, TokenizerSettings, Vocabulary};
 use crate::schedule::ScheduleKind;
 
 /// The largest integer of TOML.
@@ -22,11 +22,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         training,
         validation,
     } = experiment;
-    data.source()?;
-    at_least_one("data.max_len", data.max_len as u64)?;
-    at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
-    at_least_one("data.valid_pairs", data.valid_pairs as u64)?;
-    at_least_one("data.task_pairs", data.task_pairs as u64)?;
+    validate_data(data)?;
     validate_tokenizer(tokenizer)?;
     for key in ["src_vocab_size", "tgt_vocab_size"] {
         if model.overrides.contains_key(key) {
@@ -93,6 +89,19 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     )
 }
 
+fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
+    data.source()?;
+    at_least_one("data.max_len", data.max_len as u64)?;
+    at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
+    at_least_one("data.valid_pairs", data.valid_pairs as u64)?;
+    at_least_one("data.task_pairs", data.task_pairs as u64)?;
+    let allowed = "at least 1, for example 3";
+    data.max_ratio.map_or(Ok(()), |ratio| {
+        let holds = ratio.is_finite() && ratio >= 1.0;
+        require("data.max_ratio", ratio, holds, allowed)
+    })
+}
+
 /// Builds the model's config for vocabularies as large as they may become: their real sizes come from the
 /// text, but nothing else does.
 fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
@@ -137,7 +146,20 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> 
         let allowed = "more than the 4 special tokens, for example 8000";
         require(key, size, size > N_SPECIAL, allowed)?;
     }
-    Ok(())
+    fraction("tokenizer.dropout", tokenizer.dropout)?;
+    let kinds = [
+        ("kind", tokenizer.kind),
+        ("tgt_kind", tokenizer.tgt_kind.unwrap_or(tokenizer.kind)),
+    ];
+    let without_merges = kinds
+        .into_iter()
+        .find(|(_, kind)| *kind != TokenizerKind::Bpe);
+    match without_merges {
+        Some((key, kind)) if tokenizer.dropout > 0.0 => {
+            Err(ConfigError::DropoutWithoutMerges { key, kind })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn require(
@@ -244,6 +266,15 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_that_no_pair_can_have_is_refused() {
+        let message = message(|experiment| experiment.data.max_ratio = Some(0.5));
+        assert_eq!(
+            message,
+            "`data.max_ratio` is 0.5; choose at least 1, for example 3"
+        );
+    }
+
+    #[test]
     fn smoothing_everything_is_refused() {
         let message = message(|experiment| experiment.training.label_smoothing = 1.0);
         assert_eq!(
@@ -288,6 +319,16 @@ mod tests {
             message,
             "`tokenizer.tgt_vocab_size` needs `vocabulary = \"separate\"`; change that, or remove \
              the key"
+        );
+    }
+
+    #[test]
+    fn dropping_merges_needs_merges() {
+        let message = message(|experiment| experiment.tokenizer.dropout = 0.1);
+        assert_eq!(
+            message,
+            "`tokenizer.dropout` leaves out merges, and `kind` is `word`, which has none; choose `bpe`, or \
+             remove `dropout`"
         );
     }
 

@@ -1,107 +1,17 @@
 //! From text to the token store: tokenize, filter, count.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde::{Deserialize, Serialize};
+use transformer_core::text::UNK;
 
-use crate::corpus::{CorpusError, EncodedCorpus, ParallelText};
+use crate::corpus::{
+    Copies, CorpusError, CorpusSummary, Duplicates, EncodedCorpus, Filter, Fingerprint, OverLong,
+    ParallelText,
+};
 
 /// Number of pairs tokenized at a time: enough for threads, little in memory.
 const CHUNK_PAIRS: usize = 4096;
-
-/// Says which pairs of a corpus are trained on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter {
-    /// Longest source and longest target, in tokens without `BOS` and `EOS`. Default 256.
-    pub max_len: usize,
-    /// What happens to a pair with a longer side.
-    pub over_long: OverLong,
-    /// What happens to a pair that came before.
-    pub duplicates: Duplicates,
-}
-
-impl Default for Filter {
-    fn default() -> Self {
-        Self {
-            max_len: 256,
-            over_long: OverLong::Drop,
-            duplicates: Duplicates::Keep,
-        }
-    }
-}
-
-/// Says what happens to a pair that is over-long on one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OverLong {
-    /// The pair is left out.
-    #[default]
-    Drop,
-    /// The over-long side keeps its first tokens. The pair is then no longer a translation.
-    Cut,
-}
-
-/// Says what happens to a pair whose two lines both came before as a pair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Duplicates {
-    /// It is trained on again.
-    #[default]
-    Keep,
-    /// It is left out.
-    Drop,
-}
-
-/// Counts what became of the pairs of a corpus.
-///
-/// Every pair read is kept or counted in exactly one reason for dropping it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CorpusSummary {
-    /// Pairs read.
-    pub read: u64,
-    /// Pairs in the token store.
-    pub kept: u64,
-    /// Pairs dropped because the source is empty or blank.
-    pub empty_src: u64,
-    /// Pairs dropped because the target, but not the source, is empty or blank.
-    pub empty_tgt: u64,
-    /// Pairs dropped because a side is over-long.
-    pub too_long: u64,
-    /// Pairs kept with a side cut short.
-    pub cut: u64,
-    /// Pairs, neither side empty, that came before.
-    pub identical: u64,
-    /// Pairs dropped because they came before.
-    pub identical_dropped: u64,
-    /// Tokens in the sources kept, `EOS` not counted.
-    pub src_tokens: u64,
-    /// Tokens in the targets kept, `BOS` and `EOS` not counted.
-    pub tgt_tokens: u64,
-}
-
-impl fmt::Display for CorpusSummary {
-    /// Writes one line; what did not happen is not mentioned.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} pairs read, {} kept", self.read, self.kept)?;
-        let dropped = [
-            (self.empty_src, "with an empty source dropped"),
-            (self.empty_tgt, "with an empty target dropped"),
-            (self.too_long, "too long, dropped"),
-            (self.cut, "too long, cut"),
-            (self.identical_dropped, "identical to another, dropped"),
-            (
-                self.identical - self.identical_dropped,
-                "identical to another",
-            ),
-        ];
-        for (count, what) in dropped.into_iter().filter(|(count, _)| *count > 0) {
-            write!(f, ", {count} {what}")?;
-        }
-        Ok(())
-    }
-}
 
 /// Tokenizes a corpus into a token store.
 ///
@@ -119,19 +29,43 @@ impl fmt::Display for CorpusSummary {
 pub fn encode(
     text: &ParallelText,
     filter: &Filter,
+    encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
+    encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
+) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
+    let mut corpus = EncodedCorpus::default();
+    let sink = |src: &[u32], tgt: &[u32]| {
+        corpus.push(src, tgt);
+        Ok(())
+    };
+    let (summary, _) = encode_into(text, filter, encode_src, encode_tgt, sink)?;
+    corpus.shrink_to_fit();
+    Ok((corpus, summary))
+}
+
+/// As [`encode`], with each pair handed to `sink`; returns the fingerprint of all as well.
+pub(crate) fn encode_into(
+    text: &ParallelText,
+    filter: &Filter,
     mut encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
-) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
+    mut sink: impl FnMut(&[u32], &[u32]) -> Result<(), CorpusError>,
+) -> Result<(CorpusSummary, Fingerprint), CorpusError> {
     let mut encoder = Encoder::new(filter);
+    let mut fingerprint = Fingerprint::default();
     let mut pairs = text.pairs()?;
     loop {
-        let chunk: Result<Vec<_>, _> = pairs.by_ref().take(CHUNK_PAIRS).collect();
-        let chunk = chunk?;
+        let mut chunk = Vec::new();
+        while chunk.len() < CHUNK_PAIRS
+            && let Some(pair) = pairs.next()
+        {
+            chunk.push((pairs.part(), pair?));
+        }
         if chunk.is_empty() {
             break;
         }
-        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) =
-            chunk.into_iter().filter(|pair| encoder.admit(pair)).unzip();
+        chunk.retain(|(_, pair)| encoder.admit(pair));
+        let (parts, chunk): (Vec<usize>, Vec<_>) = chunk.into_iter().unzip();
+        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) = chunk.into_iter().unzip();
         let src = encode_src(&src_lines);
         let tgt = encode_tgt(&tgt_lines);
         assert_eq!(
@@ -144,25 +78,24 @@ pub fn encode(
             tgt_lines.len(),
             "`encode_tgt` must return one item a line"
         );
-        for (src, tgt) in src.iter().zip(&tgt) {
-            encoder.push(src, tgt);
+        for ((src, tgt), part) in src.iter().zip(&tgt).zip(parts) {
+            if let Some((src, tgt)) = encoder.admit_encoded(part, src, tgt) {
+                fingerprint.push(src, tgt);
+                sink(src, tgt)?;
+            }
         }
     }
-    let Encoder {
-        mut corpus,
-        summary,
-        ..
-    } = encoder;
-    if corpus.is_empty() {
-        return Err(CorpusError::NothingKept { summary });
+    let summary = encoder.summary;
+    match summary.kept {
+        0 => Err(CorpusError::NothingKept {
+            summary: Box::new(summary),
+        }),
+        _ => Ok((summary, fingerprint)),
     }
-    corpus.shrink_to_fit();
-    Ok((corpus, summary))
 }
 
 struct Encoder<'a> {
     filter: &'a Filter,
-    corpus: EncodedCorpus,
     summary: CorpusSummary,
     /// 64 bits of each pair: among four million pairs two different ones meet once in a million runs.
     seen: HashSet<u64>,
@@ -172,7 +105,6 @@ impl<'a> Encoder<'a> {
     fn new(filter: &'a Filter) -> Self {
         Self {
             filter,
-            corpus: EncodedCorpus::default(),
             summary: CorpusSummary::default(),
             seen: HashSet::new(),
         }
@@ -190,6 +122,13 @@ impl<'a> Encoder<'a> {
             summary.empty_tgt += 1;
             return false;
         }
+        if pair.0.trim() == pair.1.trim() {
+            summary.copies += 1;
+            if self.filter.copies == Copies::Drop {
+                summary.copies_dropped += 1;
+                return false;
+            }
+        }
         let mut hasher = DefaultHasher::new();
         pair.hash(&mut hasher);
         if self.seen.insert(hasher.finish()) {
@@ -201,32 +140,54 @@ impl<'a> Encoder<'a> {
         !dropped
     }
 
-    /// Decides about a tokenized pair and stores it.
-    fn push(&mut self, src: &[u32], tgt: &[u32]) {
+    /// Decides about a tokenized pair, and returns what is kept of it.
+    fn admit_encoded<'i>(
+        &mut self,
+        part: usize,
+        src: &'i [u32],
+        tgt: &'i [u32],
+    ) -> Option<(&'i [u32], &'i [u32])> {
         let summary = &mut self.summary;
+        if summary.kept_of.len() <= part {
+            summary.kept_of.resize(part + 1, 0);
+        }
         let max_len = self.filter.max_len;
         // A tokenizer may drop characters until nothing is left of a line that is not blank.
         if src.is_empty() {
             summary.empty_src += 1;
-            return;
+            return None;
         }
         if tgt.is_empty() {
             summary.empty_tgt += 1;
-            return;
+            return None;
         }
-        let too_long = src.len().max(tgt.len()) > max_len;
+        let (longer, shorter) = (src.len().max(tgt.len()), src.len().min(tgt.len()));
+        summary.longest = summary.longest.max(longer as u64);
+        let too_long = longer > max_len;
         if too_long && self.filter.over_long == OverLong::Drop {
             summary.too_long += 1;
-            return;
+            return None;
+        }
+        let ratio = longer as f64 / shorter as f64;
+        if self.filter.max_ratio.is_some_and(|most| ratio > most) {
+            summary.unbalanced += 1;
+            return None;
         }
         summary.cut += u64::from(too_long);
         let src = &src[..src.len().min(max_len)];
         let tgt = &tgt[..tgt.len().min(max_len)];
         summary.kept += 1;
+        summary.kept_of[part] += 1;
         summary.src_tokens += src.len() as u64;
         summary.tgt_tokens += tgt.len() as u64;
-        self.corpus.push(src, tgt);
+        summary.src_unknown += n_unknown(src);
+        summary.tgt_unknown += n_unknown(tgt);
+        Some((src, tgt))
     }
+}
+
+fn n_unknown(ids: &[u32]) -> u64 {
+    ids.iter().filter(|&&id| id == UNK).count() as u64
 }
 
 #[cfg(test)]
@@ -282,6 +243,8 @@ mod tests {
             identical: 1,
             src_tokens: 6,
             tgt_tokens: 4,
+            longest: 5,
+            kept_of: vec![2],
             ..CorpusSummary::default()
         };
         assert_eq!(summary, expected);
@@ -313,17 +276,59 @@ mod tests {
     }
 
     #[test]
+    fn pairs_beyond_the_ratio_are_dropped_on_either_side() {
+        let pairs = [("abc", "d"), ("a", "bcd"), ("abc", "de"), ("ab", "cdef")];
+        let filter = Filter {
+            max_ratio: Some(2.0),
+            ..Filter::default()
+        };
+        let (corpus, summary) = encode_pairs(&pairs, &filter).expect("two pairs are fine");
+        assert_eq!(corpus.all_lengths(), [(3, 2), (2, 4)]);
+        assert_eq!((summary.unbalanced, summary.kept), (2, 2));
+    }
+
+    #[test]
+    fn copies_are_counted_and_dropped_when_asked() {
+        let pairs = [("abc", "abc"), ("a", "b"), ("d ", " d"), ("E", "e")];
+        let count = |copies| {
+            let filter = Filter {
+                copies,
+                ..Filter::default()
+            };
+            let (_, summary) = encode_pairs(&pairs, &filter).expect("a pair is fine");
+            (summary.copies, summary.copies_dropped, summary.kept)
+        };
+        // Nothing is left of the source `E`, as the tokenizer has small letters only.
+        assert_eq!(count(Copies::Keep), (2, 0, 3));
+        assert_eq!(count(Copies::Drop), (2, 2, 1));
+    }
+
+    #[test]
+    fn unknown_tokens_are_counted_on_both_sides() {
+        let text = ParallelText::from_pairs(vec![("ab".into(), "c".into())]);
+        let unknown = |lines: &[String]| lines.iter().map(|_| vec![UNK, 9, UNK]).collect();
+        let known = |lines: &[String]| lines.iter().map(|_| vec![9]).collect();
+        let filter = Filter::default();
+        let (_, summary) = encode(&text, &filter, unknown, known).expect("a pair is fine");
+        assert_eq!((summary.src_unknown, summary.tgt_unknown), (2, 0));
+    }
+
+    #[test]
     fn every_dropped_pair_has_one_reason() {
         for duplicates in [Duplicates::Keep, Duplicates::Drop] {
             let filter = Filter {
                 max_len: 3,
+                max_ratio: Some(2.0),
                 duplicates,
+                copies: Copies::Drop,
                 ..Filter::default()
             };
             let (_, summary) = encode_pairs(&PAIRS, &filter).expect("a pair is fine");
             let dropped = summary.empty_src
                 + summary.empty_tgt
                 + summary.too_long
+                + summary.unbalanced
+                + summary.copies_dropped
                 + summary.identical_dropped;
             assert_eq!(summary.read, summary.kept + dropped);
         }

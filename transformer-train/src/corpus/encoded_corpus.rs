@@ -87,6 +87,15 @@ impl EncodedCorpus {
         (0..self.len()).map(|pair| self.lengths(pair)).collect()
     }
 
+    /// Returns how much memory the pairs take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let ids = match &self.ids {
+            Ids::Narrow(ids) => size_of_val(ids.as_slice()),
+            Ids::Wide(ids) => size_of_val(ids.as_slice()),
+        };
+        ids + size_of_val(self.ends.as_slice())
+    }
+
     /// Gives back the memory that was reserved for more pairs.
     pub fn shrink_to_fit(&mut self) {
         self.ends.shrink_to_fit();

@@ -1,6 +1,7 @@
 //! What can be wrong with parallel text, said in one line with file, line and remedy.
 
 use std::io;
+use std::path::PathBuf;
 
 use crate::corpus::CorpusSummary;
 
@@ -108,13 +109,25 @@ pub enum CorpusError {
     #[error("no pair is left to train on: {summary}; raise `max_len`, or look at the files")]
     NothingKept {
         /// Where they went.
-        summary: CorpusSummary,
+        summary: Box<CorpusSummary>,
     },
     /// Validation pairs were to be taken from a corpus that is too small.
     #[error("{file} has one pair only, none can be held out; give validation files")]
     TooFewToHoldOut {
         /// The file, or both.
         file: String,
+    },
+    /// The token store on disk cannot be read or written.
+    #[error(
+        "the token store `{}`: {source}; check the disk, or delete its folder, and it is made anew",
+        path.display()
+    )]
+    Store {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: io::Error,
     },
     /// Both sides were to come from standard input.
     #[error("`-` is given for source and target; only one of them can be standard input")]

@@ -1,16 +1,29 @@
 //! Parallel text: files and standard input, pairs of lines, and the token store made from them.
 
+mod disk_store;
 mod encode;
 mod encoded_corpus;
 mod error;
+mod filter;
+mod fingerprint;
 mod lines;
 mod pairs;
 mod parallel_text;
 mod source;
+mod subword_dropout;
+mod token_store;
+mod training_text;
 
-pub use encode::{CorpusSummary, Duplicates, Filter, OverLong, encode};
+pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
+pub use encode::encode;
+pub(crate) use encode::encode_into;
 pub use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
+pub use filter::{Copies, CorpusSummary, Duplicates, Filter, OverLong};
+pub(crate) use fingerprint::Fingerprint;
 pub use pairs::Pairs;
 pub use parallel_text::ParallelText;
 pub use source::CorpusSource;
+pub use subword_dropout::SubwordDropout;
+pub(crate) use token_store::TokenStore;
+pub(crate) use training_text::{Subwords, TrainingText};

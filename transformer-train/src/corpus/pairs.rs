@@ -17,6 +17,11 @@ pub(super) enum Stream {
         pairs: Arc<[(String, String)]>,
         next: usize,
     },
+    /// One corpus after the other.
+    Several {
+        parts: Vec<Pairs>,
+        part: usize,
+    },
 }
 
 /// Yields pairs of source and target, in the order of the file, without holding the corpus.
@@ -49,6 +54,14 @@ impl Pairs {
         self.n_read
     }
 
+    /// Returns the number, from 0, of the corpus that the last pair is of, where there are several.
+    pub(super) fn part(&self) -> usize {
+        match &self.stream {
+            Stream::Several { part, .. } => *part,
+            _ => 0,
+        }
+    }
+
     /// Reads one pair, be it held out or not.
     fn read(&mut self) -> Result<Option<(String, String)>, CorpusError> {
         match &mut self.stream {
@@ -58,6 +71,15 @@ impl Pairs {
                 let pair = pairs.get(*next).cloned();
                 *next += 1;
                 Ok(pair)
+            }
+            Stream::Several { parts, part } => {
+                while let Some(pairs) = parts.get_mut(*part) {
+                    if let Some(pair) = pairs.next() {
+                        return pair.map(Some);
+                    }
+                    *part += 1;
+                }
+                Ok(None)
             }
         }
     }

@@ -38,6 +38,7 @@ enum Origin {
     Files { src: Input, tgt: Input },
     Tsv(Input),
     Made(Arc<[(String, String)]>),
+    Several(Arc<[ParallelText]>),
 }
 
 /// Pairs with their number in the files, from 0.
@@ -86,6 +87,22 @@ impl ParallelText {
         })
     }
 
+    /// Opens several corpora as one, which has their pairs one corpus after the other.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_all(sources: &[CorpusSource]) -> Result<Self, CorpusError> {
+        let parts: Result<Vec<Self>, _> = sources.iter().map(Self::open).collect();
+        let parts = parts?;
+        let names: Vec<&str> = parts.iter().map(Self::name).collect();
+        Ok(Self {
+            name: names.join(", "),
+            origin: Origin::Several(parts.into()),
+            held_out: Arc::default(),
+        })
+    }
+
     /// Takes pairs that are in memory already, such as those of a task.
     pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
         let origin = Origin::Made(pairs.into());
@@ -118,6 +135,11 @@ impl ParallelText {
                 pairs: Arc::clone(pairs),
                 next: 0,
             },
+            Origin::Several(parts) => {
+                let parts: Result<Vec<Pairs>, _> = parts.iter().map(Self::pairs).collect();
+                let parts = parts?;
+                Stream::Several { parts, part: 0 }
+            }
         };
         Ok(Pairs::new(
             self.name.clone(),
@@ -257,6 +279,28 @@ mod tests {
         };
         let opened = ParallelText::open_with_stdin(&source, &mut io::empty());
         assert!(matches!(opened, Err(CorpusError::StandardInputTwice)));
+    }
+
+    #[test]
+    fn several_corpora_are_read_one_after_the_other() {
+        let dir = tempfile::tempdir().expect("there is a folder for temporary files");
+        let sources = [("one.tsv", "a\t1\nb\t2\n"), ("two.tsv", "c\t3\n")].map(|(name, text)| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).expect("the folder can be written");
+            CorpusSource::Tsv { path }
+        });
+        let text = ParallelText::open_all(&sources).expect("both are there");
+        let mut pairs = text.pairs().expect("both are there");
+        let mut read = Vec::new();
+        while let Some(pair) = pairs.next() {
+            read.push((pairs.part(), pair.expect("both are tables")));
+        }
+        let expected = [
+            (0, pair("a", "1")),
+            (0, pair("b", "2")),
+            (1, pair("c", "3")),
+        ];
+        assert_eq!(read, expected);
     }
 
     #[test]

@@ -52,6 +52,13 @@ impl Draws {
         ((u128::from(bits) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Draws a number from 0 up to, but not including, 1.
+    pub(crate) fn fraction(&mut self) -> f64 {
+        let bits = hash(self.seed, self.n_drawn) >> 11;
+        self.n_drawn += 1;
+        bits as f64 / (1_u64 << 53) as f64
+    }
+
     /// Brings the items into an order of which all are equally likely (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -1,7 +1,7 @@
 //! One pass over the corpus: shuffle, sort within windows, cut into batches, shuffle the batches.
 
-use crate::plan::PlanConfig;
 use crate::plan::hash::{Draws, hash};
+use crate::plan::{PlanConfig, Share};
 
 /// Fewest windows of a pass: a corpus sorted as a whole puts the same sentences together every time
 /// (half of the batch mates of a sentence in Multi30k; with four windows, a fifth).
@@ -25,23 +25,28 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    pub(super) fn new(lengths: &[Lengths], config: &PlanConfig, number: u64) -> Self {
+    pub(super) fn new(
+        lengths: &[Lengths],
+        config: &PlanConfig,
+        shares: &[Share],
+        number: u64,
+    ) -> Self {
         let seed = hash(config.seed, number);
-        let mut order: Vec<u32> = (0..lengths.len() as u32).collect();
+        let mut order = drawn(shares, seed);
         Draws::new(hash(seed, 0)).shuffle(&mut order);
 
         // Windows of equal size, so that the last one is not too small to sort well.
-        let size = order.len().div_ceil(n_windows(lengths, config)).max(1);
+        let n_drawn = order.len();
+        let size = n_drawn.div_ceil(n_windows(lengths, config, shares)).max(1);
         let mut pass = Self {
             order,
             batches: Vec::new(),
             cells: 0,
             tokens: 0,
         };
-        for start in (0..lengths.len()).step_by(size) {
-            let end = lengths.len().min(start + size);
-            // The sort keeps the shuffled order among equals, so that they meet others every pass.
-            pass.order[start..end].sort_by_key(|&sentence| sort_key(lengths[sentence as usize]));
+        for start in (0..n_drawn).step_by(size) {
+            let end = n_drawn.min(start + size);
+            sort(&mut pass.order[start..end], lengths);
             pass.cut(lengths, config.tokens_per_batch as u64, start, end);
         }
         Draws::new(hash(seed, 1)).shuffle(&mut pass.batches);
@@ -86,15 +91,58 @@ impl Pass {
     }
 }
 
-fn n_windows(lengths: &[Lengths], config: &PlanConfig) -> usize {
-    let cells: u64 = lengths
+/// Sorts sentences by length. Keeps the shuffled order among equals, so that they meet others every pass.
+fn sort(order: &mut [u32], lengths: &[Lengths]) {
+    // Keys are looked up once: for a large corpus every look is a miss of the cache.
+    let keyed = order
         .iter()
-        .map(|&pair| widths_of(pair))
-        .map(|(src, tgt)| src.max(tgt))
-        .sum();
-    let n_batches = cells / config.tokens_per_batch as u64;
+        .enumerate()
+        .map(|(place, &sentence)| (sort_key(lengths[sentence as usize]), place as u32, sentence));
+    let mut keyed: Vec<_> = keyed.collect();
+    keyed.sort_unstable();
+    for (slot, (_, _, sentence)) in order.iter_mut().zip(keyed) {
+        *slot = sentence;
+    }
+}
+
+/// Draws the sentences of a pass, in the order of the corpora: each as often as its share says, rounded down or up
+/// by chance so that the mean over passes is the share.
+fn drawn(shares: &[Share], seed: u64) -> Vec<u32> {
+    let mut order = Vec::new();
+    let mut first = 0;
+    for (share, number) in shares.iter().zip(0..) {
+        let sentences = first..first + share.n_sentences as u32;
+        for _ in 0..share.weight as u64 {
+            order.extend(sentences.clone());
+        }
+        let rest = share.weight.fract();
+        if rest > 0.0 {
+            let mut some: Vec<u32> = sentences.clone().collect();
+            let mut draws = Draws::new(hash(hash(seed, 2), number));
+            let n_some = (rest * some.len() as f64 + draws.fraction()) as usize;
+            draws.shuffle(&mut some);
+            order.extend(some.into_iter().take(n_some));
+        }
+        first = sentences.end;
+    }
+    order
+}
+
+fn n_windows(lengths: &[Lengths], config: &PlanConfig, shares: &[Share]) -> usize {
+    let mut first = 0;
+    let mut cells = 0.0;
+    let mut n_drawn = 0.0;
+    for share in shares {
+        let end = first + share.n_sentences;
+        let widths = lengths[first..end].iter().map(|&pair| widths_of(pair));
+        let of_share: u64 = widths.map(|(src, tgt)| src.max(tgt)).sum();
+        cells += share.weight * of_share as f64;
+        n_drawn += share.weight * share.n_sentences as f64;
+        first = end;
+    }
+    let n_batches = cells as u64 / config.tokens_per_batch as u64;
     let fewest = (n_batches / MIN_WINDOW_BATCHES).clamp(1, MIN_WINDOWS) as usize;
-    lengths.len().div_ceil(config.window).max(fewest)
+    (n_drawn as usize).div_ceil(config.window).max(fewest)
 }
 
 /// Returns what a sentence pair takes up in a batch: `src EOS` read, `tgt EOS` predicted.

@@ -5,7 +5,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::workplace::{N_PAIRS, Workplace, pairs};
+use crate::workplace::{Ended, N_PAIRS, Workplace, pairs};
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -108,4 +108,70 @@ fn characters_that_the_tokenizer_has_no_room_for_do_not_end_the_run() {
     let workplace = Workplace::with(&[("vocab_size = 40", "vocab_size = 9")]);
     workplace.train("run", &[]).lines();
     assert!(workplace.translates("run"));
+}
+
+/// Writes the corpus of the workplace as two tables: its first 20 pairs, and the others.
+fn two_tables(workplace: &Workplace) {
+    let rows = pairs()
+        .into_iter()
+        .map(|(src, tgt)| format!("{src}\t{tgt}\n"));
+    let rows: Vec<String> = rows.collect();
+    workplace.write("one.tsv", rows[..20].concat());
+    workplace.write("two.tsv", rows[20..].concat());
+}
+
+fn train_on_tables(workplace: &Workplace, tables: &str, more: &[&str]) -> Ended {
+    let corpora = format!("data.corpora=[{tables}]");
+    let common = ["--config", "run.toml", "--threads", "1", "--set", &corpora];
+    workplace.run(&[&common, more].concat())
+}
+
+#[test]
+fn two_corpora_of_weight_one_train_the_model_that_one_file_trains() {
+    let workplace = Workplace::new();
+    two_tables(&workplace);
+    workplace.train("plain", &[]).lines();
+    let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
+    train_on_tables(&workplace, tables, &["--out", "other"]).lines();
+    assert!(workplace.weights("other") == workplace.weights("plain"));
+}
+
+#[test]
+fn weights_are_told_as_shares_of_what_is_trained_on() {
+    let workplace = Workplace::new();
+    two_tables(&workplace);
+    workplace.write("valid.tsv", "101\t5\n");
+    let tables = "{ tsv = 'one.tsv', weight = 2.7 }, { tsv = 'two.tsv' }";
+    let more = ["--valid-tsv", "valid.tsv", "--out", "run"];
+    let ended = train_on_tables(&workplace, tables, &more);
+    // 54 and 27 sentences.
+    let expected = "corpus 1    20 pairs, weight 2.7: 66.7% of the sentences of a pass";
+    assert!(ended.lines().contains(&expected), "{ended:?}");
+    assert_eq!(ended.intervals().len(), 3);
+}
+
+#[test]
+fn an_empty_corpus_among_others_is_named() {
+    let workplace = Workplace::new();
+    two_tables(&workplace);
+    workplace.write("two.tsv", "");
+    let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
+    let ended = train_on_tables(&workplace, tables, &["--out", "run"]);
+    let message = ended.failure();
+    assert!(message.starts_with("`two.tsv` is empty;"), "{message}");
+}
+
+#[test]
+fn a_run_with_dropped_merges_goes_on_as_if_it_had_not_been_stopped() {
+    let kind = ("kind = \"char\"", "kind = \"bpe\"\ndropout = 0.3");
+    let workplace = Workplace::with(&[kind]);
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace.train("run", &["--updates", "20"]).lines();
+    workplace
+        .run(&["--resume", "run", "--updates", "40"])
+        .lines();
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+    let without = ["--updates", "40", "--set", "tokenizer.dropout=0.0"];
+    workplace.train("without", &without).lines();
+    assert!(workplace.weights("without") != workplace.weights("whole"));
 }

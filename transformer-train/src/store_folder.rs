@@ -1,0 +1,283 @@
+//! Where the token store of a run lies, and whether it is of this text and these settings.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use transformer_core::directory::{FileEntry, Tokenizers, write_file};
+use transformer_core::text::Tokenizer;
+
+use crate::TrainError;
+use crate::checkpoint::SaveError;
+use crate::config::{DataSource, Experiment, Store};
+use crate::corpus::{
+    CorpusError, CorpusSource, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter,
+};
+use crate::plan::hash;
+use crate::report::Say;
+
+/// The version of the stores that this program writes, and the only one that it reads.
+const FORMAT: u64 = 1;
+
+/// Text of so many bytes goes to disk by itself: its ids take about a quarter of them.
+const AUTO_BYTES: u64 = 2 << 30;
+
+/// About how much smaller gzip makes text.
+const GZIP: u64 = 3;
+
+const MANIFEST: &str = "store.json";
+
+/// Names the folder of a store.
+#[derive(Debug)]
+pub(crate) struct StorePlace {
+    folder: PathBuf,
+    name: String,
+}
+
+/// What a store has beside the ids.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    format: u64,
+    fingerprint: u64,
+    summary: CorpusSummary,
+    joint: bool,
+    /// Pairs held out for validation; `None` if there are files to validate on.
+    held_out: Option<Vec<(String, String)>>,
+    /// Every file but the ids, which are checked as they are read.
+    files: Vec<FileEntry>,
+}
+
+/// Holds what a store knows about a corpus.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) store: DiskStore,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) summary: CorpusSummary,
+    pub(crate) fingerprint: u64,
+    pub(crate) held_out: Option<Vec<(String, String)>>,
+}
+
+impl StorePlace {
+    /// Returns where the store of this experiment is or will be; `None` if its ids are held in memory. `folder` is
+    /// the run's.
+    pub(crate) fn of(experiment: &Experiment, folder: &Path) -> Result<Option<Self>, TrainError> {
+        let data = &experiment.data;
+        let DataSource::Corpus { train, valid } = data.source()? else {
+            return Ok(None);
+        };
+        let mut facts = vec![
+            format!("format {FORMAT}"),
+            format!("{:?}", data.filter()),
+            format!("{:?}", experiment.tokenizer.vocabularies()),
+            format!("{} {}", data.tokenizer_sample, experiment.training.seed),
+        ];
+        if valid.is_none() {
+            facts.push(format!("{} held out", data.valid_pairs));
+        }
+        let mut n_bytes = 0;
+        for (source, _) in &train {
+            let paths = match source {
+                CorpusSource::Files { src, tgt } => vec![src, tgt],
+                CorpusSource::Tsv { path } => vec![path],
+            };
+            for path in paths {
+                // Standard input and pipes cannot be known again.
+                let Some((n, fact)) = file_facts(path) else {
+                    return Ok(None);
+                };
+                n_bytes += n;
+                facts.push(fact);
+            }
+        }
+        let is_on_disk = match data.store {
+            Store::Auto => n_bytes >= AUTO_BYTES,
+            Store::Memory => false,
+            Store::Disk => true,
+        };
+        let of_run = || folder.join("store");
+        Ok(is_on_disk.then(|| Self {
+            folder: data.store_folder.clone().unwrap_or_else(of_run),
+            name: format!("tokens-{:016x}", key(&facts)),
+        }))
+    }
+
+    /// Returns the folder of the store.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Says whether the store is there and whole.
+    pub(crate) fn is_whole(&self) -> bool {
+        Stored::open(&self.path()).is_ok()
+    }
+
+    /// Opens the store, if it is there and whole.
+    pub(crate) fn open(&self, say: &Say) -> Option<Stored> {
+        let path = self.path();
+        if !path.exists() {
+            return None;
+        }
+        match Stored::open(&path) {
+            Ok(stored) => {
+                say(&format!("store       {}", path.display()));
+                Some(stored)
+            }
+            Err(error) => {
+                let path = path.display();
+                say(&format!("damaged     `{path}`: {error}; it is made anew"));
+                None
+            }
+        }
+    }
+
+    /// Makes the store: `fill` gets the folder, and returns what stands in the manifest. Nothing is left behind
+    /// when it fails, and a store that is there is whole, whenever the program is killed.
+    pub(crate) fn build(
+        &self,
+        tokenizers: &Tokenizers,
+        held_out: Option<Vec<(String, String)>>,
+        fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
+    ) -> Result<Stored, TrainError> {
+        let path = self.path();
+        let unfinished = self.folder.join(format!(".unfinished-{}", self.name));
+        let written = |path: &Path, result: io::Result<()>| {
+            result.map_err(|source| TrainError::Write {
+                path: path.to_owned(),
+                source,
+            })
+        };
+        written(&self.folder, fs::create_dir_all(&self.folder))?;
+        // Of two runs that share a folder, one waits for the other.
+        let lock_path = self.folder.join("lock");
+        let lock = File::create(&lock_path);
+        let lock = lock.map_err(|source| TrainError::Write {
+            path: lock_path,
+            source,
+        })?;
+        // Not every file system has locks.
+        let _ = lock.lock();
+        if let Ok(stored) = Stored::open(&path) {
+            return Ok(stored);
+        }
+        let _ = fs::remove_dir_all(&unfinished);
+        written(&unfinished, fs::create_dir_all(&unfinished))?;
+        let made = make(&unfinished, tokenizers, held_out, fill);
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        made?;
+        if path.exists() {
+            let removed = fs::remove_dir_all(&path);
+            removed.map_err(|source| TrainError::Delete {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        written(&path, fs::rename(&unfinished, &path))?;
+        Stored::open(&path).map_err(|source| {
+            let path = path.clone();
+            TrainError::Corpus(CorpusError::Store { path, source })
+        })
+    }
+}
+
+fn make(
+    directory: &Path,
+    tokenizers: &Tokenizers,
+    held_out: Option<Vec<(String, String)>>,
+    fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
+) -> Result<(), TrainError> {
+    let vocab_size = tokenizers
+        .src()
+        .vocab_size()
+        .max(tokenizers.tgt().vocab_size());
+    let writer = StoreWriter::new(directory, vocab_size).map_err(|source| TrainError::Write {
+        path: directory.to_owned(),
+        source,
+    })?;
+    let (summary, fingerprint) = fill(writer)?;
+    let mut files = Vec::new();
+    let (names, joint) = match tokenizers {
+        Tokenizers::Joint(_) => (&["tokenizer.json"][..], true),
+        Tokenizers::Separate { .. } => (&["src_tokenizer.json", "tgt_tokenizer.json"][..], false),
+    };
+    for (name, tokenizer) in names.iter().zip([tokenizers.src(), tokenizers.tgt()]) {
+        let json = tokenizer.to_json();
+        write_file(directory, name, json.as_bytes()).map_err(SaveError::from)?;
+        files.push(FileEntry::new(*name, json.as_bytes()));
+    }
+    let lengths = fs::read(directory.join(LENGTHS)).map_err(|source| TrainError::Write {
+        path: directory.join(LENGTHS),
+        source,
+    })?;
+    files.push(FileEntry::new(LENGTHS, &lengths));
+    let manifest = Manifest {
+        format: FORMAT,
+        fingerprint: fingerprint.value(),
+        summary,
+        joint,
+        held_out,
+        files,
+    };
+    let json = serde_json::to_vec_pretty(&manifest).expect("a manifest is numbers and text");
+    Ok(write_file(directory, MANIFEST, &json).map_err(SaveError::from)?)
+}
+
+impl Stored {
+    fn open(path: &Path) -> io::Result<Self> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+        let text = fs::read(path.join(MANIFEST))?;
+        let manifest: Manifest = serde_json::from_slice(&text)?;
+        if manifest.format != FORMAT {
+            let format = manifest.format;
+            return Err(invalid(format!(
+                "its format is {format} instead of {FORMAT}"
+            )));
+        }
+        if let Some(file) = manifest.files.iter().find(|file| !file.is_whole_in(path)) {
+            return Err(invalid(format!("`{}` is not what was written", file.name)));
+        }
+        let read = |name: &str| {
+            let read = Tokenizer::read(path.join(name));
+            read.map_err(|error| invalid(error.to_string()))
+        };
+        let tokenizers = match manifest.joint {
+            true => Tokenizers::Joint(read("tokenizer.json")?),
+            false => Tokenizers::Separate {
+                src: read("src_tokenizer.json")?,
+                tgt: read("tgt_tokenizer.json")?,
+            },
+        };
+        let sizes = [tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size()];
+        Ok(Self {
+            store: DiskStore::open(path, sizes[0].max(sizes[1]))?,
+            tokenizers,
+            summary: manifest.summary,
+            fingerprint: manifest.fingerprint,
+            held_out: manifest.held_out,
+        })
+    }
+}
+
+/// Returns the size of a file once unpacked, in bytes, and by what it is known again: path, size and time of the
+/// last change. `None` if it is none that can be read twice.
+fn file_facts(path: &Path) -> Option<(u64, String)> {
+    if path == Path::new("-") {
+        return None;
+    }
+    let whole = path.canonicalize().ok()?;
+    let metadata = whole.metadata().ok().filter(fs::Metadata::is_file)?;
+    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let is_packed = path.extension().is_some_and(|extension| extension == "gz");
+    let n_bytes = metadata.len() * if is_packed { GZIP } else { 1 };
+    let fact = format!("{whole:?} {} {changed:?}", metadata.len());
+    Some((n_bytes, fact))
+}
+
+fn key(facts: &[String]) -> u64 {
+    let bytes = facts.iter().flat_map(|fact| fact.bytes().chain([0]));
+    bytes.fold(0, |mixed, byte| hash(mixed, u64::from(byte)))
+}

@@ -1,0 +1,81 @@
+//! What a run says before its first update.
+
+use crate::workplace::Workplace;
+
+#[test]
+fn a_dry_run_tells_what_the_run_would_be_and_writes_nothing() {
+    let workplace = Workplace::new();
+    let ended = workplace.train("run", &["--dry-run"]);
+    let lines = ended.lines();
+    for start in [
+        "data ",
+        "validation ",
+        "vocabulary ",
+        "batches ",
+        "training ",
+        "memory ",
+        "disk ",
+    ] {
+        assert!(
+            lines.iter().any(|line| line.starts_with(start)),
+            "{start}: {ended:?}"
+        );
+    }
+    assert!(ended.intervals().is_empty());
+    assert!(!workplace.path("run").exists());
+}
+
+#[test]
+fn a_dry_run_counts_the_parameters_of_the_run() {
+    let workplace = Workplace::new();
+    let of = |more: &[&str]| {
+        let ended = workplace.train("run", more);
+        let lines = ended.lines();
+        let mut model = lines.iter().filter(|line| line.starts_with("model "));
+        model.next().map(ToString::to_string)
+    };
+    let foretold = of(&["--dry-run"]);
+    assert!(foretold.is_some());
+    assert_eq!(foretold, of(&[]));
+}
+
+#[test]
+fn a_warm_up_longer_than_the_run_is_told_by_a_run_too() {
+    let workplace = Workplace::with(&[("warmup_steps = 15", "warmup_steps = 4000")]);
+    let warning =
+        "warning     the learning rate rises for 4000 updates, and the run ends after 25;";
+    for more in [&["--dry-run"][..], &[]] {
+        let ended = workplace.train("run", more);
+        assert!(
+            ended.lines().iter().any(|line| line.starts_with(warning)),
+            "{ended:?}"
+        );
+    }
+}
+
+#[test]
+fn a_source_that_is_its_target_is_told() {
+    let workplace = Workplace::new();
+    let ended = workplace.run(&[
+        "--config",
+        "run.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "a.src",
+        "--dry-run",
+    ]);
+    let warning = "warning     source and target are the same line in 100% of the pairs;";
+    assert!(
+        ended.lines().iter().any(|line| line.starts_with(warning)),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_dry_run_fails_where_the_run_would() {
+    let workplace = Workplace::new();
+    workplace.write("b.tgt", "1\n");
+    let ended = workplace.train("run", &["--dry-run"]);
+    assert!(ended.failure().contains("has 47 lines"), "{ended:?}");
+}

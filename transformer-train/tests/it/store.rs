@@ -1,0 +1,119 @@
+//! Tokens on disk: made once, known again, checked, and the same as in memory.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::workplace::{Ended, Workplace};
+
+const ON_DISK: [&str; 2] = ["--set", "data.store=disk"];
+
+/// Returns the folders of the stores in a folder of a workplace.
+fn stores(workplace: &Workplace, folder: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(workplace.path(folder)).into_iter().flatten();
+    let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+fn says(ended: &Ended, start: &str) -> bool {
+    ended.lines().iter().any(|line| line.starts_with(start))
+}
+
+#[test]
+fn tokens_on_disk_train_the_model_that_tokens_in_memory_train() {
+    let workplace = Workplace::new();
+    workplace.train("memory", &[]).lines();
+    workplace.train("disk", &ON_DISK).lines();
+    assert_eq!(stores(&workplace, "disk/store").len(), 1);
+    assert!(workplace.weights("disk") == workplace.weights("memory"));
+}
+
+#[test]
+fn a_store_is_made_once() {
+    let workplace = Workplace::new();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    let first = workplace.train("one", &shared);
+    assert!(says(&first, "store       making cache"));
+    let second = workplace.train("two", &shared);
+    assert!(!says(&second, "store       making"));
+    assert!(says(&second, "store       cache"));
+    assert!(workplace.weights("one") == workplace.weights("two"));
+    // The counts are those of the text, although it was not read.
+    let data = |ended: &Ended| {
+        let lines = ended.lines();
+        let mut data = lines.iter().filter(|line| line.starts_with("data  "));
+        data.next().map(ToString::to_string)
+    };
+    assert!(data(&first).is_some());
+    assert_eq!(data(&first), data(&second));
+}
+
+#[test]
+fn other_text_and_other_settings_have_stores_of_their_own() {
+    let workplace = Workplace::new();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    workplace.train("one", &shared).lines();
+    let shorter = [&shared[..], &["--set", "data.max_len=12"]].concat();
+    workplace.train("two", &shorter).lines();
+    workplace.write("a.src", workplace.read("a.src") + "11\n");
+    workplace.write("b.tgt", workplace.read("b.tgt") + "3\n");
+    workplace.train("three", &shared).lines();
+    assert_eq!(stores(&workplace, "cache").len(), 3);
+}
+
+#[test]
+fn a_damaged_store_is_named_and_made_anew() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &[]).lines();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    workplace.train("one", &shared).lines();
+    let path = stores(&workplace, "cache")[0].join("ids.bin");
+    let bytes = fs::read(&path).expect("the store was made");
+    fs::write(&path, &bytes[1..]).expect("the temporary directory is writable");
+    let ended = workplace.train("two", &shared);
+    assert!(says(&ended, "damaged     `cache"), "{ended:?}");
+    assert!(workplace.weights("two") == workplace.weights("whole"));
+}
+
+#[test]
+fn a_pair_that_changed_on_disk_ends_the_run_with_one_line() {
+    let workplace = Workplace::new();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    workplace.train("one", &shared).lines();
+    let path = stores(&workplace, "cache")[0].join("ids.bin");
+    let mut bytes = fs::read(&path).expect("the store was made");
+    bytes[0] ^= 1;
+    fs::write(&path, &bytes).expect("the temporary directory is writable");
+    let ended = workplace.train("two", &shared);
+    let message = ended.failure();
+    assert!(
+        message.contains("pair 0 is not what was written"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_run_on_disk_goes_on_as_if_it_had_not_been_stopped() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace
+        .train("run", &[&ON_DISK[..], &["--updates", "20"]].concat())
+        .lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    assert!(says(&ended, "resumed     after update 20"), "{ended:?}");
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+}
+
+#[test]
+fn a_failure_leaves_no_store() {
+    let workplace = Workplace::new();
+    let ended = workplace.train(
+        "run",
+        &[&ON_DISK[..], &["--set", "data.max_len=1"]].concat(),
+    );
+    let message = ended.failure();
+    assert!(
+        message.starts_with("no pair is left to train on"),
+        "{message}"
+    );
+    assert_eq!(stores(&workplace, "run/store"), Vec::<PathBuf>::new());
+}
