@@ -37,12 +37,14 @@ pub mod search;
 
 mod batch;
 mod failure;
+mod marian;
 mod pair_score;
 mod scorer;
 mod translator;
 
 pub use batch::{BatchLimits, Source, translate_ids, translate_sources};
 pub use failure::one_line;
+pub use marian::marian_search;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use scorer::Scorer;
 pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};

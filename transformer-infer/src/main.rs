@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
 use crate::commands::{
-    AttentionCommand, BleuCommand, Compare, Evaluate, Inspect, Quantize, Score, Translate,
+    AttentionCommand, BleuCommand, Compare, Evaluate, Export, Import, Inspect, Quantize, Score, Translate,
 };
 
 /// Uses Transformers trained by transformer-train.
@@ -31,6 +31,8 @@ enum Command {
     Attention(AttentionCommand),
     Inspect(Inspect),
     Quantize(Quantize),
+    Import(Import),
+    Export(Export),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Command::Attention(attention) => attention.run(backend.as_deref()),
         Command::Inspect(inspect) => inspect.run(),
         Command::Quantize(quantize) => quantize.run(),
+        Command::Import(import) => import.run(backend.as_deref()),
+        Command::Export(export) => export.run(backend.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

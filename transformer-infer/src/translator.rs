@@ -10,6 +10,9 @@ use transformer_core::{LoadError, Transformer, TransformerConfig};
 use crate::search::{Hypothesis, Search, SearchError};
 use crate::{BatchLimits, Source, translate_sources};
 
+/// Under which key of its manifest's `training` a model may bring along how it is to be searched.
+const SEARCH: &str = "search";
+
 /// Translates lines of text with a model and its tokenizers.
 ///
 /// # Example
@@ -41,6 +44,7 @@ pub struct Translator {
     config: TransformerConfig,
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
+    search: Search,
 }
 
 /// Holds one line to translate.
@@ -131,7 +135,8 @@ pub enum TranslatorError {
 }
 
 impl TranslatorError {
-    /// Names another line: `place` turns that of the lines given, counted from 1, into that of the whole input.
+    /// Names another line: `place` turns that of the lines given, counted from 1, into that of the whole
+    /// input.
     #[must_use]
     pub fn with_line(self, place: impl FnOnce(usize) -> usize) -> Self {
         match self {
@@ -176,6 +181,7 @@ impl Translator {
             config: config.clone(),
             tokenizers,
             limits,
+            search: Search::default(),
         }
     }
 
@@ -187,11 +193,11 @@ impl Translator {
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
         let directory = ModelDirectory::open(path.as_ref())?;
         let model = directory.load(device)?;
-        Ok(Self::new(
-            model,
-            directory.config(),
-            directory.tokenizers().clone(),
-        ))
+        let tokenizers = directory.tokenizers().clone();
+        Ok(Self {
+            search: Self::search_of(&directory),
+            ..Self::new(model, directory.config(), tokenizers)
+        })
     }
 
     /// Reads several model directories, whose models are to predict together: [`Search::ensemble`] says
@@ -237,6 +243,25 @@ impl Translator {
     /// Returns the tokenizers of the model.
     pub fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
+    }
+
+    /// Sets the search that the model is made for, which [`search`](Self::search) returns.
+    #[must_use]
+    pub(crate) fn with_search(self, search: Search) -> Self {
+        Self { search, ..self }
+    }
+
+    /// Returns the search that a model brought along when it was imported, or else the default.
+    pub fn search_of(directory: &ModelDirectory) -> Search {
+        let search = directory.manifest().training.get(SEARCH).cloned();
+        let search = search.and_then(|search| serde_json::from_value(search).ok());
+        search.unwrap_or_default()
+    }
+
+    /// Returns the search that the model was made for: what an imported one brought along, or else the
+    /// default.
+    pub fn search(&self) -> &Search {
+        &self.search
     }
 
     /// Returns the config of the model, of the first if there are several.

@@ -1,5 +1,6 @@
 //! [`Names`]: what the parameters of a Transformer are called elsewhere.
 
+use super::marian::marian;
 use crate::config::TransformerConfig;
 
 /// Names the convention that a state dict follows.
@@ -12,6 +13,9 @@ pub enum Names {
     Pytorch(PytorchNames),
     /// harvardnlp's Annotated Transformer (`self_attn.linears.0`, `feed_forward.w_1`, `norm.a_2`).
     Annotated,
+    /// `MarianMTModel` of Hugging Face's Transformers, once its vocabulary is in our order and its bias has
+    /// the name `lm_head.bias`: [`Marian`](super::Marian) sees to both.
+    Marian,
 }
 
 /// Says where the stacks of a `torch.nn.Transformer` are, and what it has none of: embeddings, positions
@@ -94,6 +98,10 @@ impl Names {
                 let (name, form) = annotated(&path, config)?;
                 Some(Origin { name, form })
             }
+            Self::Marian => {
+                let (name, form) = marian(&path)?;
+                Some(Origin { name, form })
+            }
         }
     }
 
@@ -114,6 +122,9 @@ impl Names {
             (Self::Annotated, "src_vocabulary.weight") => Some("src_embed.0.lut.weight"),
             (Self::Annotated, "tgt_vocabulary.weight") => Some("tgt_embed.0.lut.weight"),
             (Self::Annotated, "output.weight") => Some("generator.proj.weight"),
+            (Self::Marian, "src_vocabulary.weight") => Some("model.encoder.embed_tokens.weight"),
+            (Self::Marian, "tgt_vocabulary.weight") => Some("model.decoder.embed_tokens.weight"),
+            (Self::Marian, "output.weight") => Some("lm_head.weight"),
             _ => None,
         }
     }
@@ -213,7 +224,7 @@ fn residual_place(stack: &str, block: &str) -> Option<usize> {
     }
 }
 
-fn gain_or_bias(kind: &str) -> Option<&'static str> {
+pub(super) fn gain_or_bias(kind: &str) -> Option<&'static str> {
     match kind {
         "gamma" => Some("weight"),
         "beta" => Some("bias"),
@@ -221,7 +232,7 @@ fn gain_or_bias(kind: &str) -> Option<&'static str> {
     }
 }
 
-fn linear_form(kind: &str) -> Form {
+pub(super) fn linear_form(kind: &str) -> Form {
     if kind == "weight" {
         Form::Linear
     } else {

@@ -5,8 +5,10 @@
 //! - [`special`]: the four special tokens, constants of the format.
 //! - [`config`]: which tokenizer to train, [`TokenizerConfig`].
 //! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
+//! - [`sentencepiece`]: models of SentencePiece, as a second kind of tokenizer.
 
 pub mod config;
+pub mod sentencepiece;
 pub mod special;
 pub mod tokenizer;
 

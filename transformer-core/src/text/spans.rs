@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::tokenizer::ids;
+use super::tokenizer::{Inner, ids};
 
 impl Tokenizer {
     /// Cuts a line into the tokens of [`encode`](Self::encode), each with the bytes of the line that it
@@ -26,7 +26,11 @@ impl Tokenizer {
     /// # Ok::<(), transformer_core::text::TokenizerError>(())
     /// ```
     pub fn encode_spans(&self, line: &str) -> (Vec<u32>, Vec<Range<usize>>) {
-        let encoding = self.inner.encode(line, false);
+        let inner = match &self.inner {
+            Inner::Library(inner) => inner,
+            Inner::Pieces(pieces) => return pieces.encode_spans(line),
+        };
+        let encoding = inner.encode(line, false);
         let encoding = encoding.expect("every tokenizer is tried on unknown text when it is read");
         let offsets = encoding.get_offsets().iter();
         (

@@ -7,12 +7,14 @@ use std::{fmt, fs, io};
 use thiserror::Error;
 use tokenizers::Encoding;
 
+use super::sentencepiece::{PieceVocabulary, PieceVocabularyError};
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, is_special};
 use super::{TokenizerConfig, TokenizerKind, train};
 
 /// Turns lines into token ids and ids into lines.
 ///
-/// Its file is a Hugging Face `tokenizer.json`. Whatever the kind, the [`SPECIAL_TOKENS`] have the
+/// Its file is a Hugging Face `tokenizer.json`, or holds a SentencePiece model if it came with a model from
+/// elsewhere ([`PieceVocabulary`]). Whatever the kind, the [`SPECIAL_TOKENS`] have the
 /// first ids, text never encodes to one of them but [`UNK`], and nothing is added at the ends of a
 /// line: `<s>` and `</s>` are the business of the batch. Training is reproducible: the same lines
 /// give the same file, byte for byte. Clones share one vocabulary.
@@ -38,7 +40,16 @@ use super::{TokenizerConfig, TokenizerKind, train};
 /// ```
 #[derive(Clone)]
 pub struct Tokenizer {
-    pub(super) inner: Arc<tokenizers::Tokenizer>,
+    pub(super) inner: Inner,
+}
+
+/// What does the work.
+#[derive(Clone)]
+pub(super) enum Inner {
+    /// A `tokenizer.json` of the `tokenizers` crate.
+    Library(Arc<tokenizers::Tokenizer>),
+    /// Pieces of SentencePiece, with the vocabulary of a model from elsewhere.
+    Pieces(Arc<PieceVocabulary>),
 }
 
 /// Why there is no tokenizer.
@@ -102,6 +113,11 @@ pub enum TokenizerError {
         /// How many tokens there are.
         vocab_size: usize,
     },
+    /// A SentencePiece model and its vocabulary do not go together.
+    #[error(
+        "not a tokenizer of SentencePiece's pieces; restore the file, or import the model again"
+    )]
+    Pieces(#[from] PieceVocabularyError),
     /// The tokenizer fails on text.
     #[error("the tokenizer cannot encode text")]
     Encode(#[source] tokenizers::Error),
@@ -135,6 +151,9 @@ impl Tokenizer {
     /// # Errors
     /// If the text is no tokenizer, or one whose special tokens are not those of this crate.
     pub fn from_json(json: &str) -> Result<Self, TokenizerError> {
+        if let Some(pieces) = PieceVocabulary::from_json(json) {
+            return Ok(Self::from_pieces(pieces?));
+        }
         let mut inner = parse(json)?;
         // Files from elsewhere may ask for what batches do here.
         inner.with_padding(None);
@@ -150,20 +169,33 @@ impl Tokenizer {
                 });
             }
         }
-        let tokenizer = Self {
-            inner: Arc::new(inner),
-        };
-        let vocab_size = tokenizer.vocab_size();
+        let vocab_size = inner.get_vocab_size(true);
         let mut ids = (0u32..).take(vocab_size);
-        if let Some(id) = ids.find(|&id| tokenizer.token(id).is_none()) {
+        if let Some(id) = ids.find(|&id| inner.id_to_token(id).is_none()) {
             return Err(TokenizerError::MissingId { id, vocab_size });
         }
         // A character that no vocabulary has: some models fail on it without `<unk>`.
-        tokenizer
-            .inner
+        inner
             .encode_fast("\u{10FFFD}", false)
             .map_err(TokenizerError::Encode)?;
-        Ok(tokenizer)
+        Ok(Self {
+            inner: Inner::Library(Arc::new(inner)),
+        })
+    }
+
+    /// Makes a tokenizer of SentencePiece's pieces with the vocabulary of a model from elsewhere.
+    pub fn from_pieces(pieces: PieceVocabulary) -> Self {
+        Self {
+            inner: Inner::Pieces(Arc::new(pieces)),
+        }
+    }
+
+    /// Returns the pieces and the vocabulary, if this is a tokenizer of SentencePiece's pieces.
+    pub fn pieces(&self) -> Option<&PieceVocabulary> {
+        match &self.inner {
+            Inner::Library(_) => None,
+            Inner::Pieces(pieces) => Some(pieces),
+        }
     }
 
     /// Reads a `tokenizer.json`.
@@ -187,13 +219,21 @@ impl Tokenizer {
     /// # Panics
     /// Never: everything in a tokenizer has a JSON form, it came from one.
     pub fn to_json(&self) -> String {
-        let json = self.inner.to_string(true);
-        json.expect("a tokenizer that was read from JSON can be written as JSON")
+        match &self.inner {
+            Inner::Library(inner) => {
+                let json = inner.to_string(true);
+                json.expect("a tokenizer that was read from JSON can be written as JSON")
+            }
+            Inner::Pieces(pieces) => pieces.to_json(),
+        }
     }
 
     /// How many tokens there are, the special ones included; ids lie below it.
     pub fn vocab_size(&self) -> usize {
-        self.inner.get_vocab_size(true)
+        match &self.inner {
+            Inner::Library(inner) => inner.get_vocab_size(true),
+            Inner::Pieces(pieces) => pieces.vocab_size(),
+        }
     }
 
     /// Cuts a line into tokens. Blank text has none.
@@ -202,8 +242,13 @@ impl Tokenizer {
     /// If a file from elsewhere has a rule that fails on this very line; tokenizers that this
     /// crate trained have none.
     pub fn encode(&self, line: &str) -> Vec<u32> {
-        let encoding = self.inner.encode_fast(line, false);
-        ids(&encoding.expect("every tokenizer is tried on unknown text when it is read"))
+        match &self.inner {
+            Inner::Library(inner) => {
+                let encoding = inner.encode_fast(line, false);
+                ids(&encoding.expect("every tokenizer is tried on unknown text when it is read"))
+            }
+            Inner::Pieces(pieces) => pieces.encode(line),
+        }
     }
 
     /// Cuts many lines into tokens, on all cores.
@@ -211,8 +256,14 @@ impl Tokenizer {
     /// # Panics
     /// As [`encode`](Self::encode).
     pub fn encode_all<S: AsRef<str>>(&self, lines: &[S]) -> Vec<Vec<u32>> {
+        let inner = match &self.inner {
+            Inner::Library(inner) => inner,
+            Inner::Pieces(pieces) => {
+                return lines.iter().map(|it| pieces.encode(it.as_ref())).collect();
+            }
+        };
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        let encodings = self.inner.encode_batch_fast(lines, false);
+        let encodings = inner.encode_batch_fast(lines, false);
         let encodings =
             encodings.expect("every tokenizer is tried on unknown text when it is read");
         encodings.iter().map(ids).collect()
@@ -225,19 +276,29 @@ impl Tokenizer {
     /// # Panics
     /// If a file from elsewhere has a decoder that fails on these tokens.
     pub fn decode(&self, ids: &[u32]) -> String {
+        let inner = match &self.inner {
+            Inner::Library(inner) => inner,
+            Inner::Pieces(pieces) => return pieces.decode(ids),
+        };
         let ids: Vec<u32> = ids.iter().copied().filter(|&id| !is_special(id)).collect();
-        let line = self.inner.decode(&ids, false);
+        let line = inner.decode(&ids, false);
         line.expect("the decoders that training writes accept every token")
     }
 
     /// The token with this id, as the vocabulary spells it: a word's start may be marked `▁`.
     pub fn token(&self, id: u32) -> Option<String> {
-        self.inner.id_to_token(id)
+        match &self.inner {
+            Inner::Library(inner) => inner.id_to_token(id),
+            Inner::Pieces(pieces) => pieces.token(id),
+        }
     }
 
     /// The id of a token, given as the vocabulary spells it.
     pub fn id(&self, token: &str) -> Option<u32> {
-        self.inner.token_to_id(token)
+        match &self.inner {
+            Inner::Library(inner) => inner.token_to_id(token),
+            Inner::Pieces(pieces) => pieces.id(token),
+        }
     }
 }
 

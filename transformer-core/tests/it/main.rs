@@ -7,6 +7,8 @@ mod gradients;
 mod import;
 mod loss;
 mod maps;
+mod marian;
+mod marian_export;
 mod masks;
 mod model;
 mod parameters;

@@ -4,9 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use burn::store::RecordError;
 use transformer_core::ReduceError;
 use transformer_core::device::DeviceError;
 use transformer_core::directory::DirectoryError;
+use transformer_core::import::MarianError;
+use transformer_core::import::marian::ExportError;
 use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
@@ -37,6 +40,15 @@ pub(crate) enum CommandError {
     /// The model cannot be stored in less precision.
     #[error(transparent)]
     Reduce(#[from] ReduceError),
+    /// A model from elsewhere cannot be imported.
+    #[error(transparent)]
+    Marian(#[from] MarianError),
+    /// A model cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// Weights cannot be put into a file.
+    #[error("the weights cannot be put into a file")]
+    Record(#[from] RecordError),
     /// The text to translate is no text.
     #[error(
         "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \

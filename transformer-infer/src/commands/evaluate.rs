@@ -36,15 +36,18 @@ pub(crate) struct Evaluate {
     /// File to write the translations to.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    beam: usize,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA.
-    #[arg(long, value_name = "KIND", default_value_t)]
-    length_penalty: LengthPenalty,
-    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens.
-    #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::PAPER)]
-    max_len: LengthLimit,
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: 4, or what an
+    /// imported model brought along].
+    #[arg(long, value_name = "N")]
+    beam: Option<usize>,
+    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: gnmt:0.6, or
+    /// the model's].
+    #[arg(long, value_name = "KIND")]
+    length_penalty: Option<LengthPenalty>,
+    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
+    /// 1x+50, or the model's].
+    #[arg(long, value_name = "LIMIT")]
+    max_len: Option<LengthLimit>,
     /// Most source tokens in a batch, padding included, times the beam size.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
     batch_tokens: usize,
@@ -63,13 +66,7 @@ impl Evaluate {
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;
-        let search = Search {
-            beam_size: self.beam,
-            length_penalty: self.length_penalty,
-            max_len: self.max_len,
-            ..Search::default()
-        };
-        search.validate()?;
+        self.search(&Search::default()).validate()?;
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
         let mut files = read_parallel(&paths, "reference")?;
@@ -97,6 +94,7 @@ impl Evaluate {
         }
         // A file that cannot be written is told before the work and not after it.
         let out = self.out.as_deref().map(Out::create).transpose()?;
+        let search = self.search(translator.search());
         let translations = self.translate(&translator, &sources, &search)?;
         let lines: Vec<String> = translations
             .iter()
@@ -111,6 +109,16 @@ impl Evaluate {
             metrics.push(Box::new(ter));
         }
         print_scores(&metrics, &lines, &files, options.width())
+    }
+
+    /// Returns the search, as far as `defaults` say what no flag does.
+    fn search(&self, defaults: &Search) -> Search {
+        Search {
+            beam_size: self.beam.unwrap_or(defaults.beam_size),
+            length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
+            max_len: self.max_len.unwrap_or(defaults.max_len),
+            ..defaults.clone()
+        }
     }
 
     /// Translates all lines, those of like length together.

@@ -67,8 +67,7 @@ pub(crate) struct Translate {
 impl Translate {
     /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        let mut search = self.search.search();
-        search.validate()?;
+        self.search.search(&Search::default()).validate()?;
         let from_input = self.text.is_empty() || self.text == [DASH];
         if !from_input && self.text.iter().any(|text| text == DASH) {
             return Err(CommandError::DashAmongText);
@@ -84,7 +83,10 @@ impl Translate {
         };
         let translator = open(&self.model, backend, limits, !self.quiet)?;
         self.alignments.check(&translator)?;
-        search.banned = self.search.banned(translator.tokenizers().tgt())?;
+        let mut search = self.search.search(translator.search());
+        search.validate()?;
+        let banned = self.search.banned(translator.tokenizers().tgt())?;
+        search.banned.extend(banned);
         let mut session = Session {
             command: self,
             prefixes,

@@ -7,6 +7,7 @@ mod command;
 mod files;
 mod invariance;
 mod limits;
+mod marian;
 mod model;
 mod options;
 mod pair_scores;

@@ -10,23 +10,26 @@ use super::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    beam: usize,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA.
-    #[arg(long, value_name = "KIND", default_value_t)]
-    length_penalty: LengthPenalty,
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: 4, or what an
+    /// imported model brought along].
+    #[arg(long, value_name = "N")]
+    beam: Option<usize>,
+    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: gnmt:0.6, or
+    /// the model's].
+    #[arg(long, value_name = "KIND")]
+    length_penalty: Option<LengthPenalty>,
     /// How much to prefer hypotheses that looked at the whole source; 0 is not at all, 0.2 is usual.
     #[arg(long, value_name = "BETA", default_value_t = 0.0)]
     coverage_penalty: f64,
     /// When a beam is done: present-length (the best that runs would lose if it ended now),
     /// beam-finished (as many are finished as the beam holds; the fastest), never (nothing that runs
-    /// can still win).
-    #[arg(long, value_name = "RULE", default_value_t)]
-    stop: StopRule,
-    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens.
-    #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::PAPER)]
-    max_len: LengthLimit,
+    /// can still win) [default: present-length, or the model's].
+    #[arg(long, value_name = "RULE")]
+    stop: Option<StopRule>,
+    /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
+    /// 1x+50, or the model's].
+    #[arg(long, value_name = "LIMIT")]
+    max_len: Option<LengthLimit>,
     /// Fewest tokens to generate, written alike; the end of the output counts as one.
     #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::ZERO)]
     min_len: LengthLimit,
@@ -69,17 +72,18 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
-    /// Returns the search, still without what is banned: that needs a tokenizer.
-    pub(super) fn search(&self) -> Search {
+    /// Returns the search, as far as `defaults` say what no flag does, and without what flags ban: that needs
+    /// a tokenizer.
+    pub(super) fn search(&self, defaults: &Search) -> Search {
         Search {
-            beam_size: self.beam,
-            length_penalty: self.length_penalty,
+            beam_size: self.beam.unwrap_or(defaults.beam_size),
+            length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             n_best: self.n_best,
-            max_len: self.max_len,
+            max_len: self.max_len.unwrap_or(defaults.max_len),
             min_len: self.min_len,
-            stop: self.stop,
+            stop: self.stop.unwrap_or(defaults.stop),
             coverage_penalty: self.coverage_penalty,
-            banned: Vec::new(),
+            banned: defaults.banned.clone(),
             no_repeat_ngram: self.no_repeat_ngram,
             repetition_penalty: self.repetition_penalty,
             sampling: self.sample.then_some(Sampling {

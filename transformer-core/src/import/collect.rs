@@ -1,0 +1,81 @@
+//! [`StateDict::of`]: the weights of a model by name, on their way to other programs.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::tensor::{Tensor, TensorData};
+use safetensors::SafeTensorError;
+use safetensors::tensor::{Dtype, TensorView};
+
+use super::state_dict::StateDict;
+use crate::model::Transformer;
+
+impl StateDict {
+    /// Collects the parameters of a model, under the names and in the layout of a model directory's record.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use transformer_core::import::StateDict;
+    /// use transformer_core::{TransformerConfig, device};
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
+    /// let weights = StateDict::of(&config.init(&device)?);
+    /// let matrix = weights.tensor("src_vocabulary.weight").expect("every model has it");
+    /// assert_eq!(matrix.iter::<f32>().count(), 11 * 16);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of(model: &Transformer) -> Self {
+        let mut collect = Collect::default();
+        model.visit(&mut collect);
+        collect.dict
+    }
+
+    /// Returns the bytes of a safetensors file with all tensors, in single precision.
+    ///
+    /// # Errors
+    ///
+    /// Returns what the format's crate says if a name or a shape cannot be written.
+    pub fn to_safetensors(&self) -> Result<Vec<u8>, SafeTensorError> {
+        let bytes: Vec<(&str, Vec<usize>, Vec<u8>)> = self
+            .names()
+            .filter_map(|name| self.tensor(name).map(|tensor| (name, tensor)))
+            .map(|(name, tensor)| {
+                let bytes = tensor.iter::<f32>().flat_map(f32::to_le_bytes);
+                (
+                    name,
+                    tensor.shape().iter().copied().collect(),
+                    bytes.collect(),
+                )
+            })
+            .collect();
+        let views = bytes.iter().map(|(name, shape, bytes)| {
+            TensorView::new(Dtype::F32, shape.clone(), bytes).map(|view| (*name, view))
+        });
+        let views = views.collect::<Result<Vec<_>, _>>()?;
+        // Transformers refuses a file that does not say for which program it is laid out.
+        let metadata = [("format".to_owned(), "pt".to_owned())].into();
+        safetensors::serialize(views, Some(metadata))
+    }
+}
+
+/// Walks through a model.
+#[derive(Default)]
+struct Collect {
+    path: Vec<String>,
+    dict: StateDict,
+}
+
+impl ModuleVisitor for Collect {
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let data: TensorData = param.val().into_data();
+        self.dict.insert(self.path.join("."), data);
+    }
+}

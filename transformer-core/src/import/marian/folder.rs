@@ -1,0 +1,70 @@
+//! [`Marian`]: a folder as Hugging Face's Transformers writes it, made into a model of ours.
+
+use std::path::{Path, PathBuf};
+
+use burn::tensor::Device;
+
+use super::settings::{Generation, Settings};
+use super::{MarianError, vocabulary, weights};
+use crate::config::TransformerConfig;
+use crate::directory::Tokenizers;
+use crate::import::Names;
+use crate::model::Transformer;
+
+/// Holds a Marian model with its tokenizers.
+///
+/// # Example
+///
+/// ```no_run
+/// use transformer_core::device;
+/// use transformer_core::import::Marian;
+///
+/// let (_, device) = device::choose(None)?;
+/// let marian = Marian::read("opus-mt-en-de", &device)?;
+/// let ids = marian.tokenizers.src().encode("Good morning.");
+/// println!("{} tokens, {} layers", ids.len(), marian.config.n_encoder_layers);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Marian {
+    /// The config of the model.
+    pub config: TransformerConfig,
+    /// The tokenizers of both sides, whose ids are ours.
+    pub tokenizers: Tokenizers,
+    /// How the model is meant to be searched.
+    pub generation: Generation,
+    /// The model, with its weights.
+    pub model: Transformer,
+    /// The file that the weights are from.
+    pub weights: PathBuf,
+}
+
+impl Marian {
+    /// Reads a folder: `config.json`, `vocab.json`, `source.spm`, `target.spm`, `model.safetensors` or else
+    /// `pytorch_model.bin`; `generation_config.json`, `tokenizer_config.json`, `target_vocab.json` if they are
+    /// there. No code in a pickle is run.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`MarianError`] that names the file and what is wrong with it.
+    pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
+        let folder = folder.as_ref();
+        let settings = Settings::read(folder)?;
+        let tokenizers = vocabulary::read(folder, &settings)?;
+        let n_rows = |tokenizer| vocabulary::rows(tokenizer).len();
+        let (n_src, n_tgt) = (n_rows(tokenizers.src()), n_rows(tokenizers.tgt()));
+        let config = settings.config(folder, n_src, n_tgt)?;
+        let (dict, path) = weights::read(folder, &settings, &tokenizers, device)?;
+        let model = match dict.to_transformer(&config, &Names::Marian, device) {
+            Ok(model) => model,
+            Err(source) => return Err(MarianError::Tensors { path, source }),
+        };
+        Ok(Self {
+            config,
+            tokenizers,
+            generation: settings.generation(folder)?,
+            model,
+            weights: path,
+        })
+    }
+}

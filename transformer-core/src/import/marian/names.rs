@@ -1,0 +1,42 @@
+//! What the layers of a Marian model are called.
+
+use crate::import::names::{Form, gain_or_bias, linear_form};
+
+/// Returns which tensor a parameter of a layer is, and in what form.
+pub(in crate::import) fn marian(path: &[&str]) -> Option<(String, Form)> {
+    let [stack, "layers", layer, block, rest @ ..] = path else {
+        return None;
+    };
+    let layer = format!("model.{stack}.layers.{layer}");
+    match rest {
+        [_, kind] if block.ends_with("_residual") => {
+            let norm = match *block {
+                "self_attention_residual" => "self_attn_layer_norm",
+                "cross_attention_residual" => "encoder_attn_layer_norm",
+                "feed_forward_residual" => "final_layer_norm",
+                _ => return None,
+            };
+            Some((
+                format!("{layer}.{norm}.{}", gain_or_bias(kind)?),
+                Form::Same,
+            ))
+        }
+        [projection, kind] => {
+            let module = match (*block, *projection) {
+                ("feed_forward", "inner") => "fc1",
+                ("feed_forward", "outer") => "fc2",
+                ("self_attention", "query") => "self_attn.q_proj",
+                ("self_attention", "key") => "self_attn.k_proj",
+                ("self_attention", "value") => "self_attn.v_proj",
+                ("self_attention", "output") => "self_attn.out_proj",
+                ("cross_attention", "query") => "encoder_attn.q_proj",
+                ("cross_attention", "key") => "encoder_attn.k_proj",
+                ("cross_attention", "value") => "encoder_attn.v_proj",
+                ("cross_attention", "output") => "encoder_attn.out_proj",
+                _ => return None,
+            };
+            Some((format!("{layer}.{module}.{kind}"), linear_form(kind)))
+        }
+        _ => None,
+    }
+}

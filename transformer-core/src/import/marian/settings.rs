@@ -1,0 +1,230 @@
+//! [`Settings`]: what the JSON files of a Marian model say.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::MarianError;
+use crate::config::{Activation, Positions, TransformerConfig, Tying};
+
+const CONFIG: &str = "config.json";
+const GENERATION: &str = "generation_config.json";
+const TOKENIZER: &str = "tokenizer_config.json";
+
+/// What `config.json` says, as far as it matters here; the rest is about training, or about other programs.
+#[derive(Debug, Deserialize)]
+pub(super) struct Settings {
+    pub(super) vocab_size: usize,
+    decoder_vocab_size: Option<usize>,
+    d_model: usize,
+    encoder_layers: usize,
+    decoder_layers: usize,
+    encoder_attention_heads: usize,
+    decoder_attention_heads: usize,
+    encoder_ffn_dim: usize,
+    decoder_ffn_dim: usize,
+    activation_function: String,
+    #[serde(default)]
+    scale_embedding: bool,
+    #[serde(default = "yes")]
+    share_encoder_decoder_embeddings: bool,
+    #[serde(default = "yes")]
+    tie_word_embeddings: bool,
+    max_position_embeddings: Option<usize>,
+    #[serde(default)]
+    dropout: f64,
+    #[serde(default)]
+    attention_dropout: f64,
+    #[serde(default)]
+    activation_dropout: f64,
+    pub(super) pad_token_id: u32,
+    pub(super) eos_token_id: u32,
+    pub(super) decoder_start_token_id: u32,
+    #[serde(flatten)]
+    generation: GenerationSettings,
+}
+
+/// What `generation_config.json` says, and `config.json` of older models.
+#[derive(Debug, Default, Deserialize)]
+struct GenerationSettings {
+    num_beams: Option<usize>,
+    max_length: Option<usize>,
+    length_penalty: Option<f64>,
+    early_stopping: Option<serde_json::Value>,
+    forced_eos_token_id: Option<u32>,
+    bad_words_ids: Option<Vec<Vec<u32>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct TokenizerSettings {
+    #[serde(default)]
+    separate_vocabs: bool,
+}
+
+/// Says how a model is meant to be searched, in the numbers of Hugging Face's Transformers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Generation {
+    /// Number of hypotheses followed at once.
+    pub num_beams: Option<usize>,
+    /// Most tokens that are generated before the end, in tokens; what is longer is cut.
+    pub max_len: Option<usize>,
+    /// Exponent of the length that scores are divided by.
+    pub length_penalty: f64,
+    /// Whether a search ends as soon as as many hypotheses have as it follows.
+    pub stops_early: bool,
+    /// Sequences of ids, in Marian's numbers, that are never generated.
+    pub banned: Vec<Vec<u32>>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Settings {
+    pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
+        let path = folder.join(CONFIG);
+        let json: serde_json::Value = read_json(&path)?;
+        let found = json["model_type"].as_str().unwrap_or("none");
+        if found != "marian" {
+            let found = found.to_owned();
+            return Err(MarianError::ModelType { path, found });
+        }
+        let settings = serde_json::from_value(json);
+        settings.map_err(|source| MarianError::Json { path, source })
+    }
+
+    /// Returns whether source and target are one vocabulary for the embeddings.
+    pub(super) fn shares_embeddings(&self) -> bool {
+        self.share_encoder_decoder_embeddings
+    }
+
+    /// Returns the key and the number of target tokens.
+    pub(super) fn tgt_vocab_size(&self) -> (&'static str, usize) {
+        match self.decoder_vocab_size {
+            Some(size) if !self.share_encoder_decoder_embeddings => ("decoder_vocab_size", size),
+            _ => ("vocab_size", self.vocab_size),
+        }
+    }
+
+    pub(super) fn tying(&self) -> Tying {
+        match (
+            self.share_encoder_decoder_embeddings,
+            self.tie_word_embeddings,
+        ) {
+            (true, true) => Tying::All,
+            (false, true) => Tying::Decoder,
+            (_, false) => Tying::None,
+        }
+    }
+
+    pub(super) fn d_model(&self) -> usize {
+        self.d_model
+    }
+
+    /// Returns our config, for vocabularies of these sizes.
+    pub(super) fn config(
+        &self,
+        folder: &Path,
+        src_vocab_size: usize,
+        tgt_vocab_size: usize,
+    ) -> Result<TransformerConfig, MarianError> {
+        let path = folder.join(CONFIG);
+        let refuse = |key, found: String, expected| MarianError::Setting {
+            path: path.clone(),
+            key,
+            found,
+            expected,
+        };
+        let activation = match self.activation_function.as_str() {
+            "swish" | "silu" => Activation::Silu,
+            "relu" => Activation::Relu,
+            "gelu" => Activation::Gelu,
+            other => {
+                let found = format!("`{other}`");
+                return Err(refuse("activation_function", found, "swish, relu or gelu"));
+            }
+        };
+        if self.encoder_attention_heads != self.decoder_attention_heads {
+            let found = self.decoder_attention_heads.to_string();
+            let expected = "only as many as `encoder_attention_heads`";
+            return Err(refuse("decoder_attention_heads", found, expected));
+        }
+        if self.encoder_ffn_dim != self.decoder_ffn_dim {
+            let found = self.decoder_ffn_dim.to_string();
+            return Err(refuse(
+                "decoder_ffn_dim",
+                found,
+                "only the same as `encoder_ffn_dim`",
+            ));
+        }
+        let base = TransformerConfig::base(src_vocab_size, tgt_vocab_size);
+        let config = TransformerConfig {
+            d_model: self.d_model,
+            d_ff: self.encoder_ffn_dim,
+            n_heads: self.encoder_attention_heads,
+            n_encoder_layers: self.encoder_layers,
+            n_decoder_layers: self.decoder_layers,
+            positions: Positions::SinusoidalHalves,
+            max_positions: self.max_position_embeddings.unwrap_or(base.max_positions),
+            activation,
+            tying: self.tying(),
+            output_bias: true,
+            scale_embeddings: self.scale_embedding,
+            dropout: self.dropout,
+            attention_dropout: self.attention_dropout,
+            activation_dropout: self.activation_dropout,
+            ..base
+        };
+        match config.validate() {
+            Ok(()) => Ok(config),
+            Err(source) => Err(MarianError::Config { path, source }),
+        }
+    }
+
+    /// Returns how the model is meant to be searched: `generation_config.json`, or `config.json` if there is
+    /// none.
+    pub(super) fn generation(self, folder: &Path) -> Result<Generation, MarianError> {
+        let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
+        let settings = found.unwrap_or(self.generation);
+        // Decoding starts from a token that counts there, and the end may be forced into the last place.
+        let n_other = 1 + usize::from(settings.forced_eos_token_id.is_some());
+        Ok(Generation {
+            num_beams: settings.num_beams,
+            max_len: settings.max_length.map(|len| len.saturating_sub(n_other)),
+            length_penalty: settings.length_penalty.unwrap_or(1.0),
+            stops_early: settings.early_stopping == Some(serde_json::Value::Bool(true)),
+            banned: settings.bad_words_ids.unwrap_or_default(),
+        })
+    }
+}
+
+/// Says whether source and target have vocabularies of their own.
+pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianError> {
+    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
+    Ok(settings.unwrap_or_default().separate_vocabs)
+}
+
+fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, MarianError> {
+    match path.exists() {
+        true => read_json(path).map(Some),
+        false => Ok(None),
+    }
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, MarianError> {
+    serde_json::from_slice(&read_file(path)?).map_err(|source| MarianError::Json {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, MarianError> {
+    let path: PathBuf = path.to_owned();
+    fs::read(&path).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => MarianError::Missing { path },
+        _ => MarianError::Read { path, source },
+    })
+}

@@ -1,0 +1,210 @@
+//! The tokens of a Marian model: what its SentencePiece models cut, and what ids the pieces have.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::MarianError;
+use super::settings::{Settings, has_separate_vocabularies, read_file, read_json};
+use crate::directory::Tokenizers;
+use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
+use crate::text::{BOS, EOS, PAD, Tokenizer};
+
+pub(super) const SRC_MODEL: &str = "source.spm";
+pub(super) const TGT_MODEL: &str = "target.spm";
+pub(super) const SRC_VOCABULARY: &str = "vocab.json";
+pub(super) const TGT_VOCABULARY: &str = "target_vocab.json";
+
+const EOS_TOKEN: &str = "</s>";
+const UNK_TOKEN: &str = "<unk>";
+const PAD_TOKEN: &str = "<pad>";
+
+/// Names of the files of tokenizers that are ours, as an export of a model that was trained here has them.
+pub(super) const OWN: [&str; 3] = ["tokenizer.json", "src_tokenizer.json", "tgt_tokenizer.json"];
+
+/// Returns for each of our ids that of the model elsewhere; a tokenizer of ours keeps its own.
+pub(super) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
+    match tokenizer.pieces() {
+        Some(pieces) => pieces.rows().to_vec(),
+        None => (0..).take(tokenizer.vocab_size()).map(Some).collect(),
+    }
+}
+
+/// Reads the tokenizers of both sides; where they have one vocabulary, their ids are the same.
+pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
+    let own = OWN.map(|name| folder.join(name));
+    let is_own = !folder.join(SRC_MODEL).exists() && own.iter().any(|path| path.exists());
+    if !is_own {
+        return read_pieces(folder, settings);
+    }
+    let read = |path: &PathBuf| Tokenizer::read(path).map_err(MarianError::Tokenizer);
+    let [joint, src, tgt] = &own;
+    let tokenizers = match joint.exists() {
+        true => Tokenizers::Joint(read(joint)?),
+        false => Tokenizers::Separate {
+            src: read(src)?,
+            tgt: read(tgt)?,
+        },
+    };
+    let ours = [
+        ("<pad>", PAD, "pad_token_id", settings.pad_token_id),
+        (
+            "<s>",
+            BOS,
+            "decoder_start_token_id",
+            settings.decoder_start_token_id,
+        ),
+        ("</s>", EOS, "eos_token_id", settings.eos_token_id),
+    ];
+    if let Some((token, found, key, expected)) = ours.into_iter().find(|it| it.1 != it.3) {
+        let path = if joint.exists() { joint } else { tgt };
+        return Err(MarianError::SpecialId {
+            path: path.clone(),
+            token,
+            found,
+            key,
+            expected,
+        });
+    }
+    let sizes = [
+        (tokenizers.src(), "vocab_size", settings.vocab_size, src),
+        (
+            tokenizers.tgt(),
+            settings.tgt_vocab_size().0,
+            settings.tgt_vocab_size().1,
+            tgt,
+        ),
+    ];
+    for (tokenizer, key, expected, path) in sizes {
+        let found = tokenizer.vocab_size();
+        if found != expected {
+            let path = if joint.exists() { joint } else { path };
+            return Err(MarianError::VocabSize {
+                path: path.clone(),
+                found,
+                key,
+                expected,
+            });
+        }
+    }
+    Ok(tokenizers)
+}
+
+fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
+    let (tgt_key, tgt_size) = settings.tgt_vocab_size();
+    let src_file = SRC_VOCABULARY;
+    let tgt_file = match has_separate_vocabularies(folder)? {
+        true => TGT_VOCABULARY,
+        false => src_file,
+    };
+    let src = Side {
+        folder,
+        vocab: src_file,
+        model: SRC_MODEL,
+        size: ("vocab_size", settings.vocab_size),
+    };
+    let tgt = Side {
+        vocab: tgt_file,
+        model: TGT_MODEL,
+        size: (tgt_key, tgt_size),
+        ..src
+    };
+    let (src_tokens, tgt_tokens) = (src.tokens()?, tgt.tokens()?);
+    let path = folder.join(tgt_file);
+    let tgt_special = SpecialIds {
+        pad: settings.pad_token_id,
+        unk: id(&tgt_tokens, UNK_TOKEN, &path)?,
+        start: settings.decoder_start_token_id,
+        eos: settings.eos_token_id,
+    };
+    let named = [
+        (EOS_TOKEN, "eos_token_id", tgt_special.eos),
+        (PAD_TOKEN, "pad_token_id", tgt_special.pad),
+    ];
+    for (token, key, expected) in named {
+        let found = id(&tgt_tokens, token, &path)?;
+        if found != expected {
+            return Err(MarianError::SpecialId {
+                path,
+                token,
+                found,
+                key,
+                expected,
+            });
+        }
+    }
+    let src_special = if src_file == tgt_file {
+        tgt_special
+    } else {
+        let path = folder.join(src_file);
+        let pad = id(&src_tokens, PAD_TOKEN, &path)?;
+        SpecialIds {
+            pad,
+            unk: id(&src_tokens, UNK_TOKEN, &path)?,
+            start: pad,
+            eos: id(&src_tokens, EOS_TOKEN, &path)?,
+        }
+    };
+    Ok(Tokenizers::Separate {
+        src: Tokenizer::from_pieces(src.vocabulary(src_tokens, src_special)?),
+        tgt: Tokenizer::from_pieces(tgt.vocabulary(tgt_tokens, tgt_special)?),
+    })
+}
+
+/// Says where the tokens of one side are.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    folder: &'a Path,
+    vocab: &'static str,
+    model: &'static str,
+    /// Key and number of the tokens that the model has.
+    size: (&'static str, usize),
+}
+
+impl Side<'_> {
+    /// Reads the tokens in the order of their ids.
+    fn tokens(&self) -> Result<Vec<String>, MarianError> {
+        let path = self.folder.join(self.vocab);
+        let ids: BTreeMap<String, usize> = read_json(&path)?;
+        let (key, expected) = self.size;
+        let found = ids.len();
+        if found != expected {
+            return Err(MarianError::VocabSize {
+                path,
+                found,
+                key,
+                expected,
+            });
+        }
+        let mut tokens = vec![None; found];
+        for (token, id) in ids {
+            match tokens.get_mut(id) {
+                Some(place) if place.is_none() => *place = Some(token),
+                _ => return Err(MarianError::VocabId { path, id }),
+            }
+        }
+        // As many tokens as places, and no place taken twice: all are taken.
+        Ok(tokens.into_iter().flatten().collect())
+    }
+
+    fn vocabulary(
+        &self,
+        tokens: Vec<String>,
+        special: SpecialIds,
+    ) -> Result<PieceVocabulary, MarianError> {
+        let path = self.folder.join(self.model);
+        let model = SentencePiece::parse(&read_file(&path)?);
+        let model = model.map_err(|source| MarianError::Pieces { path, source })?;
+        PieceVocabulary::new(model, tokens, special).map_err(|source| MarianError::Vocabulary {
+            path: self.folder.join(self.vocab),
+            source,
+        })
+    }
+}
+
+fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
+    let found = (0..).zip(tokens).find(|(_, it)| *it == token);
+    let path = path.to_owned();
+    found
+        .map(|(id, _)| id)
+        .ok_or(MarianError::NoToken { path, token })
+}

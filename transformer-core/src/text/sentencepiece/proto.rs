@@ -1,0 +1,261 @@
+//! [`ModelProto`]: what the file of a SentencePiece model says.
+//!
+//! The fields that matter here of `sentencepiece_model.proto`, read from protobuf's wire format
+//! (<https://protobuf.dev/programming-guides/encoding/>). Fields that are not known are passed over, as
+//! protobuf asks.
+
+/// Says what a piece is for; the numbers are those of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    Normal,
+    Unknown,
+    Control,
+    UserDefined,
+    Unused,
+    Byte,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    /// A log-probability in unigram models, minus the rank of the merge in BPE.
+    pub(super) score: f32,
+    pub(super) kind: PieceKind,
+}
+
+/// How a text is cut; the numbers are those of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ModelKind {
+    Unigram,
+    Bpe,
+    Word,
+    Char,
+}
+
+/// How text is written before it is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NormalizerSpec {
+    pub(super) charsmap: Vec<u8>,
+    pub(super) add_dummy_prefix: bool,
+    pub(super) remove_extra_whitespaces: bool,
+    pub(super) escape_whitespaces: bool,
+}
+
+/// Holds what a model file says, as far as it changes what becomes of text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModelProto {
+    pub(super) pieces: Vec<Piece>,
+    pub(super) kind: ModelKind,
+    pub(super) treat_whitespace_as_suffix: bool,
+    pub(super) byte_fallback: bool,
+    pub(super) unk_surface: String,
+    pub(super) normalizer: NormalizerSpec,
+    /// Whether there is a rule that changes decoded text.
+    pub(super) has_denormalizer: bool,
+}
+
+/// A value as it stands in the file.
+enum Wire<'a> {
+    Varint(u64),
+    Bytes(&'a [u8]),
+    Fixed32([u8; 4]),
+    Fixed64,
+}
+
+impl Default for NormalizerSpec {
+    fn default() -> Self {
+        Self {
+            charsmap: Vec::new(),
+            add_dummy_prefix: true,
+            remove_extra_whitespaces: true,
+            escape_whitespaces: true,
+        }
+    }
+}
+
+impl ModelProto {
+    /// Reads a file; `None` if it is none of protobuf, or if a text is not UTF-8 or a kind not known.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let mut proto = Self {
+            pieces: Vec::new(),
+            kind: ModelKind::Unigram,
+            treat_whitespace_as_suffix: false,
+            byte_fallback: false,
+            unk_surface: " \u{2047} ".to_owned(),
+            normalizer: NormalizerSpec::default(),
+            has_denormalizer: false,
+        };
+        fields(bytes, |number, value| {
+            match (number, value) {
+                (1, Wire::Bytes(piece)) => proto.pieces.push(read_piece(piece)?),
+                (2, Wire::Bytes(trainer)) => proto.read_trainer(trainer)?,
+                (3, Wire::Bytes(spec)) => proto.normalizer.read(spec)?,
+                (5, Wire::Bytes(spec)) => {
+                    let mut denormalizer = NormalizerSpec::default();
+                    denormalizer.read(spec)?;
+                    proto.has_denormalizer = !denormalizer.charsmap.is_empty();
+                }
+                _ => {}
+            }
+            Some(())
+        })?;
+        Some(proto)
+    }
+
+    fn read_trainer(&mut self, bytes: &[u8]) -> Option<()> {
+        fields(bytes, |number, value| {
+            match (number, value) {
+                (3, Wire::Varint(kind)) => {
+                    self.kind = match kind {
+                        1 => ModelKind::Unigram,
+                        2 => ModelKind::Bpe,
+                        3 => ModelKind::Word,
+                        4 => ModelKind::Char,
+                        _ => return None,
+                    };
+                }
+                (24, Wire::Varint(value)) => self.treat_whitespace_as_suffix = value != 0,
+                (35, Wire::Varint(value)) => self.byte_fallback = value != 0,
+                (44, Wire::Bytes(surface)) => self.unk_surface = text(surface)?,
+                _ => {}
+            }
+            Some(())
+        })
+    }
+}
+
+impl NormalizerSpec {
+    fn read(&mut self, bytes: &[u8]) -> Option<()> {
+        fields(bytes, |number, value| {
+            match (number, value) {
+                (2, Wire::Bytes(charsmap)) => self.charsmap = charsmap.to_vec(),
+                (3, Wire::Varint(value)) => self.add_dummy_prefix = value != 0,
+                (4, Wire::Varint(value)) => self.remove_extra_whitespaces = value != 0,
+                (5, Wire::Varint(value)) => self.escape_whitespaces = value != 0,
+                _ => {}
+            }
+            Some(())
+        })
+    }
+}
+
+fn read_piece(bytes: &[u8]) -> Option<Piece> {
+    let mut piece = Piece {
+        text: String::new(),
+        score: 0.0,
+        kind: PieceKind::Normal,
+    };
+    fields(bytes, |number, value| {
+        match (number, value) {
+            (1, Wire::Bytes(bytes)) => piece.text = text(bytes)?,
+            (2, Wire::Fixed32(bytes)) => piece.score = f32::from_le_bytes(bytes),
+            (3, Wire::Varint(kind)) => {
+                piece.kind = match kind {
+                    1 => PieceKind::Normal,
+                    2 => PieceKind::Unknown,
+                    3 => PieceKind::Control,
+                    4 => PieceKind::UserDefined,
+                    5 => PieceKind::Unused,
+                    6 => PieceKind::Byte,
+                    _ => return None,
+                };
+            }
+            _ => {}
+        }
+        Some(())
+    })?;
+    Some(piece)
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+/// Shows every field of a message with its number; `None` if the bytes are no message, or as soon as `read`
+/// says so.
+fn fields<'a>(
+    mut bytes: &'a [u8],
+    mut read: impl FnMut(u64, Wire<'a>) -> Option<()>,
+) -> Option<()> {
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes)?;
+        let value = match key & 7 {
+            0 => Wire::Varint(varint(&mut bytes)?),
+            1 => {
+                let (_, rest) = bytes.split_first_chunk::<8>()?;
+                bytes = rest;
+                Wire::Fixed64
+            }
+            2 => {
+                let len = usize::try_from(varint(&mut bytes)?).ok()?;
+                let (value, rest) = bytes.split_at_checked(len)?;
+                bytes = rest;
+                Wire::Bytes(value)
+            }
+            5 => {
+                let (value, rest) = bytes.split_first_chunk::<4>()?;
+                bytes = rest;
+                Wire::Fixed32(*value)
+            }
+            _ => return None,
+        };
+        read(key >> 3, value)?;
+    }
+    Some(())
+}
+
+/// Takes a number off the front, seven bits in a byte, the lowest first.
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_varint_is_read_as_the_specification_writes_it() {
+        let mut bytes: &[u8] = &[0x96, 0x01, 0x07];
+        assert_eq!(varint(&mut bytes), Some(150));
+        assert_eq!(bytes, [7]);
+    }
+
+    #[test]
+    fn a_number_without_an_end_is_none() {
+        assert_eq!(varint(&mut [0xFF; 11].as_slice()), None);
+        assert_eq!(varint(&mut [0x80].as_slice()), None);
+    }
+
+    #[test]
+    fn pieces_are_read_and_unknown_fields_are_passed_over() {
+        // piece { "ab", -1.5, CONTROL, field 200 }, then a field 9 of eight bytes.
+        let piece = [
+            0x0A, 2, b'a', b'b', 0x15, 0, 0, 0xC0, 0xBF, 0x18, 3, 0xC0, 0x0C, 1,
+        ];
+        let mut file = vec![0x0A, piece.len() as u8];
+        file.extend(piece);
+        file.extend([0x49, 1, 2, 3, 4, 5, 6, 7, 8]);
+        let proto = ModelProto::parse(&file).expect("the bytes are a message");
+        let expected = Piece {
+            text: "ab".to_owned(),
+            score: -1.5,
+            kind: PieceKind::Control,
+        };
+        assert_eq!(proto.pieces, [expected]);
+        assert_eq!(proto.kind, ModelKind::Unigram);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_off_is_none() {
+        assert_eq!(ModelProto::parse(&[0x0A, 5, 0x0A, 2, b'a']), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! [`Segmenter`]: the pieces of a normalized text.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
+
+use super::normalizer::char_len;
+use super::proto::{ModelKind, Piece, PieceKind};
+use super::trie::Trie;
+
+/// How much worse than the worst piece an unknown character is, in nats.
+const UNKNOWN_PENALTY: f32 = 10.0;
+
+/// Cuts normalized text into the pieces of a model.
+#[derive(Clone, Debug)]
+pub(super) struct Segmenter {
+    is_bpe: bool,
+    scores: Vec<f32>,
+    kinds: Vec<PieceKind>,
+    /// The pieces that text can become.
+    pieces: Trie,
+    by_text: HashMap<String, usize>,
+    user_defined: Trie,
+    min_score: f32,
+    max_score: f32,
+}
+
+/// A part of the text: its bytes, and whether it is a piece of the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) range: Range<usize>,
+    pub(super) is_known: bool,
+}
+
+/// The likeliest way to the end of a prefix.
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    score: f32,
+    start: usize,
+    is_known: bool,
+}
+
+/// Two neighbors that could be one piece.
+#[derive(Debug)]
+struct Pair {
+    left: usize,
+    right: usize,
+    score: f32,
+    len: usize,
+}
+
+/// A run of characters on its way to a piece; an empty one was merged into its left neighbor.
+#[derive(Debug)]
+struct Symbol {
+    range: Range<usize>,
+    prev: Option<usize>,
+    next: Option<usize>,
+    is_frozen: bool,
+}
+
+impl Segmenter {
+    pub(super) fn new(kind: ModelKind, pieces: &[Piece], user_defined: Trie) -> Self {
+        let is_text = |piece: &Piece| {
+            matches!(
+                piece.kind,
+                PieceKind::Normal | PieceKind::UserDefined | PieceKind::Unused
+            )
+        };
+        let of_text = pieces.iter().enumerate().filter(|(_, it)| is_text(it));
+        let of_text = of_text.map(|(id, piece)| (piece.text.as_str(), id));
+        let normal = pieces.iter().filter(|it| it.kind == PieceKind::Normal);
+        // As there: the highest score begins with the least positive number, not with the least of all.
+        let extremes = (f32::MAX, f32::MIN_POSITIVE);
+        let (min_score, max_score) = normal.fold(extremes, |(min, max), piece| {
+            (min.min(piece.score), max.max(piece.score))
+        });
+        Self {
+            is_bpe: kind == ModelKind::Bpe,
+            scores: pieces.iter().map(|piece| piece.score).collect(),
+            kinds: pieces.iter().map(|piece| piece.kind).collect(),
+            pieces: Trie::new(of_text.clone()),
+            by_text: of_text.map(|(text, id)| (text.to_owned(), id)).collect(),
+            user_defined,
+            min_score,
+            max_score,
+        }
+    }
+
+    /// Cuts a text into parts that make it up without a gap; neighbors that are unknown are one part.
+    pub(super) fn segment(&self, text: &str) -> Vec<Part> {
+        let parts = match self.is_bpe {
+            true => self.merge(text),
+            false => self.likeliest(text),
+        };
+        let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match joined.last_mut() {
+                Some(last) if !last.is_known && !part.is_known => last.range.end = part.range.end,
+                _ => joined.push(part),
+            }
+        }
+        joined
+    }
+
+    /// The segmentation of the highest sum of scores (Kudo 2018, §3.1). Sums are rounded to single
+    /// precision at every step, as they are there: it decides between near ones.
+    fn likeliest(&self, text: &str) -> Vec<Part> {
+        let bytes = text.as_bytes();
+        let unknown_score = self.min_score - UNKNOWN_PENALTY;
+        let mut best: Vec<Option<Path>> = vec![None; bytes.len() + 1];
+        let mut start = 0;
+        while start < bytes.len() {
+            let before = best[start].map_or(0.0, |path| path.score);
+            let one_char = char_len(bytes[start]);
+            let mut has_one_char = false;
+            for (len, id) in self.pieces.prefixes(&bytes[start..]) {
+                let score = match self.kinds[id] {
+                    PieceKind::Unused => continue,
+                    // A bonus, so that it is always taken.
+                    PieceKind::UserDefined => f64::from(len as f32 * self.max_score) - 0.1,
+                    _ => f64::from(self.scores[id]),
+                };
+                let path = Path {
+                    score: 0.0,
+                    start,
+                    is_known: true,
+                };
+                offer(&mut best[start + len], score + f64::from(before), path);
+                has_one_char |= len == one_char;
+            }
+            if !has_one_char {
+                let path = Path {
+                    score: 0.0,
+                    start,
+                    is_known: false,
+                };
+                let score = f64::from(unknown_score + before);
+                offer(&mut best[start + one_char], score, path);
+            }
+            start += one_char;
+        }
+        let mut parts = Vec::new();
+        let mut end = bytes.len();
+        while let Some(path) = best[end].filter(|_| end > 0) {
+            parts.push(Part {
+                range: path.start..end,
+                is_known: path.is_known,
+            });
+            end = path.start;
+        }
+        parts.reverse();
+        parts
+    }
+
+    /// Byte pair encoding (Sennrich et al. 2016): the neighbors that make the piece of the highest score
+    /// become one, the leftmost first.
+    fn merge(&self, text: &str) -> Vec<Part> {
+        let mut symbols = self.symbols(text);
+        let mut agenda = BinaryHeap::new();
+        // How unused pieces came about: they are cut again in the end.
+        let mut halves: HashMap<&str, usize> = HashMap::new();
+        for right in 1..symbols.len() {
+            self.propose(text, &symbols, right - 1, right, &mut agenda, &mut halves);
+        }
+        while let Some(Pair {
+            left, right, len, ..
+        }) = agenda.pop()
+        {
+            let (first, second) = (symbols[left].range.clone(), symbols[right].range.clone());
+            if first.is_empty() || second.is_empty() || first.len() + second.len() != len {
+                continue;
+            }
+            symbols[left].range.end = second.end;
+            symbols[right].range.start = second.end;
+            let next = symbols[right].next;
+            symbols[left].next = next;
+            if let Some(next) = next {
+                symbols[next].prev = Some(left);
+                self.propose(text, &symbols, left, next, &mut agenda, &mut halves);
+            }
+            if let Some(prev) = symbols[left].prev {
+                self.propose(text, &symbols, prev, left, &mut agenda, &mut halves);
+            }
+        }
+        let mut parts = Vec::new();
+        for symbol in symbols.iter().filter(|symbol| !symbol.range.is_empty()) {
+            self.cut_unused(text, symbol.range.clone(), &halves, &mut parts);
+        }
+        parts
+    }
+
+    /// Cuts a text into characters and user-defined symbols.
+    fn symbols(&self, text: &str) -> Vec<Symbol> {
+        let bytes = text.as_bytes();
+        let mut symbols: Vec<Symbol> = Vec::new();
+        let mut start = 0;
+        while start < bytes.len() {
+            let symbol = self.user_defined.longest(&bytes[start..]);
+            let end = start + symbol.unwrap_or_else(|| char_len(bytes[start]));
+            symbols.push(Symbol {
+                range: start..end,
+                prev: symbols.len().checked_sub(1),
+                next: (end < bytes.len()).then_some(symbols.len() + 1),
+                is_frozen: symbol.is_some(),
+            });
+            start = end;
+        }
+        symbols
+    }
+
+    fn propose<'a>(
+        &self,
+        text: &'a str,
+        symbols: &[Symbol],
+        left: usize,
+        right: usize,
+        agenda: &mut BinaryHeap<Pair>,
+        halves: &mut HashMap<&'a str, usize>,
+    ) {
+        let (first, second) = (&symbols[left], &symbols[right]);
+        if first.is_frozen || second.is_frozen {
+            return;
+        }
+        let piece = &text[first.range.start..second.range.end];
+        let Some(&id) = self.by_text.get(piece) else {
+            return;
+        };
+        agenda.push(Pair {
+            left,
+            right,
+            // Zeros of both signs are equal there.
+            score: self.scores[id] + 0.0,
+            len: piece.len(),
+        });
+        if self.kinds[id] == PieceKind::Unused {
+            halves.insert(piece, first.range.len());
+        }
+    }
+
+    fn cut_unused(
+        &self,
+        text: &str,
+        range: Range<usize>,
+        halves: &HashMap<&str, usize>,
+        parts: &mut Vec<Part>,
+    ) {
+        let piece = &text[range.clone()];
+        let id = self.by_text.get(piece);
+        let is_unused = id.is_some_and(|id| self.kinds[*id] == PieceKind::Unused);
+        match halves.get(piece).filter(|_| is_unused) {
+            Some(len) => {
+                let middle = range.start + len;
+                self.cut_unused(text, range.start..middle, halves, parts);
+                self.cut_unused(text, middle..range.end, halves, parts);
+            }
+            None => parts.push(Part {
+                is_known: id.is_some(),
+                range,
+            }),
+        }
+    }
+}
+
+/// Takes a path if it is the first one or better than that which is there.
+fn offer(best: &mut Option<Path>, score: f64, path: Path) {
+    if best.is_none_or(|held| score > f64::from(held.score)) {
+        *best = Some(Path {
+            score: score as f32,
+            ..path
+        });
+    }
+}
+
+impl Ord for Pair {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = self.score.total_cmp(&other.score);
+        by_score.then_with(|| other.left.cmp(&self.left))
+    }
+}
+
+impl PartialOrd for Pair {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Pair {}

@@ -1,0 +1,217 @@
+//! Models small enough to cut text by hand.
+
+use super::model::{PieceSpan, SentencePiece, SentencePieceError};
+use super::vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};
+use crate::text::{BOS, EOS, PAD, Tokenizer, UNK};
+
+const NORMAL: u8 = 1;
+const UNKNOWN: u8 = 2;
+const CONTROL: u8 = 3;
+const USER_DEFINED: u8 = 4;
+const UNUSED: u8 = 5;
+
+const UNIGRAM: u8 = 1;
+const BPE: u8 = 2;
+
+/// Writes a file: pieces with score and kind, behind those of the special tokens, and settings of the
+/// trainer.
+fn file(pieces: &[(&str, f32, u8)], trainer: &[u8]) -> Vec<u8> {
+    let special = [
+        ("<unk>", 0.0, UNKNOWN),
+        ("<s>", 0.0, CONTROL),
+        ("</s>", 0.0, CONTROL),
+    ];
+    let mut file = Vec::new();
+    for (text, score, kind) in special.iter().chain(pieces) {
+        let mut piece = vec![0x0A, text.len() as u8];
+        piece.extend(text.as_bytes());
+        piece.push(0x15);
+        piece.extend(score.to_le_bytes());
+        piece.extend([0x18, *kind]);
+        file.extend([0x0A, piece.len() as u8]);
+        file.extend(piece);
+    }
+    file.extend([0x12, trainer.len() as u8]);
+    file.extend(trainer);
+    file
+}
+
+fn model(kind: u8, pieces: &[(&str, f32, u8)]) -> SentencePiece {
+    SentencePiece::parse(&file(pieces, &[0x18, kind])).expect("the file is whole")
+}
+
+fn cut(model: &SentencePiece, line: &str) -> Vec<String> {
+    let pieces = model.cut(line).into_iter();
+    pieces.map(|PieceSpan { piece, .. }| piece).collect()
+}
+
+#[test]
+fn the_segmentation_of_the_highest_score_wins() {
+    let pieces = [
+        ("▁a", -2.0, NORMAL),
+        ("b", -2.0, NORMAL),
+        ("c", -2.0, NORMAL),
+        ("bc", -3.5, NORMAL),
+        ("▁ab", -4.5, NORMAL),
+        ("▁", -9.0, NORMAL),
+    ];
+    // ▁a + bc = −5.5, ▁a + b + c = −6, ▁ab + c = −6.5.
+    assert_eq!(cut(&model(UNIGRAM, &pieces), "abc"), ["▁a", "bc"]);
+}
+
+#[test]
+fn unknown_neighbors_are_one_part() {
+    let model = model(UNIGRAM, &[("▁", -1.0, NORMAL), ("a", -1.0, NORMAL)]);
+    let found = model.cut(" xüaz");
+    // The mark was put before the first word, which begins behind the space.
+    let expected = [("▁", 1..1), ("xü", 1..4), ("a", 4..5), ("z", 5..6)];
+    let expected = expected.map(|(piece, span)| PieceSpan {
+        piece: piece.to_owned(),
+        span,
+    });
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn user_defined_symbols_are_taken_whatever_they_cost() {
+    let pieces = [
+        ("▁", -1.0, NORMAL),
+        ("<a>", 0.0, USER_DEFINED),
+        ("<", -1.0, NORMAL),
+        ("a>", -1.0, NORMAL),
+        ("x<a", -0.5, NORMAL),
+        ("x", -3.0, NORMAL),
+    ];
+    for kind in [UNIGRAM, BPE] {
+        assert_eq!(
+            cut(&model(kind, &pieces), "x<a>"),
+            ["▁", "x", "<a>"],
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn bpe_merges_by_score_and_then_from_the_left() {
+    let pieces = [
+        ("aa", -0.0, NORMAL),
+        ("▁", -9.0, NORMAL),
+        ("a", -9.0, NORMAL),
+        ("b", -9.0, NORMAL),
+        ("ab", -1.0, NORMAL),
+    ];
+    // aa at the first place, then ab; the other way round would leave an a alone in the middle.
+    assert_eq!(cut(&model(BPE, &pieces), "aaab"), ["▁", "aa", "ab"]);
+}
+
+#[test]
+fn an_unused_piece_is_cut_again() {
+    let pieces = [
+        ("▁", -9.0, NORMAL),
+        ("a", -9.0, NORMAL),
+        ("b", -9.0, NORMAL),
+        ("ab", -0.0, UNUSED),
+        ("abab", -1.0, NORMAL),
+    ];
+    assert_eq!(cut(&model(BPE, &pieces), "ab"), ["▁", "a", "b"]);
+    assert_eq!(cut(&model(BPE, &pieces), "abab"), ["▁", "abab"]);
+    assert_eq!(cut(&model(UNIGRAM, &pieces), "ab"), ["▁", "a", "b"]);
+}
+
+#[test]
+fn pieces_are_joined_with_spaces_for_marks() {
+    let model = model(UNIGRAM, &[("▁a", -1.0, NORMAL), ("b", -1.0, NORMAL)]);
+    assert_eq!(model.join(&["▁a", "b", "▁a", "</s>", "▁zz"]), "ab a▁zz");
+    assert_eq!(model.join(&["b", "<unk>"]), "b \u{2047} ");
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_refused() {
+    let file = file(&[("a", -1.0, NORMAL)], &[0x18, UNIGRAM]);
+    for len in [0, file.len() / 2 - 1, file.len() - 1] {
+        let error = SentencePiece::parse(&file[..len]).expect_err("the file is not whole");
+        assert_eq!(error, SentencePieceError::Damaged, "{len}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    let words = SentencePiece::parse(&file(&[], &[0x18, 3])).expect_err("words are not supported");
+    assert_eq!(
+        words.to_string(),
+        "it cuts text into words, which is not supported; unigram and BPE models without that are"
+    );
+    let bytes = SentencePiece::parse(&file(&[], &[0x98, 0x02, 1]));
+    assert!(
+        matches!(bytes, Err(SentencePieceError::Unsupported { what }) if what.contains("bytes"))
+    );
+}
+
+#[test]
+fn a_piece_that_is_there_twice_is_refused() {
+    let pieces = [("a", -1.0, NORMAL), ("a", -2.0, NORMAL)];
+    let error = SentencePiece::parse(&file(&pieces, &[])).expect_err("which one is meant?");
+    assert!(
+        error.to_string().starts_with("piece 4 is `a`, which"),
+        "{error}"
+    );
+}
+
+const SPECIAL: SpecialIds = SpecialIds {
+    pad: 4,
+    unk: 1,
+    start: 4,
+    eos: 0,
+};
+
+fn vocabulary(special: SpecialIds) -> Result<PieceVocabulary, PieceVocabularyError> {
+    let pieces = [("▁a", -1.0, NORMAL), ("b", -1.0, NORMAL)];
+    let tokens = ["</s>", "<unk>", "b", ">>x<<", "<pad>"].map(str::to_owned);
+    PieceVocabulary::new(model(UNIGRAM, &pieces), tokens.to_vec(), special)
+}
+
+#[test]
+fn special_tokens_come_first_and_padding_is_new_where_decoding_starts_from_it() {
+    let vocabulary = vocabulary(SPECIAL).expect("the ids are apart");
+    let rows = [None, Some(1), Some(4), Some(0), Some(2), Some(3)];
+    assert_eq!(vocabulary.rows(), rows);
+}
+
+#[test]
+fn special_tokens_that_are_apart_keep_their_rows() {
+    let special = SpecialIds {
+        start: 2,
+        ..SPECIAL
+    };
+    let vocabulary = vocabulary(special).expect("the ids are apart");
+    assert_eq!(vocabulary.rows(), [4, 1, 2, 0, 3].map(Some));
+}
+
+#[test]
+fn one_id_for_two_uses_is_refused() {
+    let special = SpecialIds { eos: 1, ..SPECIAL };
+    let error = vocabulary(special).expect_err("1 is <unk>");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the special token `eos` has the id 1")
+    );
+}
+
+#[test]
+fn a_tokenizer_comes_back_from_its_file() -> Result<(), Box<dyn std::error::Error>> {
+    let tokenizer = Tokenizer::from_pieces(vocabulary(SPECIAL)?);
+    let read = Tokenizer::from_json(&tokenizer.to_json())?;
+    let line = ">>x<<ab </s>";
+    // The piece ▁a is none of the vocabulary's, and </s> is text.
+    assert_eq!(tokenizer.encode(line), [5, UNK, 4, UNK]);
+    assert_eq!(read.encode(line), tokenizer.encode(line));
+    assert_eq!(read.decode(&[BOS, 5, 4, EOS, 99]), ">>x<<b");
+    assert_eq!(read.vocab_size(), 6);
+    assert_eq!(
+        (read.id("<pad>"), read.token(4)),
+        (Some(PAD), Some("b".to_owned()))
+    );
+    assert_eq!(read.to_json(), tokenizer.to_json());
+    Ok(())
+}

@@ -1,0 +1,362 @@
+//! Marian models as Hugging Face's Transformers keeps them: `tests/fixtures/marian/generate_marian.py` made
+//! them, and says what that program makes of text.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use tempfile::TempDir;
+use transformer_core::import::marian::{Generation, Reference};
+use transformer_core::import::{Marian, MarianError};
+use transformer_core::text::Tokenizer;
+
+use crate::model::test_device;
+
+/// Of single precision on both sides, in units of a logit.
+const TOLERANCE: f32 = 1e-4;
+
+#[derive(Deserialize)]
+struct Goldens {
+    lines: Vec<String>,
+    /// With the end of each.
+    src: Vec<Vec<u32>>,
+    tgt: Vec<Vec<u32>>,
+    beam: Vec<Vec<u32>>,
+    decoded: Vec<String>,
+}
+
+/// Unpacks a folder of fixtures.
+fn unpack(packed: &Path) -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    for entry in fs::read_dir(packed).expect("the fixtures are there") {
+        let path = entry.expect("the fixtures are there").path();
+        let mut content = Vec::new();
+        let file = File::open(&path).expect("the fixtures are there");
+        let unpacked = GzDecoder::new(file).read_to_end(&mut content);
+        unpacked.expect("the generator packed it");
+        let name = path.file_stem().expect("every file has a name");
+        fs::write(folder.path().join(name), content).expect("there is room");
+    }
+    folder
+}
+
+pub(crate) fn fixture(name: &str) -> TempDir {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/marian");
+    unpack(&fixtures.join(name))
+}
+
+fn goldens(folder: &Path) -> Goldens {
+    let json = fs::read(folder.join("goldens.json")).expect("the generator wrote it");
+    serde_json::from_slice(&json).expect("the generator writes the fields above")
+}
+
+pub(crate) fn read(folder: &Path) -> Marian {
+    Marian::read(folder, &test_device()).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+fn refusal(folder: &Path) -> String {
+    let error = Marian::read(folder, &test_device()).expect_err("the folder is broken");
+    let whole = error.to_string();
+    whole.replace(&folder.display().to_string(), "FOLDER")
+}
+
+/// Encodes a line, in the numbers of Marian, with its end.
+fn marian_ids(tokenizer: &Tokenizer, line: &str) -> Vec<u32> {
+    let pieces = tokenizer.pieces().expect("the tokenizer is Marian's");
+    let row = |id: u32| pieces.rows()[id as usize].expect("text is never padding");
+    let ids = tokenizer.encode(line).into_iter().map(row);
+    ids.chain([pieces.special().eos]).collect()
+}
+
+fn check_ids(folder: &Path) {
+    let goldens = goldens(folder);
+    let marian = read(folder);
+    let sides = [
+        (marian.tokenizers.src(), &goldens.src),
+        (marian.tokenizers.tgt(), &goldens.tgt),
+    ];
+    for (tokenizer, expected) in sides {
+        for (line, expected) in goldens.lines.iter().zip(expected) {
+            assert_eq!(&marian_ids(tokenizer, line), expected, "{line:?}");
+        }
+    }
+}
+
+fn check_text(folder: &Path) {
+    let goldens = goldens(folder);
+    let marian = read(folder);
+    let tokenizer = marian.tokenizers.tgt();
+    let pieces = tokenizer.pieces().expect("the tokenizer is Marian's");
+    for (ids, expected) in goldens.beam.iter().zip(&goldens.decoded) {
+        let place = |id: &u32| pieces.rows().iter().position(|row| *row == Some(*id));
+        let ours = ids
+            .iter()
+            .map(|id| place(id).expect("every id has a row") as u32);
+        assert_eq!(&tokenizer.decode(&ours.collect::<Vec<_>>()), expected);
+    }
+}
+
+fn check_logits(folder: &Path) {
+    let marian = read(folder);
+    let reference = Reference::read(folder.join("reference.safetensors"));
+    let reference = reference.expect("the generator wrote it");
+    let difference = reference.compare(&marian.model, &marian.tokenizers, &test_device());
+    let difference = difference.expect("the reference is of this model");
+    assert!(difference.largest < TOLERANCE, "{difference:?}");
+    assert!(difference.largest_logit > 1.0, "{difference:?}");
+    assert!(difference.n_tokens >= 15, "{difference:?}");
+    assert_eq!(difference.n_same_best, difference.n_tokens);
+}
+
+#[test]
+fn lines_get_the_ids_of_one_vocabulary() {
+    check_ids(fixture("shared").path());
+}
+
+#[test]
+fn lines_get_the_ids_of_two_vocabularies() {
+    check_ids(fixture("separate").path());
+}
+
+#[test]
+fn ids_of_one_vocabulary_become_the_same_text() {
+    check_text(fixture("shared").path());
+}
+
+#[test]
+fn ids_of_two_vocabularies_become_the_same_text() {
+    check_text(fixture("separate").path());
+}
+
+#[test]
+fn a_model_with_one_matrix_computes_the_same_logits() {
+    check_logits(fixture("shared").path());
+}
+
+#[test]
+fn a_model_with_three_matrices_in_a_pickle_computes_the_same_logits() {
+    check_logits(fixture("separate").path());
+}
+
+/// Checks the models in the folder that `MARIAN_MODELS` names, if it does: the generator makes them with
+/// `--out`, and any number of lines.
+#[test]
+fn more_models_agree_where_they_were_made() {
+    let Some(models) = std::env::var_os("MARIAN_MODELS").map(PathBuf::from) else {
+        return;
+    };
+    for entry in fs::read_dir(models).expect("the folder is there") {
+        let folder = unpack(&entry.expect("the folder is there").path());
+        check_ids(folder.path());
+        check_text(folder.path());
+        check_logits(folder.path());
+    }
+}
+
+#[test]
+fn spans_make_up_the_line() {
+    let folder = fixture("shared");
+    let marian = read(folder.path());
+    let line = "  Good   morning, ½ everybody. ";
+    let (ids, spans) = marian.tokenizers.src().encode_spans(line);
+    assert_eq!(ids, marian.tokenizers.src().encode(line));
+    let (first, last) = (&spans[0], &spans[spans.len() - 1]);
+    assert_eq!((first.start, last.end), (2, line.len() - 1));
+    assert!(
+        spans.windows(2).all(|pair| pair[0].end == pair[1].start),
+        "{spans:?}"
+    );
+}
+
+#[test]
+fn how_a_model_is_searched_is_read() {
+    let folder = fixture("shared");
+    let expected = Generation {
+        num_beams: Some(4),
+        // Of 32 places, the start and the end are two.
+        max_len: Some(30),
+        length_penalty: 1.0,
+        stops_early: false,
+        banned: vec![vec![100]],
+    };
+    assert_eq!(read(folder.path()).generation, expected);
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let files = [
+        "config.json",
+        "vocab.json",
+        "source.spm",
+        "target.spm",
+        "model.safetensors",
+    ];
+    for name in files {
+        let folder = fixture("shared");
+        fs::remove_file(folder.path().join(name)).expect("it was there");
+        let refusal = refusal(folder.path());
+        let expected = format!("`FOLDER/{name}` is missing;");
+        assert!(refusal.starts_with(&expected), "{refusal}");
+    }
+}
+
+#[test]
+fn weights_that_are_cut_off_are_refused() {
+    for (model, file) in [
+        ("shared", "model.safetensors"),
+        ("separate", "pytorch_model.bin"),
+    ] {
+        let folder = fixture(model);
+        let path = folder.path().join(file);
+        let whole = fs::read(&path).expect("it is there");
+        fs::write(&path, &whole[..whole.len() * 2 / 3]).expect("there is room");
+        let refusal = refusal(folder.path());
+        assert!(
+            refusal.starts_with(&format!("`FOLDER/{file}` is ")),
+            "{refusal}"
+        );
+    }
+}
+
+/// Changes a JSON file by replacing a text in it.
+fn edit(folder: &Path, name: &str, from: &str, to: &str) {
+    let path = folder.join(name);
+    let json = fs::read_to_string(&path).expect("it is there");
+    assert!(json.contains(from), "{name} has no {from}");
+    fs::write(path, json.replace(from, to)).expect("there is room");
+}
+
+#[test]
+fn a_model_of_another_type_is_refused() {
+    let folder = fixture("shared");
+    edit(folder.path(), "config.json", "\"marian\"", "\"bart\"");
+    assert_eq!(
+        refusal(folder.path()),
+        "`FOLDER/config.json` describes a model of the type `bart`; only `marian` can be imported"
+    );
+}
+
+#[test]
+fn a_vocabulary_of_another_model_is_refused() {
+    let folder = fixture("shared");
+    edit(
+        folder.path(),
+        "vocab.json",
+        "\"<pad>\": 100",
+        "\"zebra\": 100, \"<pad>\": 101",
+    );
+    assert_eq!(
+        refusal(folder.path()),
+        "`FOLDER/vocab.json` has 102 tokens, but `vocab_size` in config.json is 101; take both from one model"
+    );
+}
+
+#[test]
+fn an_id_that_is_given_twice_is_refused() {
+    let folder = fixture("shared");
+    edit(
+        folder.path(),
+        "vocab.json",
+        "\"<pad>\": 100",
+        "\"<pad>\": 99",
+    );
+    let refusal = refusal(folder.path());
+    assert!(
+        refusal.starts_with("`FOLDER/vocab.json` gives no token the id 99, or two"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn padding_at_another_place_than_the_settings_say_is_refused() {
+    let folder = fixture("shared");
+    edit(
+        folder.path(),
+        "config.json",
+        "\"pad_token_id\": 100",
+        "\"pad_token_id\": 7",
+    );
+    let refusal = refusal(folder.path());
+    assert!(
+        refusal.starts_with(
+            "`FOLDER/vocab.json` gives `<pad>` the id 100, but `pad_token_id` in config.json is 7"
+        ),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn weights_of_another_vocabulary_are_refused() {
+    let folder = fixture("shared");
+    edit(
+        folder.path(),
+        "vocab.json",
+        "\"<pad>\": 100",
+        "\"zebra\": 100, \"<pad>\": 101",
+    );
+    edit(
+        folder.path(),
+        "config.json",
+        "\"vocab_size\": 101",
+        "\"vocab_size\": 102",
+    );
+    for key in ["pad_token_id", "decoder_start_token_id"] {
+        edit(
+            folder.path(),
+            "config.json",
+            &format!("\"{key}\": 100"),
+            &format!("\"{key}\": 101"),
+        );
+    }
+    let refusal = refusal(folder.path());
+    assert!(
+        refusal.contains("has the shape [101, 18]; with config.json it must be [102, 18]"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn what_cannot_be_expressed_is_refused_with_what_can() {
+    let folder = fixture("shared");
+    edit(folder.path(), "config.json", "\"swish\"", "\"gelu_new\"");
+    assert_eq!(
+        refusal(folder.path()),
+        "`FOLDER/config.json`: `activation_function` is `gelu_new`, which cannot be imported; swish, relu or \
+         gelu can"
+    );
+}
+
+#[test]
+fn layers_that_the_settings_do_not_have_are_told() {
+    let folder = fixture("shared");
+    edit(
+        folder.path(),
+        "config.json",
+        "\"encoder_layers\": 2",
+        "\"encoder_layers\": 1",
+    );
+    let error = Marian::read(folder.path(), &test_device()).expect_err("a layer is left over");
+    let MarianError::Tensors { source, .. } = error else {
+        panic!("{error}");
+    };
+    assert!(
+        source
+            .to_string()
+            .contains("`model.encoder.layers.1.fc1.bias` is left over")
+    );
+}
+
+#[test]
+fn a_pickle_that_would_run_code_is_refused() {
+    let folder = fixture("separate");
+    let path = folder.path().join("pytorch_model.bin");
+    // What `pickle.dumps` writes, in protocol 0, for an object whose `__reduce__` is (os.system, ("true",)).
+    fs::write(path, b"cposix\nsystem\n(S'true'\ntR.").expect("there is room");
+    let refusal = refusal(folder.path());
+    assert!(
+        refusal.starts_with("`FOLDER/pytorch_model.bin` "),
+        "{refusal}"
+    );
+}

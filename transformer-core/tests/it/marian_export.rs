@@ -1,0 +1,131 @@
+//! Models in the form in which Hugging Face's Transformers keeps Marian's, and back.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use transformer_core::TransformerConfig;
+use transformer_core::config::{Positions, Tying};
+use transformer_core::directory::Tokenizers;
+use transformer_core::import::marian::{Generation, export};
+use transformer_core::import::{Marian, StateDict};
+use transformer_core::text::{Tokenizer, TokenizerConfig};
+
+use crate::marian::{fixture, read};
+use crate::model::test_device;
+
+/// Exports a model that was read.
+fn export_of(marian: &Marian) -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    let Marian {
+        config,
+        tokenizers,
+        generation,
+        model,
+        ..
+    } = marian;
+    let exported = export(folder.path(), model, config, tokenizers, generation);
+    exported.expect("what came in can go out");
+    folder
+}
+
+fn check_way_back(name: &str) {
+    let folder = fixture(name);
+    let marian = read(folder.path());
+    let exported = export_of(&marian);
+    let again = read(exported.path());
+    assert_eq!(again.config, marian.config);
+    assert_eq!(again.generation, marian.generation);
+    let (before, after) = (StateDict::of(&marian.model), StateDict::of(&again.model));
+    assert!(before.names().eq(after.names()));
+    for name in before.names() {
+        assert_eq!(before.tensor(name), after.tensor(name), "{name}");
+    }
+    for file in ["source.spm", "target.spm"] {
+        let bytes = |folder: &Path| fs::read(folder.join(file)).expect("it is there");
+        assert_eq!(bytes(exported.path()), bytes(folder.path()), "{file}");
+    }
+    for (before, after) in [
+        (marian.tokenizers.src(), again.tokenizers.src()),
+        (marian.tokenizers.tgt(), again.tokenizers.tgt()),
+    ] {
+        assert_eq!(before.to_json(), after.to_json());
+    }
+}
+
+#[test]
+fn a_model_with_one_matrix_goes_out_as_it_came_in() {
+    check_way_back("shared");
+}
+
+#[test]
+fn a_model_with_three_matrices_goes_out_as_it_came_in() {
+    check_way_back("separate");
+}
+
+#[test]
+fn what_was_exported_has_the_tensors_that_transformers_saved() {
+    let folder = fixture("shared");
+    let exported = export_of(&read(folder.path()));
+    let file = |folder: &Path| StateDict::read(folder.join("model.safetensors"));
+    let (theirs, ours) = (file(folder.path()), file(exported.path()));
+    let (theirs, ours) = (theirs.expect("it is whole"), ours.expect("it is whole"));
+    assert!(theirs.names().eq(ours.names()));
+    for name in theirs.names() {
+        assert_eq!(theirs.tensor(name), ours.tensor(name), "{name}");
+    }
+}
+
+#[test]
+fn a_model_of_ours_comes_back_from_its_export() {
+    let lines = ["a dog runs", "a cat sleeps"];
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), lines).expect("there are words");
+    let n_tokens = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 12,
+        d_ff: 10,
+        n_heads: 3,
+        positions: Positions::SinusoidalHalves,
+        tying: Tying::Decoder,
+        output_bias: true,
+        ..TransformerConfig::tiny(n_tokens, n_tokens)
+    };
+    let model = config.init(&test_device()).expect("the config is valid");
+    let folder = tempfile::tempdir().expect("there is room");
+    let generation = Generation::default();
+    let tokenizers = Tokenizers::Joint(tokenizer);
+    let exported = export(folder.path(), &model, &config, &tokenizers, &generation);
+    exported.expect("Marian's models can be all this");
+    let again = read(folder.path());
+    assert_eq!(again.config, config);
+    assert_eq!(again.tokenizers.src().to_json(), tokenizers.src().to_json());
+    let (before, after) = (StateDict::of(&model), StateDict::of(&again.model));
+    assert!(before.names().eq(after.names()));
+    for name in before.names() {
+        assert_eq!(before.tensor(name), after.tensor(name), "{name}");
+    }
+}
+
+#[test]
+fn what_marians_models_cannot_have_is_not_exported() {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["a"]).expect("there are words");
+    let n_tokens = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 12,
+        n_heads: 3,
+        ..TransformerConfig::tiny(n_tokens, n_tokens)
+    };
+    let model = config.init(&test_device()).expect("the config is valid");
+    let folder = tempfile::tempdir().expect("there is room");
+    let tokenizers = Tokenizers::Joint(tokenizer);
+    let out = folder.path().join("out");
+    let refused = export(&out, &model, &config, &tokenizers, &Generation::default());
+    let message = refused
+        .expect_err("the positions are interleaved")
+        .to_string();
+    assert_eq!(
+        message,
+        "`positions` is \"sinusoidal\", which Marian's models cannot have; only sinusoidal_halves can be exported"
+    );
+    assert!(!out.exists());
+}

@@ -1,0 +1,93 @@
+//! `transformer-infer export`: writes a model in the form that another program reads.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use transformer_core::device;
+use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::import::marian::{Generation, export, export_safetensors};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_infer::{Translator, TranslatorError};
+
+use super::CommandError;
+
+/// Most tokens of a translation where the model's own limit depends on its source: that of OPUS-MT's models.
+const MOST_TOKENS: usize = 510;
+
+/// Writes a model in a form that other programs read.
+///
+/// With hf-marian the folder gets config.json, generation_config.json, model.safetensors and the tokenizers: those of an
+/// imported model as they came in, and others as tokenizer.json. What Marian's models cannot have is refused:
+/// pre-norm, final norms, interleaved or learned positions.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// Directory of the model, or of the training run that made it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Who is to read it.
+    #[arg(long, value_name = "FORMAT")]
+    format: Format,
+    /// Folder to write.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// Names a form that other programs read.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// `MarianMTModel` of Hugging Face's Transformers.
+    HfMarian,
+    /// All weights by our names, the config and the tokenizers.
+    Safetensors,
+}
+
+impl Export {
+    /// Reads the model, and writes the folder.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        let (_, device) = device::choose(backend)?;
+        let directory = ModelDirectory::open(&self.model)?;
+        let model = directory.load(&device).map_err(TranslatorError::from)?;
+        let tokenizers = directory.tokenizers();
+        match self.format {
+            Format::HfMarian => {
+                let generation = generation(&Translator::search_of(&directory), tokenizers);
+                export(
+                    &self.out,
+                    &model,
+                    directory.config(),
+                    tokenizers,
+                    &generation,
+                )?;
+            }
+            Format::Safetensors => {
+                export_safetensors(&self.out, &model, directory.config(), tokenizers)?;
+            }
+        }
+        writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::Write)
+    }
+}
+
+/// Returns what Hugging Face's Transformers can be told of a search.
+fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
+    let theirs = |id: &u32| match tokenizers.tgt().pieces() {
+        Some(pieces) => pieces.rows().get(*id as usize).copied().flatten(),
+        None => Some(*id),
+    };
+    let banned = search.banned.iter();
+    let banned = banned.filter_map(|ids| ids.iter().map(theirs).collect());
+    Generation {
+        num_beams: Some(search.beam_size),
+        // A limit that grows with the source cannot be said there: the longest that their positions allow.
+        max_len: Some(match search.max_len {
+            LengthLimit { factor: 0.0, extra } => extra,
+            LengthLimit { .. } => MOST_TOKENS,
+        }),
+        length_penalty: match search.length_penalty {
+            LengthPenalty::None => 0.0,
+            LengthPenalty::Power { alpha } | LengthPenalty::Gnmt { alpha } => alpha,
+        },
+        stops_early: search.stop == StopRule::BeamFinished,
+        banned: banned.collect(),
+    }
+}

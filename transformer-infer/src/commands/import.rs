@@ -1,0 +1,89 @@
+//! `transformer-infer import`: makes a model directory of a Marian model.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use burn::module::Module;
+use clap::Args;
+use serde_json::json;
+use transformer_core::device;
+use transformer_core::directory::{ModelDirectory, ModelParts};
+use transformer_core::import::Marian;
+use transformer_core::import::marian::Reference;
+use transformer_infer::marian_search;
+
+use super::CommandError;
+
+/// Makes a model directory of a Marian model, such as those of OPUS-MT, as Hugging Face's Transformers keeps
+/// them.
+///
+/// The folder needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
+/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they are there. Beam and
+/// length limits of the model become the defaults of `translate` and `evaluate`.
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// Folder of the Marian model.
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    /// Model directory to write.
+    #[arg(long, value_name = "DIR", required_unless_present = "check")]
+    out: Option<PathBuf>,
+    /// File of logits that docs/marian_reference.py wrote: print how far ours are from them.
+    #[arg(long, value_name = "FILE")]
+    check: Option<PathBuf>,
+}
+
+impl Import {
+    /// Reads the folder, compares its logits if asked to, and writes the directory.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        let (_, device) = device::choose(backend)?;
+        let marian = Marian::read(&self.from, &device)?;
+        let mut output = io::stdout().lock();
+        if let Some(path) = &self.check {
+            let reference = Reference::read(path)?;
+            let found = reference.compare(&marian.model, &marian.tokenizers, &device)?;
+            writeln!(
+                output,
+                "largest difference of a logit: {:.2e} (the largest logit is {:.1})\n\
+                 same next token: {} of {}",
+                found.largest, found.largest_logit, found.n_same_best, found.n_tokens
+            )
+            .map_err(CommandError::Write)?;
+        }
+        if let Some(out) = &self.out {
+            write(&marian, &self.from, out)?;
+            writeln!(output, "{}", summary(&marian, out)).map_err(CommandError::Write)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(marian: &Marian, from: &Path, out: &Path) -> Result<(), CommandError> {
+    let weights = marian.model.clone().into_record().into_bytes()?;
+    let name = from.file_name().unwrap_or(from.as_os_str());
+    let parts = ModelParts {
+        config: &marian.config,
+        tokenizers: &marian.tokenizers,
+        weights: &weights,
+        training: json!({
+            "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
+            "from": format!("Marian model `{}`", name.display()),
+            "search": marian_search(&marian.generation, &marian.tokenizers),
+        }),
+    };
+    Ok(ModelDirectory::write(out, &parts)?)
+}
+
+fn summary(marian: &Marian, out: &Path) -> String {
+    let config = &marian.config;
+    format!(
+        "{}+{} layers, d_model {}, {} source and {} target tokens\n\
+         translate with: transformer-infer translate --model {}",
+        config.n_encoder_layers,
+        config.n_decoder_layers,
+        config.d_model,
+        config.src_vocab_size,
+        config.tgt_vocab_size,
+        out.display()
+    )
+}

@@ -1,0 +1,42 @@
+//! Marian's models as translators: what they say about searching, in our words.
+
+use transformer_core::directory::Tokenizers;
+use transformer_core::import::Marian;
+use transformer_core::import::marian::Generation;
+
+use crate::Translator;
+use crate::search::{LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
+
+/// Returns the search that does what the model asks of Hugging Face's Transformers.
+pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
+    let defaults = Search::default();
+    let rows = tokenizers.tgt().pieces().map_or(&[][..], |it| it.rows());
+    let place = |id: &u32| rows.iter().position(|row| *row == Some(*id));
+    // What is never generated anyway, as `<pad>`, need not be banned: bans cost time.
+    let is_generated = |id: &u32| !NEVER_GENERATED.contains(id);
+    let our_id = |id: &u32| place(id).map(|place| place as u32).filter(is_generated);
+    let ours = |ids: &Vec<u32>| -> Option<Vec<u32>> { ids.iter().map(our_id).collect() };
+    Search {
+        beam_size: generation.num_beams.unwrap_or(defaults.beam_size),
+        length_penalty: LengthPenalty::Power {
+            alpha: generation.length_penalty,
+        },
+        max_len: generation
+            .max_len
+            .map_or(defaults.max_len, |extra| LengthLimit { factor: 0.0, extra }),
+        stop: match generation.stops_early {
+            true => StopRule::BeamFinished,
+            false => StopRule::PresentLength,
+        },
+        banned: generation.banned.iter().filter_map(ours).collect(),
+        ..defaults
+    }
+}
+
+impl From<Marian> for Translator {
+    /// Makes a translator that searches as the model is meant to be searched.
+    fn from(marian: Marian) -> Self {
+        let search = marian_search(&marian.generation, &marian.tokenizers);
+        Self::new(marian.model, &marian.config, marian.tokenizers).with_search(search)
+    }
+}

@@ -1,0 +1,249 @@
+//! Marian models, imported and run as a user does; transformer-core's fixtures say what Hugging Face's
+//! Transformers finds with them.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use tempfile::TempDir;
+use transformer_core::directory::Tokenizers;
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
+use transformer_infer::{BatchLimits, translate_ids};
+
+use transformer_core::import::Marian;
+
+use crate::command::{stderr, stdout};
+use crate::model::test_device;
+
+/// Most tokens of a translation before its end: of the 32 places that the models say, two are its ends.
+const LIMIT: usize = 30;
+
+#[derive(Deserialize)]
+struct Goldens {
+    lines: Vec<String>,
+    src: Vec<Vec<u32>>,
+    greedy: Vec<Vec<u32>>,
+    beam: Vec<Vec<u32>>,
+    decoded: Vec<String>,
+}
+
+/// Unpacks a folder of fixtures.
+fn unpack(packed: &Path) -> TempDir {
+    let folder = tempfile::tempdir().expect("there is room");
+    for entry in fs::read_dir(packed).expect("the fixtures are there") {
+        let path = entry.expect("the fixtures are there").path();
+        let mut content = Vec::new();
+        let file = File::open(&path).expect("the fixtures are there");
+        let unpacked = GzDecoder::new(file).read_to_end(&mut content);
+        unpacked.expect("the generator packed it");
+        let name = path.file_stem().expect("every file has a name");
+        fs::write(folder.path().join(name), content).expect("there is room");
+    }
+    folder
+}
+
+fn fixture(name: &str) -> TempDir {
+    let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transformer-core");
+    unpack(&core.join("tests/fixtures/marian").join(name))
+}
+
+fn goldens(folder: &Path) -> Goldens {
+    let json = fs::read(folder.join("goldens.json")).expect("the generator wrote it");
+    serde_json::from_slice(&json).expect("the generator writes the fields above")
+}
+
+/// Counts the sentences for which a search finds what Transformers found: of all, those that are the same.
+fn n_same(folder: &Path, beam_size: usize) -> (usize, usize) {
+    let goldens = goldens(folder);
+    let marian = Marian::read(folder, &test_device()).expect("the generator made it");
+    let Tokenizers::Separate { src, tgt } = &marian.tokenizers else {
+        panic!("each side has a model of its own");
+    };
+    let rows = tgt.pieces().expect("the tokenizer is Marian's").rows();
+    let search = Search {
+        beam_size,
+        length_penalty: LengthPenalty::Power { alpha: 1.0 },
+        max_len: LengthLimit {
+            factor: 0.0,
+            extra: LIMIT,
+        },
+        ..Search::default()
+    };
+    let expected = if beam_size == 1 {
+        &goldens.greedy
+    } else {
+        &goldens.beam
+    };
+    let lines = &goldens.lines[..expected.len()];
+    let sources: Vec<Vec<u32>> = lines.iter().map(|line| src.encode(line)).collect();
+    let limits = BatchLimits::for_model(&marian.config);
+    let found = translate_ids(&marian.model, &sources, &search, &limits);
+    let mut n_same = 0;
+    let mut n_all = 0;
+    for ((found, expected), src) in found.iter().zip(expected).zip(&goldens.src) {
+        // An empty line stays empty here; Transformers translates its end. And what runs into the limit it
+        // ends by force and counts this end, so that hypotheses compare otherwise.
+        if src.len() < 2 || expected.len() >= LIMIT {
+            continue;
+        }
+        let ids = found[0].ids.iter();
+        let ids: Vec<u32> = ids
+            .map(|id| rows[*id as usize].expect("padding is never found"))
+            .collect();
+        n_all += 1;
+        n_same += usize::from(&ids == expected);
+    }
+    (n_same, n_all)
+}
+
+#[test]
+fn greedy_search_finds_what_transformers_finds() {
+    for name in ["shared", "separate"] {
+        let (n_same, n_all) = n_same(fixture(name).path(), 1);
+        assert!(
+            n_all >= 15 && n_same == n_all,
+            "{name}: {n_same} of {n_all}"
+        );
+    }
+}
+
+#[test]
+fn a_beam_of_four_finds_what_transformers_finds() {
+    for name in ["shared", "separate"] {
+        let (n_same, n_all) = n_same(fixture(name).path(), 4);
+        assert!(
+            n_all >= 15 && n_same == n_all,
+            "{name}: {n_same} of {n_all}"
+        );
+    }
+}
+
+/// As transformer-core's test of this name; prints how many sentences agree.
+#[test]
+#[expect(clippy::print_stdout, reason = "the number is what is asked for")]
+fn more_models_agree_where_they_were_made() {
+    let Some(models) = std::env::var_os("MARIAN_MODELS").map(PathBuf::from) else {
+        return;
+    };
+    for entry in fs::read_dir(models).expect("the folder is there") {
+        let path = entry.expect("the folder is there").path();
+        for beam_size in [1, 4] {
+            let (n_same, n_all) = n_same(unpack(&path).path(), beam_size);
+            println!("{}, beam {beam_size}: {n_same} of {n_all}", path.display());
+            assert!(n_same as f64 >= 0.995 * n_all as f64);
+        }
+    }
+}
+
+fn run(folder: &Path, arguments: &[&str], input: &str) -> Output {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cargo has built the program");
+    let mut stdin = program.stdin.take().expect("it was asked for");
+    // A program that fails may not read to the end.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    program.wait_with_output().expect("the program ends")
+}
+
+#[test]
+fn two_commands_translate_as_transformers_does() {
+    let folder = fixture("shared");
+    let imported = run(
+        folder.path(),
+        &["import", "--from", ".", "--out", "model"],
+        "",
+    );
+    assert!(imported.status.success(), "{}", stderr(&imported));
+    let goldens = goldens(folder.path());
+    let n_lines = goldens.decoded.len();
+    let input: String = goldens.lines[..n_lines]
+        .iter()
+        .map(|line| line.clone() + "\n")
+        .collect();
+    let translated = run(folder.path(), &["translate", "--model", "model"], &input);
+    assert!(translated.status.success(), "{}", stderr(&translated));
+    let translated = stdout(&translated);
+    assert_eq!(translated.len(), n_lines);
+    let all = translated.iter().zip(&goldens.decoded).zip(&goldens.beam);
+    for ((ours, theirs), ids) in all.filter(|(_, ids)| ids.len() < LIMIT) {
+        assert_eq!(ours, theirs, "{ids:?}");
+    }
+}
+
+#[test]
+fn what_the_model_says_about_searching_gives_way_to_flags() {
+    let folder = fixture("shared");
+    run(
+        folder.path(),
+        &["import", "--from", ".", "--out", "model"],
+        "",
+    );
+    let line = goldens(folder.path()).lines[0].clone();
+    let json = |arguments: &[&str]| {
+        let flags = [
+            &["translate", "--model", "model", "--json", "-q"],
+            arguments,
+        ]
+        .concat();
+        let output = run(folder.path(), &flags, &line);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)[0].to_owned()
+    };
+    let as_imported = json(&[]);
+    assert_eq!(
+        as_imported,
+        json(&[
+            "--length-penalty",
+            "power:1",
+            "--max-len",
+            "30",
+            "--beam",
+            "4"
+        ])
+    );
+    assert_ne!(as_imported, json(&["--length-penalty", "gnmt:0.6"]));
+}
+
+#[test]
+fn the_check_prints_the_largest_difference() {
+    let folder = fixture("separate");
+    let arguments = ["import", "--from", ".", "--check", "reference.safetensors"];
+    let checked = run(folder.path(), &arguments, "");
+    let lines = stdout(&checked);
+    let number = lines[0].strip_prefix("largest difference of a logit: ");
+    let number = number
+        .and_then(|rest| rest.split(' ').next())
+        .expect("a number follows");
+    assert!(
+        number.parse::<f32>().expect("it is a number") < 1e-4,
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn a_broken_folder_is_one_line() {
+    let folder = fixture("shared");
+    fs::remove_file(folder.path().join("target.spm")).expect("it was there");
+    let refused = run(
+        folder.path(),
+        &["import", "--from", ".", "--out", "model"],
+        "",
+    );
+    assert_eq!(refused.status.code(), Some(1));
+    let message = stderr(&refused);
+    assert!(
+        message.starts_with("error: `./target.spm` is missing;"),
+        "{message}"
+    );
+    assert_eq!(message.trim_end().lines().count(), 1);
+    assert!(!folder.path().join("model").exists());
+}
