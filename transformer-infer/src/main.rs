@@ -10,7 +10,8 @@ use clap::{Parser, Subcommand};
 use transformer_infer::{memory, one_line};
 
 use crate::commands::{
-    AttentionCommand, BleuCommand, Compare, Evaluate, Export, Import, Inspect, Quantize, Score, Translate,
+    AttentionCommand, BleuCommand, Compare, Evaluate, Export, Import, Inspect, Quantize, Score,
+    Translate,
 };
 
 /// Uses Transformers trained by transformer-train.

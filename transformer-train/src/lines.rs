@@ -5,15 +5,14 @@ use std::io;
 
 use crate::config::DataSource;
 use crate::corpus::{OverLong, ParallelText};
-use crate::plan::Plan;
 use crate::run::Run;
 
 /// Number of lines tokenized at a time.
 const CHUNK: usize = 4096;
 
 /// Returns the numbers of the lines, from 1 and in order, whose sentences are in an update, which is
-/// counted from 0; `None` where they cannot be had: built-in tasks have no lines, and standard input is
-/// gone.
+/// counted from 0; `None` where they cannot be had: built-in tasks have no lines, standard input is gone, and
+/// of several corpora it is not told which.
 ///
 /// The token store does not know them. The text is read and tokenized again: a run that broke has the time.
 pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
@@ -21,7 +20,11 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
     let DataSource::Corpus { train, valid } = run.experiment.data.source().ok()? else {
         return None;
     };
-    let text = ParallelText::open_with_stdin(&train, &mut io::empty()).ok()?;
+    // The numbers of lines in several files would need the file beside them.
+    let [(train, _)] = train.as_slice() else {
+        return None;
+    };
+    let text = ParallelText::open_with_stdin(train, &mut io::empty()).ok()?;
     let text = match valid {
         Some(_) => text,
         None => {
@@ -30,8 +33,9 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
                 .0
         }
     };
-    let corpus = &run.prepared.train;
-    let mut plan = Plan::new(&corpus.all_lengths(), &training.plan()).ok()?;
+    let store = run.prepared.train.store();
+    let n_sentences = store.lengths().len();
+    let mut plan = run.prepared.plan.clone();
     let batches = update * training.accumulate..(update + 1) * training.accumulate;
     let wanted: BTreeSet<u32> = batches
         .flat_map(|batch| plan.update(batch).to_vec())
@@ -64,10 +68,11 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
         let ids = tokenizers.src().encode_all(&src).into_iter();
         let ids = ids.zip(tokenizers.tgt().encode_all(&tgt));
         for ((line, _), (src, tgt)) in chunk.iter().zip(ids) {
-            let is_next = sentence < corpus.len()
-                && is_of(&corpus.src(sentence), &src)
-                && is_of(&corpus.tgt(sentence), &tgt);
-            if !is_next {
+            if sentence == n_sentences {
+                break;
+            }
+            let kept = store.pair(sentence).ok()?;
+            if !(is_of(&kept.src, &src) && is_of(&kept.tgt, &tgt)) {
                 continue;
             }
             if wanted.contains(&(sentence as u32)) {
