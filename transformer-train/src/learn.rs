@@ -61,13 +61,6 @@ fn supervised(
 ) -> Result<SupervisedTraining<Objective>, TrainError> {
     let training = &run.experiment.training;
     let (interval, n_updates) = (training.validation_interval, training.updates);
-    let device = &run.surroundings.device;
-    let valid = valid_batches(
-        &run.prepared.valid,
-        &run.prepared
-            .references(run.experiment.validation.max_sentences),
-        training.tokens_per_batch,
-    );
     let metrics = run.text_metrics();
     let begun = run.begun();
     let history = History::new(run.validations());
@@ -83,7 +76,7 @@ fn supervised(
     let train = Arc::new(train_loader(run)?);
     let done = train.next_update();
     let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
-    let valid = Arc::new(ValidLoader::new(valid, device));
+    let valid = Arc::new(valid_loader(run));
     let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
         .metric_train_numeric(Ratio::loss(
             trouble.watch(interrupter, Arc::new(|update| update)),
@@ -112,7 +105,7 @@ fn supervised(
             training: training.clone(),
             history,
         })
-        .with_training_strategy(ExecutionStrategy::single(device.clone()).into())
+        .with_training_strategy(ExecutionStrategy::single(run.surroundings.device.clone()).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
     let supervised = match &run.resumed {
         Some(resumed) => supervised.checkpoint(resumed.interval),
@@ -126,6 +119,16 @@ fn supervised(
             supervised.renderer(Box::new(lines))
         }
     })
+}
+
+fn valid_loader(run: &Run<'_>) -> ValidLoader {
+    let n_references = run.experiment.validation.max_sentences;
+    let batches = valid_batches(
+        &run.prepared.valid,
+        &run.prepared.references(n_references),
+        run.experiment.training.tokens_per_batch,
+    );
+    ValidLoader::new(batches, &run.surroundings.device)
 }
 
 /// Opens the table of the curve, with what it has of the updates done.

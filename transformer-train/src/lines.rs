@@ -16,23 +16,8 @@ const CHUNK: usize = 4096;
 ///
 /// The token store does not know them. The text is read and tokenized again: a run that broke has the time.
 pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
+    let text = text_of(run)?;
     let training = &run.experiment.training;
-    let DataSource::Corpus { train, valid } = run.experiment.data.source().ok()? else {
-        return None;
-    };
-    // The numbers of lines in several files would need the file beside them.
-    let [(train, _)] = train.as_slice() else {
-        return None;
-    };
-    let text = ParallelText::open_with_stdin(train, &mut io::empty()).ok()?;
-    let text = match valid {
-        Some(_) => text,
-        None => {
-            text.hold_out(run.experiment.data.valid_pairs, training.seed)
-                .ok()?
-                .0
-        }
-    };
     let store = run.prepared.train.store();
     let n_sentences = store.lengths().len();
     let mut plan = run.prepared.plan.clone();
@@ -82,4 +67,22 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
         }
     }
     Some(lines)
+}
+
+/// Opens the text that a run is trained on, once more.
+fn text_of(run: &Run<'_>) -> Option<ParallelText> {
+    let data = &run.experiment.data;
+    let DataSource::Corpus { train, valid } = data.source().ok()? else {
+        return None;
+    };
+    // The numbers of lines in several files would need the file beside them.
+    let [(train, _)] = train.as_slice() else {
+        return None;
+    };
+    let text = ParallelText::open_with_stdin(train, &mut io::empty()).ok()?;
+    let seed = run.experiment.training.seed;
+    match valid {
+        Some(_) => Some(text),
+        None => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),
+    }
 }

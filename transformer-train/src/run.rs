@@ -167,16 +167,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         lock = folder.lock()?;
     }
     let n_threads = n_threads(surroundings, resumed.as_ref());
-    let publisher = Publisher {
-        directory: folder.model.clone(),
-        config: prepared.config.clone(),
-        tokenizers: prepared.tokenizers.clone(),
-        training: serde_json::json!({
-            "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
-            "n_threads": n_threads,
-            "experiment": experiment.to_toml()?,
-        }),
-    };
+    let publisher = publisher(experiment, &folder, &prepared, n_threads)?;
     let run = Run {
         experiment,
         surroundings,
@@ -198,6 +189,25 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let outcome = finish.publish(best, begun.elapsed + started.elapsed());
     drop(lock);
     outcome
+}
+
+/// Returns what writes the run's models, and says in their manifests how they were trained.
+fn publisher(
+    experiment: &Experiment,
+    folder: &Folder,
+    prepared: &Prepared,
+    n_threads: usize,
+) -> Result<Publisher, TrainError> {
+    Ok(Publisher {
+        directory: folder.model.clone(),
+        config: prepared.config.clone(),
+        tokenizers: prepared.tokenizers.clone(),
+        training: serde_json::json!({
+            "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
+            "n_threads": n_threads,
+            "experiment": experiment.to_toml()?,
+        }),
+    })
 }
 
 /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.

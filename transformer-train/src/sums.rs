@@ -7,11 +7,16 @@ use crate::loss::LossSums;
 /// Holds what a step computes, on the device until it is first needed.
 #[derive(Clone, Debug)]
 pub(crate) enum Sums {
-    Device {
-        losses: Box<LossSums>,
-        gradient_norm: Option<Tensor<1>>,
-    },
+    Device(Box<DeviceSums>),
     Host(HostSums),
+}
+
+/// Holds what a step computes, on the device.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceSums {
+    losses: LossSums,
+    /// `[1]`.
+    gradient_norm: Option<Tensor<1>>,
 }
 
 /// Holds what a step has computed.
@@ -24,20 +29,20 @@ pub(crate) struct HostSums {
 
 impl Sums {
     pub(crate) fn new(losses: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
-        Self::Device {
-            losses: Box::new(losses),
+        Self::Device(Box::new(DeviceSums {
+            losses,
             gradient_norm,
-        }
+        }))
     }
 
     /// Reads everything at once.
     pub(crate) fn read(self) -> Result<Self, ExecutionError> {
         match self {
-            Self::Device {
-                losses,
-                gradient_norm,
-            } => {
-                let LossSums { smoothed, nll } = *losses;
+            Self::Device(sums) => {
+                let DeviceSums {
+                    losses: LossSums { smoothed, nll },
+                    gradient_norm,
+                } = *sums;
                 let tensors = [smoothed, nll].into_iter().chain(gradient_norm);
                 let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
                 let mut values = data.iter::<f64>();
@@ -55,7 +60,7 @@ impl Sums {
     pub(crate) fn values(&self) -> HostSums {
         match self {
             Self::Host(sums) => *sums,
-            Self::Device { .. } => HostSums {
+            Self::Device(_) => HostSums {
                 smoothed: f64::NAN,
                 nll: f64::NAN,
                 gradient_norm: f64::NAN,

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use transformer_core::config::Positions;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 
-use crate::config::{ConfigError, DataSettings, Experiment, TokenizerSettings, Vocabulary};
+use crate::config::{
+    ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings, Vocabulary,
+};
 use crate::schedule::ScheduleKind;
 
 /// The largest integer of TOML.
@@ -32,7 +34,6 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 
     validate_model(experiment)?;
 
-    at_least_one("training.updates", training.updates)?;
     let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
     if tokens_per_batch <= max_len {
         return Err(ConfigError::BatchTooSmall {
@@ -40,6 +41,24 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
             max_len,
         });
     }
+    validate_training(training)?;
+
+    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
+    let interval_beam_size = validation.interval_beam_size as u64;
+    at_least_one("validation.interval_beam_size", interval_beam_size)?;
+    at_least_one("validation.beam_size", validation.beam_size as u64)?;
+    let alpha = validation.length_penalty;
+    let allowed = "at least 0, for example 0.6";
+    require(
+        "validation.length_penalty",
+        alpha,
+        alpha.is_finite() && alpha >= 0.0,
+        allowed,
+    )
+}
+
+fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
+    at_least_one("training.updates", training.updates)?;
     at_least_one("training.accumulate", training.accumulate)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
@@ -73,20 +92,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         at_least_one("training.patience", patience)
     })?;
     let seed = training.seed;
-    require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")?;
-
-    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
-    let interval_beam_size = validation.interval_beam_size as u64;
-    at_least_one("validation.interval_beam_size", interval_beam_size)?;
-    at_least_one("validation.beam_size", validation.beam_size as u64)?;
-    let alpha = validation.length_penalty;
-    let allowed = "at least 0, for example 0.6";
-    require(
-        "validation.length_penalty",
-        alpha,
-        alpha.is_finite() && alpha >= 0.0,
-        allowed,
-    )
+    require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")
 }
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {

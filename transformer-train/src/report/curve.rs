@@ -37,13 +37,7 @@ pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64
     let of_all = train.iter().chain(&perplexity).chain(&bleu);
     let last = of_all.map(|point| point.update).fold(1.0, f64::max);
     let valid = logarithms(&perplexity);
-    let rates: Vec<Point> = (0..=N_RATES)
-        .map(|place| 1.0 + (last - 1.0) * place as f64 / N_RATES as f64)
-        .map(|update| Point {
-            update,
-            value: learning_rate(update.round() as u64),
-        })
-        .collect();
+    let rates = rates(last, learning_rate);
 
     let mut drawing = Drawing {
         svg: String::new(),
@@ -96,6 +90,17 @@ pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64
         drawing.text(x, rate.bottom() + 20.0, "middle", &number(update));
     }
     drawing.done(title)
+}
+
+/// Returns the learning rates of updates from the first to the last, equally far apart.
+fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
+    (0..=N_RATES)
+        .map(|place| 1.0 + (last - 1.0) * place as f64 / N_RATES as f64)
+        .map(|update| Point {
+            update,
+            value: learning_rate(update.round() as u64),
+        })
+        .collect()
 }
 
 /// Holds a value after so many updates.
