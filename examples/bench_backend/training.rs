@@ -9,6 +9,7 @@ use burn::tensor::Device;
 use serde_json::json;
 use transformer_core::device::is_host;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
+use transformer_train::clip::global_norm;
 use transformer_train::loss::{LabelSmoothing, SmoothingForm};
 use transformer_train::threads::Threads;
 use transformer_train::{Batch, SentencePair, Update};
@@ -151,6 +152,8 @@ impl Training {
     /// Lets Adam step, and waits for the device.
     fn apply(&mut self, gradients: GradientsParams) -> Result<()> {
         let model = self.model.take().expect("Adam gives back what it takes");
+        // Every update of a training knows its norm.
+        let _norm = global_norm(&model, &gradients);
         self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
         Ok(self.device.sync()?)
     }

@@ -106,6 +106,14 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         "`--seconds` must be above 0"
     );
 
+    // What cannot be done is said before the first build, not after the last.
+    if let Some(python) = &flags.peers {
+        measure::check_peers(root, python)?;
+    }
+    if let Some(path) = &flags.json {
+        write(path, "")?;
+    }
+
     let columns = measure_all(root, &target, &out, flags, &effort)?;
     let table = table::markdown(&columns);
     let results = Results {
@@ -152,10 +160,8 @@ fn measure_all(
     for backend in &flags.backends {
         let backend = name(backend);
         eprintln!("==> {backend}");
-        let figures = match build::build(root, target, &backend, out)? {
-            Build::Made(program) => measure::ours(&program, effort)?,
-            Build::Impossible { why } => Figures::missing(&backend, &why),
-        };
+        let figures = column(root, target, &backend, out, effort)
+            .unwrap_or_else(|error| Figures::missing(&backend, &format!("{error:#}")));
         if let Some(trouble) = &figures.trouble {
             eprintln!("{backend}: {trouble}");
         }
@@ -163,9 +169,23 @@ fn measure_all(
     }
     if let Some(python) = &flags.peers {
         eprintln!("==> peers");
-        columns.extend(measure::peers(root, python, effort)?);
+        columns.extend(measure::peers(root, python, effort));
     }
     Ok(columns)
+}
+
+/// Builds and measures one backend.
+fn column(
+    root: &Path,
+    target: &Path,
+    backend: &str,
+    out: &Path,
+    effort: &measure::Effort,
+) -> Result<Figures> {
+    Ok(match build::build(root, target, backend, out)? {
+        Build::Made(program) => measure::ours(&program, effort)?,
+        Build::Impossible { why } => Figures::missing(backend, &why),
+    })
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

@@ -82,8 +82,12 @@ fn install(folder: &Path) -> Result<()> {
         "this knows only the wheels for Linux; elsewhere torch-sys gets libtorch {VERSION} by itself, or takes \
          the one that LIBTORCH names"
     );
-    if folder.exists() {
-        fs::remove_dir_all(folder)?; // a rest of an installation that did not end
+    // Wheels that are there already, from an installation that did not end, are not downloaded again.
+    for rest in ["unpacked", "include", "lib"] {
+        let rest = folder.join(rest);
+        if rest.exists() {
+            fs::remove_dir_all(rest)?;
+        }
     }
     let wheels = folder.join("wheels");
     fs::create_dir_all(&wheels)?;

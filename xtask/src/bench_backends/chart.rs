@@ -1,4 +1,4 @@
-//! The speeds as bars: an SVG picture for the README.
+//! The speeds as bars: an SVG picture.
 
 use std::fmt::Write;
 

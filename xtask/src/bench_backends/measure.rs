@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::build::Program;
 use super::figures::Figures;
@@ -48,25 +48,42 @@ pub(super) fn ours(program: &Program, effort: &Effort) -> Result<Figures> {
     })
 }
 
+/// Checks that a Python has what the programs beside ours need.
+pub(super) fn check_peers(root: &Path, python: &Path) -> Result<()> {
+    let mut command = Command::new(python);
+    command
+        .current_dir(root.join("docs"))
+        .args(["-c", "import bench_peers, ctranslate2"]);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("`{}` cannot be started", python.display()))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "`{}` cannot measure the peers: {}; docs/bench_peers.txt lists what it needs",
+        python.display(),
+        last_line(&errors).unwrap_or("no reason given")
+    );
+    Ok(())
+}
+
 /// Runs the benchmarks of the programs beside ours.
-pub(super) fn peers(root: &Path, python: &Path, effort: &Effort) -> Result<Vec<Figures>> {
+pub(super) fn peers(root: &Path, python: &Path, effort: &Effort) -> Vec<Figures> {
     let one = |peer: &&str| {
         let mut command = Command::new(python);
         command
             .arg(root.join("docs/bench_peers.py"))
-            .args([
-                *peer,
-                &effort.preset,
-                &effort.n_runs.to_string(),
-                &effort.seconds.to_string(),
-            ])
+            .args([*peer, &effort.preset])
+            .args([effort.n_runs.to_string(), effort.seconds.to_string()])
             // As glibc is told to do in our programs: keep freed pages.
             .env("MALLOC_MMAP_MAX_", "0")
             .env("MALLOC_TRIM_THRESHOLD_", "17179869184");
-        Ok(Figures {
+        let figures = measured(&mut command, effort);
+        Figures {
             backend: (*peer).to_owned(),
-            ..measured(&mut command, effort)?
-        })
+            ..figures.unwrap_or_else(|error| Figures::missing(peer, &format!("{error:#}")))
+        }
     };
     PEERS.iter().map(one).collect()
 }
