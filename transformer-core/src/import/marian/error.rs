@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::config::ConfigError;
-use crate::import::{ImportError, StateDictError};
+use crate::import::{Misfit, StateDictError};
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
 
@@ -176,12 +176,25 @@ pub enum MarianError {
         name: String,
     },
     /// The tensors are not those of the model.
-    #[error("`{}` does not hold the weights of the model in config.json", path.display())]
+    #[error(
+        "`{}` does not hold the weights of the model in config.json: {} tensors differ, the first: {}",
+        path.display(),
+        misfits.len(),
+        misfits.first().map(ToString::to_string).unwrap_or_default()
+    )]
     Tensors {
         /// The file.
         path: PathBuf,
         /// What differs.
-        source: ImportError,
+        misfits: Vec<Misfit>,
+    },
+    /// A pickle holds more than tensors.
+    #[error("`{}` holds `{name}`, which is no tensor; save the state dict alone", path.display())]
+    NoTensor {
+        /// The file.
+        path: PathBuf,
+        /// What is no tensor.
+        name: String,
     },
     /// A reference has not what is to be compared.
     #[error(

@@ -8,7 +8,7 @@ use super::settings::{Generation, Settings};
 use super::{MarianError, vocabulary, weights};
 use crate::config::TransformerConfig;
 use crate::directory::Tokenizers;
-use crate::import::Names;
+use crate::import::{ImportError, Names};
 use crate::model::Transformer;
 
 /// Holds a Marian model with its tokenizers.
@@ -57,7 +57,10 @@ impl Marian {
         let (dict, path) = weights::read(folder, &settings, &tokenizers, device)?;
         let model = match dict.to_transformer(&config, &Names::Marian, device) {
             Ok(model) => model,
-            Err(source) => return Err(MarianError::Tensors { path, source }),
+            Err(ImportError::Config(source)) => return Err(MarianError::Config { path, source }),
+            Err(ImportError::Misfits { misfits }) => {
+                return Err(MarianError::Tensors { path, misfits });
+            }
         };
         Ok(Self {
             config,

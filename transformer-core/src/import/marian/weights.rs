@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
+use pytorch_reader::{PickleValue, PytorchReader};
 
 use super::settings::Settings;
 use super::vocabulary::rows;
@@ -38,8 +39,12 @@ pub(super) fn read(
         (false, false) => return Err(MarianError::Missing { path: safetensors }),
         (true, _) => safetensors,
     };
+    let dict = StateDict::read(&path)?;
+    if let Some(name) = no_tensor(&path, &dict) {
+        return Err(MarianError::NoTensor { path, name });
+    }
     let mut arranging = Arranging {
-        dict: StateDict::read(&path)?,
+        dict,
         path,
         d_model: settings.d_model(),
     };
@@ -55,6 +60,17 @@ pub(super) fn read(
     arranging.bias(&tgt, n_tgt)?;
     arranging.check_positions(device)?;
     Ok((arranging.dict, arranging.path))
+}
+
+/// Returns the name of something in a pickle that is no tensor. What begins with an underscore is PyTorch's own.
+fn no_tensor(path: &Path, dict: &StateDict) -> Option<String> {
+    let Ok(PickleValue::Dict(entries)) = PytorchReader::read_pickle_data(path, None) else {
+        return None; // A file of safetensors, or a whole module.
+    };
+    let names = entries.into_keys();
+    let others = names.filter(|name| !name.starts_with('_') && dict.tensor(name).is_none());
+    // The first by name, because entries come in no order.
+    others.min()
 }
 
 struct Arranging {
