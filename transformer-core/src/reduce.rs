@@ -15,6 +15,9 @@ use crate::load::LoadError;
 const MATRIX: &str = ".weight";
 const SCALES: &str = ".scales";
 
+/// The file by which the folder of a training run is known.
+const SETTINGS_OF_A_RUN: &str = "experiment.toml";
+
 /// The matrices that have a row for each token.
 const VOCABULARIES: [&str; 3] = [
     "src_vocabulary.weight",
@@ -43,6 +46,15 @@ pub enum ReduceError {
         path.display()
     )]
     Whole {
+        /// Where the reduced model was to be written.
+        path: PathBuf,
+    },
+    /// A training run lives in the directory, and a model beside it would get in its way.
+    #[error(
+        "`{}` is the folder of a training run; choose another directory",
+        path.display()
+    )]
+    Run {
         /// Where the reduced model was to be written.
         path: PathBuf,
     },
@@ -84,32 +96,24 @@ impl ModelDirectory {
     /// With [`Precision::Int8`] each matrix, the embeddings too, becomes integers with a scale for each output
     /// channel (symmetric: the largest magnitude is 127); vectors stay as they are. What is lost is lost: a model
     /// that is to be trained further is kept as it was trained. The directory is written as by
-    /// [`write`](Self::write), and a model that was reduced before is replaced.
+    /// [`write`](Self::write). A model that was reduced before is replaced where [`open`](Self::open) finds it,
+    /// be it damaged or not. Returns where the model was written.
     ///
     /// # Errors
     ///
     /// Returns a [`ReduceError`] if the model was reduced already, if a number does not fit, if a model in full
-    /// precision is in the way, or if reading or writing fails.
+    /// precision or a training run is in the way, or if reading or writing fails.
     pub fn write_reduced(
         &self,
         path: impl AsRef<Path>,
         precision: Precision,
-    ) -> Result<(), ReduceError> {
-        let path = path.as_ref();
+    ) -> Result<PathBuf, ReduceError> {
         let found = self.manifest().precision;
         if found != Precision::F32 {
             let path = self.path().to_owned();
             return Err(ReduceError::Reduced { path, found });
         }
-        match Self::open(path) {
-            Ok(model) if model.manifest().precision == Precision::F32 => {
-                let path = path.to_owned();
-                return Err(ReduceError::Whole { path });
-            }
-            Ok(_) | Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => {}
-            // What is damaged may still be worth something to somebody.
-            Err(other) => return Err(other.into()),
-        }
+        let path = place_for(path.as_ref())?;
         let weights_path = self.weights_path();
         let unreadable = |source| ReduceError::Weights {
             path: weights_path.clone(),
@@ -135,7 +139,28 @@ impl ModelDirectory {
             weights: &weights,
             training: self.manifest().training.clone(),
         };
-        Ok(Self::write_in(path, &parts, precision)?)
+        Self::write_in(&path, &parts, precision)?;
+        Ok(path)
+    }
+}
+
+/// Returns where a reduced model may be written, if that costs nothing that cannot be made anew.
+fn place_for(path: &Path) -> Result<PathBuf, ReduceError> {
+    let path = match ModelDirectory::find(path) {
+        Ok((found, manifest)) if manifest.precision == Precision::F32 => {
+            return Err(ReduceError::Whole { path: found });
+        }
+        Ok((found, _)) => found,
+        Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => path.to_owned(),
+        // What cannot be told to be a reduced model may be worth something to somebody.
+        Err(other) => return Err(other.into()),
+    };
+    // The model of a run is written into `model` when the run ends.
+    let is_run = |path: &Path| path.join(SETTINGS_OF_A_RUN).exists();
+    let is_place_of_model = path.ends_with("model") && path.parent().is_some_and(is_run);
+    match is_run(&path) || is_place_of_model {
+        true => Err(ReduceError::Run { path }),
+        false => Ok(path),
     }
 }
 
@@ -146,15 +171,16 @@ fn reduce(
     precision: Precision,
 ) -> Result<Vec<(String, TensorData)>, f32> {
     let numbers: Vec<f32> = data.iter::<f32>().collect();
-    let fits = |number: &f32| match precision {
-        Precision::F16 => TensorData::from([*number])
-            .convert_dtype(DType::F16)
-            .iter::<f32>()
-            .all(f32::is_finite),
-        Precision::F32 | Precision::Int8 => number.is_finite(),
+    let stored = match precision {
+        Precision::F16 => data.clone().convert_dtype(DType::F16),
+        Precision::F32 | Precision::Int8 => data.clone(),
     };
-    if let Some(number) = numbers.iter().find(|number| !fits(number)) {
-        return Err(*number);
+    let lost = stored
+        .iter::<f32>()
+        .zip(&numbers)
+        .find_map(|(kept, number)| (!kept.is_finite()).then_some(*number));
+    if let Some(number) = lost {
+        return Err(number);
     }
     let matrix = match (precision, &data.shape()[..]) {
         (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, &data) => {
@@ -164,8 +190,7 @@ fn reduce(
             };
             Int8Matrix::of(&numbers, [n_rows, n_columns], channels)
         }
-        (Precision::F16, _) => return Ok(vec![(name.to_owned(), data.convert_dtype(DType::F16))]),
-        _ => return Ok(vec![(name.to_owned(), data)]),
+        _ => return Ok(vec![(name.to_owned(), stored)]),
     };
     Ok(vec![
         (name.to_owned(), matrix.values),

@@ -45,6 +45,14 @@ impl ModelDirectory {
         }
     }
 
+    /// Returns where the model that is meant by `path` lies, and what its manifest says; its other files are not
+    /// looked at.
+    pub(crate) fn find(path: &Path) -> Result<(PathBuf, Manifest), DirectoryError> {
+        let path = find(path)?;
+        let manifest = read_manifest(&path)?;
+        Ok((path, manifest))
+    }
+
     fn open_as(path: &Path, manifest: &Manifest) -> Result<Self, DirectoryError> {
         let Files {
             config, weights, ..

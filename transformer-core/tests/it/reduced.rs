@@ -276,3 +276,50 @@ fn a_damaged_file_is_named() {
         "{message}"
     );
 }
+
+#[test]
+fn a_damaged_reduced_model_is_replaced() {
+    let (directory, _) = written(unchanged);
+    let (_, _, out) = reduced(Precision::Int8);
+    fs::write(open(&out).weights_path(), "nothing").expect("the directory is writable");
+    let written = open(&directory).write_reduced(&out, Precision::F16);
+    written.expect("its manifest says that it is reduced");
+    assert!(open(&out).load(&test_device()).is_ok());
+}
+
+#[test]
+fn a_damaged_model_in_full_precision_is_never_replaced() {
+    let (directory, _) = written(unchanged);
+    let (damaged, _) = written(unchanged);
+    fs::remove_file(open(&damaged).weights_path()).expect("the directory is writable");
+    let refused = open(&directory).write_reduced(&damaged, Precision::F16);
+    assert!(matches!(refused, Err(ReduceError::Whole { .. })));
+}
+
+#[test]
+fn the_folder_of_a_run_without_a_model_is_refused() {
+    let (directory, _) = written(unchanged);
+    let run = tempdir().expect("the system has temporary directories");
+    fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
+    let refused = open(&directory).write_reduced(&run, Precision::F16);
+    assert!(matches!(refused, Err(ReduceError::Run { .. })));
+    let refused = open(&directory).write_reduced(run.path().join("model"), Precision::F16);
+    assert!(matches!(refused, Err(ReduceError::Run { .. })));
+    assert!(!run.path().join("manifest.json").exists());
+    assert!(!run.path().join("model").exists());
+}
+
+#[test]
+fn a_reduced_model_is_replaced_where_it_is_found() {
+    let (directory, _) = written(unchanged);
+    let outer = tempdir().expect("the system has temporary directories");
+    let inner = outer.path().join("model");
+    let write = |path: &Path, precision| open(&directory).write_reduced(path, precision);
+    assert_eq!(write(&inner, Precision::F16).ok(), Some(inner.clone()));
+    assert_eq!(
+        write(outer.path(), Precision::Int8).ok(),
+        Some(inner.clone())
+    );
+    assert_eq!(open(&inner).manifest().precision, Precision::Int8);
+    assert!(!outer.path().join("manifest.json").exists());
+}

@@ -41,12 +41,12 @@ impl Quantize {
             PrecisionName::Int8 => Precision::Int8,
         };
         let whole = ModelDirectory::open(&self.model)?;
-        whole.write_reduced(&self.out, precision)?;
-        let reduced = ModelDirectory::open(&self.out)?;
+        let out = whole.write_reduced(&self.out, precision)?;
+        let reduced = ModelDirectory::open(&out)?;
         let bytes = |model: &ModelDirectory| model.manifest().files.weights.bytes;
         let (before, after) = (bytes(&whole), bytes(&reduced));
         let share = 100.0 * after as f64 / before as f64;
-        let out = self.out.display();
+        let out = out.display();
         writeln!(
             io::stdout(),
             "{out}: weights in {precision}, {after} bytes instead of {before} ({share:.1}%)"
