@@ -62,6 +62,12 @@ pub enum DeviceError {
         /// The name given.
         name: String,
     },
+    /// The name is empty.
+    #[error(
+        "BURN_DEVICE is set but empty; unset it, or set it to one of cuda, rocm, metal, vulkan, wgpu, tch, \
+         ndarray, flex"
+    )]
+    EmptyName,
     /// The backend exists but is not part of this program.
     #[error(
         "backend `{requested}` is not compiled in (this program has: {compiled}); build again with \
@@ -185,7 +191,7 @@ impl FromStr for Backend {
 ///
 /// # Errors
 ///
-/// Returns a [`DeviceError`] when the name is unknown, the backend not compiled in, or nothing on the
+/// Returns a [`DeviceError`] when the name is empty or unknown, the backend not compiled in, or nothing on the
 /// machine can run it.
 ///
 /// # Example
@@ -201,6 +207,8 @@ impl FromStr for Backend {
 pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError> {
     let compiled = Backend::compiled();
     let backend = match requested {
+        // Burn reads the variable too, and panics at this value.
+        Some("") => return Err(DeviceError::EmptyName),
         Some(name) => name.parse()?,
         None => *compiled.first().ok_or(DeviceError::NoBackend)?,
     };
@@ -271,6 +279,14 @@ fn first_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_name_is_refused_with_the_variable_and_the_names() {
+        let error = choose(Some("")).expect_err("there is no backend of that name");
+        let expected = "BURN_DEVICE is set but empty; unset it, or set it to one of cuda, rocm, metal, vulkan, \
+                        wgpu, tch, ndarray, flex";
+        assert_eq!(error.to_string(), expected);
+    }
 
     #[test]
     fn unknown_names_are_refused_with_the_known_ones() {

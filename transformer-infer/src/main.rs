@@ -39,7 +39,7 @@ enum Command {
 fn main() -> ExitCode {
     memory::keep_pages();
     let cli = Cli::parse();
-    let backend = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
+    let backend = env::var("BURN_DEVICE").ok();
     let done = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
         Command::Score(score) => score.run(backend.as_deref()),

@@ -53,7 +53,7 @@ impl Average {
             (_, Some(n)) => Choice::Best(n as usize),
             (None, None) => Choice::Updates(self.updates.clone()),
         };
-        let requested = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
+        let requested = env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref())?;
         let updates = average_checkpoints(&self.run, &choice, &self.out, &device)?;
         let updates: Vec<String> = updates.iter().map(u64::to_string).collect();

@@ -47,7 +47,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         || free_directory(&run_name(&experiment), &experiment),
         Path::to_owned,
     );
-    let requested = env::var("BURN_DEVICE").ok().filter(|name| !name.is_empty());
+    let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     let threads = arguments.threads(&device);
     tell(&format!("backend     {backend}, {device:?}"));

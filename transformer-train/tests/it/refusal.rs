@@ -201,3 +201,20 @@ fn an_unknown_backend_is_refused_with_the_known_ones() {
     );
     assert!(message.contains("flex"), "{message}");
 }
+
+/// Burn would panic at it, but only when the run is resumed.
+#[test]
+fn an_empty_name_of_a_backend_is_refused() {
+    let workplace = Workplace::new();
+    let output = workplace
+        .program(&["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"])
+        .env("BURN_DEVICE", "")
+        .output()
+        .expect("cargo has built the program");
+    let ended = Ended::new(output);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("BURN_DEVICE is set but empty; unset it"),
+        "{message}"
+    );
+}
