@@ -268,8 +268,8 @@ mod tests {
     use super::*;
     use crate::loss::SmoothingForm;
 
-    /// Makes a model without dropout and its objective, on a device that records gradients.
-    fn objective(threads: Option<Threads>) -> (Objective, Device) {
+    /// Makes a model and its objective, on a device that records gradients.
+    fn objective(threads: Option<Threads>, dropout: f64) -> (Objective, Device) {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let device = device.autodiff();
         let config = TransformerConfig {
@@ -278,7 +278,7 @@ mod tests {
             n_heads: 2,
             n_encoder_layers: 1,
             n_decoder_layers: 1,
-            dropout: 0.0,
+            dropout,
             ..TransformerConfig::base(11, 11)
         };
         let tokenizer = TokenizerConfig {
@@ -354,7 +354,7 @@ mod tests {
 
     /// Checks that micro-batches of unequal sizes have the gradient of all their sentences together.
     fn assert_accumulated(threads: Option<Threads>) {
-        let (objective, device) = objective(threads);
+        let (objective, device) = objective(threads, 0.0);
         let whole = gradients(&objective, &device, vec![pairs()]);
         let micro_batches = [0..4, 4..5, 5..9].map(|range| pairs()[range].to_vec());
         let accumulated = gradients(&objective, &device, micro_batches.into());
@@ -373,5 +373,17 @@ mod tests {
     #[test]
     fn micro_batches_that_threads_share_have_the_gradient_of_one_large_batch() {
         assert_accumulated(Threads::new(2));
+    }
+
+    #[test]
+    fn micro_batches_of_the_same_sentences_have_dropout_of_their_own() {
+        let (objective, device) = objective(None, 0.3);
+        let one = gradients(&objective, &device, vec![pairs()]);
+        let again = gradients(&objective, &device, vec![pairs()]);
+        assert_eq!(one, again, "the seed of the update fixes what is dropped");
+        let two = gradients(&objective, &device, vec![pairs(), pairs()]);
+        let apart = one.iter().zip(&two).map(|(a, b)| (a - b).abs());
+        let apart = apart.fold(0.0, f32::max);
+        assert!(apart > 1e-3, "the mean of two is not the first: {apart}");
     }
 }

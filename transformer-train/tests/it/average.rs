@@ -176,3 +176,52 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     assert!(message.starts_with(start), "{message}");
     assert!(!workplace.path("model").exists());
 }
+
+/// Settings with which every update of a short run leaves its checkpoint.
+const EVERY_UPDATE: [(&str, &str); 2] = [
+    ("validation_interval = 10", "validation_interval = 1"),
+    ("average_last = 2", "average_last = 6"),
+];
+
+/// Trains for six updates, and returns the weights of the checkpoint of each.
+fn every_update(setting: &str) -> Vec<Vec<f32>> {
+    let settings = format!("warmup_steps = 15\n{setting}");
+    let changes = [&EVERY_UPDATE[..], &[("warmup_steps = 15", &settings)]].concat();
+    let workplace = Workplace::with(&changes);
+    workplace.train("run", &["--updates", "6"]).lines();
+    let weights = |update: usize| {
+        let (which, out) = (update.to_string(), format!("model-{update}"));
+        average(&workplace, ["--updates", &which], &out);
+        workplace.weights(&out).concat()
+    };
+    (1..=6).map(weights).collect()
+}
+
+/// An average takes no part in the training: it is the recursion over the weights of a run without.
+#[test]
+fn a_moving_average_is_the_recursion_over_the_weights() {
+    let (plain, moving) = (every_update(""), every_update("ema_decay = 0.3"));
+    for update in 2..=6_u16 {
+        let n = f32::from(update);
+        let decay = f32::min(0.3, (1.0 + n) / (10.0 + n));
+        let at = usize::from(update) - 1;
+        let three = moving[at - 1].iter().zip(&plain[at]).zip(&moving[at]);
+        let off = |((before, weight), after): ((&f32, &f32), &f32)| {
+            (decay * before + (1.0 - decay) * weight - after).abs()
+        };
+        // Weights of size one, in single precision.
+        let largest = three.map(off).fold(0.0, f32::max);
+        assert!(largest < 1e-6, "update {update}: {largest}");
+    }
+    let apart = plain[5].iter().zip(&moving[5]).map(|(a, b)| (a - b).abs());
+    let apart = apart.fold(0.0, f32::max);
+    assert!(apart > 1e-5, "the average is no copy: {apart}");
+}
+
+#[test]
+fn a_run_with_weight_decay_ends_elsewhere() {
+    let (plain, decayed) = (every_update(""), every_update("weight_decay = 0.5"));
+    let sum = |weights: &[f32]| weights.iter().map(|weight| f64::from(weight.abs())).sum();
+    let (plain, decayed): (f64, f64) = (sum(&plain[5]), sum(&decayed[5]));
+    assert!(decayed < plain * 0.9999, "{decayed} {plain}");
+}
