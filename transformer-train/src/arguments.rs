@@ -78,8 +78,8 @@ pub(crate) struct Arguments {
     /// Any setting, over those of the file and of other arguments, for example training.clip_norm=1.0
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Print every setting with its meaning, as a file for --config, and end: the defaults, or what a preset,
-    /// a task, a file or other arguments make of them
+    /// Print every setting of this run with its meaning, as a file for --config, and end. With a preset its
+    /// recipe, without data; without any argument those of the task `numbers`
     #[arg(long)]
     pub(crate) print_config: bool,
     /// Read text and train tokenizers as a run would, say what the run would be like and what speaks against

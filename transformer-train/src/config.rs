@@ -7,6 +7,7 @@ mod error;
 mod given;
 mod model;
 mod nearest;
+mod optional;
 mod read;
 mod recipe;
 mod setting;
@@ -44,6 +45,9 @@ use crate::tasks::Task;
 /// preset = "tiny"
 /// dropout = 0.3
 /// ```
+///
+/// A key without which one can do, for example `training.clip_norm`, takes `"none"` where the preset or the
+/// task has a value for it.
 ///
 /// # Example
 ///
@@ -88,7 +92,8 @@ impl Experiment {
     }
 
     /// Returns the settings that go with a model: the paper's (§5.2, §6.1; Table 3), and for `tiny`,
-    /// `multi30k` and `iwslt` those with which smaller data is learnt. Data has no part in them.
+    /// `multi30k` and `iwslt` those with which smaller data is learnt. They name no data; in `[data]` only
+    /// `numbers` has values that are not the defaults, those of its task.
     pub fn for_preset(preset: Preset) -> Self {
         recipe::of(preset)
     }

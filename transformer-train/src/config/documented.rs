@@ -1,9 +1,9 @@
 //! Every setting with its meaning, as a TOML file. The words are the doc comments of the fields
 //! themselves, taken from the sources when the program is built, so that they cannot drift apart.
 
-use toml::Table;
+use toml::{Table, Value};
 
-use crate::config::{ConfigError, Experiment};
+use crate::config::{ConfigError, Experiment, read};
 
 /// The width of comments, in characters.
 const WIDTH: usize = 100;
@@ -50,10 +50,8 @@ impl Field {
         match self.kind.as_str() {
             "Option<PathBuf>" => "\"FILE\"",
             "Option<Task>" => "\"numbers\"",
-            "Option<TokenizerKind>" => "\"bpe\"",
-            "Option<Case>" => "\"lower\"",
             "Option<f64>" => "1.0",
-            "Option<usize>" | "Option<u64>" => "64",
+            "Option<usize>" => "\"none\"",
             "Vec<CorpusSettings>" => "[{ src = \"FILE\", tgt = \"FILE\", weight = 1.0 }]",
             _ => "…",
         }
@@ -70,10 +68,24 @@ pub(super) fn keys() -> Vec<String> {
     SECTIONS.into_iter().flat_map(of_section).collect()
 }
 
-/// Writes the settings of an experiment, each below its meaning. Keys that are not set, and those that a
-/// model has from its preset, stand there as comments.
+/// Writes the settings of an experiment, each below its meaning. Keys that are as the task or the preset has
+/// them stand there as comments, so that they follow when another is named.
 pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
     let effective = Table::try_from(experiment).map_err(ConfigError::Write)?;
+    let defaults = read::defaults(experiment);
+    let mut defaults = Table::try_from(defaults).map_err(ConfigError::Write)?;
+    let (named, section, key) = match experiment.data.task {
+        Some(task) => (format!("task `{task}`"), "data", "task"),
+        None => (
+            format!("preset `{}`", experiment.model.preset),
+            "model",
+            "preset",
+        ),
+    };
+    // The name itself must be read.
+    if let Some(keys) = defaults.get_mut(section).and_then(Value::as_table_mut) {
+        keys.remove(key);
+    }
     let model = experiment
         .model
         .config(1, 1, experiment.tokenizer.vocabulary)?;
@@ -82,8 +94,10 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
     let mut text = String::new();
     comment(
         &mut text,
-        "Every setting. A file needs only those that differ: what it leaves out has the value of the \
-         task or the preset that it names.",
+        &format!(
+            "Every setting. A line that begins with `#` has the value of the {named}; write it without the `#` \
+             to change it. \"none\" takes back a value where there need not be one."
+        ),
     );
     for (section, source, name) in SECTIONS {
         let heading = headings.iter().find(|field| field.name == section);
@@ -98,7 +112,9 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
                 .and_then(|keys| keys.get(&field.name));
             text.push('\n');
             comment(&mut text, &field.meaning);
+            let default = defaults.get(section).and_then(|keys| keys.get(&field.name));
             text.push_str(&match (set, model.get(&field.name)) {
+                (Some(value), _) if set == default => format!("# {} = {value}\n", field.name),
                 (Some(value), _) => format!("{} = {value}\n", field.name),
                 (None, Some(value)) if section == "model" => {
                     format!("# {} = {value}\n", field.name)
@@ -168,7 +184,6 @@ fn comment(text: &mut String, words: &str) {
 
 #[cfg(test)]
 mod tests {
-    use toml::Value;
     use transformer_core::Preset;
 
     use super::*;
@@ -253,6 +268,30 @@ mod tests {
         }
     }
 
+    /// What is as the preset has it must not outlive the preset.
+    #[test]
+    fn another_preset_over_what_is_written_brings_its_recipe() {
+        for preset in Preset::ALL {
+            let text = to_toml(&Experiment::for_preset(preset)).expect("all values fit");
+            let named = format!("preset = \"{preset}\"");
+            let text = text.replace(&named, "preset = \"multi30k\"");
+            let read = Experiment::from_toml_text(&text, "all.toml");
+            assert_eq!(read, Ok(Experiment::for_preset(Preset::Multi30k)));
+        }
+    }
+
+    #[test]
+    fn the_first_line_names_the_preset_or_the_task() {
+        let first = |experiment: &Experiment| {
+            let text = to_toml(experiment).expect("all values fit");
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        let preset = first(&Experiment::for_preset(Preset::Iwslt));
+        assert!(preset.contains("the preset `iwslt`"), "{preset}");
+        let task = first(&Experiment::for_task(Task::Reverse));
+        assert!(task.contains("the task `reverse`"), "{task}");
+    }
+
     /// A key that is not set appears as a comment; the strict reader takes all of them, so no name is made up.
     #[test]
     fn every_documented_key_is_one_that_is_read() {
@@ -292,7 +331,7 @@ mod tests {
         let text = to_toml(&Experiment::default()).expect("all values fit");
         assert!(
             written == text,
-            "make it anew: cargo run -q -p transformer-train -- --print-config > docs/configuration.toml"
+            "make it anew: cargo run -q -p transformer-train -- --print-config --preset base > docs/configuration.toml"
         );
     }
 

@@ -29,19 +29,29 @@ use crate::config::{ConfigError, Experiment, read, setting};
 pub struct Given {
     /// A TOML file.
     pub file: Option<PathBuf>,
-    /// Settings in tables, as a file has them. A task, or text to train on, takes the place of both in
-    /// the file; another preset than the file's takes the place of its whole `[model]`.
+    /// Settings in tables, as a file has them. Here and in `settings`, a task takes the place of all text in
+    /// the file, text that of a task, and a preset brings what the file does not say: keys that the file has
+    /// in `[model]` or elsewhere stay.
     pub arguments: Table,
     /// Settings of the form `section.key=value`. The value is one of TOML; where the key wants text, it
-    /// needs no quotes.
+    /// needs no quotes. A key without which one can do is taken back with `none`.
     pub settings: Vec<String>,
 }
 
 /// The keys of `[data]` that say what is trained on.
 const TRAIN_KEYS: [&str; 5] = ["task", "src", "tgt", "tsv", "corpora"];
 
-/// The keys of `[data]` that say what is validated on.
-const VALID_KEYS: [&str; 3] = ["valid_src", "valid_tgt", "valid_tsv"];
+/// Keys of `[data]`, and those in a file that they take the place of.
+const REPLACED: [(&[&str], &[&str]); 5] = [
+    (
+        &["task"],
+        &["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"],
+    ),
+    (&["src", "tgt"], &["task", "tsv"]),
+    (&["tsv"], &["task", "src", "tgt"]),
+    (&["valid_src", "valid_tgt"], &["valid_tsv"]),
+    (&["valid_tsv"], &["valid_src", "valid_tgt"]),
+];
 
 impl Given {
     /// Puts the experiment together.
@@ -58,13 +68,17 @@ impl Given {
         read::complete(given)
     }
 
-    /// Puts the experiment together without the task that stands in for data that is not given.
+    /// Puts the experiment together; a preset without data is left without, to be shown and given data later.
     ///
     /// # Errors
     ///
     /// As [`experiment`](Self::experiment).
     pub fn without_task(&self) -> Result<Experiment, ConfigError> {
-        read::complete(self.put_together()?)
+        let given = self.put_together()?;
+        match value(&given, "model", "preset") {
+            Some(_) => read::complete(given),
+            None => self.experiment(),
+        }
     }
 
     fn put_together(&self) -> Result<Table, ConfigError> {
@@ -72,11 +86,12 @@ impl Given {
             Some(path) => read::table_of(path)?,
             None => Table::new(),
         };
-        make_way(&mut given, &self.arguments);
-        read::replace(&mut given, self.arguments.clone());
+        let mut over = self.arguments.clone();
         for setting in &self.settings {
-            read::replace(&mut given, setting::table(setting)?);
+            read::replace(&mut over, setting::table(setting)?);
         }
+        make_way(&mut given, &over);
+        read::replace(&mut given, over);
         let is_open = self.file.is_none() && value(&given, "model", "preset").is_none();
         if is_open && names_data(&given) && value(&given, "data", "task").is_none() {
             put(&mut given, "model", "preset", "tiny");
@@ -91,20 +106,15 @@ fn names_data(given: &Table) -> bool {
     keys.any(|key| value(given, "data", key).is_some())
 }
 
-/// Takes out of a file what arguments take the place of, although they are other keys.
-fn make_way(file: &mut Table, arguments: &Table) {
-    let gives = |keys: &[&str]| {
-        keys.iter()
-            .any(|key| value(arguments, "data", key).is_some())
+/// Takes out of a file what is given in place of it, under other keys.
+fn make_way(file: &mut Table, given: &Table) {
+    let Some(Value::Table(data)) = file.get_mut("data") else {
+        return;
     };
-    for keys in [&TRAIN_KEYS[..], &VALID_KEYS] {
-        if let (true, Some(Value::Table(data))) = (gives(keys), file.get_mut("data")) {
-            data.retain(|key, _| !keys.contains(&key));
+    for (keys, replaced) in REPLACED {
+        if keys.iter().any(|key| value(given, "data", key).is_some()) {
+            data.retain(|key, _| !replaced.contains(&key));
         }
-    }
-    let preset = value(arguments, "model", "preset");
-    if preset.is_some() && preset != value(file, "model", "preset") {
-        file.remove("model");
     }
 }
 
@@ -154,7 +164,12 @@ mod tests {
     fn a_preset_alone_is_shown_without_a_task() {
         let experiment = given(&["model.preset=big"]).without_task();
         assert_eq!(experiment, Ok(Experiment::for_preset(Preset::Big)));
-        assert_eq!(Given::default().without_task(), Ok(Experiment::default()));
+    }
+
+    #[test]
+    fn what_is_shown_without_a_preset_is_what_is_trained() {
+        let shown = Given::default().without_task();
+        assert_eq!(shown, Ok(Experiment::for_task(Task::Numbers)));
     }
 
     #[test]
@@ -196,18 +211,69 @@ mod tests {
         assert_eq!(experiment, Ok(expected));
     }
 
-    #[test]
-    fn another_preset_replaces_the_whole_model_of_the_file() {
-        let arguments = toml::toml! { model = { preset = "big" } };
-        let experiment = with_file("[model]\npreset = \"tiny\"\nd_ff = 7\n", arguments);
-        assert_eq!(experiment, Ok(Experiment::for_preset(Preset::Big)));
+    fn with_file_and_settings(text: &str, settings: &[&str]) -> Result<Experiment, ConfigError> {
+        let dir = tempfile::tempdir().expect("the system has temporary directories");
+        let path = dir.path().join("run.toml");
+        std::fs::write(&path, text).expect("the temporary directory is writable");
+        let file = Some(path);
+        Given {
+            file,
+            ..given(settings)
+        }
+        .experiment()
     }
 
     #[test]
-    fn the_same_preset_leaves_the_model_of_the_file() {
-        let arguments = toml::toml! { model = { preset = "tiny" } };
-        let experiment = with_file("[model]\npreset = \"tiny\"\nd_ff = 7\n", arguments);
+    fn a_task_replaces_the_validation_text_of_the_file() {
+        let arguments = toml::toml! { data = { task = "copy" } };
+        let text = "[data]\ntsv = \"a\"\nvalid_src = \"b\"\nvalid_tgt = \"c\"\n";
+        let experiment = with_file(text, arguments);
+        assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
+    }
+
+    #[test]
+    fn a_task_that_is_set_replaces_the_text_of_the_file() {
+        let text = "[data]\nsrc = \"a\"\ntgt = \"b\"\n";
+        let experiment = with_file_and_settings(text, &["data.task=copy"]);
+        assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
+    }
+
+    #[test]
+    fn one_of_two_files_can_be_set_alone() {
+        let text = "[data]\nsrc = \"a\"\ntgt = \"b\"\n";
+        let experiment = with_file_and_settings(text, &["data.tgt=c"]);
+        let mut expected = Experiment::default();
+        expected.data.src = Some("a".into());
+        expected.data.tgt = Some("c".into());
+        assert_eq!(experiment, Ok(expected));
+    }
+
+    /// The recipe and what the file does not say are the other preset's.
+    fn big_with_dropout() -> Experiment {
+        let mut expected = Experiment::for_preset(Preset::Big);
+        expected.model.overrides = toml::toml! { dropout = 0.25 };
+        expected
+    }
+
+    #[test]
+    fn another_preset_leaves_the_keys_of_the_file() {
+        let arguments = toml::toml! { model = { preset = "big" } };
+        let experiment = with_file("[model]\npreset = \"tiny\"\ndropout = 0.25\n", arguments);
+        assert_eq!(experiment, Ok(big_with_dropout()));
+    }
+
+    #[test]
+    fn a_preset_that_is_set_is_a_preset_asked_for() {
+        let text = "[model]\npreset = \"tiny\"\ndropout = 0.25\n";
+        let experiment = with_file_and_settings(text, &["model.preset=big"]);
+        assert_eq!(experiment, Ok(big_with_dropout()));
+    }
+
+    #[test]
+    fn the_preset_that_a_file_implies_leaves_its_model() {
+        let arguments = toml::toml! { model = { preset = "base" } };
+        let experiment = with_file("[model]\ndropout = 0.25\n", arguments);
         let overrides = experiment.map(|experiment| experiment.model.overrides);
-        assert_eq!(overrides, Ok(toml::toml! { d_ff = 7 }));
+        assert_eq!(overrides, Ok(toml::toml! { dropout = 0.25 }));
     }
 }

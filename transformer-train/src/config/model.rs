@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 use transformer_core::config::Tying;
 use transformer_core::{Preset, TransformerConfig};
 
-use crate::config::{ConfigError, Vocabulary};
+use crate::config::{ConfigError, Vocabulary, optional};
 use crate::tasks::Task;
 
 /// Names a model, and says in what it differs.
 ///
 /// Every key but `preset` is one of `TransformerConfig` and replaces what the preset has. Vocabulary
-/// sizes are not among them: they come from the tokenizers.
+/// sizes are not among them: they come from the tokenizers. What a preset need not have, `d_k` for
+/// example, is taken back with `"none"`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
@@ -22,6 +23,9 @@ pub struct ModelSettings {
     pub overrides: toml::Table,
 }
 
+/// The keys that a model need not have.
+const OPTIONAL: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
+
 impl ModelSettings {
     /// Returns the model with which a built-in task is learnt.
     pub fn for_task(task: Task) -> Self {
@@ -30,6 +34,16 @@ impl ModelSettings {
                 preset: Preset::Numbers,
                 ..Self::default()
             },
+        }
+    }
+
+    /// Puts keys over those of a model.
+    pub(super) fn put_over(model: &mut toml::Table, overrides: toml::Table) {
+        for (key, value) in overrides {
+            match OPTIONAL.contains(&key.as_str()) && optional::is_none(&value) {
+                true => model.remove(&key),
+                false => model.insert(key, value),
+            };
         }
     }
 
@@ -72,7 +86,7 @@ impl ModelSettings {
         };
         let table = toml::Table::try_from(&config);
         let merged = table.and_then(|mut table| {
-            table.extend(self.overrides.clone());
+            Self::put_over(&mut table, self.overrides.clone());
             toml::to_string(&table)
         });
         let text = merged.map_err(ConfigError::Write)?;

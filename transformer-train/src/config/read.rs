@@ -38,7 +38,7 @@ pub(super) fn check(given: &Table) -> Result<(), String> {
     let message = |error: &toml::de::Error| error.message().trim().replace('\n', "; ");
     let plain: Experiment = given.clone().try_into().map_err(|error| message(&error))?;
     let mut model = ModelSettings::every_key().map_err(|error| error.to_string())?;
-    model.extend(plain.model.overrides);
+    ModelSettings::put_over(&mut model, plain.model.overrides);
     let model = model.try_into::<TransformerConfig>();
     model.map(drop).map_err(|error| message(&error))
 }
@@ -47,13 +47,17 @@ pub(super) fn check(given: &Table) -> Result<(), String> {
 pub(super) fn complete(given: Table) -> Result<Experiment, ConfigError> {
     let wrong = |error: &toml::de::Error| wrong(error, "", "the settings", 1);
     let plain: Experiment = given.clone().try_into().map_err(|error| wrong(&error))?;
-    let defaults = match plain.data.task {
-        Some(task) => Experiment::for_task(task),
-        None => Experiment::for_preset(plain.model.preset),
-    };
-    let mut merged = Table::try_from(&defaults).map_err(ConfigError::Write)?;
+    let mut merged = Table::try_from(defaults(&plain)).map_err(ConfigError::Write)?;
     replace(&mut merged, given);
     merged.try_into().map_err(|error| wrong(&error))
+}
+
+/// Returns the settings of the task, or of the preset, that an experiment names.
+pub(super) fn defaults(experiment: &Experiment) -> Experiment {
+    match experiment.data.task {
+        Some(task) => Experiment::for_task(task),
+        None => Experiment::for_preset(experiment.model.preset),
+    }
 }
 
 /// Checks the keys and values of `[model]`, which are free for the reader of TOML, against the model's.
@@ -76,7 +80,8 @@ fn refuse_wrong_model_keys(
             return Err(unknown(place, name.clone(), known));
         }
         let mut table = full.clone();
-        table.insert(name.clone(), value.clone());
+        let given = Table::from_iter([(name.clone(), value.clone())]);
+        ModelSettings::put_over(&mut table, given);
         let read = table.try_into::<TransformerConfig>();
         if let Err(error) = read {
             return Err(wrong(&error, text, file, line));

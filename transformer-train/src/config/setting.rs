@@ -22,11 +22,18 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
         let keys = Table::from_iter([(name.to_owned(), value)]);
         Table::from_iter([(section.to_owned(), Value::Table(keys))])
     };
+    if text.is_empty() {
+        let given = setting.to_owned();
+        return Err(ConfigError::NoSetting { given });
+    }
     let as_text = of(Value::from(text));
     let Some(value) = parsed(text) else {
         return match read::check(&as_text) {
             Ok(()) => Ok(as_text),
-            Err(message) => Err(wrong(setting, message)),
+            Err(message) => Err(wrong(
+                setting,
+                with_remedy(text, message, |value| read::check(&of(value)).is_ok()),
+            )),
         };
     };
     let as_value = of(value);
@@ -35,6 +42,28 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
         // A folder may be called `2016`, and a key that wants text then gets text.
         Err(_) if read::check(&as_text).is_ok() => Ok(as_text),
         Err(message) => Err(wrong(setting, message)),
+    }
+}
+
+/// Adds to a message how TOML writes what seems to be meant, if the key takes that.
+fn with_remedy(text: &str, message: String, takes: impl Fn(Value) -> bool) -> String {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text),
+    };
+    let before = if digits.starts_with('.') { "0" } else { "" };
+    let after = if digits.ends_with('.') { "0" } else { "" };
+    let candidates = [
+        format!("{sign}{before}{digits}{after}"),
+        text.to_lowercase(),
+    ];
+    let is_taken = |candidate: &&String| {
+        let value = parsed(candidate);
+        *candidate != text && takes(value.unwrap_or_else(|| Value::from(candidate.as_str())))
+    };
+    match candidates.iter().find(is_taken) {
+        Some(candidate) => format!("{message}; write {candidate}"),
+        None => message,
     }
 }
 
@@ -175,6 +204,40 @@ mod tests {
             "`--set training.updates` has no value; write section.key=value, for example \
              training.updates=500"
         );
+    }
+
+    #[test]
+    fn an_empty_value_is_refused() {
+        let message = message("data.src=");
+        assert!(
+            message.starts_with("`--set data.src=` has no value; write "),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn numbers_that_toml_writes_otherwise_are_refused_with_its_form() {
+        assert_eq!(
+            message("model.dropout=.1"),
+            "`--set model.dropout=.1`: invalid type: string \".1\", expected f64; write 0.1"
+        );
+        assert!(message("model.dropout=1.").ends_with("; write 1.0"));
+        assert!(message("training.clip_norm=-.5").ends_with("; write -0.5"));
+    }
+
+    #[test]
+    fn names_in_capitals_are_refused_with_the_form_of_toml() {
+        assert!(message("embeddings.rescale=True").ends_with("; write true"));
+        assert!(message("training.clip_norm=None").ends_with("; write none"));
+    }
+
+    #[test]
+    fn what_a_task_sets_is_taken_back_with_none() {
+        assert_eq!(
+            table("tokenizer.tgt_kind=none").ok(),
+            Some(toml::toml! { tokenizer = { tgt_kind = "none" } })
+        );
+        assert!(table("model.d_k=none").is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use transformer_core::text::{Case, TokenizerConfig, TokenizerKind};
 
+use crate::config::optional;
 use crate::tasks::Task;
 
 /// Says which tokenizers are trained.
@@ -24,13 +25,13 @@ pub struct TokenizerSettings {
     /// larger. Default 0; its authors take 0.1 (Provilkov et al. 2020; not in the paper).
     pub dropout: f64,
     /// How target text is cut. Default: as `kind`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub tgt_kind: Option<TokenizerKind>,
     /// Most tokens in the target vocabulary. Default: as `vocab_size`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub tgt_vocab_size: Option<usize>,
     /// What happens to upper-case letters in the target. Default: as `case`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub tgt_case: Option<Case>,
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::optional;
 use crate::plan::PlanConfig;
 use crate::schedule::ScheduleKind;
 use crate::tasks::Task;
@@ -29,7 +30,7 @@ pub struct TrainingSettings {
     pub learning_rate_factor: f64,
     /// Highest learning rate, reached after `warmup_steps`, in place of the one that factor, size of the model and
     /// warm-up make; `inverse-sqrt` needs it. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub peak_learning_rate: Option<f64>,
     /// Share of the target distribution spread over the whole vocabulary, from 0 to below 1. Default
     /// 0.1 (§5.4, ε_ls).
@@ -46,11 +47,11 @@ pub struct TrainingSettings {
     /// Share of its way to the trained weights that their moving average does not go at an update, from 0 to below
     /// 1, for example 0.999; it starts smaller, `(1 + n)/(10 + n)` at update `n`. The average is then what is
     /// validated, saved as the model and averaged over checkpoints. Default: none (not in the paper).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub ema_decay: Option<f64>,
     /// Largest norm of all gradients together; larger ones are scaled down to it. Default: none (not
     /// in the paper).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub clip_norm: Option<f64>,
     /// Time between validations, and between checkpoints, in updates. Default 1000 (the paper: 10
     /// minutes).
@@ -67,7 +68,7 @@ pub struct TrainingSettings {
     pub best_by: BestBy,
     /// Number of validations in a row without a better one than the best after which the run ends. Default:
     /// none, it ends after `updates`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub patience: Option<u64>,
     /// Seed of everything that is random. Default 1.
     pub seed: u64,
