@@ -6,6 +6,7 @@ use transformer_core::text::TokenizerKind;
 use crate::config::{
     Experiment, ModelSettings, TokenizerSettings, TrainingSettings, ValidationSettings,
 };
+use crate::schedule::ScheduleKind;
 use crate::tasks::Task;
 
 /// Returns the settings that go with a model, without data.
@@ -84,8 +85,8 @@ fn multi30k() -> Experiment {
 /// fairseq's recipe for IWSLT 2014 (examples/translation/README.md): joint BPE of 10,000 merges, a rate
 /// that rises to 5e-4 in 4000 updates and falls with the inverse root, batches of 4096 tokens, a beam of 5
 /// with a length penalty of 1. It names no end: 50,000 updates are some 50 passes over its 160,000 pairs.
-/// Its Adam has ε 1e-8. Its weight decay of 1e-4 is left out, and the vocabulary is one for both sides,
-/// where it has one for each.
+/// Its Adam has ε 1e-8 and a weight decay of 1e-4, decoupled as here; there all parameters decay, here matrices
+/// only. The vocabulary is one for both sides, where it has one for each.
 fn iwslt() -> Experiment {
     Experiment {
         tokenizer: TokenizerSettings {
@@ -97,8 +98,10 @@ fn iwslt() -> Experiment {
             updates: 50_000,
             tokens_per_batch: 4096,
             warmup_steps: 4000,
-            learning_rate_factor: factor(5e-4, 512, 4000),
+            schedule: ScheduleKind::InverseSqrt,
+            peak_learning_rate: Some(5e-4),
             adam_epsilon: 1e-8,
+            weight_decay: 1e-4,
             ..TrainingSettings::default()
         },
         validation: beam_of_5(),
@@ -142,6 +145,11 @@ mod tests {
     fn the_recipe_for_iwslt_rises_to_the_published_rate() {
         let peak = peak(Preset::Iwslt);
         assert!((peak / 5e-4 - 1.0).abs() < 1e-4, "{peak}");
+    }
+
+    #[test]
+    fn the_recipe_for_iwslt_decays_as_published() {
+        assert!((of(Preset::Iwslt).training.weight_decay - 1e-4).abs() < 1e-12);
     }
 
     #[test]
