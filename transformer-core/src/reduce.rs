@@ -123,7 +123,7 @@ impl ModelDirectory {
         let mut reduced = Vec::new();
         for tensor in read.map_err(|error| unreadable(error.into()))? {
             let (name, data, id) = unpack(tensor).map_err(unreadable)?;
-            let stored = reduce(&name, data, precision).map_err(|number| ReduceError::Number {
+            let stored = reduce(&name, &data, precision).map_err(|number| ReduceError::Number {
                 path: weights_path.clone(),
                 tensor: name.clone(),
                 number,
@@ -167,7 +167,7 @@ fn place_for(path: &Path) -> Result<PathBuf, ReduceError> {
 /// Returns what is stored for a tensor, or the number that cannot be.
 fn reduce(
     name: &str,
-    data: TensorData,
+    data: &TensorData,
     precision: Precision,
 ) -> Result<Vec<(String, TensorData)>, f32> {
     let numbers: Vec<f32> = data.iter::<f32>().collect();
@@ -183,7 +183,7 @@ fn reduce(
         return Err(number);
     }
     let matrix = match (precision, &data.shape()[..]) {
-        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, &data) => {
+        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data) => {
             let channels = match VOCABULARIES.contains(&name) {
                 true => Channels::Rows,
                 false => Channels::Columns,

@@ -66,13 +66,5 @@ fn kills_at_random_moments_change_nothing() {
         workplace.train(&out, &["--updates", UPDATES]).lines();
         assert_same(&workplace, &out, "whole");
     }
-    tell(&format!("{n_killed} kills in {n_runs} runs, seed {seed}"));
-}
-
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever asks for a thousand kills wants to know what came of them"
-)]
-fn tell(line: &str) {
-    println!("{line}");
+    println!("{n_killed} kills in {n_runs} runs, seed {seed}");
 }
