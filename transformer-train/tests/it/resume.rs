@@ -231,7 +231,7 @@ fn every_other_setting_is_named() {
     let ended = workplace.train("run", &[]);
     assert_eq!(
         ended.failure(),
-        "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and not set there, \
+        "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and \"none\" there, \
          `training.warmup_steps` is 16 here and 15 there; choose another folder with --out, or replace the \
          run with --overwrite"
     );
