@@ -3,18 +3,17 @@
 //!
 //! Marian numbers its tokens otherwise: `</s>` is 0, `<unk>` 1, and decoding starts from the last one,
 //! `<pad>`. Our special tokens are constants of the format, so the rows of all vocabulary matrices are put in
-//! our order here, and nothing behind the import knows of it. Where Marian starts from `<pad>`, its row is
-//! our
+//! our order here, and nothing behind the import knows of it. Where Marian starts from `<pad>`, its row is our
 //! `<s>`, and our `<pad>` is a new row of zeros whose logit is so low that its probability is 0; so the
 //! probabilities of all other tokens stay what they were.
 //!
-//! - [`folder`]: [`Marian`], a folder that was read.
-//! - [`settings`]: its JSON files.
-//! - [`vocabulary`]: its tokens.
-//! - [`weights`]: its matrices, in our order.
-//! - [`check`]: how far the logits are from those of another program.
-//! - [`export`]: the way back.
-//! - [`error`]: what can be wrong.
+//! - `folder`: [`Marian`], a folder that was read.
+//! - `settings`: its JSON files.
+//! - `vocabulary`: its tokens.
+//! - `weights`: its matrices, in our order.
+//! - `check`: how far the logits are from those of another program.
+//! - `export`: the way back.
+//! - `error`: what can be wrong.
 
 mod check;
 mod error;

@@ -5,12 +5,12 @@
 //! precision and knows no user-defined symbols, so that some lines get other pieces. A model that was trained
 //! on pieces has to be given the same ones, so everything here follows SentencePiece 0.2.1 step by step.
 //!
-//! - [`proto`]: the protobuf file.
-//! - [`normalizer`]: text as the model's character map writes it.
-//! - [`trie`]: which pieces a text begins with.
-//! - [`segmenter`]: the pieces of a normalized text.
-//! - [`model`]: [`SentencePiece`], all of it together.
-//! - [`vocabulary`]: [`PieceVocabulary`], pieces with the ids of a model that was trained on them.
+//! - `proto`: the protobuf file.
+//! - `normalizer`: text as the model's character map writes it.
+//! - `trie`: which pieces a text begins with.
+//! - `segmenter`: the pieces of a normalized text.
+//! - `model`: [`SentencePiece`], all of it together.
+//! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of a model that was trained on them.
 
 mod base64;
 mod model;
