@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Compares the speed of translation with CTranslate2's, on a trained model and text of natural lengths.
 
-Reads a model directory (docs/model-directory.md) without any program of ours: the container of the weights, the
-config and the tokenizer. CTranslate2 gets the same weights, and both translate the same ids in the same batches, the lines
-sorted by length. Then ours translates the text again and again in one process, to see whether its memory grows, and
+CTranslate2 gets the weights that `transformer-infer export` writes, and both translate the same ids in the same batches,
+the lines sorted by length. Then ours translates the text again and again in one process, to see whether its memory grows, and
 with other directories of the model (--reduced), to see what less precision saves and changes.
 
-    cargo build -p examples --example decoding_speed
-    python trained_decoding_speed.py --program target/debug/examples/decoding_speed --model m30k/model --text test.en.gz
+    cargo build -p transformer-infer -p examples --bins --example decoding_speed
+    python trained_decoding_speed.py --program target/debug/examples/decoding_speed \
+        --exporter target/debug/transformer-infer --model m30k/model --text test.en.gz
 
-Needs ctranslate2 4.8.5, tokenizers, numpy, and what decoding_speed.py needs, which lies beside this script. Reads
-models with sinusoidal positions, normalization behind each layer, and one vocabulary.
+Needs ctranslate2 4.8.5, tokenizers, and what decoding_speed.py needs, which lies beside this script. Reads models with
+one vocabulary.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import gzip
 import json
 import os
 import statistics
-import struct
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -26,8 +26,6 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "2"
 
 import ctranslate2
-import numpy
-from ctranslate2.specs import TransformerSpec
 from tokenizers import Tokenizer
 
 from decoding_speed import agreement, call_ours
@@ -35,92 +33,11 @@ from decoding_speed import agreement, call_ours
 MAX_LEN = 100
 
 
-def cbor(data, at=0):
-    """Decodes the value at a place, and returns it with the place behind it: what burnpack uses of CBOR."""
-    kind, info = data[at] >> 5, data[at] & 31
-    at += 1
-    if kind == 7:
-        return {20: False, 21: True, 22: None}[info], at
-    if info >= 24:
-        n_bytes = 1 << (info - 24)
-        info, at = int.from_bytes(data[at : at + n_bytes], "big"), at + n_bytes
-    if kind == 0:
-        return info, at
-    if kind == 3:
-        return data[at : at + info].decode(), at + info
-    items = []
-    for _ in range(info * {4: 1, 5: 2}[kind]):
-        item, at = cbor(data, at)
-        items.append(item)
-    return (items, at) if kind == 4 else (dict(zip(items[::2], items[1::2])), at)
-
-
-def read_weights(path):
-    """Reads a burnpack file of 32-bit floats."""
-    data = path.read_bytes()
-    magic, _, size = struct.unpack("<IHI", data[:10])
-    assert magic == 0x4255524E, f"{path} is no burnpack file"
-    tensors = cbor(data[10 : 10 + size])[0]["tensors"]
-    start = (10 + size + 255) // 256 * 256
-    read = {}
-    for name, tensor in tensors.items():
-        begin, end = tensor["data_offsets"]
-        numbers = numpy.frombuffer(data[start + begin : start + end], "<f4")
-        read[name] = numbers.reshape(tensor["shape"])
-    return read
-
-
-def write_ctranslate2(model, folder):
+def export_ctranslate2(exporter, model, folder):
     """Writes the model in CTranslate2's format; returns the spelling of its tokens."""
-    config = json.loads((model / "config.json").read_text())
-    assert (config["norm_placement"], config["positions"], config["tying"]) == ("post", "sinusoidal", "all")
-    manifest = json.loads((model / "manifest.json").read_text())
-    weights = read_weights(model / manifest["files"]["weights"]["name"])
-    spec = TransformerSpec.from_config(
-        (config["n_encoder_layers"], config["n_decoder_layers"]), config["n_heads"], pre_norm=False)
-
-    def linear(spec, *names):
-        spec.weight = numpy.concatenate([weights[f"{name}.weight"].T for name in names])
-        if f"{names[0]}.bias" in weights:
-            spec.bias = numpy.concatenate([weights[f"{name}.bias"] for name in names])
-
-    def norm(spec, name):
-        spec.gamma, spec.beta = weights[f"{name}_residual.norm.gamma"], weights[f"{name}_residual.norm.beta"]
-
-    embeddings = weights["src_vocabulary.weight"]
-    d_model = config["d_model"]
-    place, feature = numpy.ogrid[: config["max_positions"], : d_model // 2]
-    angles = place / 10000 ** (2 * feature / d_model)
-    positions = numpy.stack([numpy.sin(angles), numpy.cos(angles)], 2).reshape(-1, d_model)
-    spec.encoder.embeddings[0].weight = spec.decoder.embeddings.weight = embeddings
-    spec.decoder.projection.weight = embeddings
-    for stack, name in [(spec.encoder, "encoder"), (spec.decoder, "decoder")]:
-        stack.scale_embeddings = config["scale_embeddings"]
-        stack.position_encodings.encodings = positions.astype("float32")
-        for number, layer in enumerate(stack.layer):
-            head = f"{name}.layers.{number}"
-            own, cross = f"{head}.self_attention", f"{head}.cross_attention"
-            linear(layer.self_attention.linear[0], f"{own}.query", f"{own}.key", f"{own}.value")
-            linear(layer.self_attention.linear[1], f"{own}.output")
-            norm(layer.self_attention.layer_norm, own)
-            if name == "decoder":
-                linear(layer.attention.linear[0], f"{cross}.query")
-                linear(layer.attention.linear[1], f"{cross}.key", f"{cross}.value")
-                linear(layer.attention.linear[2], f"{cross}.output")
-                norm(layer.attention.layer_norm, cross)
-            linear(layer.ffn.linear_0, f"{head}.feed_forward.inner")
-            linear(layer.ffn.linear_1, f"{head}.feed_forward.outer")
-            norm(layer.ffn.layer_norm, f"{head}.feed_forward")
-    # Other spellings do: ids are what is translated.
-    tokens = ["<pad>", "<unk>", "<s>", "</s>"] + [str(id) for id in range(4, config["src_vocab_size"])]
-    spec.register_source_vocabulary(tokens)
-    spec.register_target_vocabulary(tokens)
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
-    spec.config.decoder_start_token = "<s>"
-    spec.config.add_source_eos = True
-    spec.validate()
-    spec.save(str(folder))
-    return tokens
+    command = [exporter, "export", "--model", model, "--format", "ctranslate2", "--out", folder]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return json.loads((folder / "shared_vocabulary.json").read_text())
 
 
 def run_ctranslate2(folder, tokens, sources, batch, beam, runs):
@@ -144,6 +61,7 @@ def run_ctranslate2(folder, tokens, sources, batch, beam, runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--exporter", type=Path, required=True, help="transformer-infer")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument("--reduced", type=Path, nargs="*", default=[], help="what `transformer-infer quantize` wrote")
@@ -162,7 +80,7 @@ def main():
     encoded = [encoding.ids for encoding in tokenizer.encode_batch(lines, add_special_tokens=False)]
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
-        tokens = write_ctranslate2(args.model, scratch)
+        tokens = export_ctranslate2(args.exporter, args.model, scratch)
         print(f"{'batch':>5} {'beam':>4} {'ctranslate2':>12} {'ours':>8} {'ratio':>6} {'same':>6}  tokens a second")
         for batch in map(int, args.batches.split(",")):
             sources = encoded if batch > 1 else encoded[::4]

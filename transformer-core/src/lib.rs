@@ -45,6 +45,7 @@
 pub mod config;
 pub mod device;
 pub mod directory;
+pub mod export;
 pub mod import;
 pub mod model;
 pub mod presets;

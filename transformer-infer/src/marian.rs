@@ -5,7 +5,7 @@ use transformer_core::import::Marian;
 use transformer_core::import::marian::Generation;
 
 use crate::Translator;
-use crate::search::{LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
+use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 
 /// Returns the search that does what the model asks of Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
@@ -24,6 +24,10 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
         max_len: generation
             .max_len
             .map_or(defaults.max_len, |extra| LengthLimit { factor: 0.0, extra }),
+        at_limit: match generation.forces_end {
+            true => AtLimit::FreeEnd,
+            false => AtLimit::Cut,
+        },
         stop: match generation.stops_early {
             true => StopRule::BeamFinished,
             false => StopRule::PresentLength,

@@ -53,14 +53,14 @@ impl Default for PytorchNames {
 
 /// Says which tensor of a state dict a parameter is, and in what form.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Origin {
-    pub(super) name: String,
-    pub(super) form: Form,
+pub(crate) struct Origin {
+    pub(crate) name: String,
+    pub(crate) form: Form,
 }
 
 /// Says how a parameter lies in its tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// As it is here.
     Same,
     /// The weight of an `nn.Linear`: `[out, in]`, where we have `[in, out]`.
@@ -73,7 +73,7 @@ pub(super) enum Form {
 
 impl Names {
     /// Returns where a parameter of ours comes from; `None` if this convention has no name for it.
-    pub(super) fn origin(&self, parameter: &str, config: &TransformerConfig) -> Option<Origin> {
+    pub(crate) fn origin(&self, parameter: &str, config: &TransformerConfig) -> Option<Origin> {
         if parameter == "output_bias" {
             let name = self.output_bias()?;
             let form = Form::Same;

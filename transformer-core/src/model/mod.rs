@@ -19,5 +19,6 @@ pub use attention_maps::{AttentionMaps, AttentionMasks};
 pub use dropout::seed_dropout;
 pub use mask::Mask;
 pub use position::sinusoids;
+pub(crate) use position::table as position_table;
 pub use state::DecoderState;
 pub use transformer::{Memory, Transformer};

@@ -106,7 +106,7 @@ fn tensor(
 }
 
 /// Computes in double precision: an angle of a thousand radians has few digits left in single precision.
-fn table(kind: Positions, offset: usize, len: usize, d_model: usize) -> Vec<f32> {
+pub(crate) fn table(kind: Positions, offset: usize, len: usize, d_model: usize) -> Vec<f32> {
     let half = d_model / 2;
     let mut table = vec![0.0; len * d_model];
     for (row, place) in table.chunks_exact_mut(d_model).zip(offset..) {

@@ -34,8 +34,8 @@ const CURVE_TOLERANCE: f64 = 1e-3;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Golden {
-    config: TransformerConfig,
+pub(crate) struct Golden {
+    pub(crate) config: TransformerConfig,
     src: Vec<Vec<u32>>,
     /// From BOS to EOS.
     tgt: Vec<Vec<u32>>,
@@ -132,12 +132,12 @@ impl GoldenMaps {
 }
 
 impl Golden {
-    fn read(json: &str) -> Self {
+    pub(crate) fn read(json: &str) -> Self {
         serde_json::from_str(json).expect("the generator writes the fields above")
     }
 
     /// Builds the model with PyTorch's weights.
-    fn model(&self) -> Transformer {
+    pub(crate) fn model(&self) -> Transformer {
         let model = self
             .config
             .init(&test_device())
@@ -265,13 +265,16 @@ impl Golden {
     }
 }
 
-const ADDITIVE_MASKS_BIAS_FREE: &str = include_str!("../fixtures/additive_masks_bias_free.json");
-const HEAD_WIDTHS_AND_WINDOWS: &str = include_str!("../fixtures/head_widths_and_windows.json");
-const POST_NORM_WITH_FINAL_NORMS: &str =
+pub(crate) const ADDITIVE_MASKS_BIAS_FREE: &str =
+    include_str!("../fixtures/additive_masks_bias_free.json");
+pub(crate) const HEAD_WIDTHS_AND_WINDOWS: &str =
+    include_str!("../fixtures/head_widths_and_windows.json");
+pub(crate) const POST_NORM_WITH_FINAL_NORMS: &str =
     include_str!("../fixtures/post_norm_with_final_norms.json");
-const PAPER: &str = include_str!("../fixtures/paper.json");
-const PRE_NORM_GELU: &str = include_str!("../fixtures/pre_norm_gelu.json");
-const PRE_NORM_SILU_LEARNED: &str = include_str!("../fixtures/pre_norm_silu_learned.json");
+pub(crate) const PAPER: &str = include_str!("../fixtures/paper.json");
+pub(crate) const PRE_NORM_GELU: &str = include_str!("../fixtures/pre_norm_gelu.json");
+pub(crate) const PRE_NORM_SILU_LEARNED: &str =
+    include_str!("../fixtures/pre_norm_silu_learned.json");
 
 #[test]
 fn the_logits_are_those_of_pytorchs_transformer() {

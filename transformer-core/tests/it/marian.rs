@@ -175,13 +175,32 @@ fn how_a_model_is_searched_is_read() {
     let folder = fixture("shared");
     let expected = Generation {
         num_beams: Some(4),
-        // Of 32 places, the start and the end are two.
-        max_len: Some(30),
+        // Of 32 places, the start is one.
+        max_len: Some(31),
+        forces_end: true,
         length_penalty: 1.0,
         stops_early: false,
         banned: vec![vec![100]],
     };
     assert_eq!(read(folder.path()).generation, expected);
+}
+
+#[test]
+fn an_end_that_nobody_names_is_forced_as_in_transformers_and_null_forces_none() {
+    for (value, forces_end) in [(None, true), (Some(serde_json::Value::Null), false)] {
+        let folder = fixture("shared");
+        fs::remove_file(folder.path().join("generation_config.json")).expect("it was there");
+        let path = folder.path().join("config.json");
+        let json = fs::read(&path).expect("it is there");
+        let mut json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+        let object = json.as_object_mut().expect("it is an object");
+        match value {
+            Some(value) => object.insert("forced_eos_token_id".to_owned(), value),
+            None => object.remove("forced_eos_token_id"),
+        };
+        fs::write(&path, json.to_string()).expect("there is room");
+        assert_eq!(read(folder.path()).generation.forces_end, forces_end);
+    }
 }
 
 #[test]

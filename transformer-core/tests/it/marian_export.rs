@@ -7,7 +7,8 @@ use tempfile::TempDir;
 use transformer_core::TransformerConfig;
 use transformer_core::config::{Positions, Tying};
 use transformer_core::directory::Tokenizers;
-use transformer_core::import::marian::{Generation, export};
+use transformer_core::export::to_marian;
+use transformer_core::import::marian::Generation;
 use transformer_core::import::{Marian, StateDict};
 use transformer_core::text::{Tokenizer, TokenizerConfig};
 
@@ -24,7 +25,7 @@ fn export_of(marian: &Marian) -> TempDir {
         model,
         ..
     } = marian;
-    let exported = export(folder.path(), model, config, tokenizers, generation);
+    let exported = to_marian(folder.path(), model, config, tokenizers, generation);
     exported.expect("what came in can go out");
     folder
 }
@@ -94,7 +95,7 @@ fn a_model_of_ours_comes_back_from_its_export() {
     let folder = tempfile::tempdir().expect("there is room");
     let generation = Generation::default();
     let tokenizers = Tokenizers::Joint(tokenizer);
-    let exported = export(folder.path(), &model, &config, &tokenizers, &generation);
+    let exported = to_marian(folder.path(), &model, &config, &tokenizers, &generation);
     exported.expect("Marian's models can be all this");
     let again = read(folder.path());
     assert_eq!(again.config, config);
@@ -119,7 +120,7 @@ fn what_marians_models_cannot_have_is_not_exported() {
     let folder = tempfile::tempdir().expect("there is room");
     let tokenizers = Tokenizers::Joint(tokenizer);
     let out = folder.path().join("out");
-    let refused = export(&out, &model, &config, &tokenizers, &Generation::default());
+    let refused = to_marian(&out, &model, &config, &tokenizers, &Generation::default());
     let message = refused
         .expect_err("the positions are interleaved")
         .to_string();

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use transformer_core::device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
-use transformer_core::import::marian::{Generation, export, export_safetensors};
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_core::export::{to_ctranslate2, to_marian, to_safetensors};
+use transformer_core::import::marian::Generation;
+use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
 use super::CommandError;
@@ -20,6 +21,10 @@ const MOST_TOKENS: usize = 510;
 /// With hf-marian the folder gets config.json, generation_config.json, model.safetensors and the tokenizers: those of an
 /// imported model as they came in, and others as tokenizer.json. What Marian's models cannot have is refused:
 /// pre-norm, final norms, interleaved or learned positions.
+///
+/// With ctranslate2 it gets model.bin, config.json, the vocabularies and the tokenizers, of a model of any shape but
+/// for heads of their own widths and windows. CTranslate2 adds the end of a source itself; let it not write unknown
+/// tokens (disable_unk).
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Directory of the model, or of the training run that made it.
@@ -38,6 +43,9 @@ pub(crate) struct Export {
 enum Format {
     /// `MarianMTModel` of Hugging Face's Transformers.
     HfMarian,
+    /// A model of CTranslate2.
+    #[value(name = "ctranslate2")]
+    CTranslate2,
     /// All weights by our names, the config and the tokenizers.
     Safetensors,
 }
@@ -52,7 +60,7 @@ impl Export {
         match self.format {
             Format::HfMarian => {
                 let generation = generation(&Translator::search_of(&directory), tokenizers);
-                export(
+                to_marian(
                     &self.out,
                     &model,
                     directory.config(),
@@ -60,8 +68,11 @@ impl Export {
                     &generation,
                 )?;
             }
+            Format::CTranslate2 => {
+                to_ctranslate2(&self.out, &model, directory.config(), tokenizers)?;
+            }
             Format::Safetensors => {
-                export_safetensors(&self.out, &model, directory.config(), tokenizers)?;
+                to_safetensors(&self.out, &model, directory.config(), tokenizers)?;
             }
         }
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::Write)
@@ -83,6 +94,7 @@ fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
             LengthLimit { factor: 0.0, extra } => extra,
             LengthLimit { .. } => MOST_TOKENS,
         }),
+        forces_end: search.at_limit == AtLimit::FreeEnd,
         length_penalty: match search.length_penalty {
             LengthPenalty::None => 0.0,
             LengthPenalty::Power { alpha } | LengthPenalty::Gnmt { alpha } => alpha,

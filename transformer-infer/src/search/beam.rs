@@ -17,7 +17,7 @@ use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
 ///
 /// A sentence is done by the [`StopRule`] of the search, and leaves the model. Those that reach their
 /// limit (`requests[i].max_len` generated tokens, EOS included) return their running prefixes as well,
-/// behind the finished ones. A prefix that nothing can follow is dropped; where this leaves no
+/// behind the finished ones, unless [`AtLimit`](super::AtLimit) makes EOS their last token. A prefix that nothing can follow is dropped; where this leaves no
 /// hypothesis at all, the best such prefix is cut where it stands.
 ///
 /// Ties go to the better prefix, then to the lower id, so that results do not depend on chance.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    EnsembleMean, Hypothesis, LengthLimit, LengthPenalty, NextToken, Request, Sampling,
+    AtLimit, EnsembleMean, Hypothesis, LengthLimit, LengthPenalty, NextToken, Request, Sampling,
     SearchError, StopRule, beam_search, greedy_search, sample,
 };
 
@@ -30,6 +30,8 @@ pub struct Search {
     pub n_best: usize,
     /// Where generation is cut. Default: source length + 50 (§6.1).
     pub max_len: LengthLimit,
+    /// What happens to what is still running there. Default: it is cut, and ranks behind what has ended.
+    pub at_limit: AtLimit,
     /// Below which length EOS is not generated. Default 0; beyond `max_len` it counts as `max_len`.
     pub min_len: LengthLimit,
     /// When a beam search is done with a sentence. Default: the present-length rule.
@@ -68,6 +70,7 @@ impl Default for Search {
             length_penalty: LengthPenalty::default(),
             n_best: 1,
             max_len: LengthLimit::PAPER,
+            at_limit: AtLimit::default(),
             min_len: LengthLimit::ZERO,
             stop: StopRule::default(),
             coverage_penalty: 0.0,

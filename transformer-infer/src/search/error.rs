@@ -54,6 +54,12 @@ pub enum SearchError {
         /// The text given.
         text: String,
     },
+    /// The text names no rule for the length limit.
+    #[error("`{text}` says nothing about the length limit; write cut, end or free-end")]
+    UnknownAtLimit {
+        /// The text given.
+        text: String,
+    },
     /// The text names no mean.
     #[error("`{text}` is no mean of models; write probs or log-probs")]
     UnknownMean {

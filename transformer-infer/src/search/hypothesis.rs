@@ -17,9 +17,10 @@ pub struct Hypothesis {
     /// gave no probability to any next token, which means that it computes NaN itself.
     pub log_prob: f64,
     /// What hypotheses of different lengths are ranked by: `log_prob` divided by the length penalty. A
-    /// repetition penalty enters before the division, a coverage penalty is added behind it.
+    /// repetition penalty and an end for free enter before the division, a coverage penalty is added behind
+    /// it.
     pub score: f64,
-    /// Whether the sequence ended with EOS. If not, it was cut at the length limit; a search ranks
+    /// Whether the sequence ended with EOS, which [`AtLimit`](super::AtLimit) may have made it do. If not, it was cut at the length limit; a search ranks
     /// such a hypothesis behind all finished ones.
     pub finished: bool,
 }

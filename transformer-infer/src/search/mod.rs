@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a Transformer or a tensor: a model is whatever implements [`NextToken`].
 
+mod at_limit;
 mod beam;
 #[cfg(test)]
 mod beam_tests;
@@ -26,6 +27,7 @@ mod stop_rule;
 mod table;
 mod walk;
 
+pub use at_limit::AtLimit;
 pub use beam::beam_search;
 pub use config::Search;
 pub use ensemble::{Ensemble, EnsembleMean};

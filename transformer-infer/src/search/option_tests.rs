@@ -6,8 +6,8 @@ use transformer_core::text::{BOS, EOS, N_SPECIAL, UNK};
 use super::reference::exhaustive;
 use super::table::Table;
 use super::{
-    Hypothesis, LengthLimit, LengthPenalty, Request, Sampling, Search, StopRule, beam_search,
-    greedy_search,
+    AtLimit, Hypothesis, LengthLimit, LengthPenalty, Request, Sampling, Search, StopRule,
+    beam_search, greedy_search,
 };
 
 /// Number of tokens in the tables: three special ones, EOS, and three others.
@@ -36,11 +36,14 @@ fn searches() -> impl Strategy<Value = Search> {
     let theta = prop_oneof![Just(1.0), 0.5..2.0];
     let beta = prop_oneof![Just(0.0), 0.0..1.0];
     let ngram = proptest::option::of(1_usize..4);
-    let options = (banned, ngram, theta, beta, penalties(), stop_rules());
+    let at_limit = proptest::sample::select(AtLimit::ALL.to_vec());
+    let rules = (penalties(), stop_rules(), at_limit);
+    let options = (banned, ngram, theta, beta, rules);
     options.prop_map(
-        |(banned, no_repeat_ngram, theta, beta, penalty, stop)| Search {
+        |(banned, no_repeat_ngram, theta, beta, (penalty, stop, at_limit))| Search {
             length_penalty: penalty,
             stop,
+            at_limit,
             coverage_penalty: beta,
             banned,
             no_repeat_ngram,

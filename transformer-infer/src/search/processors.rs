@@ -7,13 +7,13 @@
 use transformer_core::text::EOS;
 
 use super::hypothesis::Prefix;
-use super::{NEVER_GENERATED, NextToken, Request, Search};
+use super::{AtLimit, NEVER_GENERATED, NextToken, Request, Search};
 
 /// Holds what a search was asked to change.
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// Whether there is anything to change at any step.
+    /// Whether there is anything to change at any step, and not only at the last.
     are_needed: bool,
 }
 
@@ -38,9 +38,22 @@ impl<'a> Processors<'a> {
         Self { search, are_needed }
     }
 
-    /// Says whether the likeliest token is all that a greedy search has to know.
-    pub(super) fn leave_all_as_it_is(&self) -> bool {
-        !self.are_needed && self.search.coverage_penalty == 0.0
+    /// Says whether the likeliest token is all that a greedy search has to know of what follows.
+    pub(super) fn leave_all_as_it_is<'p>(
+        &self,
+        rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
+    ) -> bool {
+        !self.change_any(rows) && self.search.coverage_penalty == 0.0
+    }
+
+    /// Says whether the ranks of any of these rows differ from what the model says.
+    fn change_any<'p>(&self, mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>) -> bool {
+        self.are_needed || rows.any(|(request, prefix)| self.must_end(&prefix.ids, request))
+    }
+
+    /// Says whether nothing but EOS may follow, since the limit leaves no room.
+    fn must_end(&self, ids: &[u32], request: &Request) -> bool {
+        self.search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len
     }
 
     /// Puts the last token of each row into the model, and returns what may follow.
@@ -58,7 +71,7 @@ impl<'a> Processors<'a> {
             model.log_probs_with_attention(&last_tokens)
         };
         let mut ranks = Vec::new();
-        if self.are_needed {
+        if self.change_any(rows.clone()) {
             ranks.clone_from(&log_probs);
             for ((request, prefix), ranks) in rows.zip(ranks.chunks_exact_mut(vocab_size)) {
                 self.process(ranks, &prefix.ids, request);
@@ -77,6 +90,12 @@ impl<'a> Processors<'a> {
     /// Where no token is left that may follow, EOS may, whatever forbids it.
     fn process(&self, ranks: &mut [f32], ids: &[u32], request: &Request) {
         let eos = ranks.get(EOS as usize).copied();
+        if let (true, Some(eos)) = (self.must_end(ids, request), eos) {
+            ranks.fill(f32::NEG_INFINITY);
+            let is_free = self.search.at_limit == AtLimit::FreeEnd && !eos.is_nan();
+            ranks[EOS as usize] = if is_free { 0.0 } else { eos };
+            return;
+        }
         penalize_repetition(ranks, ids, self.search.repetition_penalty as f32);
         for sequence in &self.search.banned {
             if let Some((last, before)) = sequence.split_last()
@@ -230,6 +249,21 @@ mod tests {
             ..Request::up_to(3)
         };
         assert_eq!(processed(&Search::default(), &[4, 4], &request)[0], -1.0);
+    }
+
+    #[test]
+    fn at_the_limit_nothing_but_eos_follows_whatever_forbids_it() {
+        for (at_limit, rank) in [(AtLimit::End, -1.0), (AtLimit::FreeEnd, 0.0)] {
+            let search = Search {
+                at_limit,
+                banned: vec![vec![EOS]],
+                ..Search::default()
+            };
+            let ranks = processed(&search, &[4, 5], &Request::up_to(3));
+            assert_eq!(ranks, [rank, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
+            let ranks = processed(&search, &[4], &Request::up_to(3));
+            assert_eq!(ranks, [FORBIDDEN, -1.0, -1.0, -1.0, -1.0]);
+        }
     }
 
     #[test]

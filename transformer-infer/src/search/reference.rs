@@ -3,7 +3,7 @@
 use transformer_core::text::{BOS, EOS};
 
 use super::table::Table;
-use super::{Hypothesis, NEVER_GENERATED, Request, Search};
+use super::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search};
 
 /// Enumerates everything that may be generated for the first sentence of a table, the best first.
 pub(super) fn exhaustive(
@@ -50,6 +50,9 @@ pub(super) fn continuations(
     if let Some(forced) = request.prefix.get(ids.len()) {
         return vec![*forced];
     }
+    if search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len {
+        return vec![EOS];
+    }
     let tokens = (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id));
     let allowed: Vec<u32> = tokens
         .filter(|id| may_stand(&[ids, &[*id]].concat(), request, search))
@@ -95,7 +98,9 @@ pub(super) fn hypothesis(
         };
         token_log_probs.push(given);
         log_prob += f64::from(given);
-        rank += f64::from(given * theta);
+        let is_last = place + 1 == request.max_len && place >= request.prefix.len();
+        let is_free = search.at_limit == AtLimit::FreeEnd && is_last;
+        rank += f64::from(if is_free { 0.0 } else { given * theta });
         for (sum, weight) in attended.iter_mut().zip(Table::attention(seen[place])) {
             *sum += weight;
         }

@@ -77,14 +77,14 @@ pub(super) fn walk(
     while !walkers.is_empty() {
         keep(model, &rows);
         rows.clear();
+        let asked = walkers.iter().map(|it| (it.request, &it.prefix));
         let known = if matches!(choice, Choice::Best)
-            && processors.leave_all_as_it_is()
+            && processors.leave_all_as_it_is(asked.clone())
             && walkers.iter().all(|walker| walker.forced().is_none())
         {
             let last_tokens = walkers.iter().map(|walker| walker.prefix.last_token());
             Known::Best(model.best(&last_tokens.collect::<Vec<_>>()))
         } else {
-            let asked = walkers.iter().map(|it| (it.request, &it.prefix));
             Known::All(processors.predict(model, asked))
         };
         let mut later = Vec::with_capacity(walkers.len());

@@ -7,7 +7,7 @@ use proptest::test_runner::RngSeed;
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded, Transformer};
 use transformer_infer::search::{
-    EnsembleMean, Hypothesis, LengthLimit, NextToken, Sampling, Search, StopRule,
+    AtLimit, EnsembleMean, Hypothesis, LengthLimit, NextToken, Sampling, Search, StopRule,
 };
 use transformer_infer::{BatchLimits, Scorer, Source, translate_ids, translate_sources};
 
@@ -39,6 +39,7 @@ fn all_options() -> impl Strategy<Value = Search> {
     let banned = proptest::collection::vec(proptest::collection::vec(4..13_u32, 1..3), 0..3);
     let ngram = proptest::option::of(1_usize..4);
     let stop = proptest::sample::select(StopRule::ALL.to_vec());
+    let at_limit = proptest::sample::select(AtLimit::ALL.to_vec());
     let sampling = (
         0.5..1.5,
         proptest::option::of(1_usize..6),
@@ -53,18 +54,28 @@ fn all_options() -> impl Strategy<Value = Search> {
     });
     let sampling = proptest::option::of(sampling);
     let numbers = (0_usize..6, 0.0..0.5, prop_oneof![Just(1.0), 1.0..1.5]);
-    let options = (searches(), banned, ngram, stop, sampling, numbers);
+    let options = (
+        searches(),
+        banned,
+        ngram,
+        (stop, at_limit),
+        sampling,
+        numbers,
+    );
     options.prop_map(
-        |(search, banned, no_repeat_ngram, stop, sampling, (extra, beta, theta))| Search {
-            n_best: search.beam_size,
-            min_len: LengthLimit { factor: 0.0, extra },
-            stop,
-            coverage_penalty: beta,
-            banned,
-            no_repeat_ngram,
-            repetition_penalty: theta,
-            sampling,
-            ..search
+        |(search, banned, no_repeat_ngram, (stop, at_limit), sampling, (extra, beta, theta))| {
+            Search {
+                n_best: search.beam_size,
+                min_len: LengthLimit { factor: 0.0, extra },
+                stop,
+                at_limit,
+                coverage_penalty: beta,
+                banned,
+                no_repeat_ngram,
+                repetition_penalty: theta,
+                sampling,
+                ..search
+            }
         },
     )
 }

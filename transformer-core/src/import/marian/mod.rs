@@ -12,21 +12,20 @@
 //! - `vocabulary`: its tokens.
 //! - `weights`: its matrices, in our order.
 //! - `check`: how far the logits are from those of another program.
-//! - `export`: the way back.
 //! - `error`: what can be wrong.
+//!
+//! [`to_marian`](crate::export::to_marian) is the way back.
 
 mod check;
 mod error;
-mod export;
 mod folder;
 mod names;
 mod settings;
-mod vocabulary;
-mod weights;
+pub(crate) mod vocabulary;
+pub(crate) mod weights;
 
 pub use check::{Difference, Reference};
 pub use error::MarianError;
-pub use export::{ExportError, export, export_safetensors};
 pub use folder::Marian;
 pub(super) use names::marian;
 pub use settings::Generation;

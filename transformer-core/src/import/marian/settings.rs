@@ -43,6 +43,8 @@ pub(super) struct Settings {
     pub(super) pad_token_id: u32,
     pub(super) eos_token_id: u32,
     pub(super) decoder_start_token_id: u32,
+    #[serde(default = "marians_end")]
+    forced_eos_token_id: Option<u32>,
     #[serde(flatten)]
     generation: GenerationSettings,
 }
@@ -69,8 +71,10 @@ struct TokenizerSettings {
 pub struct Generation {
     /// Number of hypotheses followed at once.
     pub num_beams: Option<usize>,
-    /// Most tokens that are generated before the end, in tokens; what is longer is cut.
+    /// Most tokens that are generated, the end included.
     pub max_len: Option<usize>,
+    /// Whether the last token that `max_len` leaves is the end, at no cost.
+    pub forces_end: bool,
     /// Exponent of the length that scores are divided by.
     pub length_penalty: f64,
     /// Whether a search ends as soon as as many hypotheses have as it follows.
@@ -81,6 +85,11 @@ pub struct Generation {
 
 fn yes() -> bool {
     true
+}
+
+/// What a `config.json` that does not name it means in Transformers.
+fn marians_end() -> Option<u32> {
+    Some(0)
 }
 
 impl Settings {
@@ -188,12 +197,15 @@ impl Settings {
     /// none.
     pub(super) fn generation(self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
-        let settings = found.unwrap_or(self.generation);
-        // Decoding starts from a token that counts there, and the end may be forced into the last place.
-        let n_other = 1 + usize::from(settings.forced_eos_token_id.is_some());
+        let settings = found.unwrap_or(GenerationSettings {
+            forced_eos_token_id: self.forced_eos_token_id,
+            ..self.generation
+        });
         Ok(Generation {
             num_beams: settings.num_beams,
-            max_len: settings.max_length.map(|len| len.saturating_sub(n_other)),
+            // The token that decoding starts from counts there.
+            max_len: settings.max_length.map(|len| len.saturating_sub(1)),
+            forces_end: settings.forced_eos_token_id.is_some(),
             length_penalty: settings.length_penalty.unwrap_or(1.0),
             stops_early: settings.early_stopping == Some(serde_json::Value::Bool(true)),
             banned: settings.bad_words_ids.unwrap_or_default(),

@@ -9,20 +9,20 @@ use crate::directory::Tokenizers;
 use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
 use crate::text::{BOS, EOS, PAD, Tokenizer};
 
-pub(super) const SRC_MODEL: &str = "source.spm";
-pub(super) const TGT_MODEL: &str = "target.spm";
-pub(super) const SRC_VOCABULARY: &str = "vocab.json";
-pub(super) const TGT_VOCABULARY: &str = "target_vocab.json";
+pub(crate) const SRC_MODEL: &str = "source.spm";
+pub(crate) const TGT_MODEL: &str = "target.spm";
+pub(crate) const SRC_VOCABULARY: &str = "vocab.json";
+pub(crate) const TGT_VOCABULARY: &str = "target_vocab.json";
 
 const EOS_TOKEN: &str = "</s>";
 const UNK_TOKEN: &str = "<unk>";
 const PAD_TOKEN: &str = "<pad>";
 
 /// Names of the files of tokenizers that are ours, as an export of a model that was trained here has them.
-pub(super) const OWN: [&str; 3] = ["tokenizer.json", "src_tokenizer.json", "tgt_tokenizer.json"];
+pub(crate) const OWN: [&str; 3] = ["tokenizer.json", "src_tokenizer.json", "tgt_tokenizer.json"];
 
 /// Returns for each of our ids that of the model elsewhere; a tokenizer of ours keeps its own.
-pub(super) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
+pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
     match tokenizer.pieces() {
         Some(pieces) => pieces.rows().to_vec(),
         None => (0..).take(tokenizer.vocab_size()).map(Some).collect(),

@@ -12,11 +12,11 @@ use crate::directory::Tokenizers;
 use crate::import::StateDict;
 use crate::model::sinusoids;
 
-pub(super) const SHARED: &str = "model.shared.weight";
-pub(super) const SRC: &str = "model.encoder.embed_tokens.weight";
-pub(super) const TGT: &str = "model.decoder.embed_tokens.weight";
-pub(super) const OUTPUT: &str = "lm_head.weight";
-pub(super) const BIAS: &str = "final_logits_bias";
+pub(crate) const SHARED: &str = "model.shared.weight";
+pub(crate) const SRC: &str = "model.encoder.embed_tokens.weight";
+pub(crate) const TGT: &str = "model.decoder.embed_tokens.weight";
+pub(crate) const OUTPUT: &str = "lm_head.weight";
+pub(crate) const BIAS: &str = "final_logits_bias";
 const POSITIONS: [&str; 2] = [
     "model.encoder.embed_positions.weight",
     "model.decoder.embed_positions.weight",

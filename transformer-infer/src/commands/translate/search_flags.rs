@@ -3,7 +3,7 @@
 use clap::Args;
 use transformer_core::text::{Tokenizer, UNK};
 use transformer_infer::search::{
-    EnsembleMean, LengthLimit, LengthPenalty, Sampling, Search, StopRule,
+    AtLimit, EnsembleMean, LengthLimit, LengthPenalty, Sampling, Search, StopRule,
 };
 
 use super::CommandError;
@@ -30,6 +30,11 @@ pub(super) struct SearchFlags {
     /// 1x+50, or the model's].
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
+    /// What becomes of translations that reach this limit: cut (they come behind those that ended), end (their
+    /// last token is the end of the sentence, and they compete), free-end (the same, but this token costs
+    /// nothing) [default: cut, or the model's].
+    #[arg(long, value_name = "RULE")]
+    at_limit: Option<AtLimit>,
     /// Fewest tokens to generate, written alike; the end of the output counts as one.
     #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::ZERO)]
     min_len: LengthLimit,
@@ -80,6 +85,7 @@ impl SearchFlags {
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             n_best: self.n_best,
             max_len: self.max_len.unwrap_or(defaults.max_len),
+            at_limit: self.at_limit.unwrap_or(defaults.at_limit),
             min_len: self.min_len,
             stop: self.stop.unwrap_or(defaults.stop),
             coverage_penalty: self.coverage_penalty,

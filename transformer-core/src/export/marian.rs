@@ -1,17 +1,17 @@
-//! [`export`]: a model of ours as Hugging Face's Transformers keeps Marian's.
+//! [`to_marian`]: a model of ours as Hugging Face's Transformers keeps Marian's.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use burn::tensor::TensorData;
 use serde_json::{Value, json};
-use thiserror::Error;
 
-use super::settings::Generation;
-use super::vocabulary::{OWN, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY, rows};
-use super::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
+use super::files::{create, write, write_json, write_tokenizers};
+use super::{Check, ExportError, refuse_misfits, turned};
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
-use crate::directory::{Tokenizers, replace_file};
+use crate::directory::Tokenizers;
+use crate::import::marian::Generation;
+use crate::import::marian::vocabulary::rows;
+use crate::import::marian::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
 use crate::import::names::Form;
 use crate::import::{Names, StateDict};
 use crate::model::Transformer;
@@ -20,35 +20,6 @@ use crate::text::{BOS, EOS, PAD, UNK};
 
 /// The only epsilon of layer normalization that Marian's models have in Transformers.
 const NORM_EPSILON: f64 = 1e-5;
-
-/// Says why a model cannot be exported.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ExportError {
-    /// The format has no word for a setting.
-    #[error(
-        "`{key}` is {found}, which Marian's models cannot have; only {expected} can be exported"
-    )]
-    Setting {
-        /// The field of the config.
-        key: &'static str,
-        /// Its value.
-        found: String,
-        /// What could be exported.
-        expected: &'static str,
-    },
-    /// A tensor cannot be written.
-    #[error("the weights cannot be put into a file")]
-    Safetensors(#[from] safetensors::SafeTensorError),
-    /// A file cannot be written.
-    #[error("cannot write `{}`", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
 
 /// Writes `config.json`, `generation_config.json`, `model.safetensors` and the tokenizers into a folder.
 ///
@@ -60,7 +31,7 @@ pub enum ExportError {
 ///
 /// Returns an [`ExportError`] that names a setting which Marian's models cannot have, or a file that cannot
 /// be written.
-pub fn export(
+pub fn to_marian(
     folder: impl AsRef<Path>,
     model: &Transformer,
     config: &TransformerConfig,
@@ -79,101 +50,51 @@ pub fn export(
     let json = generation_json(generation, special);
     write_json(folder, "generation_config.json", &json)?;
     // The file that makes the folder a model comes last.
-    write_json(folder, "config.json", &config_json(config, sizes, special))
-}
-
-/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (by the names of a model directory's
-/// record) and the tokenizers into a folder, for programs that are written for them.
-///
-/// # Errors
-///
-/// Returns an [`ExportError`] that names the file that cannot be written.
-pub fn export_safetensors(
-    folder: impl AsRef<Path>,
-    model: &Transformer,
-    config: &TransformerConfig,
-    tokenizers: &Tokenizers,
-) -> Result<(), ExportError> {
-    let folder = folder.as_ref();
-    create(folder)?;
-    write(
+    write_json(
         folder,
-        "model.safetensors",
-        &StateDict::of(model).to_safetensors()?,
-    )?;
-    write_tokenizers(folder, tokenizers)?;
-    write_json(folder, "config.json", &json!(config))
-}
-
-fn create(folder: &Path) -> Result<(), ExportError> {
-    fs::create_dir_all(folder).map_err(|source| ExportError::Write {
-        path: folder.to_owned(),
-        source,
-    })
+        "config.json",
+        &config_json(config, sizes, generation, special),
+    )
 }
 
 /// Refuses what `MarianMTModel` computes otherwise.
 fn check(config: &TransformerConfig) -> Result<(), ExportError> {
-    let width = config.d_model / config.n_heads;
-    let checks = [
-        (
-            "norm_placement",
-            config.norm_placement == NormPlacement::Post,
-            "pre".to_owned(),
-            "post",
-        ),
-        ("final_norm", !config.final_norm, "true".to_owned(), "false"),
-        (
-            "norm_epsilon",
-            config.norm_epsilon == NORM_EPSILON,
-            config.norm_epsilon.to_string(),
-            "0.00001",
-        ),
-        (
-            "positions",
-            config.positions == Positions::SinusoidalHalves,
-            json!(config.positions).to_string(),
-            "sinusoidal_halves",
-        ),
-        (
-            "attention_bias",
-            config.attention_bias,
-            "false".to_owned(),
-            "true",
-        ),
-        (
-            "d_k",
-            config.head_d_k() == width && width * config.n_heads == config.d_model,
-            config.head_d_k().to_string(),
-            "d_model / n_heads",
-        ),
-        (
-            "d_v",
-            config.head_d_v() == width,
-            config.head_d_v().to_string(),
-            "d_model / n_heads",
-        ),
-        (
-            "encoder_window",
-            config.encoder_window.is_none(),
-            json!(config.encoder_window).to_string(),
-            "attention without a window",
-        ),
-        (
-            "decoder_window",
-            config.decoder_window.is_none(),
-            json!(config.decoder_window).to_string(),
-            "attention without a window",
-        ),
+    let own = [
+        Check {
+            key: "norm_placement",
+            fits: config.norm_placement == NormPlacement::Post,
+            found: "pre".to_owned(),
+            expected: "post",
+        },
+        Check {
+            key: "final_norm",
+            fits: !config.final_norm,
+            found: "true".to_owned(),
+            expected: "false",
+        },
+        Check {
+            key: "norm_epsilon",
+            fits: config.norm_epsilon == NORM_EPSILON,
+            found: config.norm_epsilon.to_string(),
+            expected: "0.00001",
+        },
+        Check {
+            key: "positions",
+            fits: config.positions == Positions::SinusoidalHalves,
+            found: json!(config.positions).to_string(),
+            expected: "sinusoidal_halves",
+        },
+        Check {
+            key: "attention_bias",
+            fits: config.attention_bias,
+            found: "false".to_owned(),
+            expected: "true",
+        },
     ];
-    let misfit = checks.into_iter().find(|(_, fits, ..)| !fits);
-    misfit.map_or(Ok(()), |(key, _, found, expected)| {
-        Err(ExportError::Setting {
-            key,
-            found,
-            expected,
-        })
-    })
+    refuse_misfits(
+        "Marian's models",
+        own.into_iter().chain(Check::of_attention(config)),
+    )
 }
 
 /// Returns the special ids of the target, in the numbers of the folder.
@@ -226,12 +147,7 @@ impl Renaming<'_> {
     fn layer(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
         let origin = Names::Marian.origin(parameter, self.config)?;
         let tensor = match (origin.form, &data.shape()[..]) {
-            (Form::Linear, &[d_in, d_out]) => {
-                let numbers: Vec<f32> = data.iter::<f32>().collect();
-                let column = |first: usize| numbers[first..].iter().step_by(d_out).copied();
-                let turned: Vec<f32> = (0..d_out).flat_map(column).collect();
-                TensorData::new(turned, [d_out, d_in])
-            }
+            (Form::Linear, &[_, _]) => turned(data),
             _ => data.clone(),
         };
         Some((origin.name, tensor))
@@ -276,6 +192,7 @@ fn weights(
 fn config_json(
     config: &TransformerConfig,
     (n_src, n_tgt): (usize, usize),
+    generation: &Generation,
     special: SpecialIds,
 ) -> Value {
     let activation = match config.activation {
@@ -309,7 +226,8 @@ fn config_json(
         "eos_token_id": special.eos,
         "bos_token_id": special.start,
         "decoder_start_token_id": special.start,
-        "forced_eos_token_id": special.eos,
+        // Not to name it means Marian's own number there.
+        "forced_eos_token_id": generation.forces_end.then_some(special.eos),
         "torch_dtype": "float32",
     })
 }
@@ -324,8 +242,8 @@ fn generation_json(generation: &Generation, special: SpecialIds) -> Value {
     }
     json!({
         "num_beams": generation.num_beams,
-        // Decoding starts from a token that counts there, and the end is forced into the last place.
-        "max_length": generation.max_len.map(|len| len + 2),
+        // The token that decoding starts from counts there.
+        "max_length": generation.max_len.map(|len| len + 1),
         "length_penalty": generation.length_penalty,
         "early_stopping": generation.stops_early,
         "bad_words_ids": banned,
@@ -333,55 +251,6 @@ fn generation_json(generation: &Generation, special: SpecialIds) -> Value {
         "eos_token_id": special.eos,
         "bos_token_id": special.start,
         "decoder_start_token_id": special.start,
-        "forced_eos_token_id": special.eos,
-    })
-}
-
-fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result<(), ExportError> {
-    let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
-    let (Some(src), Some(tgt)) = (src.pieces(), tgt.pieces()) else {
-        let [joint, src_file, tgt_file] = OWN;
-        let files = match tokenizers {
-            Tokenizers::Joint(tokenizer) => vec![(joint, tokenizer)],
-            Tokenizers::Separate { .. } => vec![(src_file, src), (tgt_file, tgt)],
-        };
-        for (name, tokenizer) in files {
-            write(folder, name, tokenizer.to_json().as_bytes())?;
-        }
-        let json = json!({
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "pad_token": "<pad>",
-            "unk_token": "<unk>",
-            "bos_token": "<s>",
-            "eos_token": "</s>",
-        });
-        return write_json(folder, "tokenizer_config.json", &json);
-    };
-    let are_separate = src.tokens() != tgt.tokens();
-    let ids = |tokens: &[String]| -> Value {
-        let ids = tokens.iter().cloned().zip(0..);
-        Value::Object(
-            ids.map(|(token, id): (_, u32)| (token, id.into()))
-                .collect(),
-        )
-    };
-    write(folder, SRC_MODEL, src.model().file())?;
-    write(folder, TGT_MODEL, tgt.model().file())?;
-    write_json(folder, SRC_VOCABULARY, &ids(src.tokens()))?;
-    if are_separate {
-        write_json(folder, TGT_VOCABULARY, &ids(tgt.tokens()))?;
-    }
-    let json = json!({ "tokenizer_class": "MarianTokenizer", "separate_vocabs": are_separate });
-    write_json(folder, "tokenizer_config.json", &json)
-}
-
-fn write_json(folder: &Path, name: &str, json: &Value) -> Result<(), ExportError> {
-    write(folder, name, format!("{json:#}\n").as_bytes())
-}
-
-fn write(folder: &Path, name: &str, content: &[u8]) -> Result<(), ExportError> {
-    replace_file(folder, name, content).map_err(|source| ExportError::Write {
-        path: folder.join(name),
-        source,
+        "forced_eos_token_id": generation.forces_end.then_some(special.eos),
     })
 }

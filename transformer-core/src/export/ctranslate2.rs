@@ -1,0 +1,304 @@
+//! [`to_ctranslate2`]: a model of ours as CTranslate2 (<https://github.com/OpenNMT/CTranslate2>) reads it.
+//!
+//! `model.bin` is what its `ModelSpec.save` writes, revision 7 of `TransformerSpec` in version 6 of the
+//! container: numbers in little-endian order, names with their length and a zero behind them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn::tensor::TensorData;
+use serde_json::json;
+
+use super::files::{create, write, write_json, write_tokenizers};
+use super::{Check, ExportError, refuse_misfits, turned};
+use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::directory::Tokenizers;
+use crate::import::StateDict;
+use crate::model::{Transformer, position_table};
+use crate::text::{BOS, EOS, Tokenizer, UNK};
+
+const CONTAINER_VERSION: u32 = 6;
+const SPEC: &str = "TransformerSpec";
+const SPEC_REVISION: u32 = 7;
+const FORMAT: &str = "CTranslate2's models";
+
+/// Fewest places for which sinusoids are written: CTranslate2 cuts sources to 1024 tokens if it is not told
+/// otherwise.
+const FEWEST_PLACES: usize = 1024;
+
+/// Where the target's embedding is, which others may share.
+const TGT_EMBEDDING: &str = "decoder/embeddings/weight";
+
+/// A value of the file, with the number that its kind has there.
+enum Value {
+    /// 0: numbers in single precision.
+    Tensor(TensorData),
+    /// 1.
+    Int8(i8),
+    /// 2.
+    Int16(i16),
+    /// What another name holds.
+    Alias(&'static str),
+}
+
+/// Writes `model.bin`, `config.json`, the vocabularies and the tokenizers into a folder of CTranslate2.
+///
+/// All numbers are in single precision; CTranslate2 reduces them when it loads them, by its `compute_type`.
+/// Sinusoids are written for [`max_positions`](TransformerConfig::max_positions) tokens, at least 1024. What a
+/// model says about searching is not part of the format: beam, length penalty and limits are arguments of
+/// `translate_batch`, and `disable_unk=True` is what is done here.
+///
+/// # Errors
+///
+/// Returns an [`ExportError`] that names a setting which CTranslate2's models cannot have, or a file that
+/// cannot be written.
+pub fn to_ctranslate2(
+    folder: impl AsRef<Path>,
+    model: &Transformer,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+) -> Result<(), ExportError> {
+    let folder = folder.as_ref();
+    refuse_misfits(FORMAT, Check::of_attention(config))?;
+    create(folder)?;
+    write_tokenizers(folder, tokenizers)?;
+    match tokenizers {
+        Tokenizers::Joint(tokenizer) => write_vocabulary(folder, "shared", tokenizer)?,
+        Tokenizers::Separate { src, tgt } => {
+            write_vocabulary(folder, "source", src)?;
+            write_vocabulary(folder, "target", tgt)?;
+        }
+    }
+    let tgt = tokenizers.tgt();
+    let json = json!({
+        "add_source_bos": false,
+        "add_source_eos": true,
+        "bos_token": tgt.token(BOS),
+        "decoder_start_token": tgt.token(BOS),
+        "eos_token": tgt.token(EOS),
+        "layer_norm_epsilon": config.norm_epsilon,
+        "multi_query_attention": false,
+        "unk_token": tgt.token(UNK),
+    });
+    write_json(folder, "config.json", &json)?;
+    // The file that makes the folder a model comes last.
+    let content = serialize(&values(model, config)?)?;
+    write(folder, "model.bin", &content)
+}
+
+fn write_vocabulary(folder: &Path, side: &str, tokenizer: &Tokenizer) -> Result<(), ExportError> {
+    let n_tokens = tokenizer.vocab_size() as u32;
+    let tokens: Vec<Option<String>> = (0..n_tokens).map(|id| tokenizer.token(id)).collect();
+    write_json(folder, &format!("{side}_vocabulary.json"), &json!(tokens))
+}
+
+/// Returns all values of `model.bin` by name, in the order in which they stand there.
+fn values(
+    model: &Transformer,
+    config: &TransformerConfig,
+) -> Result<BTreeMap<String, Value>, ExportError> {
+    let weights = Weights(StateDict::of(model));
+    let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
+        name: "n_heads".to_owned(),
+        format: FORMAT,
+    })?;
+    let mut values = BTreeMap::new();
+    let activation = match config.activation {
+        Activation::Relu => 0,
+        Activation::Silu => 2,
+        Activation::Gelu => 3,
+    };
+    let is_pre = config.norm_placement == NormPlacement::Pre;
+    let n_layers = [config.n_encoder_layers, config.n_decoder_layers];
+    for (stack, n_layers) in ["encoder", "decoder"].into_iter().zip(n_layers) {
+        let mut add = |name: &str, value| values.insert(format!("{stack}/{name}"), value);
+        add("activation", Value::Int8(activation));
+        add("num_heads", Value::Int16(n_heads));
+        add("pre_norm", Value::Int8(is_pre.into()));
+        add(
+            "scale_embeddings",
+            Value::Int8(config.scale_embeddings.into()),
+        );
+        for number in 0..n_layers {
+            weights.put_layer(&mut values, stack, number);
+        }
+        weights.put(
+            &mut values,
+            &format!("{stack}/layer_norm"),
+            &format!("{stack}.final_norm"),
+        );
+    }
+    // What `return_attention` shows there by default: the first head of the last layer.
+    for (name, value) in [("alignment_layer", -1), ("alignment_heads", 1)] {
+        values.insert(format!("decoder/{name}"), Value::Int16(value));
+    }
+    for name in [
+        "alibi",
+        "alibi_use_positive_positions",
+        "scale_alibi",
+        "start_from_zero_embedding",
+    ] {
+        values.insert(format!("decoder/{name}"), Value::Int8(0));
+    }
+    for name in ["embeddings_merge", "multi_query_attention"] {
+        values.insert(format!("encoder/{name}"), Value::Int8(0));
+    }
+    weights.put_embeddings(&mut values, config.tying);
+    weights.put_positions(&mut values, config);
+    Ok(values)
+}
+
+/// The parameters of a model, by the names of its record.
+struct Weights(StateDict);
+
+impl Weights {
+    fn get(&self, name: &str) -> Option<TensorData> {
+        self.0.tensor(name).cloned()
+    }
+
+    /// Puts the parts of a layer norm, if the model has it.
+    fn put(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &str) {
+        for part in ["gamma", "beta"] {
+            if let Some(vector) = self.get(&format!("{ours}.{part}")) {
+                values.insert(format!("{theirs}/{part}"), Value::Tensor(vector));
+            }
+        }
+    }
+
+    /// Puts several linear layers as one, its outputs side by side.
+    fn put_linear(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &[String]) {
+        for part in ["weight", "bias"] {
+            let parts = ours.iter().map(|name| self.get(&format!("{name}.{part}")));
+            let Some(parts) = parts.collect::<Option<Vec<TensorData>>>() else {
+                continue;
+            };
+            let parts: Vec<TensorData> = parts.iter().map(turned).collect();
+            let mut shape: Vec<usize> = parts[0].shape().iter().copied().collect();
+            shape[0] = parts.iter().map(|part| part.shape()[0]).sum();
+            let numbers: Vec<f32> = parts.iter().flat_map(TensorData::iter::<f32>).collect();
+            let joined = TensorData::new(numbers, shape);
+            values.insert(format!("{theirs}/{part}"), Value::Tensor(joined));
+        }
+    }
+
+    fn put_layer(&self, values: &mut BTreeMap<String, Value>, stack: &str, number: usize) {
+        let theirs = format!("{stack}/layer_{number}");
+        let ours = format!("{stack}.layers.{number}");
+        let names = |block: &str, parts: &[&str]| -> Vec<String> {
+            let name = |part: &&str| format!("{ours}.{block}.{part}");
+            parts.iter().map(name).collect()
+        };
+        let mut linear = |block: &str, index: usize, names: &[String]| {
+            self.put_linear(values, &format!("{theirs}/{block}/linear_{index}"), names);
+        };
+        let own = "self_attention";
+        linear(own, 0, &names(own, &["query", "key", "value"]));
+        linear(own, 1, &names(own, &["output"]));
+        linear("ffn", 0, &names("feed_forward", &["inner"]));
+        linear("ffn", 1, &names("feed_forward", &["outer"]));
+        let mut blocks = vec![(own, own), ("ffn", "feed_forward")];
+        if stack == "decoder" {
+            let cross = "cross_attention";
+            linear("attention", 0, &names(cross, &["query"]));
+            linear("attention", 1, &names(cross, &["key", "value"]));
+            linear("attention", 2, &names(cross, &["output"]));
+            blocks.push(("attention", cross));
+        }
+        for (block, residual) in blocks {
+            let norm = format!("{ours}.{residual}_residual.norm");
+            self.put(values, &format!("{theirs}/{block}/layer_norm"), &norm);
+        }
+    }
+
+    fn put_embeddings(&self, values: &mut BTreeMap<String, Value>, tying: Tying) {
+        let own = |name| self.get(name).map(Value::Tensor);
+        let shared = || Some(Value::Alias(TGT_EMBEDDING));
+        let (src, tgt) = ("src_vocabulary.weight", "tgt_vocabulary.weight");
+        let (src, tgt, output) = match tying {
+            Tying::All => (shared(), own(src), shared()),
+            Tying::Decoder => (own(src), own(tgt), shared()),
+            Tying::None => (own(src), own(tgt), own("output.weight")),
+        };
+        let all = [
+            ("encoder/embeddings_0/weight", src),
+            (TGT_EMBEDDING, tgt),
+            ("decoder/projection/weight", output),
+            ("decoder/projection/bias", own("output_bias")),
+        ];
+        let all = all
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        values.extend(all);
+    }
+
+    /// Puts a vector for each place, of zeros where a model has none.
+    fn put_positions(&self, values: &mut BTreeMap<String, Value>, config: &TransformerConfig) {
+        const TGT: &str = "decoder/position_encodings/encodings";
+        let shape = [config.max_positions.max(FEWEST_PLACES), config.d_model];
+        let (src, tgt) = match config.positions {
+            Positions::Learned => {
+                let learned = |side: &str| self.get(&format!("{side}_positions.learned"));
+                (learned("src").map(Value::Tensor), learned("tgt"))
+            }
+            Positions::None => {
+                let zeros = TensorData::zeros::<f32, _>(shape);
+                (Some(Value::Alias(TGT)), Some(zeros))
+            }
+            Positions::Sinusoidal | Positions::SinusoidalHalves => {
+                let table = position_table(config.positions, 0, shape[0], shape[1]);
+                (Some(Value::Alias(TGT)), Some(TensorData::new(table, shape)))
+            }
+        };
+        values.extend(src.map(|src| (TGT.replace("decoder", "encoder"), src)));
+        values.extend(tgt.map(|tgt| (TGT.to_owned(), Value::Tensor(tgt))));
+    }
+}
+
+fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {
+    let too_large = |name: &str| ExportError::TooLarge {
+        name: name.to_owned(),
+        format: FORMAT,
+    };
+    let size = |name: &str, size: usize| u32::try_from(size).map_err(|_| too_large(name));
+    let is_alias = |value: &Value| matches!(value, Value::Alias(_));
+    let n_aliases = values.values().filter(|value| is_alias(value)).count();
+    let mut file = Vec::new();
+    file.extend(CONTAINER_VERSION.to_le_bytes());
+    put_name(&mut file, SPEC);
+    file.extend(SPEC_REVISION.to_le_bytes());
+    file.extend(size("model", values.len() - n_aliases)?.to_le_bytes());
+    for (name, value) in values {
+        let (shape, kind, bytes) = match value {
+            Value::Tensor(tensor) => {
+                let bytes = tensor.iter::<f32>().flat_map(f32::to_le_bytes);
+                (&tensor.shape()[..], 0_u8, bytes.collect())
+            }
+            Value::Int8(number) => (&[][..], 1, number.to_le_bytes().to_vec()),
+            Value::Int16(number) => (&[][..], 2, number.to_le_bytes().to_vec()),
+            Value::Alias(_) => continue,
+        };
+        put_name(&mut file, name);
+        file.push(shape.len() as u8);
+        for side in shape {
+            file.extend(size(name, *side)?.to_le_bytes());
+        }
+        file.push(kind);
+        file.extend(size(name, bytes.len())?.to_le_bytes());
+        file.extend::<Vec<u8>>(bytes);
+    }
+    file.extend(size("model", n_aliases)?.to_le_bytes());
+    for (name, value) in values {
+        if let Value::Alias(target) = value {
+            put_name(&mut file, name);
+            put_name(&mut file, target);
+        }
+    }
+    Ok(file)
+}
+
+/// Appends a name of this module: none is longer than its field can say.
+fn put_name(file: &mut Vec<u8>, name: &str) {
+    file.extend((name.len() as u16 + 1).to_le_bytes());
+    file.extend(name.as_bytes());
+    file.push(0);
+}

@@ -1,0 +1,98 @@
+//! The files of an exported model: weights by our names, JSON, and tokenizers.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::ExportError;
+use crate::config::TransformerConfig;
+use crate::directory::{Tokenizers, replace_file};
+use crate::import::StateDict;
+use crate::import::marian::vocabulary::{
+    OWN, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
+};
+use crate::model::Transformer;
+
+/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (by the names of a model directory's
+/// record) and the tokenizers into a folder, for programs that are written for them.
+///
+/// # Errors
+///
+/// Returns an [`ExportError`] that names the file that cannot be written.
+pub fn to_safetensors(
+    folder: impl AsRef<Path>,
+    model: &Transformer,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+) -> Result<(), ExportError> {
+    let folder = folder.as_ref();
+    create(folder)?;
+    write(
+        folder,
+        "model.safetensors",
+        &StateDict::of(model).to_safetensors()?,
+    )?;
+    write_tokenizers(folder, tokenizers)?;
+    write_json(folder, "config.json", &json!(config))
+}
+
+/// Makes the folder, if it is not there.
+pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
+    fs::create_dir_all(folder).map_err(|source| ExportError::Write {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
+/// Writes the tokenizers as their own program has them.
+pub(super) fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result<(), ExportError> {
+    let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
+    let (Some(src), Some(tgt)) = (src.pieces(), tgt.pieces()) else {
+        let [joint, src_file, tgt_file] = OWN;
+        let files = match tokenizers {
+            Tokenizers::Joint(tokenizer) => vec![(joint, tokenizer)],
+            Tokenizers::Separate { .. } => vec![(src_file, src), (tgt_file, tgt)],
+        };
+        for (name, tokenizer) in files {
+            write(folder, name, tokenizer.to_json().as_bytes())?;
+        }
+        let json = json!({
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+        });
+        return write_json(folder, "tokenizer_config.json", &json);
+    };
+    let are_separate = src.tokens() != tgt.tokens();
+    let ids = |tokens: &[String]| -> Value {
+        let ids = tokens.iter().cloned().zip(0..);
+        Value::Object(
+            ids.map(|(token, id): (_, u32)| (token, id.into()))
+                .collect(),
+        )
+    };
+    write(folder, SRC_MODEL, src.model().file())?;
+    write(folder, TGT_MODEL, tgt.model().file())?;
+    write_json(folder, SRC_VOCABULARY, &ids(src.tokens()))?;
+    if are_separate {
+        write_json(folder, TGT_VOCABULARY, &ids(tgt.tokens()))?;
+    }
+    let json = json!({ "tokenizer_class": "MarianTokenizer", "separate_vocabs": are_separate });
+    write_json(folder, "tokenizer_config.json", &json)
+}
+
+/// Writes a JSON file.
+pub(super) fn write_json(folder: &Path, name: &str, json: &Value) -> Result<(), ExportError> {
+    write(folder, name, format!("{json:#}\n").as_bytes())
+}
+
+/// Writes a file, which appears as a whole or not at all.
+pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> Result<(), ExportError> {
+    replace_file(folder, name, content).map_err(|source| ExportError::Write {
+        path: folder.join(name),
+        source,
+    })
+}

@@ -1,0 +1,201 @@
+//! Models in CTranslate2's format: `generate_ctranslate2.py` in `tests/fixtures/ctranslate2` has its own
+//! converter write the same weights, loads them, and compares what it computes with PyTorch.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use tempfile::TempDir;
+use transformer_core::directory::Tokenizers;
+use transformer_core::export::{ExportError, to_ctranslate2};
+use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
+
+use crate::goldens::{
+    ADDITIVE_MASKS_BIAS_FREE, Golden, HEAD_WIDTHS_AND_WINDOWS, PAPER, POST_NORM_WITH_FINAL_NORMS,
+    PRE_NORM_GELU, PRE_NORM_SILU_LEARNED,
+};
+
+/// Of sinusoids, which are computed and not copied: the last digits of numbers up to 1.
+const TOLERANCE: f32 = 2e-7;
+
+/// What a name of the file stands for.
+#[derive(Debug, PartialEq)]
+enum Value {
+    /// Kind, shape, bytes.
+    Held(u8, Vec<u32>, Vec<u8>),
+    Alias(String),
+}
+
+/// What is left of a file.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, n_bytes: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(n_bytes);
+        self.0 = rest;
+        taken
+    }
+
+    fn number(&mut self) -> u32 {
+        u32::from_le_bytes(self.take(4).try_into().expect("four bytes"))
+    }
+
+    fn name(&mut self) -> String {
+        let n_bytes = u16::from_le_bytes(self.take(2).try_into().expect("two bytes"));
+        let (zero, text) = self
+            .take(n_bytes.into())
+            .split_last()
+            .expect("a zero is behind it");
+        assert_eq!(*zero, 0);
+        String::from_utf8(text.to_vec()).expect("names are text")
+    }
+
+    fn held(&mut self) -> Value {
+        let n_sides = self.take(1)[0];
+        let shape = (0..n_sides).map(|_| self.number()).collect();
+        let kind = self.take(1)[0];
+        let n_bytes = self.number() as usize;
+        Value::Held(kind, shape, self.take(n_bytes).to_vec())
+    }
+}
+
+/// Reads `model.bin`: what kind of model it is, and everything by name, in order.
+fn parse(file: &[u8]) -> (String, Vec<(String, Value)>) {
+    let mut rest = Rest(file);
+    let kind = (rest.number(), rest.name(), rest.number());
+    let mut values = Vec::new();
+    for _ in 0..rest.number() {
+        values.push((rest.name(), rest.held()));
+    }
+    for _ in 0..rest.number() {
+        values.push((rest.name(), Value::Alias(rest.name())));
+    }
+    assert!(rest.0.is_empty(), "{} bytes are left", rest.0.len());
+    (format!("{kind:?}"), values)
+}
+
+/// A tokenizer of so many tokens.
+fn words(n_tokens: usize) -> Tokenizer {
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Word,
+        ..TokenizerConfig::default()
+    };
+    let words = (4..n_tokens).map(|id| format!("word{id}"));
+    let line = words.collect::<Vec<String>>().join(" ");
+    Tokenizer::train(&config, [line]).expect("there are words")
+}
+
+fn tokenizers(golden: &Golden) -> Tokenizers {
+    let (n_src, n_tgt) = (golden.config.src_vocab_size, golden.config.tgt_vocab_size);
+    if n_src == n_tgt {
+        Tokenizers::Joint(words(n_src))
+    } else {
+        Tokenizers::Separate {
+            src: words(n_src),
+            tgt: words(n_tgt),
+        }
+    }
+}
+
+fn exported(golden: &Golden) -> Result<TempDir, ExportError> {
+    let folder = tempfile::tempdir().expect("there is room");
+    let tokenizers = tokenizers(golden);
+    to_ctranslate2(folder.path(), &golden.model(), &golden.config, &tokenizers)?;
+    Ok(folder)
+}
+
+fn file(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).expect("it was exported")
+}
+
+fn numbers(bytes: &[u8]) -> impl Iterator<Item = f32> {
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    bytes.chunks_exact(4).map(number)
+}
+
+fn check(json: &str, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/ctranslate2");
+    let packed =
+        fs::read(path.join(format!("{name}.model.bin.gz"))).expect("the generator made it");
+    let mut expected = Vec::new();
+    let unpacked = GzDecoder::new(&packed[..]).read_to_end(&mut expected);
+    unpacked.expect("the generator packed it");
+    let folder = exported(&Golden::read(json)).expect("CTranslate2's models can be all this");
+    let (kind, ours) = parse(&file(folder.path(), "model.bin"));
+    let (expected_kind, theirs) = parse(&expected);
+    assert_eq!(kind, expected_kind);
+    assert_eq!(ours.len(), theirs.len());
+    for ((name, ours), (expected, theirs)) in ours.iter().zip(&theirs) {
+        assert_eq!(name, expected);
+        match (ours, theirs) {
+            (Value::Held(0, shape, ours), Value::Held(0, expected_shape, theirs))
+                if name.ends_with("encodings") =>
+            {
+                assert_eq!(shape, expected_shape, "{name}");
+                let mut pairs = numbers(ours).zip(numbers(theirs));
+                assert!(pairs.all(|(a, b)| (a - b).abs() < TOLERANCE), "{name}");
+            }
+            _ => assert!(ours == theirs, "{name}"),
+        }
+    }
+}
+
+#[test]
+fn the_papers_model_is_what_ctranslate2_writes() {
+    check(PAPER, "paper");
+}
+
+#[test]
+fn a_post_norm_model_with_final_norms_is_what_ctranslate2_writes() {
+    check(POST_NORM_WITH_FINAL_NORMS, "post_norm_with_final_norms");
+}
+
+#[test]
+fn a_pre_norm_model_with_a_bias_at_the_output_is_what_ctranslate2_writes() {
+    check(PRE_NORM_GELU, "pre_norm_gelu");
+}
+
+#[test]
+fn a_model_of_learned_positions_is_what_ctranslate2_writes() {
+    check(PRE_NORM_SILU_LEARNED, "pre_norm_silu_learned");
+}
+
+#[test]
+fn a_model_without_biases_or_tying_is_what_ctranslate2_writes() {
+    check(ADDITIVE_MASKS_BIAS_FREE, "additive_masks_bias_free");
+}
+
+#[test]
+fn the_vocabularies_are_those_of_the_tokenizers_and_the_ends_are_named() {
+    let golden = Golden::read(PRE_NORM_GELU);
+    let folder = exported(&golden).expect("CTranslate2's models can be all this");
+    let read = |name: &str| -> serde_json::Value {
+        serde_json::from_slice(&file(folder.path(), name)).expect("it is JSON")
+    };
+    let tgt = read("target_vocabulary.json");
+    let tgt: Vec<&str> = tgt
+        .as_array()
+        .expect("it is a list")
+        .iter()
+        .filter_map(|token| token.as_str())
+        .collect();
+    assert_eq!(tgt.len(), golden.config.tgt_vocab_size);
+    assert_eq!(tgt[..4], ["<pad>", "<unk>", "<s>", "</s>"]);
+    let n_src = read("source_vocabulary.json").as_array().map(Vec::len);
+    assert_eq!(n_src, Some(golden.config.src_vocab_size));
+    let config = read("config.json");
+    assert_eq!(config["decoder_start_token"], "<s>");
+    assert_eq!(config["eos_token"], "</s>");
+    assert_eq!(config["add_source_eos"], true);
+}
+
+#[test]
+fn heads_of_their_own_width_are_not_exported() {
+    let refused = exported(&Golden::read(HEAD_WIDTHS_AND_WINDOWS));
+    let message = refused.expect_err("d_model is 7, with 2 heads").to_string();
+    assert_eq!(
+        message,
+        "`d_k` is 5, which CTranslate2's models cannot have; only d_model / n_heads can be exported"
+    );
+}
