@@ -26,7 +26,12 @@ pub(super) struct Bpe {
 /// `vocab` is what it starts from: the special tokens and then every character of the words.
 /// Among equally frequent pairs the one with the smaller ids comes first. No word may contain the
 /// spelling of a special token.
-pub(super) fn train(words: &[(String, u64)], vocab: Vec<String>, vocab_size: usize) -> Bpe {
+pub(super) fn train(
+    words: &[(String, u64)],
+    vocab: Vec<String>,
+    vocab_size: usize,
+    on_progress: &mut dyn FnMut(f64),
+) -> Bpe {
     let mut ids: HashMap<String, u32> = vocab.iter().cloned().zip(0..).collect();
     let mut corpus = Corpus::new(words, &ids);
     let mut bpe = Bpe {
@@ -34,7 +39,10 @@ pub(super) fn train(words: &[(String, u64)], vocab: Vec<String>, vocab_size: usi
         merges: Vec::new(),
     };
     let mut learned = HashSet::new();
+    let n_to_learn = vocab_size.saturating_sub(bpe.vocab.len());
     while bpe.vocab.len() < vocab_size {
+        let n_left = vocab_size - bpe.vocab.len();
+        on_progress(1.0 - n_left as f64 / n_to_learn as f64);
         let Some(pair) = corpus.most_frequent_pair() else {
             break;
         };
@@ -181,7 +189,7 @@ mod tests {
             .collect();
         alphabet.sort();
         alphabet.dedup();
-        train(&words, alphabet, vocab_size)
+        train(&words, alphabet, vocab_size, &mut |_| ())
     }
 
     fn merges(bpe: &Bpe) -> Vec<String> {

@@ -40,7 +40,7 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
 
 /// NFC, because two encodings of one character must be one token. Not NFKC: it rewrites text
 /// (`½` to `1⁄2`, `…` to `...`), and the model could never write the original.
-fn normalizer(config: &TokenizerConfig) -> Value {
+pub(super) fn normalizer(config: &TokenizerConfig) -> Value {
     let mut steps = Vec::new();
     if config.case == Case::Lower {
         steps.push(json!({"type": "Lowercase"}));
@@ -53,7 +53,7 @@ fn normalizer(config: &TokenizerConfig) -> Value {
     json!({"type": "Sequence", "normalizers": steps})
 }
 
-fn pre_tokenizer(kind: TokenizerKind) -> Value {
+pub(super) fn pre_tokenizer(kind: TokenizerKind) -> Value {
     let steps = match kind {
         TokenizerKind::Word => [
             json!({"type": "WhitespaceSplit"}),

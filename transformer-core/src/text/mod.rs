@@ -17,6 +17,7 @@ mod layout;
 mod spans;
 mod train;
 mod unigram;
+mod words;
 
 #[cfg(test)]
 mod tests;

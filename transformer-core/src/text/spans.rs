@@ -30,7 +30,7 @@ impl Tokenizer {
             Inner::Library(inner) => inner,
             Inner::Pieces(pieces) => return pieces.encode_spans(line),
         };
-        let encoding = inner.encode(line, false);
+        let encoding = inner.tokenizer.encode(line, false);
         let encoding = encoding.expect("every tokenizer is tried on unknown text when it is read");
         let offsets = encoding.get_offsets().iter();
         (

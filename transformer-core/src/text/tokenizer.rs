@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, fs, io};
 
+use rayon::prelude::*;
 use thiserror::Error;
 use tokenizers::Encoding;
 
 use super::sentencepiece::{PieceVocabulary, PieceVocabularyError};
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, is_special};
+use super::words::WordCache;
 use super::{TokenizerConfig, TokenizerKind, train};
 
 /// Turns lines into token ids and ids into lines.
@@ -47,10 +49,20 @@ pub struct Tokenizer {
 #[derive(Clone)]
 pub(super) enum Inner {
     /// A `tokenizer.json` of the `tokenizers` crate.
-    Library(Arc<tokenizers::Tokenizer>),
+    Library(Arc<Library>),
     /// Pieces of SentencePiece, with the vocabulary of a model from elsewhere.
     Pieces(Arc<PieceVocabulary>),
 }
+
+/// A tokenizer of the `tokenizers` crate, and the words that it has seen.
+pub(super) struct Library {
+    pub(super) tokenizer: tokenizers::Tokenizer,
+    /// `None` if its words cannot be encoded each by itself.
+    pub(super) words: Option<WordCache>,
+}
+
+/// Fewest lines for which another thread is worth its start.
+const LINES_PER_THREAD: usize = 64;
 
 /// Why there is no tokenizer.
 #[derive(Debug, Error)]
@@ -143,7 +155,24 @@ impl Tokenizer {
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
-        Self::from_json(&train::train(config, lines)?.to_string())
+        Self::train_with(config, lines, &mut |_| ())
+    }
+
+    /// As [`train`](Self::train); `on_progress` is called now and then with the share of what is to be learned that
+    /// is learned, from 0 to 1.
+    ///
+    /// # Errors
+    /// As [`train`](Self::train).
+    pub fn train_with<I>(
+        config: &TokenizerConfig,
+        lines: I,
+        on_progress: &mut dyn FnMut(f64),
+    ) -> Result<Self, TokenizerError>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        Self::from_json(&train::train(config, lines, on_progress)?.to_string())
     }
 
     /// Reads the text of a `tokenizer.json`.
@@ -179,7 +208,7 @@ impl Tokenizer {
             .encode_fast("\u{10FFFD}", false)
             .map_err(TokenizerError::Encode)?;
         Ok(Self {
-            inner: Inner::Library(Arc::new(inner)),
+            inner: Inner::Library(Arc::new(Library::new(inner))),
         })
     }
 
@@ -221,7 +250,7 @@ impl Tokenizer {
     pub fn to_json(&self) -> String {
         match &self.inner {
             Inner::Library(inner) => {
-                let json = inner.to_string(true);
+                let json = inner.tokenizer.to_string(true);
                 json.expect("a tokenizer that was read from JSON can be written as JSON")
             }
             Inner::Pieces(pieces) => pieces.to_json(),
@@ -231,7 +260,7 @@ impl Tokenizer {
     /// How many tokens there are, the special ones included; ids lie below it.
     pub fn vocab_size(&self) -> usize {
         match &self.inner {
-            Inner::Library(inner) => inner.get_vocab_size(true),
+            Inner::Library(inner) => inner.tokenizer.get_vocab_size(true),
             Inner::Pieces(pieces) => pieces.vocab_size(),
         }
     }
@@ -243,10 +272,7 @@ impl Tokenizer {
     /// crate trained have none.
     pub fn encode(&self, line: &str) -> Vec<u32> {
         match &self.inner {
-            Inner::Library(inner) => {
-                let encoding = inner.encode_fast(line, false);
-                ids(&encoding.expect("every tokenizer is tried on unknown text when it is read"))
-            }
+            Inner::Library(inner) => inner.encode(line),
             Inner::Pieces(pieces) => pieces.encode(line),
         }
     }
@@ -256,17 +282,9 @@ impl Tokenizer {
     /// # Panics
     /// As [`encode`](Self::encode).
     pub fn encode_all<S: AsRef<str>>(&self, lines: &[S]) -> Vec<Vec<u32>> {
-        let inner = match &self.inner {
-            Inner::Library(inner) => inner,
-            Inner::Pieces(pieces) => {
-                return lines.iter().map(|it| pieces.encode(it.as_ref())).collect();
-            }
-        };
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        let encodings = inner.encode_batch_fast(lines, false);
-        let encodings =
-            encodings.expect("every tokenizer is tried on unknown text when it is read");
-        encodings.iter().map(ids).collect()
+        let lines = lines.par_iter().with_min_len(LINES_PER_THREAD);
+        lines.map(|line| self.encode(line)).collect()
     }
 
     /// Joins tokens to a line.
@@ -281,14 +299,14 @@ impl Tokenizer {
             Inner::Pieces(pieces) => return pieces.decode(ids),
         };
         let ids: Vec<u32> = ids.iter().copied().filter(|&id| !is_special(id)).collect();
-        let line = inner.decode(&ids, false);
+        let line = inner.tokenizer.decode(&ids, false);
         line.expect("the decoders that training writes accept every token")
     }
 
     /// The token with this id, as the vocabulary spells it: a word's start may be marked `▁`.
     pub fn token(&self, id: u32) -> Option<String> {
         match &self.inner {
-            Inner::Library(inner) => inner.id_to_token(id),
+            Inner::Library(inner) => inner.tokenizer.id_to_token(id),
             Inner::Pieces(pieces) => pieces.token(id),
         }
     }
@@ -296,9 +314,29 @@ impl Tokenizer {
     /// The id of a token, given as the vocabulary spells it.
     pub fn id(&self, token: &str) -> Option<u32> {
         match &self.inner {
-            Inner::Library(inner) => inner.token_to_id(token),
+            Inner::Library(inner) => inner.tokenizer.token_to_id(token),
             Inner::Pieces(pieces) => pieces.id(token),
         }
+    }
+}
+
+impl Library {
+    pub(super) fn new(tokenizer: tokenizers::Tokenizer) -> Self {
+        let words = WordCache::of(&tokenizer);
+        Self { tokenizer, words }
+    }
+
+    pub(super) fn encode(&self, line: &str) -> Vec<u32> {
+        match &self.words {
+            Some(words) => words.encode(line, |word| self.encode_whole(word)),
+            None => self.encode_whole(line),
+        }
+    }
+
+    /// Encodes a text without a look at what is remembered.
+    pub(super) fn encode_whole(&self, text: &str) -> Vec<u32> {
+        let encoding = self.tokenizer.encode_fast(text, false);
+        ids(&encoding.expect("every tokenizer is tried on unknown text when it is read"))
     }
 }
 

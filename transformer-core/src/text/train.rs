@@ -10,10 +10,15 @@ use tokenizers::{
 
 use super::layout::tokenizer_json;
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK};
+use super::words::Cut;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
 /// The `tokenizer.json` that `config` and `lines` make.
-pub(super) fn train<I>(config: &TokenizerConfig, lines: I) -> Result<Value, TokenizerError>
+pub(super) fn train<I>(
+    config: &TokenizerConfig,
+    lines: I,
+    on_progress: &mut dyn FnMut(f64),
+) -> Result<Value, TokenizerError>
 where
     I: IntoIterator,
     I::Item: AsRef<str>,
@@ -40,48 +45,67 @@ where
     }
     let model = match config.kind {
         TokenizerKind::Word | TokenizerKind::Char => word_level(words, config.vocab_size),
-        TokenizerKind::Bpe => bpe_model(&words, &alphabet, config.vocab_size),
-        TokenizerKind::Unigram => unigram_model(&words, config.vocab_size),
+        TokenizerKind::Bpe => bpe_model(&words, &alphabet, config.vocab_size, on_progress),
+        TokenizerKind::Unigram => unigram_model(&words, config.vocab_size, on_progress),
     };
     Ok(tokenizer_json(config, &model))
 }
 
 /// Every distinct word with its count, in the order of their text.
 ///
-/// Cut by the very rules that encoding will use.
+/// Cut by the very rules that encoding will use. They are slow, so each text that can be cut by itself is cut once.
 fn count_words<I>(config: &TokenizerConfig, lines: I) -> Result<Vec<(String, u64)>, TokenizerError>
 where
     I: IntoIterator,
     I::Item: AsRef<str>,
 {
+    let mut texts = HashMap::new();
+    for line in lines {
+        for text in Cut::of(config.kind).texts(line.as_ref()) {
+            add(&mut texts, text, 1);
+        }
+    }
+    let texts = texts.iter().map(|(text, count)| (text.as_str(), *count));
+    words_of(config, texts)
+}
+
+/// Cuts texts, each with its count, into words.
+fn words_of<'a>(
+    config: &TokenizerConfig,
+    texts: impl Iterator<Item = (&'a str, u64)>,
+) -> Result<Vec<(String, u64)>, TokenizerError> {
     let bare = super::tokenizer::parse(&tokenizer_json(config, &word_level_json(&[])).to_string())?;
     let mut counts: HashMap<String, u64> = HashMap::new();
-    for line in lines {
-        let mut line = NormalizedString::from(line.as_ref());
+    for (text, count) in texts {
+        let mut text = NormalizedString::from(text);
         if let Some(normalizer) = bare.get_normalizer() {
             normalizer
-                .normalize(&mut line)
+                .normalize(&mut text)
                 .map_err(TokenizerError::encode)?;
         }
-        let mut words = PreTokenizedString::from(line);
+        let mut words = PreTokenizedString::from(text);
         if let Some(pre_tokenizer) = bare.get_pre_tokenizer() {
             pre_tokenizer
                 .pre_tokenize(&mut words)
                 .map_err(TokenizerError::encode)?;
         }
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
-            match counts.get_mut(word) {
-                Some(count) => *count += 1,
-                None if word.is_empty() => {}
-                None => {
-                    counts.insert(word.to_owned(), 1);
-                }
-            }
+            add(&mut counts, word, count);
         }
     }
     let mut words: Vec<_> = counts.into_iter().collect();
     words.sort_unstable();
     Ok(words)
+}
+
+fn add(counts: &mut HashMap<String, u64>, word: &str, n_times: u64) {
+    match counts.get_mut(word) {
+        Some(count) => *count += n_times,
+        None if word.is_empty() => {}
+        None => {
+            counts.insert(word.to_owned(), n_times);
+        }
+    }
 }
 
 /// The most frequent words; among equals those that come first in the order of their text.
@@ -100,11 +124,16 @@ fn word_level_json(words: &[(String, u64)]) -> Value {
     })
 }
 
-fn bpe_model(words: &[(String, u64)], alphabet: &BTreeSet<char>, vocab_size: usize) -> Value {
+fn bpe_model(
+    words: &[(String, u64)],
+    alphabet: &BTreeSet<char>,
+    vocab_size: usize,
+    on_progress: &mut dyn FnMut(f64),
+) -> Value {
     let start = special_tokens()
         .chain(alphabet.iter().map(char::to_string))
         .collect();
-    let bpe = bpe::train(words, start, vocab_size);
+    let bpe = bpe::train(words, start, vocab_size, on_progress);
     json!({
         "type": "BPE",
         "dropout": null,
@@ -119,10 +148,14 @@ fn bpe_model(words: &[(String, u64)], alphabet: &BTreeSet<char>, vocab_size: usi
     })
 }
 
-fn unigram_model(words: &[(String, u64)], vocab_size: usize) -> Value {
+fn unigram_model(
+    words: &[(String, u64)],
+    vocab_size: usize,
+    on_progress: &mut dyn FnMut(f64),
+) -> Value {
     // No word contains a special token, so their scores are never used.
     let special = special_tokens().map(|token| (token, 0.0));
-    let pieces = unigram::train(words, vocab_size - N_SPECIAL);
+    let pieces = unigram::train(words, vocab_size - N_SPECIAL, on_progress);
     json!({
         "type": "Unigram",
         "unk_id": UNK,
@@ -141,4 +174,30 @@ fn with_ids(tokens: impl IntoIterator<Item = String>) -> Value {
         .zip(0u32..)
         .map(|(token, id)| (token, Value::from(id)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::Case;
+    use crate::text::words::strange_lines;
+
+    #[test]
+    fn words_are_counted_as_the_rules_cut_whole_lines() -> Result<(), TokenizerError> {
+        let lines = strange_lines(500);
+        let kinds = [TokenizerKind::Word, TokenizerKind::Char, TokenizerKind::Bpe];
+        for kind in kinds {
+            for case in [Case::Keep, Case::Lower] {
+                let config = TokenizerConfig {
+                    kind,
+                    case,
+                    ..TokenizerConfig::default()
+                };
+                let whole = lines.iter().map(|line| (line.as_str(), 1));
+                let counts = count_words(&config, &lines)?;
+                assert_eq!(counts, words_of(&config, whole)?, "{kind}");
+            }
+        }
+        Ok(())
+    }
 }

@@ -30,14 +30,22 @@ type Word = (Vec<char>, f64);
 /// Learns at most `n_pieces` pieces with their natural-log probabilities, the likeliest first.
 ///
 /// `n_pieces` must be at least the number of distinct characters.
-pub(super) fn train(words: &[(String, u64)], n_pieces: usize) -> Vec<(String, f64)> {
+pub(super) fn train(
+    words: &[(String, u64)],
+    n_pieces: usize,
+    on_progress: &mut dyn FnMut(f64),
+) -> Vec<(String, f64)> {
     let words: Vec<Word> = words
         .iter()
         .map(|(word, n)| (word.chars().collect(), *n as f64))
         .collect();
     let mut model = Unigram::new(seeds(&words));
     let target = (n_pieces as f64 * SURPLUS) as usize;
+    // Every pruning keeps the same share of the pieces, and takes about as long as there are words.
+    let left = |n_pieces: usize| (n_pieces as f64 / target as f64).ln().max(0.0);
+    let all = left(model.pieces.len()).max(f64::MIN_POSITIVE);
     loop {
+        on_progress(1.0 - left(model.pieces.len()) / all);
         for _ in 0..EM_ROUNDS {
             let expected = model.expected_counts(&words);
             model.reestimate(&expected);
@@ -365,7 +373,11 @@ mod tests {
 
     #[test]
     fn frequent_words_become_pieces() {
-        let pieces = train(&counted(&[("▁the", 50), ("▁then", 2), ("▁hat", 3)]), 9);
+        let pieces = train(
+            &counted(&[("▁the", 50), ("▁then", 2), ("▁hat", 3)]),
+            9,
+            &mut |_| (),
+        );
         assert!(pieces.iter().any(|(text, _)| text == "▁the"), "{pieces:?}");
         assert!(pieces.len() <= 9);
     }
@@ -373,7 +385,7 @@ mod tests {
     #[test]
     fn every_character_stays() {
         let words = counted(&[("abab", 100), ("q", 1), ("ab", 50)]);
-        let pieces = train(&words, 3);
+        let pieces = train(&words, 3, &mut |_| ());
         let mut texts: Vec<_> = pieces.iter().map(|(text, _)| text.as_str()).collect();
         texts.sort_unstable();
         assert_eq!(texts, ["a", "b", "q"]);
