@@ -1,5 +1,7 @@
 //! One pass over the corpus: shuffle, sort within windows, cut into batches, shuffle the batches.
 
+use rayon::prelude::*;
+
 use crate::plan::hash::{Draws, hash};
 use crate::plan::{PlanConfig, Share};
 
@@ -44,9 +46,10 @@ impl Pass {
             cells: 0,
             tokens: 0,
         };
+        let windows = pass.order.par_chunks_mut(size);
+        windows.for_each(|window| sort(window, lengths));
         for start in (0..n_drawn).step_by(size) {
             let end = n_drawn.min(start + size);
-            sort(&mut pass.order[start..end], lengths);
             pass.cut(lengths, config.tokens_per_batch as u64, start, end);
         }
         Draws::new(hash(seed, 1)).shuffle(&mut pass.batches);
