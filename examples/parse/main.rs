@@ -9,7 +9,6 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
@@ -20,7 +19,7 @@ use transformer_infer::{Translator, memory};
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::plan::hash;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Surroundings, ThreadCount, train};
+use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
 
 const SEED: u64 = 1;
 const N_UPDATES: u64 = 2000;
@@ -97,7 +96,8 @@ fn main() -> Result<()> {
         device: device.clone(),
         say: Arc::new(|line| println!("{line}")),
         display: Display::Lines,
-        stop: Arc::new(AtomicBool::new(false)),
+        show: None,
+        interrupt: Interrupt::default(),
     };
     let outcome = train(&experiment, &surroundings)?;
 

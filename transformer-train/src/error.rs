@@ -24,7 +24,7 @@ pub enum TrainError {
     Model(#[from] ModelConfigError),
     /// The parallel text cannot be read.
     #[error(transparent)]
-    Corpus(#[from] CorpusError),
+    Corpus(CorpusError),
     /// A tokenizer cannot be trained.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -167,9 +167,31 @@ pub enum TrainError {
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,
     },
+    /// Somebody asked for an end before the first update.
+    #[error("stopped before the first update; nothing is lost, and the same command begins again")]
+    Interrupted,
     /// Training was stopped before the first interval was complete.
     #[error("stopped before the first validation: no model was made")]
     NothingTrained,
+}
+
+impl From<CorpusError> for TrainError {
+    fn from(error: CorpusError) -> Self {
+        match error {
+            CorpusError::Interrupted => Self::Interrupted,
+            error => Self::Corpus(error),
+        }
+    }
+}
+
+impl TrainError {
+    /// Returns what makes an error of the system one about this file or folder, which was to be written.
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }
 
 /// Writes the updates of checkpoints.

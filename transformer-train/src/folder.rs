@@ -1,8 +1,7 @@
 //! The folder of a run: what is in it, and how it is replaced.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use transformer_core::directory::{ModelDirectory, Tokenizers, write_file};
 
@@ -116,7 +115,7 @@ impl Folder {
     /// Keeps other programs from training in this folder, which must be there, until the file is dropped.
     pub(crate) fn lock(&self) -> Result<Option<File>, TrainError> {
         let path = self.directory.join("lock");
-        let file = File::create(&path).map_err(|source| TrainError::Write { path, source })?;
+        let file = File::create(&path).map_err(TrainError::write(&path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Err(TrainError::InUse {
@@ -150,13 +149,7 @@ impl Folder {
         for path in self.files() {
             fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
         }
-        let written = |path: &Path, result: io::Result<()>| {
-            result.map_err(|source| TrainError::Write {
-                path: path.to_owned(),
-                source,
-            })
-        };
-        written(&self.checkpoints, fs::create_dir_all(&self.checkpoints))?;
+        fs::create_dir_all(&self.checkpoints).map_err(TrainError::write(&self.checkpoints))?;
         self.write_settings(experiment)
     }
 

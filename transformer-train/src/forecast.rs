@@ -1,29 +1,29 @@
 //! What a run will be like, before it is one: its size, length, memory and disk.
 
-use std::path::Path;
-
 use transformer_core::TransformerConfig;
 
 use crate::TrainError;
 use crate::config::Experiment;
 use crate::prepare::{Prepared, Start};
-use crate::report::Say;
+use crate::run::Surroundings;
 use crate::schedule::Schedule;
-use crate::store_folder::StorePlace;
+use crate::store_folder::{IfMissing, StorePlace};
 
 /// Bytes of a number in single precision.
 const NUMBER: f64 = 4.0;
 
-/// Reads text and trains tokenizers as a run in this folder would, and says what the run would be like. Nothing is
-/// written; a token store that is there is used, and otherwise the ids are held in memory.
+/// Reads text and trains tokenizers as a run in these surroundings would, and says what the run would be like.
+/// Nothing is written; a token store that is there is used, and otherwise the ids are held in memory.
 ///
 /// # Errors
 ///
 /// Returns a [`TrainError`] for what would end the run before its first update.
-pub fn dry_run(experiment: &Experiment, directory: &Path, say: &Say) -> Result<(), TrainError> {
+pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(), TrainError> {
     experiment.validate()?;
-    let place = StorePlace::of(experiment, directory)?.filter(StorePlace::is_whole);
-    let mut prepared = Prepared::new(experiment, Start::Fresh, place, say)?;
+    let place = StorePlace::of(experiment, &surroundings.directory, IfMissing::Hold)?;
+    let watch = surroundings.watch();
+    let say = watch.say();
+    let mut prepared = Prepared::new(experiment, Start::Fresh, place, &watch)?;
     for line in lines(experiment, &mut prepared) {
         say(&line);
     }

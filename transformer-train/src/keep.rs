@@ -1,13 +1,12 @@
 //! Which checkpoints stay, and when a run ends before its last update.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn_train::EarlyStoppingStrategy;
 use burn_train::checkpoint::{CheckpointingAction, CheckpointingStrategy};
 use burn_train::metric::store::{Aggregate, EventStoreClient, Split};
 
+use crate::Interrupt;
 use crate::config::TrainingSettings;
 use crate::history::{History, best, is_out_of_patience};
 use crate::metrics::PERPLEXITY;
@@ -36,8 +35,7 @@ impl Keep {
     /// Returns the checkpoints to delete when that of an interval is saved.
     fn outdated(&mut self, interval: usize) -> Vec<usize> {
         self.kept.insert(interval);
-        // Two at least: one of them may be found damaged.
-        let n_last = self.training.average_last.max(2);
+        let n_last = self.training.n_last();
         let mut stay: BTreeSet<usize> = self.kept.iter().rev().take(n_last).copied().collect();
         // The last interval may be a short one, which is done again when the run is made longer: what was the
         // best without it stays as well.
@@ -76,14 +74,14 @@ impl CheckpointingStrategy for Keep {
 /// its end.
 #[derive(Clone)]
 pub(crate) struct Stop {
-    pub(crate) requested: Arc<AtomicBool>,
+    pub(crate) interrupt: Interrupt,
     pub(crate) training: TrainingSettings,
     pub(crate) history: History,
 }
 
 impl EarlyStoppingStrategy for Stop {
     fn should_stop(&mut self, interval: usize, _store: &EventStoreClient) -> bool {
-        self.requested.load(Ordering::Relaxed)
+        self.interrupt.is_requested()
             || is_out_of_patience(&self.history.up_to(interval), &self.training)
     }
 }

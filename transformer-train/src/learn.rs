@@ -101,7 +101,7 @@ fn supervised(
             saved(directory, MODEL),
         ))
         .early_stopping(Stop {
-            requested: Arc::clone(&run.surroundings.stop),
+            interrupt: run.surroundings.interrupt.clone(),
             training: training.clone(),
             history,
         })
@@ -140,10 +140,7 @@ fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
         run.begun().n_updates,
         history,
     );
-    curve.map_err(|source| TrainError::Write {
-        path: run.folder.curve.clone(),
-        source,
-    })
+    curve.map_err(TrainError::write(&run.folder.curve))
 }
 
 fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
@@ -152,7 +149,7 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
     let mut plan = run.prepared.plan.clone();
     run.say(&format!(
         "batches     {} updates a pass over the data, {:.1}% padding",
-        plan.updates_per_pass(0).div_ceil(training.accumulate),
+        training.updates_of(plan.updates_per_pass(0)),
         100.0 * plan.padding_share(),
     ));
     let surroundings = run.surroundings;

@@ -18,12 +18,11 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
-//! use std::sync::atomic::AtomicBool;
 //!
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
 //! use transformer_train::tasks::Task;
-//! use transformer_train::{Display, Existing, Surroundings, ThreadCount, train};
+//! use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
 //!
 //! let (_, device) = device::choose(None)?;
 //! let surroundings = Surroundings {
@@ -33,7 +32,8 @@
 //!     threads: ThreadCount::Exactly(1),
 //!     say: Arc::new(|line| println!("{line}")),
 //!     display: Display::Lines,
-//!     stop: Arc::new(AtomicBool::new(false)),
+//!     show: None,
+//!     interrupt: Interrupt::default(),
 //! };
 //! let outcome = train(&Experiment::for_task(Task::Copy), &surroundings)?;
 //! println!("perplexity {:.3}, in {}", outcome.valid_perplexity, outcome.model.display());
@@ -60,6 +60,7 @@ mod finish;
 mod folder;
 mod forecast;
 mod history;
+mod interrupt;
 mod keep;
 mod learn;
 mod lines;
@@ -82,7 +83,8 @@ pub use checkpoint::SaveError;
 pub use error::TrainError;
 pub use folder::Existing;
 pub use forecast::dry_run;
-pub use report::Say;
+pub use interrupt::{Interrupt, Stage};
+pub use report::{Say, Show};
 pub use run::{
     Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,
 };

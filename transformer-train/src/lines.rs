@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::config::DataSource;
-use crate::corpus::{OverLong, ParallelText};
+use crate::corpus::ParallelText;
 use crate::run::Run;
 
 /// Number of lines tokenized at a time.
@@ -29,10 +29,6 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
 
     // Pairs stay in order, so that each belongs to the next line that has its ids, or begins with them.
     let over_long = run.experiment.data.filter().over_long;
-    let is_of = |kept: &[u32], ids: &[u32]| match over_long {
-        OverLong::Drop => kept == ids,
-        OverLong::Cut => ids.starts_with(kept),
-    };
     let tokenizers = &run.prepared.tokenizers;
     let mut pairs = text.pairs().ok()?;
     let mut sentence = 0;
@@ -57,7 +53,7 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
                 break;
             }
             let kept = store.pair(sentence).ok()?;
-            if !(is_of(&kept.src, &src) && is_of(&kept.tgt, &tgt)) {
+            if !(over_long.keeps(&kept.src, &src) && over_long.keeps(&kept.tgt, &tgt)) {
                 continue;
             }
             if wanted.contains(&(sentence as u32)) {

@@ -7,18 +7,25 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::{env, io};
+use std::time::Duration;
+use std::{env, io, thread};
 
 use clap::Parser;
 use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::{
-    Display, Existing, Outcome, Say, Surroundings, dry_run, is_unfinished, train,
+    Display, Existing, Interrupt, Outcome, Show, Stage, Surroundings, TrainError, dry_run,
+    is_unfinished, train,
 };
 
 use crate::arguments::Arguments;
+
+/// What a program ends with that an interrupt ended.
+const INTERRUPTED: u8 = 130;
+
+/// Time that a run has to end by itself when it has nothing to lose.
+const GRACE: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,7 +35,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(TrainError::Interrupted) => ExitCode::from(INTERRUPTED),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -50,12 +60,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     let threads = arguments.threads(&device);
+    let interrupt = stop_on_interrupt()?;
     tell(&format!("backend     {backend}, {device:?}"));
     tell(&format!("run         {}", directory.display()));
-    if arguments.dry_run {
-        let say: Say = Arc::new(tell);
-        return Ok(dry_run(&experiment, &directory, &say)?);
-    }
     let surroundings = Surroundings {
         directory: directory.clone(),
         existing: if arguments.overwrite {
@@ -71,8 +78,12 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         } else {
             Display::Lines
         },
-        stop: stop_on_interrupt()?,
+        show: show(),
+        interrupt,
     };
+    if arguments.dry_run {
+        return Ok(dry_run(&experiment, &surroundings)?);
+    }
     let outcome = train(&experiment, &surroundings)?;
     report(&outcome, &experiment, &directory, backend);
     Ok(())
@@ -109,27 +120,43 @@ fn free_directory(name: &str, experiment: &Experiment) -> PathBuf {
         .unwrap_or_else(|| runs.join(name))
 }
 
-/// Lets the first interrupt end the run after the current interval, and the second end it at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    ctrlc::set_handler(move || {
-        if asked.swap(true, Ordering::Relaxed) {
+/// Returns what shows how far a run is before its updates, if somebody looks.
+fn show() -> Option<Show> {
+    let show = |line: &str| {
+        // Begins the line anew, and clears it.
+        let _ = write!(io::stderr(), "\r\x1b[2K{line}");
+    };
+    io::stderr().is_terminal().then(|| Arc::new(show) as Show)
+}
+
+/// Lets the first interrupt end the run, at once before its first update and then after the current interval, and
+/// the second end it at once.
+fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
+    let interrupt = Interrupt::default();
+    let asked = interrupt.clone();
+    ctrlc::set_handler(move || match asked.request() {
+        Some(Stage::Preparing) => {
+            // The run hears it between two lines of text, and clears away what it began. It may be waiting for one.
+            thread::sleep(GRACE);
+            let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
             leave();
         }
-        let advice =
-            "stopping after this interval, with its model saved; once more to stop at once";
-        let _ = writeln!(io::stderr(), "{advice}");
+        Some(Stage::Training) => {
+            let advice =
+                "stopping after this interval, with its model saved; once more to stop at once";
+            let _ = writeln!(io::stderr(), "{advice}");
+        }
+        None => leave(),
     })?;
-    Ok(stop)
+    Ok(interrupt)
 }
 
 #[expect(
     clippy::exit,
-    reason = "the user asks a second time to end a program that is computing"
+    reason = "the user asks to end a program that is waiting or computing"
 )]
 fn leave() -> ! {
-    std::process::exit(130)
+    std::process::exit(i32::from(INTERRUPTED))
 }
 
 /// Prints a line; a reader that went away is no reason to stop training.

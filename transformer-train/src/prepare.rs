@@ -10,13 +10,12 @@ use crate::TrainError;
 use crate::batch::SentencePair;
 use crate::config::{EmbeddingSettings, Experiment};
 use crate::corpus::{
-    Copies, CorpusSummary, Filter, OverLong, ParallelText, SubwordDropout, Subwords, TrainingText,
-    encode,
+    Copies, CorpusSummary, Filter, ParallelText, SubwordDropout, Subwords, TrainingText, encode,
 };
 use crate::embeddings::Embeddings;
 use crate::plan::{Plan, Share};
 use crate::read_text::ReadText;
-use crate::report::Say;
+use crate::report::{Say, Watch};
 use crate::store_folder::StorePlace;
 use crate::warnings::{Facts, warnings};
 
@@ -55,8 +54,9 @@ impl Prepared {
         experiment: &Experiment,
         start: Start,
         place: Option<StorePlace>,
-        say: &Say,
+        watch: &Watch,
     ) -> Result<Self, TrainError> {
+        let say = watch.say();
         // The checkpoint of a run that goes on has its embeddings.
         let embeddings = match &start {
             Start::Fresh => experiment.embeddings.clone(),
@@ -78,7 +78,7 @@ impl Prepared {
             weights,
             valid,
             test,
-        } = ReadText::new(experiment, known, place, say)?;
+        } = ReadText::new(experiment, known, place, watch)?;
         // What makes a pair bad to learn from is no reason to leave it out of what is measured.
         let filter = Filter {
             max_ratio: None,
@@ -113,7 +113,9 @@ impl Prepared {
     /// Says what makes it unlikely that the run learns.
     pub(crate) fn warn(&mut self, experiment: &Experiment, say: &Say) {
         let facts = Facts {
-            updates_per_pass: self.plan.updates_per_pass(0),
+            updates_per_pass: experiment
+                .training
+                .updates_of(self.plan.updates_per_pass(0)),
             experiment,
             config: &self.config,
             train: &self.train_summary,
@@ -157,16 +159,14 @@ impl Validation {
         let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
         let (corpus, summary) = encode(text, filter, src, tgt)?;
         // Pairs stay in order, so that each belongs to the next text that has its ids, or begins with them.
-        let is_of = |kept: &[u32], ids: &[u32]| match filter.over_long {
-            OverLong::Drop => kept == ids,
-            OverLong::Cut => ids.starts_with(kept),
-        };
+        let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
         let mut pairs = Vec::new();
         let mut kept = Vec::new();
         for pair in 0..corpus.len() {
             let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
-            let text = texts.find(|(a, b)| is_of(&src, &a.0) && is_of(&tgt, &b.0));
+            let text =
+                texts.find(|(a, b)| over_long.keeps(&src, &a.0) && over_long.keeps(&tgt, &b.0));
             let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
             pairs.push(SentencePair { src, tgt });
             kept.push((src_text, tgt_text));

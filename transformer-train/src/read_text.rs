@@ -1,25 +1,32 @@
 //! From the text that an experiment names to tokenizers and ids.
 
-use std::time::{Duration, Instant};
-
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
 use crate::TrainError;
 use crate::config::{DataSource, Experiment, Vocabularies};
 use crate::corpus::{
-    CorpusError, CorpusSource, CorpusSummary, EncodedCorpus, Fingerprint, ParallelText, TokenStore,
+    CorpusError, CorpusSource, CorpusSummary, ParallelText, TokenStore, encode_in_memory,
     encode_into,
 };
-use crate::report::Say;
+use crate::report::Watch;
 use crate::store_folder::{StorePlace, Stored};
 use crate::tasks::{Split, Task};
 
 /// Number of held-out pairs on which a model of a built-in task is tested.
 const N_TEST_PAIRS: usize = 1000;
 
-/// Time between two lines about how far the text is read.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// What the user is told while the text is read.
+const READING: &str = "reading";
+
+/// While tokenizers are trained.
+const LEARNING: &str = "learning";
+
+/// While its ids are put into memory.
+const TOKENIZING: &str = "tokenizing";
+
+/// While they are put on the disk.
+const STORING: &str = "storing";
 
 /// Pairs of lines, source and target.
 type Lines = Vec<(String, String)>;
@@ -46,12 +53,13 @@ impl ReadText {
         experiment: &Experiment,
         known: Option<Tokenizers>,
         place: Option<StorePlace>,
-        say: &Say,
+        watch: &Watch,
     ) -> Result<Self, TrainError> {
+        let say = watch.say();
         let (sources, valid) = match experiment.data.source()? {
             DataSource::Task(task) => {
                 let (train, valid, test) = texts_of(task, experiment);
-                let read = Self::in_memory(experiment, known, &train, valid, say)?;
+                let read = Self::in_memory(experiment, known, train, valid, watch)?;
                 return Ok(Self { test, ..read });
             }
             DataSource::Corpus { train, valid } => (train, valid),
@@ -60,12 +68,13 @@ impl ReadText {
         if let Some(stored) = place.as_ref().and_then(|place| place.open(say)) {
             return Self::of_store(stored, valid.as_ref(), weights);
         }
-        let (train, valid_text) = divide(&sources, valid.as_ref(), experiment)?;
-        let Some(place) = place else {
-            let read = Self::in_memory(experiment, known, &train, valid_text, say)?;
+        let (train, valid_text) = divide(&sources, valid.as_ref(), experiment, watch)?;
+        let Some(place) = place.filter(StorePlace::is_to_be_made) else {
+            let read = Self::in_memory(experiment, known, train, valid_text, watch)?;
             return Ok(Self { weights, ..read });
         };
-        let tokenizers = known_or_trained(known, experiment, &train)?;
+        let tokenizers = known_or_trained(known, experiment, &train, watch)?;
+        let train = train.watched(watch, STORING);
         let held_out = match valid {
             Some(_) => None,
             None => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
@@ -78,7 +87,11 @@ impl ReadText {
                 source,
             };
             let sink = |src: &[u32], tgt: &[u32]| writer.push(src, tgt).map_err(error);
-            let made = encoded(experiment, &tokenizers, &train, say, sink)?;
+            let filter = experiment.data.filter();
+            let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
+            let src = |lines: &[String]| src.encode_all(lines);
+            let tgt = |lines: &[String]| tgt.encode_all(lines);
+            let made = encode_into(&train, &filter, src, tgt, sink)?;
             writer.finish().map_err(error)?;
             Ok(made)
         })?;
@@ -108,18 +121,18 @@ impl ReadText {
     fn in_memory(
         experiment: &Experiment,
         known: Option<Tokenizers>,
-        train: &ParallelText,
+        train: ParallelText,
         valid: ParallelText,
-        say: &Say,
+        watch: &Watch,
     ) -> Result<Self, TrainError> {
-        let tokenizers = known_or_trained(known, experiment, train)?;
-        let mut corpus = EncodedCorpus::default();
-        let sink = |src: &[u32], tgt: &[u32]| {
-            corpus.push(src, tgt);
-            Ok(())
-        };
-        let (summary, fingerprint) = encoded(experiment, &tokenizers, train, say, sink)?;
-        corpus.shrink_to_fit();
+        let tokenizers = known_or_trained(known, experiment, &train, watch)?;
+        let filter = experiment.data.filter();
+        let (corpus, summary, fingerprint) = encode_in_memory(
+            &train.watched(watch, TOKENIZING),
+            &filter,
+            |lines| tokenizers.src().encode_all(lines),
+            |lines| tokenizers.tgt().encode_all(lines),
+        )?;
         Ok(Self {
             tokenizers,
             store: TokenStore::Memory(corpus),
@@ -137,40 +150,16 @@ fn divide(
     sources: &[CorpusSource],
     valid: Option<&CorpusSource>,
     experiment: &Experiment,
+    watch: &Watch,
 ) -> Result<(ParallelText, ParallelText), TrainError> {
     let train = match sources {
         [source] => ParallelText::open(source)?,
         sources => ParallelText::open_all(sources)?,
     };
+    let train = train.watched(watch, READING);
     Ok(match valid {
         Some(valid) => (train, ParallelText::open(valid)?),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,
-    })
-}
-
-/// Hands every pair that is kept to `sink`, and says now and then how far it has come.
-fn encoded(
-    experiment: &Experiment,
-    tokenizers: &Tokenizers,
-    text: &ParallelText,
-    say: &Say,
-    mut sink: impl FnMut(&[u32], &[u32]) -> Result<(), CorpusError>,
-) -> Result<(CorpusSummary, Fingerprint), CorpusError> {
-    let started = Instant::now();
-    let mut told = started;
-    let mut n_pairs = 0_u64;
-    let src = |lines: &[String]| tokenizers.src().encode_all(lines);
-    let tgt = |lines: &[String]| tokenizers.tgt().encode_all(lines);
-    encode_into(text, &experiment.data.filter(), src, tgt, |src, tgt| {
-        n_pairs += 1;
-        if n_pairs.is_multiple_of(4096) && told.elapsed() > PATIENCE {
-            told = Instant::now();
-            let rate = n_pairs as f64 / started.elapsed().as_secs_f64();
-            say(&format!(
-                "text        {n_pairs} pairs kept so far, {rate:.0} a second"
-            ));
-        }
-        sink(src, tgt)
     })
 }
 
@@ -190,20 +179,28 @@ fn known_or_trained(
     known: Option<Tokenizers>,
     experiment: &Experiment,
     train: &ParallelText,
+    watch: &Watch,
 ) -> Result<Tokenizers, TrainError> {
     if let Some(known) = known {
         return Ok(known);
     }
+    let train = train.clone().watched(watch, READING);
     let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
     let sources = || sample.iter().map(|(src, _)| src.as_str());
     let targets = || sample.iter().map(|(_, tgt)| tgt.as_str());
+    let mut progress = watch.begin(LEARNING);
+    // An end that is asked for meanwhile comes after it, or from the program.
+    let mut on_progress = |share| {
+        let _ = progress.share(share);
+    };
     Ok(match experiment.tokenizer.vocabularies() {
         Vocabularies::Joint(config) => {
-            Tokenizers::Joint(Tokenizer::train(&config, sources().chain(targets()))?)
+            let lines = sources().chain(targets());
+            Tokenizers::Joint(Tokenizer::train_with(&config, lines, &mut on_progress)?)
         }
         Vocabularies::Separate { src, tgt } => Tokenizers::Separate {
-            src: Tokenizer::train(&src, sources())?,
-            tgt: Tokenizer::train(&tgt, targets())?,
+            src: Tokenizer::train_with(&src, sources(), &mut on_progress)?,
+            tgt: Tokenizer::train_with(&tgt, targets(), &mut on_progress)?,
         },
     })
 }

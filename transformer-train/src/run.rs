@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
@@ -10,7 +9,6 @@ use burn::tensor::Device;
 use transformer_infer::BatchLimits;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
-use crate::TrainError;
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
 use crate::finish::Finish;
@@ -20,13 +18,14 @@ use crate::learn::learn;
 use crate::loss::{LabelSmoothing, SmoothingForm};
 use crate::objective::{Objective, Settings, Translation};
 use crate::prepare::{Prepared, Start};
-use crate::report::Say;
+use crate::report::{Say, Show, Watch};
 use crate::samples::Samples;
 use crate::saved_state::Resumed;
 use crate::schedule::Schedule;
-use crate::store_folder::StorePlace;
+use crate::store_folder::{IfMissing, StorePlace};
 use crate::text_scores::{TextMetrics, TextScores};
 use crate::threads::Threads;
+use crate::{Interrupt, TrainError};
 
 /// Says where a run happens and how it is shown.
 #[derive(Clone)]
@@ -43,8 +42,17 @@ pub struct Surroundings {
     pub say: Say,
     /// How progress is shown between them.
     pub display: Display,
-    /// Set by the program to end the run after the current interval.
-    pub stop: Arc<AtomicBool>,
+    /// Takes what is shown while text is read; without it, lines come now and then.
+    pub show: Option<Show>,
+    /// Asked by the program to end the run.
+    pub interrupt: Interrupt,
+}
+
+impl Surroundings {
+    /// Returns what tells the user what happens before the first update.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::new(&self.say, self.show.as_ref(), &self.interrupt)
+    }
 }
 
 impl std::fmt::Debug for Surroundings {
@@ -152,8 +160,14 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         None => Start::Fresh,
     };
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let place = StorePlace::of(experiment, &surroundings.directory)?;
-    let mut prepared = Prepared::new(experiment, start, place, say)?;
+    let place = StorePlace::of(experiment, &surroundings.directory, IfMissing::Make)?;
+    let interrupt = &surroundings.interrupt;
+    let watch = surroundings.watch();
+    let mut prepared = Prepared::new(experiment, start, place, &watch)?;
+    if interrupt.is_requested() {
+        return Err(TrainError::Interrupted);
+    }
+    interrupt.begin_training();
     prepared.warn(experiment, say);
     match &resumed {
         Some(resumed) => {

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use transformer_core::directory::{FileEntry, Tokenizers, write_file};
+use transformer_core::directory::{
+    FileEntry, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
+};
 use transformer_core::text::Tokenizer;
 
 use crate::TrainError;
@@ -34,6 +36,16 @@ const MANIFEST: &str = "store.json";
 pub(crate) struct StorePlace {
     folder: PathBuf,
     name: String,
+    if_missing: IfMissing,
+}
+
+/// Says what happens when there is no store that is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// It is made.
+    Make,
+    /// The ids are held in memory, and nothing is written.
+    Hold,
 }
 
 /// What a store has beside the ids.
@@ -63,7 +75,11 @@ pub(crate) struct Stored {
 impl StorePlace {
     /// Returns where the store of this experiment is or will be; `None` if its ids are held in memory. `folder` is
     /// the run's.
-    pub(crate) fn of(experiment: &Experiment, folder: &Path) -> Result<Option<Self>, TrainError> {
+    pub(crate) fn of(
+        experiment: &Experiment,
+        folder: &Path,
+        if_missing: IfMissing,
+    ) -> Result<Option<Self>, TrainError> {
         let data = &experiment.data;
         let DataSource::Corpus { train, valid } = data.source()? else {
             return Ok(None);
@@ -101,6 +117,7 @@ impl StorePlace {
         Ok(is_on_disk.then(|| Self {
             folder: data.store_folder.clone().unwrap_or_else(of_run),
             name: format!("tokens-{:016x}", key(&facts)),
+            if_missing,
         }))
     }
 
@@ -109,9 +126,9 @@ impl StorePlace {
         self.folder.join(&self.name)
     }
 
-    /// Says whether the store is there and whole.
-    pub(crate) fn is_whole(&self) -> bool {
-        Stored::open(&self.path()).is_ok()
+    /// Says whether a store that is not there is made.
+    pub(crate) fn is_to_be_made(&self) -> bool {
+        self.if_missing == IfMissing::Make
     }
 
     /// Opens the store, if it is there and whole.
@@ -143,27 +160,17 @@ impl StorePlace {
     ) -> Result<Stored, TrainError> {
         let path = self.path();
         let unfinished = self.folder.join(format!(".unfinished-{}", self.name));
-        let written = |path: &Path, result: io::Result<()>| {
-            result.map_err(|source| TrainError::Write {
-                path: path.to_owned(),
-                source,
-            })
-        };
-        written(&self.folder, fs::create_dir_all(&self.folder))?;
+        fs::create_dir_all(&self.folder).map_err(TrainError::write(&self.folder))?;
         // Of two runs that share a folder, one waits for the other.
         let lock_path = self.folder.join("lock");
-        let lock = File::create(&lock_path);
-        let lock = lock.map_err(|source| TrainError::Write {
-            path: lock_path,
-            source,
-        })?;
+        let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
         // Not every file system has locks.
         let _ = lock.lock();
         if let Ok(stored) = Stored::open(&path) {
             return Ok(stored);
         }
         let _ = fs::remove_dir_all(&unfinished);
-        written(&unfinished, fs::create_dir_all(&unfinished))?;
+        fs::create_dir_all(&unfinished).map_err(TrainError::write(&unfinished))?;
         let made = make(&unfinished, tokenizers, held_out, fill);
         if made.is_err() {
             let _ = fs::remove_dir_all(&unfinished);
@@ -176,7 +183,7 @@ impl StorePlace {
                 source,
             })?;
         }
-        written(&path, fs::rename(&unfinished, &path))?;
+        fs::rename(&unfinished, &path).map_err(TrainError::write(&path))?;
         Stored::open(&path).map_err(|source| {
             let path = path.clone();
             TrainError::Corpus(CorpusError::Store { path, source })
@@ -194,31 +201,22 @@ fn make(
         .src()
         .vocab_size()
         .max(tokenizers.tgt().vocab_size());
-    let writer = StoreWriter::new(directory, vocab_size).map_err(|source| TrainError::Write {
-        path: directory.to_owned(),
-        source,
-    })?;
+    let writer = StoreWriter::new(directory, vocab_size).map_err(TrainError::write(directory))?;
     let (summary, fingerprint) = fill(writer)?;
     let mut files = Vec::new();
-    let (names, joint) = match tokenizers {
-        Tokenizers::Joint(_) => (&["tokenizer.json"][..], true),
-        Tokenizers::Separate { .. } => (&["src_tokenizer.json", "tgt_tokenizer.json"][..], false),
-    };
-    for (name, tokenizer) in names.iter().zip([tokenizers.src(), tokenizers.tgt()]) {
+    for (name, tokenizer) in tokenizers.files() {
         let json = tokenizer.to_json();
         write_file(directory, name, json.as_bytes()).map_err(SaveError::from)?;
-        files.push(FileEntry::new(*name, json.as_bytes()));
+        files.push(FileEntry::new(name, json.as_bytes()));
     }
-    let lengths = fs::read(directory.join(LENGTHS)).map_err(|source| TrainError::Write {
-        path: directory.join(LENGTHS),
-        source,
-    })?;
+    let lengths = directory.join(LENGTHS);
+    let lengths = fs::read(&lengths).map_err(TrainError::write(&lengths))?;
     files.push(FileEntry::new(LENGTHS, &lengths));
     let manifest = Manifest {
         format: FORMAT,
         fingerprint: fingerprint.value(),
         summary,
-        joint,
+        joint: matches!(tokenizers, Tokenizers::Joint(_)),
         held_out,
         files,
     };
@@ -245,10 +243,10 @@ impl Stored {
             read.map_err(|error| invalid(error.to_string()))
         };
         let tokenizers = match manifest.joint {
-            true => Tokenizers::Joint(read("tokenizer.json")?),
+            true => Tokenizers::Joint(read(TOKENIZER)?),
             false => Tokenizers::Separate {
-                src: read("src_tokenizer.json")?,
-                tgt: read("tgt_tokenizer.json")?,
+                src: read(SRC_TOKENIZER)?,
+                tgt: read(TGT_TOKENIZER)?,
             },
         };
         let sizes = [tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size()];

@@ -28,5 +28,5 @@ pub use error::DirectoryError;
 pub use manifest::{FileEntry, Files, Manifest};
 pub use precision::Precision;
 pub use read::ModelDirectory;
-pub use tokenizers::Tokenizers;
+pub use tokenizers::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 pub use write::{ModelParts, replace_file, write_file};

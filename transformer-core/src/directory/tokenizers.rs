@@ -6,6 +6,15 @@ use super::DirectoryError;
 use crate::config::TransformerConfig;
 use crate::text::Tokenizer;
 
+/// File of the tokenizer of both sides.
+pub const TOKENIZER: &str = "tokenizer.json";
+
+/// File of the source's tokenizer.
+pub const SRC_TOKENIZER: &str = "src_tokenizer.json";
+
+/// File of the target's tokenizer.
+pub const TGT_TOKENIZER: &str = "tgt_tokenizer.json";
+
 /// The vocabulary of both sides, or of each.
 #[derive(Debug, Clone)]
 pub enum Tokenizers {
@@ -34,6 +43,14 @@ impl Tokenizers {
         match self {
             Self::Joint(tokenizer) => tokenizer,
             Self::Separate { tgt, .. } => tgt,
+        }
+    }
+
+    /// The tokenizers with the names of their files: one, or that of the source and that of the target.
+    pub fn files(&self) -> Vec<(&'static str, &Tokenizer)> {
+        match self {
+            Self::Joint(tokenizer) => vec![(TOKENIZER, tokenizer)],
+            Self::Separate { src, tgt } => vec![(SRC_TOKENIZER, src), (TGT_TOKENIZER, tgt)],
         }
     }
 

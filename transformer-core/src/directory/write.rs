@@ -8,15 +8,13 @@ use serde_json::Value;
 
 use super::manifest::MANIFEST;
 use super::{
-    DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers, read,
+    DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, SRC_TOKENIZER,
+    TGT_TOKENIZER, TOKENIZER, Tokenizers, read,
 };
 use crate::config::TransformerConfig;
 
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "weights.bpk";
-const TOKENIZER: &str = "tokenizer.json";
-const SRC_TOKENIZER: &str = "src_tokenizer.json";
-const TGT_TOKENIZER: &str = "tgt_tokenizer.json";
 
 /// How the name of a file starts while it is being written.
 const UNFINISHED: &str = ".unfinished-";

@@ -61,11 +61,7 @@ fn tiny() -> Experiment {
 /// beam of 5 with a length penalty of 1.
 fn multi30k() -> Experiment {
     Experiment {
-        tokenizer: TokenizerSettings {
-            kind: TokenizerKind::Bpe,
-            vocab_size: 10_000,
-            ..TokenizerSettings::default()
-        },
+        tokenizer: bpe_of_10_000(),
         training: TrainingSettings {
             updates: 8000,
             tokens_per_batch: 8192,
@@ -89,11 +85,7 @@ fn multi30k() -> Experiment {
 /// only. The vocabulary is one for both sides, where it has one for each.
 fn iwslt() -> Experiment {
     Experiment {
-        tokenizer: TokenizerSettings {
-            kind: TokenizerKind::Bpe,
-            vocab_size: 10_000,
-            ..TokenizerSettings::default()
-        },
+        tokenizer: bpe_of_10_000(),
         training: TrainingSettings {
             updates: 50_000,
             tokens_per_batch: 4096,
@@ -113,6 +105,14 @@ fn iwslt() -> Experiment {
 fn factor(peak: f64, d_model: usize, warmup_steps: u64) -> f64 {
     let exact = peak * (d_model as f64).sqrt() * (warmup_steps as f64).sqrt();
     (exact * 1e4).round() / 1e4
+}
+
+fn bpe_of_10_000() -> TokenizerSettings {
+    TokenizerSettings {
+        kind: TokenizerKind::Bpe,
+        vocab_size: 10_000,
+        ..TokenizerSettings::default()
+    }
 }
 
 fn beam_of_5() -> ValidationSettings {

@@ -204,9 +204,19 @@ impl TrainingSettings {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
     }
 
+    /// Returns how many updates so many batches of the plan are.
+    pub(crate) fn updates_of(&self, n_batches: u64) -> u64 {
+        n_batches.div_ceil(self.accumulate)
+    }
+
     /// Says whether an interval has all of its updates; the last one of a run may be short.
     pub(crate) fn is_whole(&self, interval: usize) -> bool {
         self.updates_after(interval) == interval as u64 * self.validation_interval
+    }
+
+    /// Returns how many of the last checkpoints are kept: two at least, as one of them may be found damaged.
+    pub(crate) fn n_last(&self) -> usize {
+        self.average_last.max(2)
     }
 
     /// Returns how many of the best checkpoints are kept.

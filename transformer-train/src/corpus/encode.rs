@@ -32,14 +32,25 @@ pub fn encode(
     encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
 ) -> Result<(EncodedCorpus, CorpusSummary), CorpusError> {
+    let (corpus, summary, _) = encode_in_memory(text, filter, encode_src, encode_tgt)?;
+    Ok((corpus, summary))
+}
+
+/// As [`encode`], with the fingerprint of the pairs.
+pub(crate) fn encode_in_memory(
+    text: &ParallelText,
+    filter: &Filter,
+    encode_src: impl FnMut(&[String]) -> Vec<Vec<u32>>,
+    encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
+) -> Result<(EncodedCorpus, CorpusSummary, Fingerprint), CorpusError> {
     let mut corpus = EncodedCorpus::default();
     let sink = |src: &[u32], tgt: &[u32]| {
         corpus.push(src, tgt);
         Ok(())
     };
-    let (summary, _) = encode_into(text, filter, encode_src, encode_tgt, sink)?;
+    let (summary, fingerprint) = encode_into(text, filter, encode_src, encode_tgt, sink)?;
     corpus.shrink_to_fit();
-    Ok((corpus, summary))
+    Ok((corpus, summary, fingerprint))
 }
 
 /// As [`encode`], with each pair handed to `sink`; returns the fingerprint of all as well.

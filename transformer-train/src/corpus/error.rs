@@ -129,6 +129,9 @@ pub enum CorpusError {
         #[source]
         source: io::Error,
     },
+    /// The run was to end before the text was read.
+    #[error("stopped while reading the text; nothing is lost")]
+    Interrupted,
     /// Both sides were to come from standard input.
     #[error("`-` is given for source and target; only one of them can be standard input")]
     StandardInputTwice,

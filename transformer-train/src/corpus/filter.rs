@@ -44,6 +44,16 @@ pub enum OverLong {
     Cut,
 }
 
+impl OverLong {
+    /// Says whether the ids that were kept of a line can be those of a line with these ids.
+    pub(crate) fn keeps(self, kept: &[u32], ids: &[u32]) -> bool {
+        match self {
+            Self::Drop => kept == ids,
+            Self::Cut => ids.starts_with(kept),
+        }
+    }
+}
+
 /// Says what happens to a pair whose two lines both came before as a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -16,7 +16,7 @@ mod training_text;
 
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub use encode::encode;
-pub(crate) use encode::encode_into;
+pub(crate) use encode::{encode_in_memory, encode_into};
 pub use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
 pub use filter::{Copies, CorpusSummary, Duplicates, Filter, OverLong};

@@ -1,10 +1,14 @@
 //! The iterator over pairs of lines.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::corpus::CorpusError;
 use crate::corpus::lines::Lines;
+use crate::report::Progress;
+
+/// Number of pairs between two looks at whether to go on.
+const STEP: u64 = 1024;
 
 /// Where pairs come from.
 pub(super) enum Stream {
@@ -24,6 +28,13 @@ pub(super) enum Stream {
     },
 }
 
+/// Says who is told how far reading has come.
+pub(super) struct Reading {
+    pub(super) progress: Progress,
+    /// Number of all pairs, once they were read to the end.
+    pub(super) n_pairs: Arc<OnceLock<u64>>,
+}
+
 /// Yields pairs of source and target, in the order of the file, without holding the corpus.
 ///
 /// It ends after the first error.
@@ -35,10 +46,16 @@ pub struct Pairs {
     n_held_out: usize,
     n_read: u64,
     ended: bool,
+    reading: Option<Reading>,
 }
 
 impl Pairs {
-    pub(super) fn new(name: String, stream: Stream, held_out: Arc<[u64]>) -> Self {
+    pub(super) fn new(
+        name: String,
+        stream: Stream,
+        held_out: Arc<[u64]>,
+        reading: Option<Reading>,
+    ) -> Self {
         Self {
             name,
             stream,
@@ -46,6 +63,7 @@ impl Pairs {
             n_held_out: 0,
             n_read: 0,
             ended: false,
+            reading,
         }
     }
 
@@ -84,6 +102,17 @@ impl Pairs {
         }
     }
 
+    /// Says how far it is, now and then, and whether it is to end there.
+    fn is_broken_off(&mut self) -> bool {
+        let Some(Reading { progress, n_pairs }) = &mut self.reading else {
+            return false;
+        };
+        self.n_read.is_multiple_of(STEP)
+            && progress
+                .pairs(self.n_read, n_pairs.get().copied())
+                .is_break()
+    }
+
     fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {
         while let Some(pair) = self.read()? {
             let number = self.n_read;
@@ -110,8 +139,14 @@ impl Iterator for Pairs {
         if self.ended {
             return None;
         }
-        let pair = self.next_kept().transpose();
+        let pair = match self.is_broken_off() {
+            true => Some(Err(CorpusError::Interrupted)),
+            false => self.next_kept().transpose(),
+        };
         self.ended = !matches!(pair, Some(Ok(_)));
+        if let (None, Some(reading)) = (&pair, &self.reading) {
+            reading.n_pairs.get_or_init(|| self.n_read);
+        }
         pair
     }
 }

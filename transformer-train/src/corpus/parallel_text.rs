@@ -2,13 +2,14 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::corpus::lines::Lines;
-use crate::corpus::pairs::{Pairs, Stream};
+use crate::corpus::pairs::{Pairs, Reading, Stream};
 use crate::corpus::source::Input;
 use crate::corpus::{CorpusError, CorpusSource};
 use crate::plan::{Draws, hash};
+use crate::report::Watch;
 
 /// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.
 ///
@@ -31,6 +32,16 @@ pub struct ParallelText {
     name: String,
     origin: Origin,
     held_out: Arc<[u64]>,
+    watched: Option<Watched>,
+}
+
+/// Says who is told how far reading has come.
+#[derive(Clone, Debug)]
+struct Watched {
+    watch: Watch,
+    what: &'static str,
+    /// Known once it was read to its end.
+    n_pairs: Arc<OnceLock<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -84,6 +95,7 @@ impl ParallelText {
             name,
             origin,
             held_out: Arc::default(),
+            watched: None,
         })
     }
 
@@ -100,6 +112,7 @@ impl ParallelText {
             name: names.join(", "),
             origin: Origin::Several(parts.into()),
             held_out: Arc::default(),
+            watched: None,
         })
     }
 
@@ -110,6 +123,7 @@ impl ParallelText {
             name: "the list of pairs".to_owned(),
             origin,
             held_out: Arc::default(),
+            watched: None,
         }
     }
 
@@ -141,11 +155,28 @@ impl ParallelText {
                 Stream::Several { parts, part: 0 }
             }
         };
+        let reading = self.watched.as_ref().map(|it| Reading {
+            progress: it.watch.begin(it.what),
+            n_pairs: Arc::clone(&it.n_pairs),
+        });
         Ok(Pairs::new(
             self.name.clone(),
             stream,
             Arc::clone(&self.held_out),
+            reading,
         ))
+    }
+
+    /// Has every reading from now on say how far it has come, and end when the run is to end. `what` is what the
+    /// user is told that it is for.
+    pub(crate) fn watched(self, watch: &Watch, what: &'static str) -> Self {
+        let n_pairs = self.watched.map(|it| it.n_pairs).unwrap_or_default();
+        let watched = Some(Watched {
+            watch: watch.clone(),
+            what,
+            n_pairs,
+        });
+        Self { watched, ..self }
     }
 
     /// Reads the whole corpus and returns `n_pairs` of it, in its order, each pair being as likely as

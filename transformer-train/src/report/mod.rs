@@ -4,12 +4,15 @@ mod csv_log;
 mod curve;
 mod held_line;
 mod line_renderer;
+mod watch;
 
 use std::sync::Arc;
 
 pub(crate) use csv_log::CsvLog;
 pub(crate) use held_line::HeldLine;
 pub(crate) use line_renderer::LineRenderer;
+pub use watch::Show;
+pub(crate) use watch::{Progress, Watch};
 
 /// Takes one line of text for the user; a program prints it, a test keeps it.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;

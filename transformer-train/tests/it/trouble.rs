@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
 
 use transformer_core::ModelDirectory;
 
-use crate::workplace::{N_PAIRS, Running, Workplace};
+use crate::workplace::{FILES, N_PAIRS, Running, Workplace};
 
 /// More updates than any test waits for.
 const ENDLESS: u64 = 1_000_000;
@@ -37,11 +38,7 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
     let workplace = Workplace::new();
     let mut running = workplace.start("run", ENDLESS);
     running.wait_for_intervals(1);
-    let id = running.id().to_string();
-    let sent = workplace
-        .command("sh", &["-c", &format!("kill -INT {id}")])
-        .status();
-    assert!(sent.expect("there is a shell").success());
+    running.interrupt();
     let ended = running.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
@@ -50,6 +47,62 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
         "{ended:?}"
     );
     assert!(workplace.translates("run"));
+}
+
+const INTERRUPTED: &str =
+    "error: stopped before the first update; nothing is lost, and the same command begins again\n";
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_that_waits_for_its_text() {
+    let workplace = Workplace::new();
+    let mut program = workplace.program(&["--config", "run.toml", "--tsv", "-", "--out", "run"]);
+    let mut running = Running::new({
+        program.stdin(Stdio::piped());
+        program
+    });
+    running.wait_for("run ");
+    running.interrupt();
+    let ended = running.wait();
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (Some(130), INTERRUPTED)
+    );
+    assert!(!workplace.path("run").exists());
+}
+
+/// The text is long enough to be read for seconds.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_while_the_store_is_made_leaves_none() {
+    let workplace = Workplace::new();
+    workplace.write("a.src", "101101 1011\n".repeat(400_000));
+    workplace.write("b.tgt", "55 13\n".repeat(400_000));
+    let mut program = workplace.program(&FILES);
+    program.args([
+        "--set",
+        "data.store=disk",
+        "--set",
+        "data.tokenizer_sample=9",
+        "--out",
+        "run",
+    ]);
+    let mut running = Running::new(program);
+    running.wait_for("store       making");
+    running.interrupt();
+    let ended = running.wait();
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (Some(130), INTERRUPTED)
+    );
+    let left = fs::read_dir(workplace.path("run/store")).expect("the folder was made");
+    let left: Vec<_> = left
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect();
+    assert!(
+        matches!(&left[..], [Ok(name)] if name == "lock"),
+        "{left:?}"
+    );
 }
 
 /// A learning rate so large that the first update ruins every weight.

@@ -1,7 +1,6 @@
 //! What a run prints and leaves.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use transformer_core::ModelDirectory;
@@ -10,7 +9,9 @@ use transformer_infer::metrics::{Bleu, Chrf};
 use transformer_infer::search::{LengthLimit, Search};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Outcome, Surroundings, ThreadCount, train};
+use transformer_train::{
+    Display, Existing, Interrupt, Outcome, Surroundings, ThreadCount, TrainError, train,
+};
 
 use crate::workplace::{CONFIG, Workplace, test_device};
 
@@ -257,8 +258,12 @@ fn the_settings_left_beside_the_model_train_it_again() {
     assert!(workplace.weights("again") == workplace.weights("run"));
 }
 
-/// Runs the library on a tiny task, and returns the lines that it said.
-fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
+/// Runs the library on a tiny task, and returns the lines that it said. The run is asked to end when it says a line
+/// that begins with `ask_at`.
+fn train_copy(
+    workplace: &Workplace,
+    ask_at: Option<&'static str>,
+) -> (Result<Outcome, TrainError>, Vec<String>) {
     let device = test_device();
     let mut experiment =
         Experiment::from_toml(&workplace.path("run.toml")).expect("the config is right");
@@ -267,19 +272,25 @@ fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
     experiment.data.task_pairs = 97;
     let said = Arc::new(Mutex::new(Vec::new()));
     let listener = Arc::clone(&said);
+    let interrupt = Interrupt::default();
+    let asked = interrupt.clone();
     let surroundings = Surroundings {
         existing: Existing::Resume,
         directory: workplace.path("run"),
         device,
         threads: ThreadCount::Exactly(1),
         say: Arc::new(move |line| {
+            if ask_at.is_some_and(|beginning| line.starts_with(beginning)) {
+                asked.request();
+            }
             let mut said = listener.lock().expect("nobody panicked with it");
             said.push(line.to_owned());
         }),
         display: Display::Lines,
-        stop: Arc::new(AtomicBool::new(stop)),
+        show: None,
+        interrupt,
     };
-    let outcome = train(&experiment, &surroundings).expect("the task can be trained");
+    let outcome = train(&experiment, &surroundings);
     let said = said.lock().expect("nobody panicked with it").clone();
     (outcome, said)
 }
@@ -287,7 +298,8 @@ fn train_copy(workplace: &Workplace, stop: bool) -> (Outcome, Vec<String>) {
 #[test]
 fn the_outcome_is_what_the_manifest_says() {
     let workplace = Workplace::new();
-    let (outcome, said) = train_copy(&workplace, false);
+    let (outcome, said) = train_copy(&workplace, None);
+    let outcome = outcome.expect("the task can be trained");
     assert_eq!((outcome.n_updates, outcome.samples.len()), (25, 2));
     assert!(
         outcome
@@ -309,11 +321,22 @@ fn the_outcome_is_what_the_manifest_says() {
 #[test]
 fn a_request_to_stop_ends_the_run_after_the_interval() {
     let workplace = Workplace::new();
-    let (outcome, said) = train_copy(&workplace, true);
+    let (outcome, said) = train_copy(&workplace, Some("threads "));
+    let outcome = outcome.expect("an interval was trained");
     assert_eq!(outcome.n_updates, 10);
     let n_intervals = said.iter().filter(|line| line.starts_with("update "));
     assert_eq!(n_intervals.count(), 1, "{said:?}");
     assert!(workplace.translates("run"));
+}
+
+#[test]
+fn a_request_to_stop_before_the_first_update_ends_the_run_and_leaves_nothing() {
+    let workplace = Workplace::new();
+    for ask_at in ["data ", "vocabulary "] {
+        let (outcome, said) = train_copy(&workplace, Some(ask_at));
+        assert!(matches!(outcome, Err(TrainError::Interrupted)), "{said:?}");
+        assert!(!workplace.path("run").exists(), "{said:?}");
+    }
 }
 
 /// Returns how many updates a run says that a pass has.

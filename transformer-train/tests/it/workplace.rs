@@ -208,18 +208,29 @@ impl Running {
         }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Waits until so many intervals were reported.
     pub(crate) fn wait_for_intervals(&mut self, n_intervals: usize) {
-        let mut seen = 0;
-        while seen < n_intervals {
-            let line = self.lines.next().expect("the program is still at work");
-            let line = line.expect("what is printed is UTF-8");
-            seen += usize::from(line.starts_with("update "));
+        for _ in 0..n_intervals {
+            self.wait_for("update ");
         }
+    }
+
+    /// Waits for a line that starts so.
+    pub(crate) fn wait_for(&mut self, start: &str) {
+        loop {
+            let line = self.lines.next().expect("the program is still at work");
+            if line.expect("what is printed is UTF-8").starts_with(start) {
+                return;
+            }
+        }
+    }
+
+    /// Asks the program to end, as Ctrl-C does.
+    #[cfg(unix)]
+    pub(crate) fn interrupt(&self) {
+        let kill = format!("kill -INT {}", self.child.id());
+        let sent = Command::new("sh").args(["-c", &kill]).status();
+        assert!(sent.expect("there is a shell").success());
     }
 
     /// Ends the program at once, as a power cut would.
