@@ -27,7 +27,7 @@ pub use given::Given;
 pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
-pub use training::{BestBy, TrainingSettings, ValidationSettings};
+pub use training::{BestBy, ComputePrecision, TrainingSettings, ValidationSettings};
 
 use crate::tasks::Task;
 

@@ -100,6 +100,15 @@ pub enum ConfigError {
         "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
     )]
     NoPeak,
+    /// The weights would have to be computed with in fewer bits.
+    #[error(
+        "`training.precision` is `{precision}`; set it to `f32`: in 16 bits this program is slower on processors \
+         (docs/experiments.md), and nobody has tried it on a GPU"
+    )]
+    Precision {
+        /// The precision asked for.
+        precision: &'static str,
+    },
     /// A sentence that the filter lets through would fit in no batch.
     #[error(
         "`training.tokens_per_batch` ({tokens_per_batch}) has no room for a sentence of \

@@ -70,8 +70,23 @@ pub struct TrainingSettings {
     /// none, it ends after `updates`.
     #[serde(with = "optional")]
     pub patience: Option<u64>,
+    /// Precision of the numbers that are computed with: `f32`. `bf16` and `f16` are refused: on processors they
+    /// are slower, and nobody has tried them on a GPU. Default `f32`.
+    pub precision: ComputePrecision,
     /// Seed of everything that is random. Default 1.
     pub seed: u64,
+}
+
+/// Names a precision of floating point numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ComputePrecision {
+    /// 32 bits.
+    F32,
+    /// 16 bits, 8 of them for the exponent.
+    Bf16,
+    /// 16 bits, 5 of them for the exponent.
+    F16,
 }
 
 /// Names what makes one validation better than another.
@@ -137,6 +152,7 @@ impl Default for TrainingSettings {
             keep_best: 0,
             best_by: BestBy::Loss,
             patience: None,
+            precision: ComputePrecision::F32,
             seed,
         }
     }

@@ -6,7 +6,8 @@ use transformer_core::config::Positions;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 
 use crate::config::{
-    ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings, Vocabulary,
+    ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
+    Vocabulary,
 };
 use crate::schedule::ScheduleKind;
 
@@ -72,6 +73,14 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
         return Err(ConfigError::NoPeak);
     }
+    let refused = match training.precision {
+        ComputePrecision::F32 => None,
+        ComputePrecision::Bf16 => Some("bf16"),
+        ComputePrecision::F16 => Some("f16"),
+    };
+    refused.map_or(Ok(()), |precision| {
+        Err(ConfigError::Precision { precision })
+    })?;
     fraction("training.label_smoothing", training.label_smoothing)?;
     fraction("training.adam_beta1", training.adam_beta1)?;
     fraction("training.adam_beta2", training.adam_beta2)?;
@@ -315,6 +324,17 @@ mod tests {
             message,
             "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example \
              0.0005"
+        );
+    }
+
+    #[test]
+    fn sixteen_bits_are_refused_by_name() {
+        let message = message(|experiment| {
+            experiment.training.precision = ComputePrecision::Bf16;
+        });
+        assert!(
+            message.starts_with("`training.precision` is `bf16`; set it to `f32`: "),
+            "{message}"
         );
     }
 
