@@ -69,6 +69,8 @@ pub struct Clock {
     pub n_labels: u64,
     /// Time these steps took.
     pub elapsed: Duration,
+    /// The part of it in which sentences were read and put on the device, and nothing was trained.
+    pub waited: Duration,
 }
 
 impl Batch {

@@ -84,6 +84,7 @@ fn supervised(
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
         .metric_train_numeric(Ratio::padding())
+        .metric_train_numeric(Ratio::waiting())
         .metric_train_numeric(Ratio::gradient_norm())
         .metric_train_numeric(LearningRateMetric::new())
         .metric_valid_numeric(Ratio::loss(trouble.watch(interrupter, validated)))

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
@@ -86,6 +86,7 @@ impl DataLoader<Update> for TrainLoader {
             end,
             started: Instant::now(),
             n_labels: 0,
+            waited: Duration::ZERO,
         })
     }
 
@@ -113,6 +114,7 @@ struct Interval<'a> {
     end: u64,
     started: Instant,
     n_labels: u64,
+    waited: Duration,
 }
 
 impl Iterator for Interval<'_> {
@@ -126,12 +128,15 @@ impl Iterator for Interval<'_> {
         let clock = Clock {
             n_labels: self.n_labels,
             elapsed: self.started.elapsed(),
+            waited: self.waited,
         };
+        let asked = Instant::now();
         let update = match self.loader.update(number) {
             Ok(update) => Update { clock, ..update },
             Err(error) => return Some(Err(DatasetError::new(error))),
         };
         self.n_labels += update.size.n_labels as u64;
+        self.waited += asked.elapsed();
         self.loader.next_update.store(number + 1, Ordering::Relaxed);
         Some(Ok(update))
     }

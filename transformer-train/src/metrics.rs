@@ -19,6 +19,7 @@ pub(crate) const LOSS: &str = "Loss";
 pub(crate) const PERPLEXITY: &str = "Perplexity";
 pub(crate) const SPEED: &str = "Target tokens/s";
 pub(crate) const PADDING: &str = "Padding";
+pub(crate) const WAITING: &str = "Waiting for data";
 pub(crate) const GRADIENT_NORM: &str = "Gradient norm";
 pub(crate) const EXACT_MATCH: &str = "Exact match";
 pub(crate) const BLEU: &str = "BLEU";
@@ -215,6 +216,20 @@ impl Ratio {
         Self {
             higher_is_better: true,
             ..Self::new(SPEED, terms)
+        }
+    }
+
+    /// Share of the time in which the model waits for the sentences of its next update, in percent.
+    pub(crate) fn waiting() -> Self {
+        let terms = |n: &Numbers| {
+            let Clock {
+                elapsed, waited, ..
+            } = n.clock;
+            Terms::Interval(100.0 * waited.as_secs_f64(), elapsed.as_secs_f64())
+        };
+        Self {
+            unit: Some("%"),
+            ..Self::new(WAITING, terms)
         }
     }
 

@@ -4,10 +4,15 @@ use std::fs;
 
 use crate::workplace::{FILES, Running, Workplace};
 
-/// What `metrics.csv` says but for speeds, which are never the same.
+/// What `metrics.csv` says but for what hangs on time, which is never the same.
 fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
     let curve = workplace.read(&format!("{out}/metrics.csv"));
-    let rows = curve.lines().filter(|row| !row.contains("tokens/s"));
+    let of_time = |row: &str| {
+        ["tokens/s", "Waiting"]
+            .iter()
+            .any(|name| row.contains(name))
+    };
+    let rows = curve.lines().filter(|row| !of_time(row));
     rows.map(str::to_owned).collect()
 }
 
