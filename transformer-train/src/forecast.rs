@@ -1,19 +1,17 @@
 //! What a run will be like, before it is one: its size, length, memory and disk.
 
-use transformer_core::TransformerConfig;
+mod memory;
 
 use crate::TrainError;
 use crate::config::Experiment;
+use crate::forecast::memory::{Memory, NUMBER, PROGRAM, Sizes};
 use crate::prepare::{Prepared, Start};
-use crate::run::Surroundings;
+use crate::run::{Surroundings, ThreadCount};
 use crate::schedule::Schedule;
 use crate::store_folder::{IfMissing, StorePlace};
 
-/// Bytes of a number in single precision.
-const NUMBER: f64 = 4.0;
-
-/// Reads text and trains tokenizers as a run in these surroundings would, and says what the run would be like.
-/// Nothing is written; a token store that is there is used, and otherwise the ids are held in memory.
+/// Reads text and trains tokenizers as a run in these surroundings would, and says what the run would be
+/// like. Nothing is written; a token store that is there is used, and otherwise the ids are held in memory.
 ///
 /// # Errors
 ///
@@ -24,27 +22,43 @@ pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(
     let watch = surroundings.watch();
     let say = watch.say();
     let mut prepared = Prepared::new(experiment, Start::Fresh, place, &watch)?;
-    for line in lines(experiment, &mut prepared) {
+    for line in lines(experiment, &mut prepared, surroundings.threads) {
         say(&line);
     }
     prepared.warn(experiment, say);
     Ok(())
 }
 
-fn lines(experiment: &Experiment, prepared: &mut Prepared) -> Vec<String> {
-    let training = &experiment.training;
+fn lines(experiment: &Experiment, prepared: &mut Prepared, threads: ThreadCount) -> Vec<String> {
+    let (training, validation) = (&experiment.training, &experiment.validation);
     let config = prepared.config.clone();
     let n_parameters = config.parameter_count();
     let (updates, rising) = (training.updates, training.warmup_steps);
-    let per_pass = prepared.plan.updates_per_pass(0);
+    let batches = prepared.plan.updates_per_pass(0);
+    let per_pass = training.updates_of(batches);
     let peak = Schedule::new(training, config.d_model).learning_rate(rising.min(updates));
     let summary = &prepared.train_summary;
-    let widths = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
-    let widths = [widths(summary.src_tokens), widths(summary.tgt_tokens)];
-    let memory = Memory::of(&config, training.tokens_per_batch as f64, widths);
-    // Two checkpoints at least are kept, and the next is written before the oldest goes.
-    let n_checkpoints = training.average_last.max(2) as f64 + 1.0;
+    let width = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
+    let (ThreadCount::Exactly(n_threads) | ThreadCount::Suggested(n_threads)) = threads;
+    let memory = Memory::of(
+        experiment,
+        &config,
+        &Sizes {
+            src_width: width(summary.src_tokens),
+            tgt_width: width(summary.tgt_tokens),
+            n_threads: n_threads.max(1),
+            n_translated: validation
+                .max_sentences
+                .min(prepared.valid.len())
+                .max(prepared.test.len()),
+            text: prepared.train.store().bytes(),
+        },
+    );
+    // The next checkpoint is written before the oldest goes.
+    let n_checkpoints = (training.n_last() + training.n_best() + 1) as f64;
     let weights = NUMBER * n_parameters as f64;
+    // Weights and Adam's two moments, and the moving average of the weights.
+    let checkpoint = weights * (3.0 + f64::from(u8::from(training.ema_decay.is_some())));
     vec![
         format!("model       {n_parameters} parameters"),
         format!(
@@ -54,65 +68,27 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared) -> Vec<String> {
         format!(
             "training    {updates} updates are {:.1} passes; the rate rises for {rising} of them ({:.0}%), to \
              {peak:.2e}",
-            updates as f64 / per_pass as f64,
+            (updates * training.accumulate) as f64 / batches as f64,
             100.0 * rising.min(updates) as f64 / updates as f64,
         ),
         format!(
             "memory      about {}: {} for weights, gradients and Adam's moments, {} for the activations of an \
-             update, {} for the text",
-            bytes(memory.parameters + memory.activations + prepared.train.store().bytes() as f64),
+             update, {} for logits, {} for translating, {} for the text, {} for the program",
+            bytes(memory.total()),
             bytes(memory.parameters),
             bytes(memory.activations),
-            bytes(prepared.train.store().bytes() as f64),
+            bytes(memory.logits),
+            bytes(memory.translation),
+            bytes(memory.text),
+            bytes(PROGRAM),
         ),
         format!(
             "disk        {} for the model, {} a checkpoint, up to {}",
             bytes(weights),
-            bytes(3.0 * weights),
-            bytes(3.0 * weights * n_checkpoints + weights),
+            bytes(checkpoint),
+            bytes(checkpoint * n_checkpoints + weights),
         ),
     ]
-}
-
-/// Estimates the memory of an update, in bytes.
-struct Memory {
-    /// Weights, gradients and Adam's two moments: 16 bytes a parameter.
-    parameters: f64,
-    /// What the backward pass needs of the forward pass.
-    activations: f64,
-}
-
-impl Memory {
-    /// Counts the numbers that stay on the tape for a batch of `cells` on the longer side, of sentences with
-    /// these mean widths, source and target: of every product its inputs, of every dropout, sum and norm
-    /// its output, of attention its weights before and after dropout. Logits are made in slices, and not
-    /// counted; neither is what the operations of a moment take beside it.
-    fn of(config: &TransformerConfig, cells: f64, [src_width, tgt_width]: [f64; 2]) -> Self {
-        let (src, tgt) = match src_width > tgt_width {
-            true => (cells, cells * tgt_width / src_width),
-            false => (cells * src_width / tgt_width, cells),
-        };
-        let d = config.d_model as f64;
-        let heads = config.n_heads as f64;
-        let keys = heads * config.head_d_k() as f64;
-        let values = heads * config.head_d_v() as f64;
-        let attention = |queries: f64, memory: f64, width: f64| {
-            queries * (keys + values + d + 2.0 * heads * width) + memory * (keys + values)
-        };
-        let feed_forward = 2.0 * config.d_ff as f64 + d;
-        let residual = 3.0 * d;
-        let encoder = attention(src, src, src_width) + src * (feed_forward + 2.0 * residual);
-        let decoder = attention(tgt, tgt, tgt_width)
-            + attention(tgt, src, src_width)
-            + tgt * (feed_forward + 3.0 * residual);
-        let layers =
-            config.n_encoder_layers as f64 * encoder + config.n_decoder_layers as f64 * decoder;
-        let ends = 2.0 * d * (src + tgt) + d * tgt;
-        Self {
-            parameters: 4.0 * NUMBER * config.parameter_count() as f64,
-            activations: NUMBER * (layers + ends),
-        }
-    }
 }
 
 fn bytes(number: f64) -> String {
@@ -125,47 +101,7 @@ fn bytes(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use transformer_core::Preset;
-
     use super::*;
-
-    fn activations(cells: f64, widths: [f64; 2]) -> f64 {
-        let config = Preset::Tiny.config(6000, 6000);
-        Memory::of(&config, cells, widths).activations
-    }
-
-    #[test]
-    fn activations_grow_with_the_cells() {
-        let one = activations(1000.0, [12.0, 15.0]);
-        assert!((activations(3000.0, [12.0, 15.0]) / one - 3.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn long_sentences_take_more_of_the_same_number_of_cells() {
-        assert!(activations(1000.0, [100.0, 100.0]) > activations(1000.0, [10.0, 10.0]));
-    }
-
-    #[test]
-    fn a_short_source_takes_less() {
-        assert!(activations(1000.0, [5.0, 20.0]) < activations(1000.0, [20.0, 20.0]));
-    }
-
-    /// One encoder layer and no decoder, one head of one feature: by hand.
-    #[test]
-    fn one_narrow_layer_is_counted_by_hand() {
-        let config = TransformerConfig {
-            d_model: 1,
-            d_ff: 2,
-            n_heads: 1,
-            n_encoder_layers: 1,
-            n_decoder_layers: 0,
-            ..TransformerConfig::base(5, 5)
-        };
-        // For each of 6 source cells: queries, heads and their product 3, weights 2 · 3, keys and values 2,
-        // feed-forward 5, two residuals of 3; at the ends 2. For each of 6 target cells 2 and 1.
-        let expected = 4.0 * 6.0 * (3.0 + 6.0 + 2.0 + 5.0 + 6.0 + 2.0 + 3.0);
-        assert_eq!(Memory::of(&config, 6.0, [3.0, 3.0]).activations, expected);
-    }
 
     #[test]
     fn sizes_have_units() {

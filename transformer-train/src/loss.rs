@@ -150,6 +150,11 @@ pub fn projected_loss_with_gradient(
     (total(sums.into_iter()), surrogate)
 }
 
+/// Returns how many of these tokens have their logits at once.
+pub(crate) fn slice_len(vocab_size: usize, n_tokens: usize) -> usize {
+    (MAX_LOGITS / vocab_size).clamp(1, n_tokens)
+}
+
 /// Holds what all slices of one projection share.
 struct Fused {
     /// `[vocab, d_model]`.
@@ -193,7 +198,7 @@ impl Fused {
         labels: Tensor<1, Int>,
     ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
         let [n_tokens, _] = features.dims();
-        let n = (MAX_LOGITS / self.vocab_size).clamp(1, n_tokens);
+        let n = slice_len(self.vocab_size, n_tokens);
         (0..n_tokens).step_by(n).map(move |start| {
             let len = n.min(n_tokens - start);
             (
