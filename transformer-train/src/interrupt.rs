@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Asks a run to end; its clones are one.
 ///
-/// Before the first update a run ends at once and leaves nothing behind. Afterwards it ends after the interval, with
-/// its checkpoint written.
+/// Before the first update a run ends at once and leaves nothing behind. Afterwards it ends after the
+/// interval, with its checkpoint written.
 ///
 /// # Example
 ///

@@ -129,14 +129,15 @@ fn show() -> Option<Show> {
     io::stderr().is_terminal().then(|| Arc::new(show) as Show)
 }
 
-/// Lets the first interrupt end the run, at once before its first update and then after the current interval, and
-/// the second end it at once.
+/// Lets the first interrupt end the run, at once before its first update and then after the current interval,
+/// and the second end it at once.
 fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
     ctrlc::set_handler(move || match asked.request() {
         Some(Stage::Preparing) => {
-            // The run hears it between two lines of text, and clears away what it began. It may be waiting for one.
+            // The run hears it between two lines of text, and clears away what it began. It may be waiting
+            // for one.
             thread::sleep(GRACE);
             let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
             leave();

@@ -158,8 +158,8 @@ impl Tokenizer {
         Self::train_with(config, lines, &mut |_| ())
     }
 
-    /// As [`train`](Self::train); `on_progress` is called now and then with the share of what is to be learned that
-    /// is learned, from 0 to 1.
+    /// As [`train`](Self::train); `on_progress` is called now and then with the share of what is to be
+    /// learned that is learned, from 0 to 1.
     ///
     /// # Errors
     /// As [`train`](Self::train).

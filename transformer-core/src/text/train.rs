@@ -53,7 +53,8 @@ where
 
 /// Every distinct word with its count, in the order of their text.
 ///
-/// Cut by the very rules that encoding will use. They are slow, so each text that can be cut by itself is cut once.
+/// Cut by the very rules that encoding will use. They are slow, so each text that can be cut by itself is cut
+/// once.
 fn count_words<I>(config: &TokenizerConfig, lines: I) -> Result<Vec<(String, u64)>, TokenizerError>
 where
     I: IntoIterator,

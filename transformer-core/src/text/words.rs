@@ -16,8 +16,8 @@ const MAX_WORD_LEN: usize = 64;
 
 /// Says where a line is cut into texts that are normalized, and cut further, without regard to each other.
 ///
-/// Whitespace stays whitespace in form NFC, composes with nothing, and no mark moves across it; the rules of the
-/// layout look at one word only. A character of ASCII that follows another changes neither.
+/// Whitespace stays whitespace in form NFC, composes with nothing, and no mark moves across it; the rules of
+/// the layout look at one word only. A character of ASCII that follows another changes neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// At whitespace, which is left out.
@@ -62,7 +62,8 @@ pub(super) struct WordCache {
 }
 
 impl WordCache {
-    /// Returns a memory for this tokenizer; `None` if it may cut a word otherwise next time or in another line.
+    /// Returns a memory for this tokenizer; `None` if it may cut a word otherwise next time or in another
+    /// line.
     pub(super) fn of(tokenizer: &tokenizers::Tokenizer) -> Option<Self> {
         let is_fixed = match tokenizer.get_model() {
             ModelWrapper::BPE(bpe) => bpe.dropout.is_none(),
@@ -133,8 +134,8 @@ impl WordCache {
     }
 }
 
-/// Returns lines of many scripts, with every kind of whitespace and with marks, cases and symbols in odd places.
-/// Words come again and again.
+/// Returns lines of many scripts, with every kind of whitespace and with marks, cases and symbols in odd
+/// places. Words come again and again.
 #[cfg(test)]
 pub(super) fn strange_lines(n_lines: usize) -> Vec<String> {
     const LETTERS: [&str; 12] = [
@@ -237,8 +238,8 @@ mod tests {
         Ok(())
     }
 
-    /// Every character but the ideographs and syllables that form NFC knows by rule: alone, between letters, under
-    /// marks and before them.
+    /// Every character but the ideographs and syllables that form NFC knows by rule: alone, between letters,
+    /// under marks and before them.
     #[test]
     fn no_character_reaches_beyond_its_word() -> Result<(), TokenizerError> {
         let characters = ('\0'..'\u{3100}').chain('\u{f900}'..='\u{ffff}');

@@ -102,8 +102,8 @@ pub enum ConfigError {
     NoPeak,
     /// The weights would have to be computed with in fewer bits.
     #[error(
-        "`training.precision` is `{precision}`; set it to `f32`: in 16 bits this program is slower on processors \
-         (docs/experiments.md), and nobody has tried it on a GPU"
+        "`training.precision` is `{precision}`; set it to `f32`: in 16 bits this program is slower on \
+         processors (docs/experiments.md), and nobody has tried it on a GPU"
     )]
     Precision {
         /// The precision asked for.

@@ -70,8 +70,8 @@ pub struct TrainingSettings {
     /// none, it ends after `updates`.
     #[serde(with = "optional")]
     pub patience: Option<u64>,
-    /// Precision of the numbers that are computed with: `f32`. `bf16` and `f16` are refused: on processors they
-    /// are slower, and nobody has tried them on a GPU. Default `f32`.
+    /// Precision of the numbers that are computed with: `f32`. `bf16` and `f16` are refused: on processors
+    /// they are slower, and nobody has tried them on a GPU. Default `f32`.
     pub precision: ComputePrecision,
     /// Seed of everything that is random. Default 1.
     pub seed: u64,

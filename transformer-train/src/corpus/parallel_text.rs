@@ -167,8 +167,8 @@ impl ParallelText {
         ))
     }
 
-    /// Has every reading from now on say how far it has come, and end when the run is to end. `what` is what the
-    /// user is told that it is for.
+    /// Has every reading from now on say how far it has come, and end when the run is to end. `what` is what
+    /// the user is told that it is for.
     pub(crate) fn watched(self, watch: &Watch, what: &'static str) -> Self {
         let n_pairs = self.watched.map(|it| it.n_pairs).unwrap_or_default();
         let watched = Some(Watched {

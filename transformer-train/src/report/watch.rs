@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::Say;
 use crate::Interrupt;
 
-/// Takes a line that the next one overwrites, and that an empty one wipes away; a program shows it where somebody
-/// looks.
+/// Takes a line that the next one overwrites, and that an empty one wipes away; a program shows it where
+/// somebody looks.
 pub type Show = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Time between two lines where nothing is overwritten.
