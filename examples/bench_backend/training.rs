@@ -12,7 +12,7 @@ use transformer_core::{Transformer, TransformerConfig, seed_dropout};
 use transformer_train::clip::global_norm;
 use transformer_train::loss::{LabelSmoothing, SmoothingForm};
 use transformer_train::threads::Threads;
-use transformer_train::{Batch, SentencePair, Update};
+use transformer_train::{Batch, Deal, SentencePair, Update};
 
 use crate::goldens::label_loss;
 use crate::{Effort, say, sentences};
@@ -91,7 +91,7 @@ impl Training {
             optimizer: adam.init(),
             threads,
             whole: Batch::new(&pairs, &device),
-            update: Update::new(vec![pairs], 0, 1, n_shards, &device),
+            update: Update::new(vec![pairs], 0, 1, Deal::to_one_device(n_shards), &device),
             device,
         })
     }

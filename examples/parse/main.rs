@@ -94,6 +94,7 @@ fn main() -> Result<()> {
         existing: Existing::Replace,
         threads: ThreadCount::Suggested(if device::is_host(&device) { n_cores } else { 1 }),
         device: device.clone(),
+        more_devices: Vec::new(),
         say: Arc::new(|line| println!("{line}")),
         display: Display::Lines,
         show: None,

@@ -89,6 +89,18 @@ pub enum DeviceError {
         /// What the backend itself said, on one line.
         reason: String,
     },
+    /// The backend has fewer devices than are wanted.
+    #[error("{wanted} devices are asked for, and backend `{backend}` has {found} here: {remedy}")]
+    TooFew {
+        /// The backend asked for.
+        backend: Backend,
+        /// Number of devices asked for.
+        wanted: usize,
+        /// Number of devices there are.
+        found: usize,
+        /// What to do instead.
+        remedy: &'static str,
+    },
 }
 
 impl Backend {
@@ -145,6 +157,43 @@ impl Backend {
                 reason = "unreachable only where every backend is compiled in"
             )]
             _ => None,
+        }
+    }
+
+    /// Returns the devices of this backend that the machine has, each of them once.
+    fn devices(self) -> Vec<Device> {
+        #[cfg(any(
+            feature = "cuda",
+            feature = "rocm",
+            feature = "metal",
+            feature = "vulkan",
+            feature = "wgpu"
+        ))]
+        use burn::tensor::DeviceType;
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Device::enumerate(DeviceType::Cuda).into_vec(),
+            #[cfg(feature = "rocm")]
+            Self::Rocm => Device::enumerate(DeviceType::Rocm).into_vec(),
+            #[cfg(feature = "metal")]
+            Self::Metal => Device::enumerate(DeviceType::Metal).into_vec(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => Device::enumerate(DeviceType::Vulkan).into_vec(),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Device::enumerate(DeviceType::Wgpu).into_vec(),
+            _ => self.device().into_iter().collect(),
+        }
+    }
+
+    /// Returns what helps when this backend has too few devices.
+    fn remedy_for_few(self) -> &'static str {
+        match self {
+            Self::Cuda | Self::Rocm | Self::Metal | Self::Vulkan | Self::Wgpu => {
+                "ask for no more than there are"
+            }
+            Self::Tch | Self::NdArray | Self::Flex => {
+                "it is the CPU, whose cores share an update anyway"
+            }
         }
     }
 
@@ -232,6 +281,40 @@ pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError>
     Ok((backend, device))
 }
 
+/// Returns so many devices of one backend, each of which has computed something.
+///
+/// # Errors
+///
+/// Returns a [`DeviceError`] when the machine has fewer, or one of them does not compute.
+pub fn several(backend: Backend, n_devices: usize) -> Result<Vec<Device>, DeviceError> {
+    let mut devices = backend.devices();
+    if devices.len() < n_devices {
+        return Err(DeviceError::TooFew {
+            backend,
+            wanted: n_devices,
+            found: devices.len(),
+            remedy: backend.remedy_for_few(),
+        });
+    }
+    devices.truncate(n_devices);
+    for device in &devices {
+        probe(device).map_err(|reason| DeviceError::Unavailable {
+            backend,
+            remedy: backend.remedy(),
+            reason,
+        })?;
+    }
+    Ok(devices)
+}
+
+/// Says whether devices of this kind add up tensors between them by themselves, without the host.
+///
+/// Burn 0.22 does so on CUDA alone, by NCCL; its other backends panic or hold a single device.
+pub fn has_collectives(device: &Device) -> bool {
+    let devices = Backend::Cuda.device().map(|_| Backend::Cuda.devices());
+    devices.is_some_and(|devices| devices.contains(device))
+}
+
 /// Says whether the device's tensors live in the computer's memory and are computed on by the threads
 /// that call.
 pub fn is_host(device: &Device) -> bool {
@@ -296,6 +379,15 @@ mod tests {
                 .to_string()
                 .starts_with("`gpu` names no backend; choose one of cuda")
         );
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn a_processor_is_one_device() {
+        let error = several(Backend::Flex, 2).expect_err("flex has one device");
+        let expected = "2 devices are asked for, and backend `flex` has 1 here: it is the CPU, whose cores \
+                        share an update anyway";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

@@ -89,6 +89,9 @@ pub(crate) struct Arguments {
     /// Threads that share an update on the CPU [default: all cores, up to 16]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Devices that share an update, each of them with a batch of its own [default: 1]
+    #[arg(long, value_name = "N")]
+    devices: Option<u64>,
     /// Print one line for each interval even on a terminal, instead of the dashboard
     #[arg(long)]
     pub(crate) plain: bool,
@@ -131,6 +134,7 @@ impl Arguments {
         put(&mut data, "task", self.task)?;
         put(&mut model, "preset", self.preset)?;
         put(&mut training, "updates", self.updates)?;
+        put(&mut training, "devices", self.devices)?;
         put(&mut training, "seed", self.seed)?;
         let sections = [("data", data), ("model", model), ("training", training)];
         let given = sections.into_iter().filter(|(_, keys)| !keys.is_empty());

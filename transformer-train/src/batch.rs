@@ -33,7 +33,7 @@ pub struct Batch {
     pub size: BatchSize,
 }
 
-/// Holds the micro-batches of one update, whose gradients are added up.
+/// Holds the micro-batches of one update that one device computes; the gradients of all are added up.
 #[derive(Clone, Debug)]
 pub struct Update {
     /// Number of the update, from 0.
@@ -41,12 +41,39 @@ pub struct Update {
     /// The micro-batches, computed one after the other. Each is a batch for every thread that shares it, or
     /// fewer where there are fewer sentences.
     pub micro_batches: Vec<Vec<Batch>>,
-    /// Cells and tokens of all micro-batches. The loss of each is divided by the labels of the whole update.
+    /// Cells and tokens of these micro-batches.
     pub size: BatchSize,
+    /// Target tokens of the whole update, on all devices, by which every loss is divided.
+    pub n_labels: usize,
     /// Seed of the randomness of this update (dropout).
     pub seed: u64,
+    /// Number of batches of this update that come before these, on other devices.
+    pub n_before: u64,
     /// What had been trained when the update was handed out.
     pub clock: Clock,
+}
+
+/// Says how an update is dealt out to devices, each of which computes as many micro-batches, and to the
+/// threads of a device, which share each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deal {
+    /// Number of devices.
+    pub n_devices: usize,
+    /// Number of this device, from 0.
+    pub device: usize,
+    /// Number of threads that share a micro-batch.
+    pub n_shards: usize,
+}
+
+impl Deal {
+    /// Gives everything to one device, whose threads share it.
+    pub fn to_one_device(n_shards: usize) -> Self {
+        Self {
+            n_devices: 1,
+            device: 0,
+            n_shards,
+        }
+    }
 }
 
 /// Counts the cells of a batch.
@@ -120,35 +147,50 @@ impl Batch {
 }
 
 impl Update {
-    /// Deals the pairs of each micro-batch out to `n_shards` batches and puts them on the device.
+    /// Takes from the micro-batches of a whole update those of a device, deals the pairs of each out to the
+    /// threads, and puts them on the device.
     ///
     /// # Panics
     ///
-    /// Panics if a micro-batch has no pair, or there is no shard.
+    /// Panics if a micro-batch has no pair, there is no thread, or the devices cannot have as many
+    /// micro-batches each.
     pub fn new(
-        micro_batches: Vec<Vec<SentencePair>>,
+        mut micro_batches: Vec<Vec<SentencePair>>,
         number: u64,
         seed: u64,
-        n_shards: usize,
+        deal: Deal,
         device: &Device,
     ) -> Self {
-        let micro_batches: Vec<Vec<Batch>> = micro_batches
-            .into_iter()
-            .map(|pairs| deal(pairs, n_shards, device))
+        let n_own = micro_batches.len() / deal.n_devices;
+        assert_eq!(
+            n_own * deal.n_devices,
+            micro_batches.len(),
+            "devices have as many micro-batches each"
+        );
+        let pairs = micro_batches.iter().flatten();
+        let n_labels = pairs.map(|pair| pair.tgt.len() + 1).sum();
+        let n_shards = |pairs: &Vec<SentencePair>| deal.n_shards.min(pairs.len());
+        let first = deal.device * n_own;
+        let n_before = micro_batches[..first].iter().map(n_shards).sum::<usize>() as u64;
+        let own = micro_batches.drain(first..first + n_own);
+        let micro_batches: Vec<Vec<Batch>> = own
+            .map(|pairs| shards(pairs, deal.n_shards, device))
             .collect();
         let size = micro_batches.iter().flatten().map(|batch| batch.size).sum();
         Self {
             number,
             micro_batches,
             size,
+            n_labels,
             seed,
+            n_before,
             clock: Clock::default(),
         }
     }
 }
 
 /// Deals pairs out to as many batches, or one each.
-fn deal(pairs: Vec<SentencePair>, n_shards: usize, device: &Device) -> Vec<Batch> {
+fn shards(pairs: Vec<SentencePair>, n_shards: usize, device: &Device) -> Vec<Batch> {
     let mut hands = vec![Vec::new(); n_shards.min(pairs.len())];
     let n_hands = hands.len();
     for (index, pair) in pairs.into_iter().enumerate() {
@@ -213,13 +255,8 @@ mod tests {
             src: vec![id; 2],
             tgt: vec![id],
         };
-        let update = Update::new(
-            vec![(4..9).map(pair).collect(), vec![pair(9)]],
-            3,
-            1,
-            2,
-            &device,
-        );
+        let micro_batches = vec![(4..9).map(pair).collect(), vec![pair(9)]];
+        let update = Update::new(micro_batches, 3, 1, Deal::to_one_device(2), &device);
         let sentences: Vec<Vec<usize>> = update
             .micro_batches
             .iter()
@@ -227,5 +264,26 @@ mod tests {
             .collect();
         assert_eq!(sentences, [vec![3, 2], vec![1]]);
         assert_eq!((update.size.n_sentences, update.size.n_labels), (6, 12));
+    }
+
+    #[test]
+    fn devices_have_a_part_of_the_batches_each_and_know_the_tokens_of_all() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let pair = |id: u32| SentencePair {
+            src: vec![id],
+            tgt: vec![id; id as usize - 3],
+        };
+        // Targets of 1, 2, 3 and 4 tokens, and EOS each.
+        let micro_batches = vec![vec![pair(4), pair(5)], vec![pair(6), pair(7)]];
+        let parts = [0, 1].map(|number| {
+            let deal = Deal {
+                n_devices: 2,
+                device: number,
+                n_shards: 2,
+            };
+            let update = Update::new(micro_batches.clone(), 3, 1, deal, &device);
+            (update.size.n_labels, update.n_labels, update.n_before)
+        });
+        assert_eq!(parts, [(5, 14, 0), (9, 14, 2)]);
     }
 }

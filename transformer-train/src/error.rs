@@ -100,6 +100,14 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
+    /// The settings speak of other devices than there are.
+    #[error("`training.devices` is {wanted}, and {given} devices are given; give as many")]
+    OtherDevices {
+        /// Number of devices in the settings.
+        wanted: u64,
+        /// Number of devices of the surroundings.
+        given: usize,
+    },
     /// The run has gone on for longer than it is to be.
     #[error(
         "the run has done {done} updates, and none is taken back; give --updates {done} or more, or another folder \

@@ -68,7 +68,7 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, threads: ThreadCount)
         format!(
             "training    {updates} updates are {:.1} passes; the rate rises for {rising} of them ({:.0}%), to \
              {peak:.2e}",
-            (updates * training.accumulate) as f64 / batches as f64,
+            (updates * training.batches_per_update()) as f64 / batches as f64,
             100.0 * rising.min(updates) as f64 / updates as f64,
         ),
         format!(

@@ -1,6 +1,7 @@
 //! Which checkpoints stay, and when a run ends before its last update.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn_train::EarlyStoppingStrategy;
 use burn_train::checkpoint::{CheckpointingAction, CheckpointingStrategy};
@@ -74,15 +75,39 @@ impl CheckpointingStrategy for Keep {
 /// its end.
 #[derive(Clone)]
 pub(crate) struct Stop {
-    pub(crate) interrupt: Interrupt,
-    pub(crate) training: TrainingSettings,
-    pub(crate) history: History,
+    interrupt: Interrupt,
+    training: TrainingSettings,
+    history: History,
+    /// The last interval that was asked about, and the answer.
+    last: Arc<Mutex<(usize, bool)>>,
+}
+
+impl Stop {
+    /// `interrupt` asks the run to end after the interval.
+    pub(crate) fn new(
+        interrupt: &Interrupt,
+        training: &TrainingSettings,
+        history: History,
+    ) -> Self {
+        Self {
+            interrupt: interrupt.clone(),
+            training: training.clone(),
+            history,
+            last: Arc::default(),
+        }
+    }
 }
 
 impl EarlyStoppingStrategy for Stop {
+    /// Gives every device the same answer: each has a clone, and a request may come between their questions.
     fn should_stop(&mut self, interval: usize, _store: &EventStoreClient) -> bool {
-        self.interrupt.is_requested()
-            || is_out_of_patience(&self.history.up_to(interval), &self.training)
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.0 != interval {
+            let is_end = self.interrupt.is_requested()
+                || is_out_of_patience(&self.history.up_to(interval), &self.training);
+            *last = (interval, is_end);
+        }
+        last.1
     }
 }
 

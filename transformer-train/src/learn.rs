@@ -7,11 +7,12 @@ use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
 use burn::optim::{AdamConfig, ModuleOptimizer};
 use burn_train::metric::LearningRateMetric;
-use burn_train::{ExecutionStrategy, Interrupter, Learner, SupervisedTraining};
+use burn_train::{Interrupter, Learner, SupervisedTraining};
 
 use crate::TrainError;
 use crate::adam::Adam;
 use crate::checkpoint::ModelCheckpointer;
+use crate::devices::{Gate, have_collectives, strategy};
 use crate::history::History;
 use crate::keep::{Keep, Stop};
 use crate::lines::lines_of;
@@ -73,13 +74,20 @@ fn supervised(
     };
     let model = Arc::clone(&checkpoints);
     let model = ModelCheckpointer::new(run, model, objective.valid(), held.clone());
-    let train = Arc::new(train_loader(run)?);
+    let gate = Arc::new(Gate::new(interrupter));
+    let train = Arc::new(train_loader(run, &gate)?);
     let done = train.next_update();
     let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
     let valid = Arc::new(valid_loader(run));
+    let devices = run.surroundings.devices();
+    let stop = end_of(interrupter);
+    let stop_training: End = match have_collectives(&devices) {
+        true => Arc::new(move || gate.close()),
+        false => Arc::clone(&stop),
+    };
     let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
         .metric_train_numeric(Ratio::loss(
-            trouble.watch(interrupter, Arc::new(|update| update)),
+            trouble.watch(stop_training, Arc::new(|update| update)),
         ))
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
@@ -87,7 +95,7 @@ fn supervised(
         .metric_train_numeric(Ratio::waiting())
         .metric_train_numeric(Ratio::gradient_norm())
         .metric_train_numeric(LearningRateMetric::new())
-        .metric_valid_numeric(Ratio::loss(trouble.watch(interrupter, validated)))
+        .metric_valid_numeric(Ratio::loss(trouble.watch(stop, validated)))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
         .metric_valid_numeric(TextScore::bleu(metrics))
@@ -101,12 +109,8 @@ fn supervised(
             history.clone(),
             saved(directory, MODEL),
         ))
-        .early_stopping(Stop {
-            interrupt: run.surroundings.interrupt.clone(),
-            training: training.clone(),
-            history,
-        })
-        .with_training_strategy(ExecutionStrategy::single(run.surroundings.device.clone()).into())
+        .early_stopping(Stop::new(&run.surroundings.interrupt, training, history))
+        .with_training_strategy(strategy(devices).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
     let supervised = match &run.resumed {
         Some(resumed) => supervised.checkpoint(resumed.interval),
@@ -144,7 +148,7 @@ fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
     curve.map_err(TrainError::write(&run.folder.curve))
 }
 
-fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
+fn train_loader(run: &Run<'_>, gate: &Arc<Gate>) -> Result<TrainLoader, TrainError> {
     let training = &run.experiment.training;
     let text = Arc::clone(&run.prepared.train);
     let mut plan = run.prepared.plan.clone();
@@ -161,7 +165,17 @@ fn train_loader(run: &Run<'_>) -> Result<TrainLoader, TrainError> {
         run.n_threads,
         run.begun().n_updates,
         &surroundings.device,
+        Arc::clone(gate),
     ))
+}
+
+/// Ends a training.
+type End = Arc<dyn Fn() + Send + Sync>;
+
+/// Returns what ends the training when the update or validation batch under way is done.
+fn end_of(interrupter: &Interrupter) -> End {
+    let interrupter = interrupter.clone();
+    Arc::new(move || interrupter.stop(Some("the loss is not a number")))
 }
 
 /// Returns Adam and the schedule of its learning rate (§5.3).
@@ -180,18 +194,14 @@ fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
 struct Trouble(Arc<Mutex<Option<(u64, f64)>>>);
 
 impl Trouble {
-    /// Returns what a metric calls with such a loss: it stops the training. `update_of` turns the number
+    /// Returns what a metric calls with such a loss: it ends the training. `update_of` turns the number
     /// that the metric has into that of the last update.
-    fn watch(
-        &self,
-        interrupter: &Interrupter,
-        update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>,
-    ) -> OnNonFinite {
-        let (trouble, interrupter) = (self.clone(), interrupter.clone());
+    fn watch(&self, end: End, update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>) -> OnNonFinite {
+        let trouble = self.clone();
         Arc::new(move |update, loss| {
             let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
             first.get_or_insert((update_of(update), loss));
-            interrupter.stop(Some("the loss is not a number"));
+            end();
         })
     }
 

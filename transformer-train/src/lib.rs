@@ -29,6 +29,7 @@
 //!     directory: "runs/copy".into(),
 //!     existing: Existing::Resume,
 //!     device,
+//!     more_devices: Vec::new(),
 //!     threads: ThreadCount::Exactly(1),
 //!     say: Arc::new(|line| println!("{line}")),
 //!     display: Display::Lines,
@@ -53,6 +54,7 @@ pub mod tasks;
 pub mod threads;
 
 mod checkpoint;
+mod devices;
 mod ema;
 mod embeddings;
 mod error;
@@ -78,7 +80,7 @@ mod sums;
 mod text_scores;
 mod warnings;
 
-pub use batch::{Batch, BatchSize, Clock, SentencePair, Update};
+pub use batch::{Batch, BatchSize, Clock, Deal, SentencePair, Update};
 pub use checkpoint::SaveError;
 pub use error::TrainError;
 pub use folder::Existing;

@@ -21,7 +21,8 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
     let store = run.prepared.train.store();
     let n_sentences = store.lengths().len();
     let mut plan = run.prepared.plan.clone();
-    let batches = update * training.accumulate..(update + 1) * training.accumulate;
+    let n_batches = training.batches_per_update();
+    let batches = update * n_batches..(update + 1) * n_batches;
     let wanted: BTreeSet<u32> = batches
         .flat_map(|batch| plan.update(batch).to_vec())
         .collect();

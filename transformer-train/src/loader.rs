@@ -11,12 +11,14 @@ use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 
-use crate::batch::{Batch, Clock, SentencePair, Update};
+use crate::batch::{Batch, Clock, Deal, SentencePair, Update};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
+use crate::devices::Gate;
 use crate::plan::{Plan, hash};
 
-/// Hands out the updates of a plan, `interval` of them for each call of `iter`.
+/// Hands out the updates of a plan, `interval` of them for each call of `iter`: to one device, or from
+/// [`slice`](DataLoader::slice) on to one of several its part of each.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainLoader {
     text: Arc<TrainingText>,
@@ -25,10 +27,11 @@ pub(crate) struct TrainLoader {
     next_update: Arc<AtomicU64>,
     interval: u64,
     n_updates: u64,
-    /// Number of the plan's batches in an update.
-    accumulate: u64,
+    /// Number of the plan's batches in an update, on all devices.
+    n_batches: u64,
     seed: u64,
-    n_shards: usize,
+    deal: Deal,
+    gate: Arc<Gate>,
     device: Device,
 }
 
@@ -40,6 +43,7 @@ impl TrainLoader {
         n_shards: usize,
         first_update: u64,
         device: &Device,
+        gate: Arc<Gate>,
     ) -> Self {
         Self {
             text,
@@ -47,9 +51,13 @@ impl TrainLoader {
             next_update: Arc::new(AtomicU64::new(first_update)),
             interval: training.validation_interval,
             n_updates: training.updates,
-            accumulate: training.accumulate,
+            n_batches: training.batches_per_update(),
             seed: training.seed,
-            n_shards,
+            deal: Deal {
+                n_devices: training.devices as usize,
+                ..Deal::to_one_device(n_shards)
+            },
+            gate,
             device: device.clone(),
         }
     }
@@ -61,7 +69,7 @@ impl TrainLoader {
 
     fn update(&self, number: u64) -> Result<Update, CorpusError> {
         let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-        let batches = number * self.accumulate..(number + 1) * self.accumulate;
+        let batches = number * self.n_batches..(number + 1) * self.n_batches;
         let micro_batches: Result<_, _> = batches
             .map(|batch| self.text.pairs(plan.update(batch), batch))
             .collect();
@@ -70,7 +78,7 @@ impl TrainLoader {
             micro_batches?,
             number,
             hash(!self.seed, number),
-            self.n_shards,
+            self.deal,
             &self.device,
         ))
     }
@@ -90,8 +98,9 @@ impl DataLoader<Update> for TrainLoader {
         })
     }
 
+    /// Counts an update once for each device that has a part of it.
     fn num_items(&self) -> usize {
-        self.interval as usize
+        self.interval as usize * self.deal.n_devices
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<Update>> {
@@ -101,9 +110,22 @@ impl DataLoader<Update> for TrainLoader {
         })
     }
 
-    /// Hands out everything whatever is asked for: an update cannot be cut by sentence numbers.
-    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
-        Arc::new(self.clone())
+    /// Returns what hands out the updates to one device: Burn cuts the items into as many equal runs as there
+    /// are devices, and here the first run stands for the first device's part of every update.
+    fn slice(&self, start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
+        let number = start / self.interval as usize;
+        let next_update = match number {
+            0 => self.next_update(),
+            _ => Arc::new(AtomicU64::new(self.next_update.load(Ordering::Relaxed))),
+        };
+        Arc::new(Self {
+            deal: Deal {
+                device: number,
+                ..self.deal
+            },
+            next_update,
+            ..self.clone()
+        })
     }
 }
 
@@ -122,7 +144,7 @@ impl Iterator for Interval<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let number = self.loader.next_update.load(Ordering::Relaxed);
-        if number >= self.end {
+        if number >= self.end || !self.loader.gate.lets_in(number) {
             return None;
         }
         let clock = Clock {
@@ -135,7 +157,7 @@ impl Iterator for Interval<'_> {
             Ok(update) => Update { clock, ..update },
             Err(error) => return Some(Err(DatasetError::new(error))),
         };
-        self.n_labels += update.size.n_labels as u64;
+        self.n_labels += update.n_labels as u64;
         self.waited += asked.elapsed();
         self.loader.next_update.store(number + 1, Ordering::Relaxed);
         Some(Ok(update))

@@ -59,9 +59,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
+    let mut devices = match experiment.training.devices {
+        1 => vec![device],
+        n_devices => device::several(backend, n_devices as usize)?,
+    };
+    let names: Vec<String> = devices.iter().map(|device| format!("{device:?}")).collect();
+    let device = devices.remove(0);
     let threads = arguments.threads(&device);
     let interrupt = stop_on_interrupt()?;
-    tell(&format!("backend     {backend}, {device:?}"));
+    tell(&format!("backend     {backend}, {}", names.join(", ")));
     tell(&format!("run         {}", directory.display()));
     let surroundings = Surroundings {
         directory: directory.clone(),
@@ -72,6 +78,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         },
         threads,
         device,
+        more_devices: devices,
         say: Arc::new(tell),
         display: if !arguments.plain && io::stdout().is_terminal() {
             Display::Dashboard

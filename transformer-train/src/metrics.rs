@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{ExecutionError, Tensor, TensorReadError};
+use burn::tensor::{ExecutionError, TensorReadError};
 use burn_train::ItemLazy;
 use burn_train::metric::{
     Adaptor, Metric, MetricAttributes, MetricMetadata, Numeric, NumericAttributes, NumericEntry,
@@ -11,7 +11,7 @@ use burn_train::metric::{
 
 use crate::batch::{BatchSize, Clock, Update};
 use crate::loss::LossSums;
-use crate::sums::{HostSums, Sums};
+use crate::sums::{GradientNorm, HostSums, Sums};
 use crate::text_scores::TextCounts;
 
 /// Names of the metrics, as the dashboard and the log show them.
@@ -35,8 +35,8 @@ pub(crate) struct StepReport {
 }
 
 impl StepReport {
-    /// `gradient_norm` is that of all gradients together, before clipping: `[1]`.
-    pub(crate) fn new(update: &Update, sums: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
+    /// `gradient_norm` will be that of all gradients together, before clipping.
+    pub(crate) fn new(update: &Update, sums: LossSums, gradient_norm: GradientNorm) -> Self {
         let Update {
             number,
             size,
@@ -74,7 +74,7 @@ impl ValidReport {
     pub(crate) fn new(size: BatchSize, sums: LossSums, translated: Translated) -> Self {
         Self {
             size,
-            sums: Sums::new(sums, None),
+            sums: Sums::new(sums, GradientNorm::default()),
             translated,
         }
     }

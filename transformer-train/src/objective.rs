@@ -1,7 +1,7 @@
 //! The module that the Learner steps: the model, its loss, and how it is updated (§5).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
@@ -23,6 +23,7 @@ use crate::loss::{
 use crate::metrics::{StepReport, Translated, ValidReport};
 use crate::plan::hash;
 use crate::samples::Samples;
+use crate::sums::GradientNorm;
 use crate::text_scores::TextMetrics;
 use crate::threads::Threads;
 
@@ -46,6 +47,8 @@ pub(crate) struct Settings {
     pub(crate) ema_decay: Option<f64>,
     /// Number of updates whose gradients were computed.
     pub(crate) n_updates: Arc<AtomicU64>,
+    /// Where the norm of the gradients of the update under way is put, for the reports of all devices.
+    pub(crate) norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// How validation pairs are translated.
     pub(crate) translation: Translation,
     /// The threads that share an update, where backends compute on the thread that calls them.
@@ -90,6 +93,12 @@ impl Translation {
                 .metrics
                 .count(translations.iter().map(String::as_str).zip(references)),
         }
+    }
+}
+
+impl Settings {
+    fn norms(&self) -> MutexGuard<'_, Vec<GradientNorm>> {
+        self.norms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,6 +176,22 @@ impl Objective {
         }
     }
 
+    /// Clips the gradients of a whole update, if that is wanted, and reports their norm before.
+    fn clipped(&self, gradients: GradientsParams) -> GradientsParams {
+        let norms: Vec<GradientNorm> = self.settings.norms().drain(..).collect();
+        let Some(norm) = global_norm(self, &gradients) else {
+            return gradients;
+        };
+        for report in norms {
+            // Devices that each update their own copy of the model find the same norm.
+            let _ = report.set(norm.clone());
+        }
+        match self.settings.clip_norm {
+            Some(max_norm) => clip_by_global_norm(self, gradients, norm, max_norm),
+            None => gradients,
+        }
+    }
+
     /// Computes the summed losses of a batch, without gradients.
     pub(crate) fn loss(&self, batch: &Batch) -> LossSums {
         let model = self.published();
@@ -186,9 +211,9 @@ impl TrainStep for Objective {
 
     fn step(&self, mut update: Update) -> TrainOutput<StepReport> {
         let micro_batches = std::mem::take(&mut update.micro_batches);
-        let scale = 1.0 / update.size.n_labels as f64;
+        let scale = 1.0 / update.n_labels as f64;
         let seed = update.seed;
-        let mut seeds = (0..).map(|shard| hash(seed, shard));
+        let mut seeds = (update.n_before..).map(|shard| hash(seed, shard));
         let mut accumulator = GradientsAccumulator::new();
         let mut sums = None;
         for shards in micro_batches {
@@ -202,18 +227,12 @@ impl TrainStep for Objective {
         }
         let sums =
             sums.expect("an update has at least one micro-batch, and that at least one shard");
-        let gradients = accumulator.grads();
-        let norm = global_norm(self, &gradients);
-        let gradients = match (self.settings.clip_norm, &norm) {
-            (Some(max_norm), Some(norm)) => {
-                clip_by_global_norm(self, gradients, norm.clone(), max_norm)
-            }
-            _ => gradients,
-        };
         let n_updates = &self.settings.n_updates;
         n_updates.store(update.number + 1, Ordering::Relaxed);
+        let norm = GradientNorm::default();
+        self.settings.norms().push(Arc::clone(&norm));
         TrainOutput {
-            grads: gradients,
+            grads: accumulator.grads(),
             item: StepReport::new(&update, sums, norm),
         }
     }
@@ -224,6 +243,7 @@ impl TrainStep for Objective {
         learning_rate: ModuleLearningRate,
         gradients: GradientsParams,
     ) -> Self {
+        let gradients = self.clipped(gradients);
         let mut updated = optimizer.step(learning_rate, self, gradients);
         if let (Some(average), Some(decay)) = (updated.ema.take(), updated.settings.ema_decay) {
             let update = updated.settings.n_updates.load(Ordering::Relaxed);
@@ -266,6 +286,7 @@ mod tests {
     use transformer_core::{TransformerConfig, device};
 
     use super::*;
+    use crate::batch::Deal;
     use crate::loss::SmoothingForm;
 
     /// Makes a model and its objective, on a device that records gradients.
@@ -294,6 +315,7 @@ mod tests {
             clip_norm: None,
             ema_decay: None,
             n_updates: Arc::default(),
+            norms: Arc::default(),
             translation: Translation {
                 search: Search::default(),
                 limits: BatchLimits::for_model(&config),
@@ -342,7 +364,8 @@ mod tests {
         } else {
             1
         };
-        let update = Update::new(micro_batches, 0, 1, n_shards, device);
+        let deal = Deal::to_one_device(n_shards);
+        let update = Update::new(micro_batches, 0, 1, deal, device);
         let output = TrainStep::step(objective, update);
         let mut collected = Collected {
             gradients: &output.grads,

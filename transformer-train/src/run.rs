@@ -34,8 +34,10 @@ pub struct Surroundings {
     pub directory: PathBuf,
     /// What happens to a run that is in the folder already.
     pub existing: Existing,
-    /// The device to train on, without autodiff.
+    /// The device to train on, without autodiff; of several the one that validates and saves.
     pub device: Device,
+    /// The others that share each update with it, one less than `training.devices` says.
+    pub more_devices: Vec<Device>,
     /// Number of threads that share an update.
     pub threads: ThreadCount,
     /// Takes the lines for the user.
@@ -60,9 +62,25 @@ impl std::fmt::Debug for Surroundings {
         f.debug_struct("Surroundings")
             .field("directory", &self.directory)
             .field("device", &self.device)
+            .field("more_devices", &self.more_devices)
             .field("threads", &self.threads)
             .field("display", &self.display)
             .finish_non_exhaustive()
+    }
+}
+
+impl Surroundings {
+    /// Returns all devices, the first of which validates and saves.
+    pub(crate) fn devices(&self) -> Vec<Device> {
+        let more = self.more_devices.iter().cloned();
+        std::iter::once(self.device.clone()).chain(more).collect()
+    }
+
+    /// Returns the devices as they are printed.
+    pub(crate) fn device_names(&self) -> String {
+        let names = self.devices().into_iter();
+        let names: Vec<String> = names.map(|device| format!("{device:?}")).collect();
+        names.join(", ")
     }
 }
 
@@ -143,6 +161,13 @@ pub struct Sample {
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
 pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
     experiment.validate()?;
+    let n_devices = surroundings.devices().len();
+    if experiment.training.devices != n_devices as u64 {
+        return Err(TrainError::OtherDevices {
+            wanted: experiment.training.devices,
+            given: n_devices,
+        });
+    }
     let say = &surroundings.say;
     let folder = Folder::new(&surroundings.directory);
     folder.check()?;
@@ -239,7 +264,7 @@ fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
     };
     if let Some(Resumed { state, .. }) = resumed {
         say(&format!("resumed     after update {}", state.updates));
-        let device = format!("{:?}", surroundings.device);
+        let device = surroundings.device_names();
         if (state.n_threads, &state.device) != (n_threads, &device) {
             say(&format!(
                 "resumed     begun on {} with {} thread(s) to an update: as if never stopped but for rounding",
@@ -348,6 +373,7 @@ impl Run<'_> {
             clip_norm: training.clip_norm,
             ema_decay: training.ema_decay,
             n_updates: Arc::default(),
+            norms: Arc::default(),
             translation: Translation {
                 search: self.search(self.experiment.validation.interval_beam_size),
                 limits: BatchLimits::for_model(config),

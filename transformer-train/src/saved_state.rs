@@ -190,6 +190,9 @@ pub(crate) fn differences(
     there: &Experiment,
     here: &Experiment,
 ) -> Result<Vec<String>, TrainError> {
+    // Batches are the same whether one device computes them or several.
+    let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
+    let is_same_update = n_batches(there) == n_batches(here);
     let (there, here) = (flat(there)?, flat(here)?);
     let mut keys: Vec<&String> = there.keys().chain(here.keys()).collect();
     keys.sort_unstable();
@@ -202,6 +205,9 @@ pub(crate) fn differences(
     };
     let has_end = has_end(&there) || has_end(&here);
     let matters = |key: &str| {
+        if matches!(key, "training.accumulate" | "training.devices") {
+            return !is_same_update;
+        }
         (has_end && key == key_of_end)
             || !MAY_DIFFER.iter().any(|free| match free.strip_suffix('.') {
                 Some(section) => key.split('.').next() == Some(section),
@@ -256,7 +262,7 @@ impl Checkpoints {
                 updates: 0,
                 seconds: run.begun().elapsed.as_secs_f64(),
                 n_threads: run.n_threads,
-                device: format!("{:?}", run.surroundings.device),
+                device: run.surroundings.device_names(),
                 corpus: run.prepared.fingerprint,
                 validations: Vec::new(),
                 files: Vec::new(),

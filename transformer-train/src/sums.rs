@@ -1,5 +1,7 @@
 //! The numbers that a step computes, which stay on the device until they are needed.
 
+use std::sync::{Arc, OnceLock};
+
 use burn::tensor::{ExecutionError, Tensor};
 
 use crate::loss::LossSums;
@@ -15,9 +17,11 @@ pub(crate) enum Sums {
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceSums {
     losses: LossSums,
-    /// `[1]`.
-    gradient_norm: Option<Tensor<1>>,
+    gradient_norm: GradientNorm,
 }
+
+/// Holds the norm of an update's gradients, which is known when those of all devices are added up: `[1]`.
+pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
 
 /// Holds what a step has computed.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +32,7 @@ pub(crate) struct HostSums {
 }
 
 impl Sums {
-    pub(crate) fn new(losses: LossSums, gradient_norm: Option<Tensor<1>>) -> Self {
+    pub(crate) fn new(losses: LossSums, gradient_norm: GradientNorm) -> Self {
         Self::Device(Box::new(DeviceSums {
             losses,
             gradient_norm,
@@ -43,6 +47,9 @@ impl Sums {
                     losses: LossSums { smoothed, nll },
                     gradient_norm,
                 } = *sums;
+                let device = smoothed.device();
+                let gradient_norm = gradient_norm.get().cloned();
+                let gradient_norm = gradient_norm.map(|norm| norm.to_device(&device));
                 let tensors = [smoothed, nll].into_iter().chain(gradient_norm);
                 let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
                 let mut values = data.iter::<f64>();

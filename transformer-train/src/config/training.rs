@@ -18,6 +18,9 @@ pub struct TrainingSettings {
     /// Number of such batches in one update, computed one after the other: their gradients are those of one
     /// batch so many times as large, in the memory of one. Default 1.
     pub accumulate: u64,
+    /// Number of devices that share an update. Each of them computes `accumulate` batches, so that 2 devices
+    /// do what one does with twice `accumulate`. Default 1.
+    pub devices: u64,
     /// Most sentences that are sorted by length together; more means less padding. Default 131,072
     /// (not in the paper).
     pub window: usize,
@@ -134,6 +137,7 @@ impl Default for TrainingSettings {
             updates: 100_000,
             tokens_per_batch,
             accumulate: 1,
+            devices: 1,
             window,
             schedule: ScheduleKind::Noam,
             warmup_steps: 4000,
@@ -215,6 +219,11 @@ impl TrainingSettings {
         }
     }
 
+    /// Returns how many batches of the plan are in one update, on all devices.
+    pub(crate) fn batches_per_update(&self) -> u64 {
+        self.accumulate * self.devices
+    }
+
     /// Returns how many updates are done after so many intervals; the last one may be short.
     pub(crate) fn updates_after(&self, n_intervals: usize) -> u64 {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
@@ -222,7 +231,7 @@ impl TrainingSettings {
 
     /// Returns how many updates so many batches of the plan are.
     pub(crate) fn updates_of(&self, n_batches: u64) -> u64 {
-        n_batches.div_ceil(self.accumulate)
+        n_batches.div_ceil(self.batches_per_update())
     }
 
     /// Says whether an interval has all of its updates; the last one of a run may be short.

@@ -61,6 +61,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     at_least_one("training.updates", training.updates)?;
     at_least_one("training.accumulate", training.accumulate)?;
+    at_least_one("training.devices", training.devices)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
     positive(

@@ -3,6 +3,7 @@
 
 mod average;
 mod data;
+mod devices;
 mod embeddings;
 mod folder;
 mod forecast;

@@ -278,6 +278,7 @@ fn train_copy(
         existing: Existing::Resume,
         directory: workplace.path("run"),
         device,
+        more_devices: Vec::new(),
         threads: ThreadCount::Exactly(1),
         say: Arc::new(move |line| {
             if ask_at.is_some_and(|beginning| line.starts_with(beginning)) {

@@ -1,0 +1,157 @@
+//! Devices that share an update do what one device does with all of its batches.
+
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use transformer_core::device::{self, Backend};
+use transformer_train::config::Experiment;
+use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
+
+use crate::workplace::{Workplace, test_device};
+
+/// Number of batches of an update, on however many devices.
+const N_BATCHES: u64 = 4;
+
+/// Trains on the corpus of the workplace, on these devices, and returns the rows of `metrics.csv` but for
+/// speeds.
+fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
+    curve_of(workplace, out, devices, 25)
+}
+
+/// As [`curve`], with so many updates.
+fn curve_of(
+    workplace: &Workplace,
+    out: &str,
+    devices: &[Device],
+    n_updates: u64,
+) -> Vec<(String, f64)> {
+    let path = workplace.path("run.toml");
+    let mut experiment = Experiment::from_toml(&path).expect("the config is right");
+    experiment.data.src = Some(workplace.path("a.src"));
+    experiment.data.tgt = Some(workplace.path("b.tgt"));
+    experiment.training.updates = n_updates;
+    experiment.training.devices = devices.len() as u64;
+    experiment.training.accumulate = N_BATCHES / devices.len() as u64;
+    let surroundings = Surroundings {
+        directory: workplace.path(out),
+        existing: Existing::Resume,
+        device: devices[0].clone(),
+        more_devices: devices[1..].to_vec(),
+        threads: ThreadCount::Exactly(2),
+        say: Arc::new(|_| {}),
+        display: Display::Lines,
+        show: None,
+        interrupt: Interrupt::default(),
+    };
+    train(&experiment, &surroundings).expect("the corpus can be trained on");
+    let table = workplace.read(&format!("{out}/metrics.csv"));
+    let rows = table
+        .lines()
+        .skip(1)
+        .filter(|row| !row.contains("tokens/s") && !row.contains("Waiting"));
+    rows.map(|row| {
+        let (name, value) = row.rsplit_once(',').expect("a row has four columns");
+        (name.to_owned(), value.parse().expect("values are numbers"))
+    })
+    .collect()
+}
+
+/// Checks that the curves of both runs are the same, every value within a share of it.
+fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance: f64) {
+    let names = |curve: &[(String, f64)]| -> Vec<String> {
+        curve.iter().map(|(name, _)| name.clone()).collect()
+    };
+    assert_eq!(names(one), names(several));
+    for metric in ["train,Loss", "train,Gradient norm", "valid,Perplexity"] {
+        let n_rows = one
+            .iter()
+            .filter(|(name, _)| name.ends_with(metric))
+            .count();
+        assert_eq!(n_rows, 3, "{metric} of three intervals");
+    }
+    let mut largest: f64 = 0.0;
+    for ((name, a), (_, b)) in one.iter().zip(several) {
+        let apart = (a - b).abs() / a.abs().max(1e-3);
+        assert!(
+            apart <= tolerance,
+            "{name}: {a} on one device, {b} on several"
+        );
+        largest = largest.max(apart);
+    }
+    println!("values of the curves differ by {largest:.1e} at most");
+}
+
+/// The settings in which devices could come apart: clipping by the norm of all gradients, a moving average.
+fn workplace(dropout: f64) -> Workplace {
+    let model = format!("n_heads = 2\ndropout = {dropout}");
+    let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
+    Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)])
+}
+
+/// The same device twice, or four times, is enough for everything but what carries tensors between devices.
+#[test]
+fn a_device_that_is_named_several_times_learns_what_it_learns_alone() {
+    let workplace = workplace(0.2);
+    let device = test_device();
+    let one = curve(&workplace, "one", std::slice::from_ref(&device));
+    for n_devices in [2, 4] {
+        // Burn draws dropout from one generator for all devices but those that compute on the calling thread.
+        if !device::is_host(&device) {
+            println!("skipped: {device:?} draws what is dropped in an order that differs");
+            return;
+        }
+        let devices = vec![device.clone(); n_devices];
+        let several = curve(&workplace, &format!("of-{n_devices}"), &devices);
+        // The same sums in another order, in single precision, over 25 updates of Adam.
+        assert_same_curve(&one, &several, 1e-4);
+    }
+}
+
+#[test]
+fn two_devices_learn_what_one_learns() {
+    let compiled = Backend::compiled();
+    let [first, second, ..] = compiled.as_slice() else {
+        println!("skipped: this program has one backend, {compiled:?}, with one device");
+        return;
+    };
+    let open = |backend: &Backend| device::choose(Some(backend.name()));
+    let devices = match (open(first), open(second)) {
+        (Ok((_, first)), Ok((_, second))) => [first, second],
+        (Err(error), _) | (_, Err(error)) => {
+            println!("skipped: {error}");
+            return;
+        }
+    };
+    let is_quick = std::env::var_os("RUN_SLOW_TESTS").is_none_or(|value| value != "1");
+    if is_quick && !devices.iter().all(device::is_host) {
+        println!("skipped: {devices:?} may take minutes; set RUN_SLOW_TESTS=1 to run it");
+        return;
+    }
+    let workplace = workplace(0.0);
+    let one = curve(&workplace, "one", &devices[..1]);
+    let two = curve(&workplace, "two", &devices);
+    // Two backends round differently, from the first product on.
+    assert_same_curve(&one, &two, 1e-2);
+}
+
+#[test]
+fn a_run_goes_on_with_more_devices_that_have_fewer_batches_each() {
+    let workplace = workplace(0.0);
+    let device = test_device();
+    let one = curve(&workplace, "one", std::slice::from_ref(&device));
+    curve_of(&workplace, "run", std::slice::from_ref(&device), 10);
+    let moved = curve(&workplace, "run", &[device.clone(), device]);
+    assert_same_curve(&one, &moved, 1e-4);
+}
+
+#[test]
+fn more_devices_than_there_are_are_refused() {
+    let workplace = Workplace::new();
+    let ended = workplace.train("run", &["--devices", "77"]);
+    let failure = ended.failure();
+    assert!(
+        failure.starts_with("77 devices are asked for, and backend `"),
+        "{failure}"
+    );
+    assert!(!workplace.path("run").exists());
+}
