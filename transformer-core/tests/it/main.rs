@@ -2,6 +2,7 @@
 //! what PyTorch computes with the same weights.
 
 mod attention;
+mod backends;
 mod ctranslate2;
 mod goldens;
 mod gradients;
