@@ -6,7 +6,8 @@
 
 exports the model for CTranslate2; with --convert the model goes out as Hugging Face's Transformers has Marian's, and
 CTranslate2's own converter does the rest. Tokens come from the tokenizers that were exported with it, read by the
-libraries they are made for. Both translate in single precision, greedily and with a beam.
+libraries they are made for. Both translate in single precision, greedily and with a beam, by CTranslate2's rules: the
+probability of what is not written is shared out among the rest, and a beam ends with as many as it holds.
 
 Needs ctranslate2 4.8.5, tokenizers, sentencepiece 0.2.1; with --convert torch 2.9.0 and transformers 4.57.1.
 """
@@ -40,7 +41,7 @@ def tokenizer_of(folder):
     joint = (folder / "tokenizer.json").exists()
     src, tgt = (Tokenizer.from_file(str(folder / ("tokenizer.json" if joint else f"{side}_tokenizer.json")))
                 for side in ("src", "tgt"))
-    return (lambda line: src.encode(line).tokens), lambda tokens: tgt.decode([tgt.token_to_id(token) for token in tokens])
+    return (lambda line: src.encode(line, add_special_tokens=False).tokens), lambda tokens: tgt.decode([tgt.token_to_id(token) for token in tokens])
 
 
 def main():
@@ -63,9 +64,9 @@ def main():
         if args.convert:
             folder = Path(scratch) / "converted"
             ctranslate2.converters.TransformersConverter(str(exported)).convert(str(folder))
-            added_end = ["</s>"]  # its converter leaves that to the tokenizer
+            added_end, suppressed = ["</s>"], None  # its converter leaves the end to the tokenizer
         else:
-            added_end = []
+            added_end, suppressed = [], [["<pad>"], ["<s>"]]
             assert json.loads((folder / "config.json").read_text())["add_source_eos"]
         encode, decode = tokenizer_of(exported)
         translator = ctranslate2.Translator(str(folder), device="cpu", intra_threads=2, compute_type="float32")
@@ -73,10 +74,12 @@ def main():
         for beam in (1, 4):
             ours = subprocess.run(
                 [args.program, "translate", "--quiet", "--model", args.model, "--beam", str(beam), "--max-len",
-                 str(args.max_len), "--at-limit", "cut", "--length-penalty", "power:1", "--stop", "beam-finished"],
+                 str(args.max_len), "--at-limit", "cut", "--length-penalty", "power:1", "--stop", "beam-finished", "--renormalize",
+                 "true"],
                 input="".join(line + "\n" for line in lines), text=True, check=True, stdout=subprocess.PIPE).stdout
             results = translator.translate_batch(
-                sources, beam_size=beam, max_decoding_length=args.max_len, length_penalty=1, disable_unk=True)
+                sources, beam_size=beam, max_decoding_length=args.max_len, length_penalty=1, disable_unk=True,
+                suppress_sequences=suppressed)
             theirs = [decode(result.hypotheses[0]) for result in results]
             same = sum(a == b for a, b in zip(ours.split("\n"), theirs))
             print(f"beam {beam}: {same} of {len(lines)} lines are the same", flush=True)

@@ -2,7 +2,7 @@
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
-use transformer_core::import::marian::Generation;
+use transformer_core::import::marian::{EarlyStopping, Generation};
 
 use crate::Translator;
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
@@ -28,10 +28,12 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
             true => AtLimit::FreeEnd,
             false => AtLimit::Cut,
         },
-        stop: match generation.stops_early {
-            true => StopRule::BeamFinished,
-            false => StopRule::PresentLength,
+        stop: match generation.early_stopping {
+            EarlyStopping::Heuristic => StopRule::PresentLength,
+            EarlyStopping::Early => StopRule::BeamFinished,
+            EarlyStopping::Never => StopRule::Never,
         },
+        renormalize: generation.renormalizes,
         banned: generation.banned.iter().filter_map(ours).collect(),
         ..defaults
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use burn::tensor::TensorData;
 use serde_json::json;
 
-use super::files::{create, write, write_json, write_tokenizers};
+use super::files::{create, remove, write, write_json, write_tokenizers};
 use super::{Check, ExportError, refuse_misfits, turned};
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
@@ -17,6 +17,7 @@ use crate::import::StateDict;
 use crate::model::{Transformer, position_table};
 use crate::text::{BOS, EOS, Tokenizer, UNK};
 
+const MODEL: &str = "model.bin";
 const CONTAINER_VERSION: u32 = 6;
 const SPEC: &str = "TransformerSpec";
 const SPEC_REVISION: u32 = 7;
@@ -46,7 +47,8 @@ enum Value {
 /// All numbers are in single precision; CTranslate2 reduces them when it loads them, by its `compute_type`.
 /// Sinusoids are written for [`max_positions`](TransformerConfig::max_positions) tokens, at least 1024. What a
 /// model says about searching is not part of the format: beam, length penalty and limits are arguments of
-/// `translate_batch`, and `disable_unk=True` is what is done here.
+/// `translate_batch`. So is that `<unk>`, `<pad>` and `<s>` are never written:
+/// `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
 ///
 /// # Errors
 ///
@@ -60,7 +62,17 @@ pub fn to_ctranslate2(
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
     refuse_misfits(FORMAT, Check::of_attention(config))?;
+    let content = serialize(&values(model, config)?)?;
     create(folder)?;
+    // What another model has left: a vocabulary of both sides would go before two.
+    for name in [
+        MODEL,
+        "shared_vocabulary.json",
+        "source_vocabulary.json",
+        "target_vocabulary.json",
+    ] {
+        remove(folder, name)?;
+    }
     write_tokenizers(folder, tokenizers)?;
     match tokenizers {
         Tokenizers::Joint(tokenizer) => write_vocabulary(folder, "shared", tokenizer)?,
@@ -82,8 +94,7 @@ pub fn to_ctranslate2(
     });
     write_json(folder, "config.json", &json)?;
     // The file that makes the folder a model comes last.
-    let content = serialize(&values(model, config)?)?;
-    write(folder, "model.bin", &content)
+    write(folder, MODEL, &content)
 }
 
 fn write_vocabulary(folder: &Path, side: &str, tokenizer: &Tokenizer) -> Result<(), ExportError> {

@@ -1,6 +1,7 @@
 //! The files of an exported model: weights by our names, JSON, and tokenizers.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -45,8 +46,23 @@ pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
     })
 }
 
-/// Writes the tokenizers as their own program has them.
+/// Removes a file, if it is there.
+pub(super) fn remove(folder: &Path, name: &str) -> Result<(), ExportError> {
+    let path = folder.join(name);
+    match fs::remove_file(&path) {
+        Err(source) if source.kind() != ErrorKind::NotFound => {
+            Err(ExportError::Write { path, source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the tokenizers as their own program has them, in place of those of another model.
 pub(super) fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result<(), ExportError> {
+    let others = [SRC_MODEL, TGT_MODEL, SRC_VOCABULARY, TGT_VOCABULARY];
+    for name in OWN.into_iter().chain(others) {
+        remove(folder, name)?;
+    }
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let (Some(src), Some(tgt)) = (src.pieces(), tgt.pieces()) else {
         let [joint, src_file, tgt_file] = OWN;

@@ -9,9 +9,9 @@ use super::files::{create, write, write_json, write_tokenizers};
 use super::{Check, ExportError, refuse_misfits, turned};
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
-use crate::import::marian::Generation;
 use crate::import::marian::vocabulary::rows;
 use crate::import::marian::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
+use crate::import::marian::{EarlyStopping, Generation};
 use crate::import::names::Form;
 use crate::import::{Names, StateDict};
 use crate::model::Transformer;
@@ -245,7 +245,12 @@ fn generation_json(generation: &Generation, special: SpecialIds) -> Value {
         // The token that decoding starts from counts there.
         "max_length": generation.max_len.map(|len| len + 1),
         "length_penalty": generation.length_penalty,
-        "early_stopping": generation.stops_early,
+        "early_stopping": match generation.early_stopping {
+            EarlyStopping::Heuristic => json!(false),
+            EarlyStopping::Early => json!(true),
+            EarlyStopping::Never => json!("never"),
+        },
+        "renormalize_logits": generation.renormalizes,
         "bad_words_ids": banned,
         "pad_token_id": special.pad,
         "eos_token_id": special.eos,

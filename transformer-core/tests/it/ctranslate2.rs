@@ -1,5 +1,6 @@
 //! Models in CTranslate2's format: `generate_ctranslate2.py` in `tests/fixtures/ctranslate2` has its own
-//! converter write the same weights, loads them, and compares what it computes with PyTorch.
+//! converter write the same weights, loads them, and compares what it computes with PyTorch's goldens, but
+//! for those with masks of their own, which CTranslate2 has not.
 
 use std::fs;
 use std::io::Read;
@@ -184,10 +185,36 @@ fn the_vocabularies_are_those_of_the_tokenizers_and_the_ends_are_named() {
     assert_eq!(tgt[..4], ["<pad>", "<unk>", "<s>", "</s>"]);
     let n_src = read("source_vocabulary.json").as_array().map(Vec::len);
     assert_eq!(n_src, Some(golden.config.src_vocab_size));
-    let config = read("config.json");
-    assert_eq!(config["decoder_start_token"], "<s>");
-    assert_eq!(config["eos_token"], "</s>");
-    assert_eq!(config["add_source_eos"], true);
+    let theirs = include_str!("../fixtures/ctranslate2/pre_norm_gelu.config.json");
+    let theirs: serde_json::Value = serde_json::from_str(theirs).expect("the generator wrote it");
+    assert_eq!(read("config.json"), theirs);
+}
+
+#[test]
+fn nothing_is_left_of_another_model_in_the_folder() {
+    let folder = exported(&Golden::read(PAPER)).expect("CTranslate2's models can be all this");
+    let golden = Golden::read(PRE_NORM_GELU);
+    let (model, tokenizers) = (golden.model(), tokenizers(&golden));
+    let again = to_ctranslate2(folder.path(), &model, &golden.config, &tokenizers);
+    again.expect("a folder can be written over");
+    let mut names: Vec<String> = fs::read_dir(folder.path())
+        .expect("it is there")
+        .map(|entry| entry.expect("it can be listed").file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "config.json",
+            "model.bin",
+            "source_vocabulary.json",
+            "src_tokenizer.json",
+            "target_vocabulary.json",
+            "tgt_tokenizer.json",
+            "tokenizer_config.json",
+        ]
+    );
 }
 
 #[test]

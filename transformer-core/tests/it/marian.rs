@@ -9,7 +9,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use tempfile::TempDir;
 use transformer_core::import::Marian;
-use transformer_core::import::marian::{Generation, Reference};
+use transformer_core::import::marian::{EarlyStopping, Generation, Reference};
 use transformer_core::text::Tokenizer;
 
 use crate::model::test_device;
@@ -179,8 +179,9 @@ fn how_a_model_is_searched_is_read() {
         max_len: Some(31),
         forces_end: true,
         length_penalty: 1.0,
-        stops_early: false,
+        early_stopping: EarlyStopping::Heuristic,
         banned: vec![vec![100]],
+        renormalizes: false,
     };
     assert_eq!(read(folder.path()).generation, expected);
 }
@@ -201,6 +202,39 @@ fn an_end_that_nobody_names_is_forced_as_in_transformers_and_null_forces_none() 
         fs::write(&path, json.to_string()).expect("there is room");
         assert_eq!(read(folder.path()).generation.forces_end, forces_end);
     }
+}
+
+/// Changes a key of a JSON file of the folder.
+fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
+    let path = folder.join(file);
+    let json = fs::read(&path).expect("it is there");
+    let mut json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    json[key] = value;
+    fs::write(&path, json.to_string()).expect("there is room");
+}
+
+#[test]
+fn renormalizing_and_never_to_stop_early_are_read() {
+    let folder = fixture("shared");
+    let file = "generation_config.json";
+    set(folder.path(), file, "renormalize_logits", true.into());
+    set(folder.path(), file, "early_stopping", "never".into());
+    let generation = read(folder.path()).generation;
+    assert!(generation.renormalizes);
+    assert_eq!(generation.early_stopping, EarlyStopping::Never);
+}
+
+#[test]
+fn another_end_than_the_models_is_refused() {
+    let folder = fixture("shared");
+    set(
+        folder.path(),
+        "generation_config.json",
+        "forced_eos_token_id",
+        7.into(),
+    );
+    let message = refusal(folder.path());
+    assert!(message.contains("`forced_eos_token_id` is 7"), "{message}");
 }
 
 #[test]

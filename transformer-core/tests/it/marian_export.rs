@@ -8,7 +8,7 @@ use transformer_core::TransformerConfig;
 use transformer_core::config::{Positions, Tying};
 use transformer_core::directory::Tokenizers;
 use transformer_core::export::to_marian;
-use transformer_core::import::marian::Generation;
+use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::import::{Marian, StateDict};
 use transformer_core::text::{Tokenizer, TokenizerConfig};
 
@@ -93,12 +93,22 @@ fn a_model_of_ours_comes_back_from_its_export() {
     };
     let model = config.init(&test_device()).expect("the config is valid");
     let folder = tempfile::tempdir().expect("there is room");
-    let generation = Generation::default();
+    let generation = Generation {
+        num_beams: Some(3),
+        max_len: Some(77),
+        length_penalty: 0.5,
+        early_stopping: EarlyStopping::Never,
+        // What our search never writes.
+        banned: vec![vec![0], vec![2]],
+        renormalizes: true,
+        forces_end: false,
+    };
     let tokenizers = Tokenizers::Joint(tokenizer);
     let exported = to_marian(folder.path(), &model, &config, &tokenizers, &generation);
     exported.expect("Marian's models can be all this");
     let again = read(folder.path());
     assert_eq!(again.config, config);
+    assert_eq!(again.generation, generation);
     assert_eq!(again.tokenizers.src().to_json(), tokenizers.src().to_json());
     let (before, after) = (StateDict::of(&model), StateDict::of(&again.model));
     assert!(before.names().eq(after.names()));

@@ -7,14 +7,15 @@ use clap::{Args, ValueEnum};
 use transformer_core::device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::export::{to_ctranslate2, to_marian, to_safetensors};
-use transformer_core::import::marian::Generation;
+use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
 use super::CommandError;
 
-/// Most tokens of a translation where the model's own limit depends on its source: that of OPUS-MT's models.
-const MOST_TOKENS: usize = 510;
+/// Most tokens of a translation, its end included, where the model's own limit depends on its source: that of
+/// OPUS-MT's models, whose 512 places have the start among them.
+const MOST_TOKENS: usize = 511;
 
 /// Writes a model in a form that other programs read.
 ///
@@ -23,8 +24,8 @@ const MOST_TOKENS: usize = 510;
 /// pre-norm, final norms, interleaved or learned positions.
 ///
 /// With ctranslate2 it gets model.bin, config.json, the vocabularies and the tokenizers, of a model of any shape but
-/// for heads of their own widths and windows. CTranslate2 adds the end of a source itself; let it not write unknown
-/// tokens (disable_unk).
+/// for heads of their own widths and windows. CTranslate2 adds the end of a source itself. Here special tokens are
+/// never written; there that is `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// Directory of the model, or of the training run that made it.
@@ -94,12 +95,17 @@ fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
             LengthLimit { factor: 0.0, extra } => extra,
             LengthLimit { .. } => MOST_TOKENS,
         }),
-        forces_end: search.at_limit == AtLimit::FreeEnd,
+        forces_end: search.at_limit != AtLimit::Cut,
         length_penalty: match search.length_penalty {
             LengthPenalty::None => 0.0,
             LengthPenalty::Power { alpha } | LengthPenalty::Gnmt { alpha } => alpha,
         },
-        stops_early: search.stop == StopRule::BeamFinished,
+        early_stopping: match search.stop {
+            StopRule::PresentLength => EarlyStopping::Heuristic,
+            StopRule::BeamFinished => EarlyStopping::Early,
+            StopRule::Never => EarlyStopping::Never,
+        },
         banned: banned.collect(),
+        renormalizes: search.renormalize,
     }
 }

@@ -21,8 +21,8 @@ pub enum AtLimit {
     /// compete with those that ended before: fairseq's rule.
     End,
     /// It is EOS, and costs nothing: the rule of Hugging Face's Transformers for models with
-    /// `forced_eos_token_id`. The log-probabilities that are reported stay the model's; the score has this
-    /// token for free.
+    /// `forced_eos_token_id`. The log-probabilities that are reported stay the model's; the score of a search
+    /// has this token for free, and that of a sample is the model's.
     FreeEnd,
 }
 

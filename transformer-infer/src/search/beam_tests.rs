@@ -5,7 +5,9 @@ use transformer_core::text::EOS;
 
 use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
-use super::{Hypothesis, LengthPenalty, Request, Search, StopRule, beam_search, greedy_search};
+use super::{
+    AtLimit, Hypothesis, LengthPenalty, Request, Search, StopRule, beam_search, greedy_search,
+};
 
 /// Searches by sorting all continuations at each step, until `is_enough` of the number of finished
 /// hypotheses.
@@ -54,6 +56,10 @@ fn penalties() -> impl Strategy<Value = LengthPenalty> {
         (0.0..1.5).prop_map(|alpha| LengthPenalty::Gnmt { alpha }),
         (0.0..1.5).prop_map(|alpha| LengthPenalty::Power { alpha }),
     ]
+}
+
+fn limit_rules() -> impl Strategy<Value = AtLimit> {
+    proptest::sample::select(AtLimit::ALL.to_vec())
 }
 
 fn search(beam_size: usize, length_penalty: LengthPenalty) -> Search {
@@ -141,9 +147,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn without_a_penalty_stopping_early_loses_nothing(seed: u64, beam_size in 1_usize..5) {
+    fn without_a_penalty_stopping_early_loses_nothing(
+        seed: u64, beam_size in 1_usize..5, at_limit in limit_rules(),
+    ) {
         let table = Table::random(seed, &[0], 7);
-        let search = search(beam_size, LengthPenalty::None);
+        let search = Search { at_limit, ..search(beam_size, LengthPenalty::None) };
         let found = beam_search(&mut table.clone(), &up_to(&[12]), &search).concat();
         prop_assert_eq!(found, by_sorting(&table, 7, &Request::up_to(12), &search, |_| false));
     }
@@ -151,9 +159,10 @@ proptest! {
     #[test]
     fn the_rule_never_loses_nothing_with_any_penalty(
         seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
+        at_limit in limit_rules(),
     ) {
         let table = Table::random(seed, &[0], 7);
-        let search = Search { stop: StopRule::Never, ..search(beam_size, penalty) };
+        let search = Search { stop: StopRule::Never, at_limit, ..search(beam_size, penalty) };
         let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
         let request = Request::up_to(max_len);
         prop_assert_eq!(found, by_sorting(&table, 7, &request, &search, |_| false));
@@ -162,9 +171,10 @@ proptest! {
     #[test]
     fn the_rule_beam_finished_stops_at_as_many_as_the_beam_holds(
         seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
+        at_limit in limit_rules(),
     ) {
         let table = Table::random(seed, &[0], 7);
-        let search = Search { stop: StopRule::BeamFinished, ..search(beam_size, penalty) };
+        let search = Search { stop: StopRule::BeamFinished, at_limit, ..search(beam_size, penalty) };
         let found = beam_search(&mut table.clone(), &up_to(&[max_len]), &search).concat();
         let request = Request::up_to(max_len);
         let expected = by_sorting(&table, 7, &request, &search, |n| n >= beam_size);

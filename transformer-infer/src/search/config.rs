@@ -57,6 +57,10 @@ pub struct Search {
     /// (CTRL divides logits by θ; log-probabilities are never positive, so that θ > 1 always makes
     /// repetition less likely.) Hypotheses compete by these numbers; `log_prob` stays the model's.
     pub repetition_penalty: f64,
+    /// Whether the probability of all that may not follow is shared out among what may, before a beam ranks:
+    /// `renormalize_logits` of Hugging Face's Transformers. Default: no, it is lost. Greedy search and samples
+    /// have no use for it.
+    pub renormalize: bool,
     /// Draws tokens instead of searching for likely ones. Default: none.
     pub sampling: Option<Sampling>,
     /// What several models together predict. Default: the mean of their probabilities.
@@ -77,6 +81,7 @@ impl Default for Search {
             banned: Vec::new(),
             no_repeat_ngram: None,
             repetition_penalty: 1.0,
+            renormalize: false,
             sampling: None,
             ensemble: EnsembleMean::default(),
         }
@@ -157,6 +162,11 @@ impl Search {
                 found.into_iter().map(|found| vec![found]).collect()
             }
         }
+    }
+
+    /// Says whether ranks are shares of what may follow.
+    pub(super) fn renormalizes(&self) -> bool {
+        self.renormalize && self.beam_size > 1 && self.sampling.is_none()
     }
 
     /// Returns the number of rows that one source takes in the model.

@@ -37,10 +37,11 @@ fn searches() -> impl Strategy<Value = Search> {
     let beta = prop_oneof![Just(0.0), 0.0..1.0];
     let ngram = proptest::option::of(1_usize..4);
     let at_limit = proptest::sample::select(AtLimit::ALL.to_vec());
-    let rules = (penalties(), stop_rules(), at_limit);
+    let rules = (penalties(), stop_rules(), at_limit, any::<bool>());
     let options = (banned, ngram, theta, beta, rules);
     options.prop_map(
-        |(banned, no_repeat_ngram, theta, beta, (penalty, stop, at_limit))| Search {
+        |(banned, no_repeat_ngram, theta, beta, (penalty, stop, at_limit, renormalize))| Search {
+            renormalize,
             length_penalty: penalty,
             stop,
             at_limit,
@@ -91,7 +92,9 @@ proptest! {
     ) {
         let mut table = Table::random(seed, &[0], VOCAB_SIZE);
         let all = exhaustive(&table, VOCAB_SIZE as u32, &request, &search);
-        let found = beam_search(&mut table, &[request], &beam(all.len(), search)).concat();
+        // A beam of one would be greedy search.
+        let search = beam(all.len().max(2), search);
+        let found = beam_search(&mut table, &[request], &search).concat();
         prop_assert!(same(&found, &all), "{found:?}\n{all:?}");
     }
 

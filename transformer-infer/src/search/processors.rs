@@ -34,6 +34,7 @@ impl<'a> Processors<'a> {
         let are_needed = !search.banned.is_empty()
             || search.no_repeat_ngram.is_some()
             || search.repetition_penalty != 1.0
+            || search.renormalizes()
             || requests.iter().any(|request| request.min_len > 1);
         Self { search, are_needed }
     }
@@ -89,6 +90,13 @@ impl<'a> Processors<'a> {
     ///
     /// Where no token is left that may follow, EOS may, whatever forbids it.
     fn process(&self, ranks: &mut [f32], ids: &[u32], request: &Request) {
+        self.apply_rules(ranks, ids, request);
+        if self.search.renormalizes() {
+            share_out(ranks);
+        }
+    }
+
+    fn apply_rules(&self, ranks: &mut [f32], ids: &[u32], request: &Request) {
         let eos = ranks.get(EOS as usize).copied();
         if let (true, Some(eos)) = (self.must_end(ids, request), eos) {
             ranks.fill(f32::NEG_INFINITY);
@@ -141,6 +149,20 @@ impl Prediction {
 
     pub(super) fn vocab_size(&self) -> usize {
         self.vocab_size
+    }
+}
+
+/// Makes ranks the logarithms of shares in what may follow.
+fn share_out(ranks: &mut [f32]) {
+    for id in NEVER_GENERATED {
+        forbid(ranks, id);
+    }
+    let sum: f64 = ranks.iter().map(|rank| f64::from(*rank).exp()).sum();
+    let total = sum.ln();
+    if total.is_finite() {
+        for rank in ranks {
+            *rank = (f64::from(*rank) - total) as f32;
+        }
     }
 }
 
@@ -263,6 +285,26 @@ mod tests {
             assert_eq!(ranks, [rank, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
             let ranks = processed(&search, &[4], &Request::up_to(3));
             assert_eq!(ranks, [FORBIDDEN, -1.0, -1.0, -1.0, -1.0]);
+        }
+    }
+
+    #[test]
+    fn what_may_not_follow_is_shared_out_among_what_may() {
+        let search = Search {
+            banned: vec![vec![4], vec![5]],
+            renormalize: true,
+            ..Search::default()
+        };
+        let ranks = processed(&search, &[], &Request::up_to(9));
+        let third = (1.0_f32 / 3.0).ln();
+        for (rank, expected) in ranks
+            .iter()
+            .zip([third, FORBIDDEN, FORBIDDEN, third, third])
+        {
+            assert!(
+                *rank == expected || (rank - expected).abs() < 1e-6,
+                "{ranks:?}"
+            );
         }
     }
 

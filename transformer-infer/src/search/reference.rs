@@ -91,16 +91,31 @@ pub(super) fn hypothesis(
     for (place, id) in tokens.iter().enumerate() {
         let given = table.row(0, &seen)[*id as usize];
         let repeated = seen.contains(id) && place >= request.prefix.len();
-        let theta = if repeated {
-            search.repetition_penalty as f32
-        } else {
-            1.0
+        let theta = |repeated: bool| match repeated {
+            true => search.repetition_penalty as f32,
+            false => 1.0,
         };
         token_log_probs.push(given);
         log_prob += f64::from(given);
         let is_last = place + 1 == request.max_len && place >= request.prefix.len();
         let is_free = search.at_limit == AtLimit::FreeEnd && is_last;
-        rank += f64::from(if is_free { 0.0 } else { given * theta });
+        let mut own = if is_free {
+            0.0
+        } else {
+            given * theta(repeated)
+        };
+        if search.renormalizes() && place >= request.prefix.len() {
+            let row = table.row(0, &seen);
+            let vocab_size = row.len() as u32;
+            let allowed = continuations(&tokens[..place], vocab_size, request, search);
+            let rank_of = |id: &u32| match is_free {
+                true => 0.0,
+                false => f64::from(row[*id as usize] * theta(seen.contains(id))),
+            };
+            let sum: f64 = allowed.iter().map(|id| rank_of(id).exp()).sum();
+            own = (f64::from(own) - sum.ln()) as f32;
+        }
+        rank += f64::from(own);
         for (sum, weight) in attended.iter_mut().zip(Table::attention(seen[place])) {
             *sum += weight;
         }

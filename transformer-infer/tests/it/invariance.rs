@@ -54,21 +54,23 @@ fn all_options() -> impl Strategy<Value = Search> {
     });
     let sampling = proptest::option::of(sampling);
     let numbers = (0_usize..6, 0.0..0.5, prop_oneof![Just(1.0), 1.0..1.5]);
-    let options = (
-        searches(),
-        banned,
-        ngram,
-        (stop, at_limit),
-        sampling,
-        numbers,
-    );
+    let rules = (stop, at_limit, any::<bool>());
+    let options = (searches(), banned, ngram, rules, sampling, numbers);
     options.prop_map(
-        |(search, banned, no_repeat_ngram, (stop, at_limit), sampling, (extra, beta, theta))| {
+        |(
+            search,
+            banned,
+            no_repeat_ngram,
+            (stop, at_limit, renormalize),
+            sampling,
+            (extra, beta, theta),
+        )| {
             Search {
                 n_best: search.beam_size,
                 min_len: LengthLimit { factor: 0.0, extra },
                 stop,
                 at_limit,
+                renormalize,
                 coverage_penalty: beta,
                 banned,
                 no_repeat_ngram,

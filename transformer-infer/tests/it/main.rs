@@ -4,6 +4,7 @@ mod alignments;
 mod attention;
 mod browser;
 mod command;
+mod export;
 mod files;
 mod invariance;
 mod limits;

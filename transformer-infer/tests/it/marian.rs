@@ -10,8 +10,8 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use tempfile::TempDir;
 use transformer_core::directory::Tokenizers;
-use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search};
-use transformer_infer::{BatchLimits, translate_ids};
+use transformer_infer::search::Search;
+use transformer_infer::{BatchLimits, marian_search, translate_ids};
 
 use transformer_core::import::Marian;
 
@@ -27,6 +27,8 @@ struct Goldens {
     src: Vec<Vec<u32>>,
     greedy: Vec<Vec<u32>>,
     beam: Vec<Vec<u32>>,
+    /// Of a beam that shares out the probability of what is banned.
+    renormalized: Vec<Vec<u32>>,
     decoded: Vec<String>,
 }
 
@@ -55,28 +57,48 @@ fn goldens(folder: &Path) -> Goldens {
     serde_json::from_slice(&json).expect("the generator writes the fields above")
 }
 
+/// Names what Transformers was asked for.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    Greedy,
+    /// A beam of 4, with what the model says about searching.
+    Beam,
+    /// A beam of 4 that renormalizes, whatever the model says.
+    Renormalized,
+}
+
 /// Counts the sentences for which a search finds what Transformers found: of all, those that are the same.
-fn n_same(folder: &Path, beam_size: usize) -> (usize, usize) {
+fn n_same(folder: &Path, asked: Asked) -> (usize, usize) {
     let goldens = goldens(folder);
     let marian = Marian::read(folder, &test_device()).expect("the generator made it");
     let Tokenizers::Separate { src, tgt } = &marian.tokenizers else {
         panic!("each side has a model of its own");
     };
     let rows = tgt.pieces().expect("the tokenizer is Marian's").rows();
-    let search = Search {
-        beam_size,
-        length_penalty: LengthPenalty::Power { alpha: 1.0 },
-        max_len: LengthLimit {
-            factor: 0.0,
-            extra: LIMIT,
-        },
-        at_limit: AtLimit::FreeEnd,
-        ..Search::default()
-    };
-    let expected = if beam_size == 1 {
-        &goldens.greedy
-    } else {
-        &goldens.beam
+    let search = marian_search(&marian.generation, &marian.tokenizers);
+    assert_eq!(search.beam_size, 4);
+    let (search, expected) = match asked {
+        Asked::Greedy => {
+            let beam_size = 1;
+            (
+                Search {
+                    beam_size,
+                    ..search
+                },
+                &goldens.greedy,
+            )
+        }
+        Asked::Beam => (search, &goldens.beam),
+        Asked::Renormalized => {
+            let renormalize = true;
+            (
+                Search {
+                    renormalize,
+                    ..search
+                },
+                &goldens.renormalized,
+            )
+        }
     };
     let lines = &goldens.lines[..expected.len()];
     let sources: Vec<Vec<u32>> = lines.iter().map(|line| src.encode(line)).collect();
@@ -102,7 +124,7 @@ fn n_same(folder: &Path, beam_size: usize) -> (usize, usize) {
 #[test]
 fn greedy_search_finds_what_transformers_finds() {
     for name in ["shared", "separate"] {
-        let (n_same, n_all) = n_same(fixture(name).path(), 1);
+        let (n_same, n_all) = n_same(fixture(name).path(), Asked::Greedy);
         assert!(
             n_all >= 15 && n_same == n_all,
             "{name}: {n_same} of {n_all}"
@@ -113,12 +135,20 @@ fn greedy_search_finds_what_transformers_finds() {
 #[test]
 fn a_beam_of_four_finds_what_transformers_finds() {
     for name in ["shared", "separate"] {
-        let (n_same, n_all) = n_same(fixture(name).path(), 4);
-        assert!(
-            n_all >= 15 && n_same == n_all,
-            "{name}: {n_same} of {n_all}"
-        );
+        for asked in [Asked::Beam, Asked::Renormalized] {
+            let (n_same, n_all) = n_same(fixture(name).path(), asked);
+            assert!(
+                n_all >= 15 && n_same == n_all,
+                "{name}, {asked:?}: {n_same} of {n_all}"
+            );
+        }
     }
+}
+
+#[test]
+fn a_beam_that_renormalizes_finds_something_else() {
+    let goldens = goldens(fixture("shared").path());
+    assert_ne!(goldens.beam, goldens.renormalized);
 }
 
 /// As transformer-core's test of this name; prints how many sentences agree.
@@ -130,9 +160,9 @@ fn more_models_agree_where_they_were_made() {
     };
     for entry in fs::read_dir(models).expect("the folder is there") {
         let path = entry.expect("the folder is there").path();
-        for beam_size in [1, 4] {
-            let (n_same, n_all) = n_same(unpack(&path).path(), beam_size);
-            println!("{}, beam {beam_size}: {n_same} of {n_all}", path.display());
+        for asked in [Asked::Greedy, Asked::Beam, Asked::Renormalized] {
+            let (n_same, n_all) = n_same(unpack(&path).path(), asked);
+            println!("{}, {asked:?}: {n_same} of {n_all}", path.display());
             assert!(n_same as f64 >= 0.995 * n_all as f64);
         }
     }
@@ -187,7 +217,9 @@ fn what_the_model_says_about_searching_gives_way_to_flags() {
         &["import", "--from", ".", "--out", "model"],
         "",
     );
-    let line = goldens(folder.path()).lines[0].clone();
+    let goldens = goldens(folder.path());
+    let at_limit = goldens.beam.iter().position(|ids| ids.len() + 1 == LIMIT);
+    let line = goldens.lines[at_limit.expect("some run into the limit")].clone();
     let json = |arguments: &[&str]| {
         let flags = [
             &["translate", "--model", "model", "--json", "-q"],
@@ -212,7 +244,13 @@ fn what_the_model_says_about_searching_gives_way_to_flags() {
             "4"
         ])
     );
-    assert_ne!(as_imported, json(&["--length-penalty", "gnmt:0.6"]));
+    for flags in [
+        ["--length-penalty", "gnmt:0.6"],
+        ["--at-limit", "cut"],
+        ["--max-len", "20"],
+    ] {
+        assert_ne!(as_imported, json(&flags), "{flags:?}");
+    }
 }
 
 #[test]

@@ -52,23 +52,28 @@ pub(crate) fn write_model(path: &Path) -> Translator {
     write_model_of(path, &LINES)
 }
 
+/// Writes a model directory.
+pub(crate) fn write_directory(
+    path: &Path,
+    config: &TransformerConfig,
+    model: &Transformer,
+    tokenizers: &Tokenizers,
+) {
+    let weights = model.clone().into_record().into_bytes();
+    let parts = ModelParts {
+        config,
+        tokenizers,
+        weights: &weights.expect("weights fit in memory"),
+        training: serde_json::json!({ "updates": 0 }),
+    };
+    ModelDirectory::write(path, &parts).expect("the temporary directory is writable");
+}
+
 /// Writes a random model directory, with a tokenizer trained on these lines.
 pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
     let tokenizers = tokenizers_of(lines);
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
-    let weights = model
-        .clone()
-        .into_record()
-        .into_bytes()
-        .expect("weights fit in memory");
-    let training = serde_json::json!({ "updates": 0 });
-    let parts = ModelParts {
-        config: &config,
-        tokenizers: &tokenizers,
-        weights: &weights,
-        training,
-    };
-    ModelDirectory::write(path, &parts).expect("the temporary directory is writable");
+    write_directory(path, &config, &model, &tokenizers);
     Translator::new(model, &config, tokenizers)
 }
 

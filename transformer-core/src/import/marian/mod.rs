@@ -28,7 +28,7 @@ pub use check::{Difference, Reference};
 pub use error::MarianError;
 pub use folder::Marian;
 pub(super) use names::marian;
-pub use settings::Generation;
+pub use settings::{EarlyStopping, Generation};
 
 /// The logit of our `<pad>` where Marian has no such token: small enough that its probability is 0 in single
 /// precision, and within the range of half precision.

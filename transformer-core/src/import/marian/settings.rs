@@ -58,6 +58,7 @@ struct GenerationSettings {
     early_stopping: Option<serde_json::Value>,
     forced_eos_token_id: Option<u32>,
     bad_words_ids: Option<Vec<Vec<u32>>>,
+    renormalize_logits: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -77,10 +78,24 @@ pub struct Generation {
     pub forces_end: bool,
     /// Exponent of the length that scores are divided by.
     pub length_penalty: f64,
-    /// Whether a search ends as soon as as many hypotheses have as it follows.
-    pub stops_early: bool,
+    /// When a search ends before its limit.
+    pub early_stopping: EarlyStopping,
     /// Sequences of ids, in Marian's numbers, that are never generated.
     pub banned: Vec<Vec<u32>>,
+    /// Whether the probability of what is banned is shared out among the other tokens before a beam ranks.
+    pub renormalizes: bool,
+}
+
+/// Names the values of `early_stopping` in Hugging Face's Transformers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyStopping {
+    /// `false`: the best running hypothesis would lose if it ended now.
+    #[default]
+    Heuristic,
+    /// `true`: as many have ended as the search follows.
+    Early,
+    /// `"never"`: nothing that runs can win any more.
+    Never,
 }
 
 fn yes() -> bool {
@@ -195,20 +210,38 @@ impl Settings {
 
     /// Returns how the model is meant to be searched: `generation_config.json`, or `config.json` if there is
     /// none.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`MarianError`] that names a file that is no such file, or an end that is no end.
     pub(super) fn generation(self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
         let settings = found.unwrap_or(GenerationSettings {
             forced_eos_token_id: self.forced_eos_token_id,
             ..self.generation
         });
+        let forced = settings.forced_eos_token_id;
+        if let Some(id) = forced.filter(|id| *id != self.eos_token_id) {
+            return Err(MarianError::Setting {
+                path: folder.join(CONFIG),
+                key: "forced_eos_token_id",
+                found: id.to_string(),
+                expected: "only `eos_token_id` or null",
+            });
+        }
         Ok(Generation {
             num_beams: settings.num_beams,
             // The token that decoding starts from counts there.
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
-            forces_end: settings.forced_eos_token_id.is_some(),
+            forces_end: forced.is_some(),
             length_penalty: settings.length_penalty.unwrap_or(1.0),
-            stops_early: settings.early_stopping == Some(serde_json::Value::Bool(true)),
+            early_stopping: match settings.early_stopping {
+                Some(serde_json::Value::Bool(true)) => EarlyStopping::Early,
+                Some(serde_json::Value::String(text)) if text == "never" => EarlyStopping::Never,
+                _ => EarlyStopping::Heuristic,
+            },
             banned: settings.bad_words_ids.unwrap_or_default(),
+            renormalizes: settings.renormalize_logits.unwrap_or_default(),
         })
     }
 }

@@ -49,6 +49,10 @@ pub(super) struct SearchFlags {
     /// repeats less.
     #[arg(long, value_name = "THETA", default_value_t = 1.0)]
     repetition_penalty: f64,
+    /// Whether to share out the probability of what is not generated, bans and unknown tokens, among the
+    /// other tokens before a beam compares [default: false, or the model's].
+    #[arg(long, value_name = "BOOL")]
+    renormalize: Option<bool>,
     /// Do not generate this text, as the tokenizer cuts it into tokens; give it again for more.
     #[arg(long, value_name = "TEXT")]
     ban: Vec<String>,
@@ -92,6 +96,7 @@ impl SearchFlags {
             banned: defaults.banned.clone(),
             no_repeat_ngram: self.no_repeat_ngram,
             repetition_penalty: self.repetition_penalty,
+            renormalize: self.renormalize.unwrap_or(defaults.renormalize),
             sampling: self.sample.then_some(Sampling {
                 temperature: self.temperature,
                 top_k: self.top_k,

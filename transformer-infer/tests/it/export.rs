@@ -1,0 +1,96 @@
+//! `export` as a user runs it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use transformer_core::TransformerConfig;
+use transformer_core::config::Positions;
+use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::text::{Tokenizer, TokenizerConfig};
+
+use crate::command::{model, stderr, stdout};
+use crate::model::{LINES, test_device, write_directory};
+
+fn export(model: &Path, format: &str, out: &Path) -> Output {
+    let run = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+        .args(["export", "--format", format, "--model"])
+        .arg(model)
+        .arg("--out")
+        .arg(out)
+        .output();
+    run.expect("cargo has built the program")
+}
+
+/// A model that Marian's can be.
+fn marian_model() -> TempDir {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), LINES).expect("there are words");
+    let vocab = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 16,
+        d_ff: 32,
+        n_heads: 2,
+        positions: Positions::SinusoidalHalves,
+        ..TransformerConfig::tiny(vocab, vocab)
+    };
+    let model = config.init(&test_device()).expect("the config is right");
+    let folder = tempfile::tempdir().expect("there is room");
+    let tokenizers = Tokenizers::Joint(tokenizer);
+    write_directory(folder.path(), &config, &model, &tokenizers);
+    folder
+}
+
+fn json(folder: &Path, name: &str) -> Value {
+    let json = fs::read(folder.join(name)).expect("it was exported");
+    serde_json::from_slice(&json).expect("it is JSON")
+}
+
+#[test]
+fn a_model_goes_out_to_transformers_with_the_search_that_it_is_used_with() {
+    let model = marian_model();
+    let out = model.path().join("out");
+    let exported = export(model.path(), "hf-marian", &out);
+    assert!(exported.status.success(), "{}", stderr(&exported));
+    assert_eq!(stdout(&exported), [out.display().to_string()]);
+    let generation = json(&out, "generation_config.json");
+    assert_eq!(generation["num_beams"], 4);
+    // As many places as OPUS-MT's models have.
+    assert_eq!(generation["max_length"], 512);
+    assert_eq!(generation["forced_eos_token_id"], Value::Null);
+    assert_eq!(generation["early_stopping"], false);
+    assert_eq!(generation["renormalize_logits"], false);
+    let config = json(&out, "config.json");
+    assert_eq!(config["forced_eos_token_id"], Value::Null);
+    assert_eq!(config["decoder_start_token_id"], 2);
+}
+
+#[test]
+fn a_model_goes_out_to_ctranslate2() {
+    let (model, out) = (model(), model());
+    let out = out.path().join("out");
+    let exported = export(model.path(), "ctranslate2", &out);
+    assert!(exported.status.success(), "{}", stderr(&exported));
+    assert!(out.join("model.bin").exists());
+    let tokenizer = ModelDirectory::open(model.path()).expect("it is whole");
+    let n_tokens = tokenizer.tokenizers().tgt().vocab_size();
+    let vocabulary = ["shared_vocabulary.json", "target_vocabulary.json"];
+    let vocabulary = vocabulary.iter().find(|name| out.join(name).exists());
+    let tokens = json(&out, vocabulary.expect("one of them is written"));
+    assert_eq!(tokens.as_array().map(Vec::len), Some(n_tokens));
+}
+
+#[test]
+fn what_a_format_cannot_say_is_refused_before_anything_is_written() {
+    let (model, out) = (model(), model());
+    let out = out.path().join("out");
+    let refused = export(model.path(), "hf-marian", &out);
+    assert_eq!(refused.status.code(), Some(1));
+    let message = stderr(&refused);
+    assert!(
+        message.contains("which Marian's models cannot have; only "),
+        "{message}"
+    );
+    assert!(!out.exists());
+}
