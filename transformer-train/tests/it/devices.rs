@@ -1,5 +1,7 @@
 //! Devices that share an update do what one device does with all of its batches.
 
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -12,19 +14,12 @@ use crate::workplace::{Workplace, test_device};
 /// Number of batches of an update, on however many devices.
 const N_BATCHES: u64 = 4;
 
-/// Trains on the corpus of the workplace, on these devices, and returns the rows of `metrics.csv` but for
-/// speeds.
-fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
-    curve_of(workplace, out, devices, 25)
-}
+/// The folder in which every run begins, with one interval done on one device. Weights are drawn from a
+/// generator that tests beside this one draw from as well, so that no two runs could begin anew.
+const START: &str = "start";
 
-/// As [`curve`], with so many updates.
-fn curve_of(
-    workplace: &Workplace,
-    out: &str,
-    devices: &[Device],
-    n_updates: u64,
-) -> Vec<(String, f64)> {
+/// Trains on the corpus of the workplace until so many updates are done.
+fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64) {
     let path = workplace.path("run.toml");
     let mut experiment = Experiment::from_toml(&path).expect("the config is right");
     experiment.data.src = Some(workplace.path("a.src"));
@@ -44,65 +39,80 @@ fn curve_of(
         interrupt: Interrupt::default(),
     };
     train(&experiment, &surroundings).expect("the corpus can be trained on");
-    let table = workplace.read(&format!("{out}/metrics.csv"));
-    let rows = table
-        .lines()
-        .skip(1)
-        .filter(|row| !row.contains("tokens/s") && !row.contains("Waiting"));
-    rows.map(|row| {
-        let (name, value) = row.rsplit_once(',').expect("a row has four columns");
-        (name.to_owned(), value.parse().expect("values are numbers"))
-    })
-    .collect()
 }
 
-/// Checks that the curves of both runs are the same, every value within a share of it.
+/// Begins a run with the settings in which devices could come apart: clipping by the norm of all gradients, a
+/// moving average, and dropout.
+fn started(dropout: f64, device: &Device) -> Workplace {
+    let model = format!("n_heads = 2\ndropout = {dropout}");
+    let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
+    let workplace = Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)]);
+    train_on(&workplace, START, std::slice::from_ref(device), 10);
+    workplace
+}
+
+/// Goes on with the run to update 25, on these devices, and returns the rows of `metrics.csv` but for speeds.
+fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
+    copy_folder(&workplace.path(START), &workplace.path(out));
+    train_on(workplace, out, devices, 25);
+    let table = workplace.read(&format!("{out}/metrics.csv"));
+    let split = |row: &str| {
+        let (name, value) = row.rsplit_once(',').expect("a row has four columns");
+        (name.to_owned(), value.parse().expect("values are numbers"))
+    };
+    let rows = table.lines().skip(1);
+    rows.filter(|row| !row.contains("tokens/s") && !row.contains("Waiting"))
+        .map(split)
+        .collect()
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("the temporary directory is writable");
+    for entry in fs::read_dir(from).expect("the folder is there") {
+        let path = entry.expect("the folder can be read").path();
+        let target = to.join(path.file_name().expect("an entry has a name"));
+        if path.is_dir() {
+            copy_folder(&path, &target);
+        } else {
+            fs::copy(&path, target).expect("the file can be copied");
+        }
+    }
+}
+
+/// Checks that both curves are the same, every value within a share of it.
 fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance: f64) {
     let names = |curve: &[(String, f64)]| -> Vec<String> {
         curve.iter().map(|(name, _)| name.clone()).collect()
     };
     assert_eq!(names(one), names(several));
     for metric in ["train,Loss", "train,Gradient norm", "valid,Perplexity"] {
-        let n_rows = one
-            .iter()
-            .filter(|(name, _)| name.ends_with(metric))
-            .count();
-        assert_eq!(n_rows, 3, "{metric} of three intervals");
+        let rows = one.iter().filter(|(name, _)| name.ends_with(metric));
+        assert_eq!(rows.count(), 3, "{metric} of three intervals");
     }
+    let apart = |a: f64, b: f64| (a - b).abs() / a.abs().max(1e-3);
     let mut largest: f64 = 0.0;
     for ((name, a), (_, b)) in one.iter().zip(several) {
-        let apart = (a - b).abs() / a.abs().max(1e-3);
-        assert!(
-            apart <= tolerance,
-            "{name}: {a} on one device, {b} on several"
-        );
-        largest = largest.max(apart);
+        let close = apart(*a, *b) <= tolerance;
+        assert!(close, "{name}: {a} on one device, {b} on several");
+        largest = largest.max(apart(*a, *b));
     }
     println!("values of the curves differ by {largest:.1e} at most");
-}
-
-/// The settings in which devices could come apart: clipping by the norm of all gradients, a moving average.
-fn workplace(dropout: f64) -> Workplace {
-    let model = format!("n_heads = 2\ndropout = {dropout}");
-    let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
-    Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)])
 }
 
 /// The same device twice, or four times, is enough for everything but what carries tensors between devices.
 #[test]
 fn a_device_that_is_named_several_times_learns_what_it_learns_alone() {
-    let workplace = workplace(0.2);
     let device = test_device();
+    if !device::is_host(&device) {
+        println!("skipped: {device:?} drops units in an order that differs");
+        return;
+    }
+    let workplace = started(0.2, &device);
     let one = curve(&workplace, "one", std::slice::from_ref(&device));
     for n_devices in [2, 4] {
-        // Burn draws dropout from one generator for all devices but those that compute on the calling thread.
-        if !device::is_host(&device) {
-            println!("skipped: {device:?} draws what is dropped in an order that differs");
-            return;
-        }
         let devices = vec![device.clone(); n_devices];
         let several = curve(&workplace, &format!("of-{n_devices}"), &devices);
-        // The same sums in another order, in single precision, over 25 updates of Adam.
+        // The same sums in another order, in single precision, over 15 updates of Adam.
         assert_same_curve(&one, &several, 1e-4);
     }
 }
@@ -127,21 +137,11 @@ fn two_devices_learn_what_one_learns() {
         println!("skipped: {devices:?} may take minutes; set RUN_SLOW_TESTS=1 to run it");
         return;
     }
-    let workplace = workplace(0.0);
+    let workplace = started(0.0, &devices[0]);
     let one = curve(&workplace, "one", &devices[..1]);
     let two = curve(&workplace, "two", &devices);
     // Two backends round differently, from the first product on.
-    assert_same_curve(&one, &two, 1e-2);
-}
-
-#[test]
-fn a_run_goes_on_with_more_devices_that_have_fewer_batches_each() {
-    let workplace = workplace(0.0);
-    let device = test_device();
-    let one = curve(&workplace, "one", std::slice::from_ref(&device));
-    curve_of(&workplace, "run", std::slice::from_ref(&device), 10);
-    let moved = curve(&workplace, "run", &[device.clone(), device]);
-    assert_same_curve(&one, &moved, 1e-4);
+    assert_same_curve(&one, &two, 1e-3);
 }
 
 #[test]
