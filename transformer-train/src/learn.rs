@@ -63,7 +63,6 @@ fn supervised(
     let training = &run.experiment.training;
     let (interval, n_updates) = (training.validation_interval, training.updates);
     let metrics = run.text_metrics();
-    let begun = run.begun();
     let history = History::new(run.validations());
     let curve = curve(run, history.clone())?;
     let directory = &run.folder.checkpoints;
@@ -120,7 +119,7 @@ fn supervised(
         Display::Dashboard => supervised,
         Display::Lines => {
             let samples = objective.samples();
-            let lines = LineRenderer::new(held.clone(), training, begun, samples);
+            let lines = LineRenderer::new(held.clone(), training, run.begun(), samples);
             supervised.renderer(Box::new(lines))
         }
     })
