@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn lines_of_many_scripts_have_the_ids_of_the_library() -> Result<(), TokenizerError> {
-        let lines = strange_lines(3000);
+        let lines = strange_lines(2000);
         for (kind, case) in CASES {
             let library = trained(kind, case)?;
             assert!(library.words.is_some(), "{kind}");

@@ -39,6 +39,54 @@ fn a_dry_run_counts_the_parameters_of_the_run() {
     assert_eq!(foretold, of(&[]));
 }
 
+/// Returns the line that starts so.
+fn line(workplace: &Workplace, start: &str, more: &[&str]) -> String {
+    let ended = workplace.train("run", more);
+    let lines = ended.lines();
+    let mut found = lines.iter().filter(|line| line.starts_with(start));
+    found.next().expect("the line is said").to_string()
+}
+
+#[test]
+fn a_dry_run_counts_updates_where_an_update_is_several_batches() {
+    let workplace = Workplace::new();
+    let accumulate = ["--set", "training.accumulate=3"];
+    let foretold = line(
+        &workplace,
+        "batches ",
+        &[&accumulate[..], &["--dry-run"]].concat(),
+    );
+    assert_eq!(foretold, line(&workplace, "batches ", &accumulate));
+}
+
+/// Returns what a dry run says of a checkpoint and of all of them with the model, in kilobytes.
+fn disk(workplace: &Workplace, more: &[&str]) -> (f64, f64) {
+    let line = line(workplace, "disk ", &[more, &["--dry-run"]].concat());
+    let kilobytes = line
+        .split(" kB")
+        .filter_map(|part| part.rsplit(' ').next()?.parse().ok());
+    let kilobytes: Vec<f64> = kilobytes.collect();
+    assert_eq!(kilobytes.len(), 3, "{line}");
+    (kilobytes[1], kilobytes[2])
+}
+
+#[test]
+fn a_dry_run_counts_the_moving_average_and_the_best_checkpoints() {
+    let workplace = Workplace::new();
+    let (checkpoint, all) = disk(&workplace, &[]);
+    let (averaged, _) = disk(&workplace, &["--set", "training.ema_decay=0.9"]);
+    // Three sets of weights become four; sizes are rounded.
+    assert!(
+        (averaged - checkpoint * 4.0 / 3.0).abs() < 1.5,
+        "{averaged}"
+    );
+    let (_, with_best) = disk(&workplace, &["--set", "training.keep_best=3"]);
+    assert!(
+        (with_best - all - 3.0 * checkpoint).abs() < 3.5,
+        "{with_best}"
+    );
+}
+
 #[test]
 fn a_warm_up_longer_than_the_run_is_told_by_a_run_too() {
     let workplace = Workplace::with(&[("warmup_steps = 15", "warmup_steps = 4000")]);

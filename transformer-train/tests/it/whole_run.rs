@@ -258,8 +258,8 @@ fn the_settings_left_beside_the_model_train_it_again() {
     assert!(workplace.weights("again") == workplace.weights("run"));
 }
 
-/// Runs the library on a tiny task, and returns the lines that it said. The run is asked to end when it says a line
-/// that begins with `ask_at`.
+/// Runs the library on a tiny task, and returns the lines that it said. The run is asked to end when it says
+/// a line that begins with `ask_at`.
 fn train_copy(
     workplace: &Workplace,
     ask_at: Option<&'static str>,
