@@ -35,7 +35,7 @@ def tokenizer_of(folder):
             tag = tag.group(0) if tag else ""
             return [tag] * bool(tag) + src.encode(line[len(tag):], out_type=str)
 
-        return encode, tgt.decode
+        return encode, lambda tokens: tgt.decode(tokens).strip()  # as MarianTokenizer
     from tokenizers import Tokenizer
 
     joint = (folder / "tokenizer.json").exists()
@@ -73,13 +73,13 @@ def main():
         sources = [encode(line) + added_end for line in lines]
         for beam in (1, 4):
             ours = subprocess.run(
-                [args.program, "translate", "--quiet", "--model", args.model, "--beam", str(beam), "--max-len",
-                 str(args.max_len), "--at-limit", "cut", "--length-penalty", "power:1", "--stop", "beam-finished", "--renormalize",
-                 "true"],
+                [args.program, "translate", "--quiet", "--model", args.model, "--beam", str(beam),
+                 "--max-len", str(args.max_len), "--at-limit", "cut", "--length-penalty", "power:1",
+                 "--stop", "beam-finished", "--renormalize", "true"],
                 input="".join(line + "\n" for line in lines), text=True, check=True, stdout=subprocess.PIPE).stdout
             results = translator.translate_batch(
-                sources, beam_size=beam, max_decoding_length=args.max_len, length_penalty=1, disable_unk=True,
-                suppress_sequences=suppressed)
+                sources, beam_size=beam, min_decoding_length=0, max_decoding_length=args.max_len, length_penalty=1,
+                disable_unk=True, suppress_sequences=suppressed)
             theirs = [decode(result.hypotheses[0]) for result in results]
             same = sum(a == b for a, b in zip(ours.split("\n"), theirs))
             print(f"beam {beam}: {same} of {len(lines)} lines are the same", flush=True)
