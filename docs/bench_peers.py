@@ -149,7 +149,7 @@ def main():
     say(backend=peer, threads=os.cpu_count())
     if peer == "ctranslate2":
         with tempfile.TemporaryDirectory() as folder:
-            decode(ctranslate2(preset, Path(folder) / "model"), runs, duration)
+            decode(ctranslate2(preset, Path(folder)), runs, duration)
     elif peer in ("pytorch", "pytorch-compile"):
         if peer == "pytorch":
             decode(hugging_face(preset), runs, duration)
