@@ -181,7 +181,12 @@ impl Backend {
             Self::Vulkan => Device::enumerate(DeviceType::Vulkan).into_vec(),
             #[cfg(feature = "wgpu")]
             Self::Wgpu => Device::enumerate(DeviceType::Wgpu).into_vec(),
-            _ => self.device().into_iter().collect(),
+            Self::Tch | Self::NdArray | Self::Flex => self.device().into_iter().collect(),
+            #[allow(
+                unreachable_patterns,
+                reason = "unreachable only where every backend is compiled in"
+            )]
+            _ => Vec::new(),
         }
     }
 
@@ -311,8 +316,7 @@ pub fn several(backend: Backend, n_devices: usize) -> Result<Vec<Device>, Device
 ///
 /// Burn 0.22 does so on CUDA alone, by NCCL; its other backends panic or hold a single device.
 pub fn has_collectives(device: &Device) -> bool {
-    let devices = Backend::Cuda.device().map(|_| Backend::Cuda.devices());
-    devices.is_some_and(|devices| devices.contains(device))
+    Backend::Cuda.devices().contains(device)
 }
 
 /// Says whether the device's tensors live in the computer's memory and are computed on by the threads

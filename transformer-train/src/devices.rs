@@ -15,8 +15,8 @@ use transformer_core::device;
 ///
 /// Where the backend adds up gradients between devices by itself, each device keeps a copy of the weights and
 /// updates it alike. Elsewhere the first device is handed the gradients of the others, and they its weights.
-pub(crate) fn strategy(devices: Vec<Device>) -> ExecutionStrategy {
-    match devices.as_slice() {
+pub(crate) fn strategy(devices: &[Device]) -> ExecutionStrategy {
+    match devices {
         [device] => ExecutionStrategy::single(device.clone()),
         devices if have_collectives(devices) => {
             let config = DistributedConfig {

@@ -109,7 +109,7 @@ fn supervised(
             saved(directory, MODEL),
         ))
         .early_stopping(Stop::new(&run.surroundings.interrupt, training, history))
-        .with_training_strategy(strategy(devices).into())
+        .with_training_strategy(strategy(&devices).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
     let supervised = match &run.resumed {
         Some(resumed) => supervised.checkpoint(resumed.interval),

@@ -38,7 +38,7 @@ fn index(shape: [usize; 4], place: [usize; 4]) -> usize {
 fn broadcast_shapes() -> impl Iterator<Item = [usize; 4]> {
     (0..16_usize).map(|ones| {
         std::array::from_fn(|axis| {
-            if ones >> axis & 1 == 1 {
+            if (ones >> axis) & 1 == 1 {
                 1
             } else {
                 SCORES[axis]
