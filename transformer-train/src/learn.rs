@@ -115,14 +115,24 @@ fn supervised(
         Some(resumed) => supervised.checkpoint(resumed.interval),
         None => supervised,
     };
-    Ok(match run.surroundings.display {
+    Ok(displayed(run, supervised, objective, held))
+}
+
+/// Has the training shown in the way that was asked for.
+fn displayed(
+    run: &Run<'_>,
+    supervised: SupervisedTraining<Objective>,
+    objective: &Objective,
+    held: &HeldLine,
+) -> SupervisedTraining<Objective> {
+    match run.surroundings.display {
         Display::Dashboard => supervised,
         Display::Lines => {
-            let samples = objective.samples();
+            let (training, samples) = (&run.experiment.training, objective.samples());
             let lines = LineRenderer::new(held.clone(), training, run.begun(), samples);
             supervised.renderer(Box::new(lines))
         }
-    })
+    }
 }
 
 fn valid_loader(run: &Run<'_>) -> ValidLoader {

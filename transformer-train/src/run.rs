@@ -76,6 +76,15 @@ impl Surroundings {
         std::iter::once(self.device.clone()).chain(more).collect()
     }
 
+    /// Refuses devices that are not as many as the experiment has.
+    fn check_devices(&self, experiment: &Experiment) -> Result<(), TrainError> {
+        let (wanted, given) = (experiment.training.devices, self.devices().len());
+        if wanted == given as u64 {
+            return Ok(());
+        }
+        Err(TrainError::OtherDevices { wanted, given })
+    }
+
     /// Returns the devices as they are printed.
     pub(crate) fn device_names(&self) -> String {
         let names = self.devices().into_iter();
@@ -161,13 +170,7 @@ pub struct Sample {
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
 pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
     experiment.validate()?;
-    let n_devices = surroundings.devices().len();
-    if experiment.training.devices != n_devices as u64 {
-        return Err(TrainError::OtherDevices {
-            wanted: experiment.training.devices,
-            given: n_devices,
-        });
-    }
+    surroundings.check_devices(experiment)?;
     let say = &surroundings.say;
     let folder = Folder::new(&surroundings.directory);
     folder.check()?;
