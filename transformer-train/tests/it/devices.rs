@@ -1,5 +1,10 @@
 //! Devices that share an update do what one device does with all of its batches.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "what is skipped, and how far curves differ, is for people"
+)]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
