@@ -125,9 +125,11 @@ fn displayed(
     objective: &Objective,
     held: &HeldLine,
 ) -> SupervisedTraining<Objective> {
+    // Its key to stop would stop one device before another, which would wait for ever.
+    let is_shared = have_collectives(&run.surroundings.devices());
     match run.surroundings.display {
-        Display::Dashboard => supervised,
-        Display::Lines => {
+        Display::Dashboard if !is_shared => supervised,
+        _ => {
             let (training, samples) = (&run.experiment.training, objective.samples());
             let lines = LineRenderer::new(held.clone(), training, run.begun(), samples);
             supervised.renderer(Box::new(lines))

@@ -146,6 +146,9 @@ fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
             // The run hears it between two lines of text, and clears away what it began. It may be waiting
             // for one.
             thread::sleep(GRACE);
+            if let Some(show) = show() {
+                show("");
+            }
             let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
             leave();
         }

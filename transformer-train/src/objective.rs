@@ -45,7 +45,8 @@ pub(crate) struct Settings {
     pub(crate) clip_norm: Option<f64>,
     /// Decay of the moving average of the weights.
     pub(crate) ema_decay: Option<f64>,
-    /// Number of updates whose gradients were computed.
+    /// Number of updates whose gradients were computed. Workers of Burn's DDP share it and the norms without an
+    /// order between them, so that there both may be those of the next update.
     pub(crate) n_updates: Arc<AtomicU64>,
     /// Where the norm of the gradients of the update under way is put, for the reports of all devices.
     pub(crate) norms: Arc<Mutex<Vec<GradientNorm>>>,

@@ -11,6 +11,7 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
+use crate::devices::have_collectives;
 use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
 use crate::history::{Validation, is_out_of_patience};
@@ -22,7 +23,7 @@ use crate::report::{Say, Show, Watch};
 use crate::samples::Samples;
 use crate::saved_state::Resumed;
 use crate::schedule::Schedule;
-use crate::store_folder::{IfMissing, StorePlace};
+use crate::store_folder::{IfMissing, StorePlace, holds_only_stores};
 use crate::text_scores::{TextMetrics, TextScores};
 use crate::threads::Threads;
 use crate::{Interrupt, TrainError};
@@ -192,10 +193,11 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let interrupt = &surroundings.interrupt;
     let watch = surroundings.watch();
     let mut prepared = Prepared::new(experiment, start, place, &watch)?;
+    // In this order: who asks hears either that nothing is begun, which is so, or that an interval is waited for.
+    interrupt.begin_training();
     if interrupt.is_requested() {
         return Err(TrainError::Interrupted);
     }
-    interrupt.begin_training();
     prepared.warn(experiment, say);
     match &resumed {
         Some(resumed) => {
@@ -252,9 +254,10 @@ fn publisher(
     })
 }
 
-/// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
+/// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it: or before
+/// its beginning, with nothing but the stores of its text.
 pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
-    Folder::new(directory).is_unfinished(experiment)
+    holds_only_stores(directory) || Folder::new(directory).is_unfinished(experiment)
 }
 
 /// Says how a run goes on, if it does, and returns the number of threads that share an update.
@@ -262,6 +265,8 @@ fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
     let say = |line: &str| (surroundings.say)(line);
     let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = surroundings.threads;
     let n_threads = match (surroundings.threads, resumed) {
+        // Each backward pass adds up gradients between devices, and must be the only one of its device.
+        _ if have_collectives(&surroundings.devices()) => 1,
         (ThreadCount::Suggested(_), Some(Resumed { state, .. })) => state.n_threads,
         _ => given.max(1),
     };

@@ -1,5 +1,6 @@
 //! Where the token store of a run lies, and whether it is of this text and these settings.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,15 @@ const AUTO_BYTES: u64 = 2 << 30;
 const GZIP: u64 = 3;
 
 const MANIFEST: &str = "store.json";
+
+/// The folder of a run that holds its stores.
+const STORES: &str = "store";
+
+/// The file that whoever makes a store locks.
+const LOCK: &str = "lock";
+
+/// What the name of a store begins with while it is made.
+const UNFINISHED: &str = ".unfinished-";
 
 /// Names the folder of a store.
 #[derive(Debug)]
@@ -113,7 +123,7 @@ impl StorePlace {
             Store::Memory => false,
             Store::Disk => true,
         };
-        let of_run = || folder.join("store");
+        let of_run = || folder.join(STORES);
         Ok(is_on_disk.then(|| Self {
             folder: data.store_folder.clone().unwrap_or_else(of_run),
             name: format!("tokens-{:016x}", key(&facts)),
@@ -151,7 +161,8 @@ impl StorePlace {
     }
 
     /// Makes the store: `fill` gets the folder, and returns what stands in the manifest. Nothing is left behind
-    /// when it fails, and a store that is there is whole, whenever the program is killed.
+    /// when it fails, not even a folder that holds nothing else, and a store that is there is whole, whenever the
+    /// program is killed.
     pub(crate) fn build(
         &self,
         tokenizers: &Tokenizers,
@@ -159,23 +170,30 @@ impl StorePlace {
         fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
     ) -> Result<Stored, TrainError> {
         let path = self.path();
-        let unfinished = self.folder.join(format!(".unfinished-{}", self.name));
+        let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
         fs::create_dir_all(&self.folder).map_err(TrainError::write(&self.folder))?;
         // Of two runs that share a folder, one waits for the other.
-        let lock_path = self.folder.join("lock");
+        let lock_path = self.folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
         // Not every file system has locks.
         let _ = lock.lock();
         if let Ok(stored) = Stored::open(&path) {
             return Ok(stored);
         }
-        let _ = fs::remove_dir_all(&unfinished);
+        self.remove_unfinished();
         fs::create_dir_all(&unfinished).map_err(TrainError::write(&unfinished))?;
-        let made = make(&unfinished, tokenizers, held_out, fill);
-        if made.is_err() {
-            let _ = fs::remove_dir_all(&unfinished);
+        if let Err(error) = make(&unfinished, tokenizers, held_out, fill) {
+            self.remove_unfinished();
+            drop(lock);
+            // The lock alone holds nothing that is worth a folder; others stay.
+            if only_entry(&self.folder).is_some_and(|name| name == LOCK) {
+                let _ = fs::remove_dir_all(&self.folder);
+                if self.folder.ends_with(STORES) {
+                    let _ = self.folder.parent().map(fs::remove_dir);
+                }
+            }
+            return Err(error);
         }
-        made?;
         if path.exists() {
             let removed = fs::remove_dir_all(&path);
             removed.map_err(|source| TrainError::Delete {
@@ -189,6 +207,33 @@ impl StorePlace {
             TrainError::Corpus(CorpusError::Store { path, source })
         })
     }
+
+    /// Removes what was begun in the folder and not brought to its end: whoever has the lock is alone.
+    fn remove_unfinished(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// Says whether a folder was meant for a run and holds nothing but the stores of its text, which nobody is making.
+pub(crate) fn holds_only_stores(directory: &Path) -> bool {
+    let stores = directory.join(STORES);
+    let is_idle = || match File::open(stores.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    only_entry(directory).is_some_and(|name| name == STORES) && is_idle()
+}
+
+/// Returns the name of what is in a folder, if that is one file or folder.
+fn only_entry(directory: &Path) -> Option<OsString> {
+    let mut entries = fs::read_dir(directory).ok()?.flatten();
+    let first = entries.next()?;
+    entries.next().is_none().then(|| first.file_name())
 }
 
 fn make(
@@ -278,4 +323,25 @@ fn file_facts(path: &Path) -> Option<(u64, String)> {
 fn key(facts: &[String]) -> u64 {
     let bytes = facts.iter().flat_map(|fact| fact.bytes().chain([0]));
     bytes.fold(0, |mixed, byte| hash(mixed, u64::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_nothing_but_stores_is_free_unless_somebody_makes_one() {
+        let run = tempfile::tempdir().expect("the system has temporary directories");
+        assert!(!holds_only_stores(run.path()), "it is empty");
+        let stores = run.path().join(STORES);
+        fs::create_dir_all(stores.join("tokens")).expect("there is room");
+        assert!(holds_only_stores(run.path()));
+        let lock = File::create(stores.join(LOCK)).expect("there is room");
+        lock.lock().expect("nobody else has it");
+        assert!(!holds_only_stores(run.path()), "a store is being made");
+        drop(lock);
+        assert!(holds_only_stores(run.path()));
+        File::create(run.path().join("experiment.toml")).expect("there is room");
+        assert!(!holds_only_stores(run.path()), "a run has begun");
+    }
 }

@@ -8,7 +8,7 @@ use tokenizers::ModelWrapper;
 use super::layout::{normalizer, pre_tokenizer};
 use super::{Case, TokenizerConfig, TokenizerKind};
 
-/// Most words that are remembered: some 20 MB at worst.
+/// Most words that are remembered: some 55 MB at worst.
 const MAX_WORDS: usize = 1 << 17;
 
 /// Longest word that is remembered, in bytes. Longer ones hardly come back.
@@ -107,22 +107,31 @@ impl WordCache {
 
     /// Returns the ids of a line. `encode` is asked about words that are not remembered.
     pub(super) fn encode(&self, line: &str, encode: impl Fn(&str) -> Vec<u32>) -> Vec<u32> {
-        let mut of_line = Vec::new();
-        let mut unknown = Vec::new();
+        let mut known = Vec::new();
+        let mut missing = Vec::new();
         {
             let remembered = self.ids.read().unwrap_or_else(PoisonError::into_inner);
             for word in self.cut.texts(line) {
-                if let Some(ids) = remembered.get(word) {
-                    of_line.extend_from_slice(ids);
-                    continue;
-                }
-                let ids = encode(word);
-                of_line.extend_from_slice(&ids);
-                if word.len() <= MAX_WORD_LEN {
-                    unknown.push((word.into(), ids.into()));
+                match remembered.get(word) {
+                    Some(ids) => known.extend_from_slice(ids),
+                    None => missing.push((known.len(), word)),
                 }
             }
         }
+        // Without the lock: encoding takes its time.
+        let mut of_line = Vec::with_capacity(known.len() + missing.len());
+        let mut unknown = Vec::new();
+        let mut from = 0;
+        for (place, word) in missing {
+            of_line.extend_from_slice(&known[from..place]);
+            from = place;
+            let ids = encode(word);
+            of_line.extend_from_slice(&ids);
+            if word.len() <= MAX_WORD_LEN {
+                unknown.push((word.into(), ids.into()));
+            }
+        }
+        of_line.extend_from_slice(&known[from..]);
         if !unknown.is_empty() {
             let mut remembered = self.ids.write().unwrap_or_else(PoisonError::into_inner);
             if remembered.len() + unknown.len() > self.max_words {
