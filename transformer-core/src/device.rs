@@ -190,6 +190,15 @@ impl Backend {
         }
     }
 
+    /// Has a device of this backend compute something.
+    fn try_out(self, device: &Device) -> Result<(), DeviceError> {
+        probe(device).map_err(|reason| DeviceError::Unavailable {
+            backend: self,
+            remedy: self.remedy(),
+            reason,
+        })
+    }
+
     /// Returns what helps when this backend has too few devices.
     fn remedy_for_few(self) -> &'static str {
         match self {
@@ -278,11 +287,7 @@ pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError>
                 .join(", ")
         },
     })?;
-    probe(&device).map_err(|reason| DeviceError::Unavailable {
-        backend,
-        remedy: backend.remedy(),
-        reason,
-    })?;
+    backend.try_out(&device)?;
     Ok((backend, device))
 }
 
@@ -303,11 +308,7 @@ pub fn several(backend: Backend, n_devices: usize) -> Result<Vec<Device>, Device
     }
     devices.truncate(n_devices);
     for device in &devices {
-        probe(device).map_err(|reason| DeviceError::Unavailable {
-            backend,
-            remedy: backend.remedy(),
-            reason,
-        })?;
+        backend.try_out(device)?;
     }
     Ok(devices)
 }

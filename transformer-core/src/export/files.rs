@@ -65,12 +65,7 @@ pub(super) fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result
     }
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
     let (Some(src), Some(tgt)) = (src.pieces(), tgt.pieces()) else {
-        let [joint, src_file, tgt_file] = OWN;
-        let files = match tokenizers {
-            Tokenizers::Joint(tokenizer) => vec![(joint, tokenizer)],
-            Tokenizers::Separate { .. } => vec![(src_file, src), (tgt_file, tgt)],
-        };
-        for (name, tokenizer) in files {
+        for (name, tokenizer) in tokenizers.files() {
             write(folder, name, tokenizer.to_json().as_bytes())?;
         }
         let json = json!({

@@ -52,6 +52,17 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
 const INTERRUPTED: &str =
     "error: stopped before the first update; nothing is lost, and the same command begins again\n";
 
+/// Checks that a run that was interrupted before its first update says so, and that nothing is left of it.
+#[cfg(unix)]
+fn ends_without_a_trace(running: Running, workplace: &Workplace) {
+    let ended = running.wait();
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (Some(130), INTERRUPTED)
+    );
+    assert!(!workplace.path("run").exists());
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_ends_a_run_that_waits_for_its_text() {
@@ -63,12 +74,7 @@ fn an_interrupt_ends_a_run_that_waits_for_its_text() {
     });
     running.wait_for("run ");
     running.interrupt();
-    let ended = running.wait();
-    assert_eq!(
-        (ended.code, ended.stderr.as_str()),
-        (Some(130), INTERRUPTED)
-    );
-    assert!(!workplace.path("run").exists());
+    ends_without_a_trace(running, &workplace);
 }
 
 /// The text is long enough to be read for seconds.
@@ -90,12 +96,7 @@ fn an_interrupt_while_the_store_is_made_leaves_none() {
     let mut running = Running::new(program);
     running.wait_for("store       making");
     running.interrupt();
-    let ended = running.wait();
-    assert_eq!(
-        (ended.code, ended.stderr.as_str()),
-        (Some(130), INTERRUPTED)
-    );
-    assert!(!workplace.path("run").exists());
+    ends_without_a_trace(running, &workplace);
 }
 
 /// A learning rate so large that the first update ruins every weight.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::MarianError;
 use super::settings::{Settings, has_separate_vocabularies, read_file, read_json};
-use crate::directory::Tokenizers;
+use crate::directory::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 use crate::text::sentencepiece::{PieceVocabulary, SentencePiece, SpecialIds};
 use crate::text::{BOS, EOS, PAD, Tokenizer};
 
@@ -19,7 +19,7 @@ const UNK_TOKEN: &str = "<unk>";
 const PAD_TOKEN: &str = "<pad>";
 
 /// Names of the files of tokenizers that are ours, as an export of a model that was trained here has them.
-pub(crate) const OWN: [&str; 3] = ["tokenizer.json", "src_tokenizer.json", "tgt_tokenizer.json"];
+pub(crate) const OWN: [&str; 3] = [TOKENIZER, SRC_TOKENIZER, TGT_TOKENIZER];
 
 /// Returns for each of our ids that of the model elsewhere; a tokenizer of ours keeps its own.
 pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
