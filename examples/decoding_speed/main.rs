@@ -97,7 +97,8 @@ fn load(path: &Path, device: &Device) -> Result<Transformer> {
         stacks: "model".to_owned(),
         ..PytorchNames::default()
     };
-    Ok(weights.to_transformer(&config, &Names::Pytorch(names), device)?)
+    let model = weights.to_transformer(&config, &Names::Pytorch(names), device)?;
+    Ok(model.laid_out_for_decoding())
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -323,9 +323,25 @@ pub fn has_collectives(device: &Device) -> bool {
 /// Says whether the device's tensors live in the computer's memory and are computed on by the threads
 /// that call.
 pub fn is_host(device: &Device) -> bool {
+    let hosts = [Backend::Flex, Backend::NdArray];
+    hosts.into_iter().any(|host| is_backend(device, host))
+}
+
+/// Says whether a product of few rows occupies only the thread that calls, so that others can compute a part
+/// of it.
+pub(crate) fn leaves_threads_idle(device: &Device) -> bool {
+    is_backend(device, Backend::Flex)
+}
+
+/// Says whether products of few rows read a matrix faster by columns than by rows.
+pub(crate) fn reads_columns(device: &Device) -> bool {
+    is_backend(device, Backend::Tch)
+}
+
+/// Says whether the device is the backend's, with or without autodiff.
+fn is_backend(device: &Device, backend: Backend) -> bool {
     // Devices are compared without regard to autodiff.
-    let is_it = |backend: Backend| backend.device().is_some_and(|host| host == *device);
-    [Backend::Flex, Backend::NdArray].into_iter().any(is_it)
+    backend.device().is_some_and(|its_own| its_own == *device)
 }
 
 /// Computes `1 + 1` on the device; what a driver says by panicking comes back as one line.

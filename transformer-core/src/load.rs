@@ -65,6 +65,7 @@ impl ModelDirectory {
         let record = read_weights(&path, self.manifest().precision)?;
         // Weights may be stored in another type than they are computed in.
         let loaded = model.try_load_record(record.cast_to_module_dtype());
-        loaded.map_err(|source| LoadError::Weights { path, source })
+        let loaded = loaded.map_err(|source| LoadError::Weights { path, source })?;
+        Ok(loaded.laid_out_for_decoding())
     }
 }

@@ -6,7 +6,7 @@ use burn::tensor::{Device, Int, Tensor, activation};
 
 use super::attention_maps::Recorder;
 use super::dropout::Dropout;
-use super::linear::{apply, linear};
+use super::linear::{Layout, apply, lay_by_columns, linear};
 use super::mask::Mask;
 use super::transformer::Draw;
 use crate::config::TransformerConfig;
@@ -59,6 +59,9 @@ pub struct MultiHeadAttention {
     output: Linear,
     dropout: Dropout,
     n_heads: usize,
+    /// Of the four matrices.
+    #[module(skip)]
+    layout: Layout,
 }
 
 /// Holds the projected keys and values of one attention: what a decoder state remembers.
@@ -153,6 +156,7 @@ impl AttentionConfig {
             output: project(self.n_heads * self.d_v, self.d_output),
             dropout: Dropout::new(self.dropout),
             n_heads: self.n_heads,
+            layout: Layout::ByRows,
         }
     }
 }
@@ -173,6 +177,19 @@ impl MultiHeadAttention {
         config.build(device)
     }
 
+    /// Writes the four matrices column by column in memory.
+    pub(crate) fn lay_by_columns(&mut self) {
+        for linear in [
+            &mut self.query,
+            &mut self.key,
+            &mut self.value,
+            &mut self.output,
+        ] {
+            lay_by_columns(linear);
+        }
+        self.layout = Layout::ByColumns;
+    }
+
     /// Projects what is attended to: `K·W^K` and `V·W^V` of every head.
     ///
     /// # Shapes
@@ -180,8 +197,8 @@ impl MultiHeadAttention {
     /// - `memory`: `[batch, len, d_memory]`
     pub fn keys_values(&self, memory: Tensor<3>) -> KeyValues {
         KeyValues {
-            keys: self.split_heads(apply(&self.key, memory.clone())),
-            values: self.split_heads(apply(&self.value, memory)),
+            keys: self.split_heads(apply(&self.key, self.layout, memory.clone())),
+            values: self.split_heads(apply(&self.value, self.layout, memory)),
         }
     }
 
@@ -235,7 +252,7 @@ impl MultiHeadAttention {
 
     /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
     fn weights(&self, x: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
-        let query = self.split_heads(apply(&self.query, x));
+        let query = self.split_heads(apply(&self.query, self.layout, x));
         let d_k = query.dims()[3];
         let query = query * (d_k as f64).powf(-0.5);
         let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
@@ -253,7 +270,7 @@ impl MultiHeadAttention {
         let heads = self.dropout.forward(weights).matmul(values); // [batch, n_heads, len, d_v]
         let [batch, n_heads, len, d_v] = heads.dims();
         let concat = heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_v]);
-        apply(&self.output, concat)
+        apply(&self.output, self.layout, concat)
     }
 
     /// Turns `[batch, len, n_heads * d]` into `[batch, n_heads, len, d]`.

@@ -56,6 +56,15 @@ impl Decoder {
         }
     }
 
+    /// Writes the matrices of all layers column by column in memory.
+    pub(crate) fn lay_by_columns(&mut self) {
+        for layer in &mut self.layers {
+            layer.self_attention.lay_by_columns();
+            layer.cross_attention.lay_by_columns();
+            layer.feed_forward.lay_by_columns();
+        }
+    }
+
     /// Projects the memory's keys and values in every layer: the state before the first token.
     ///
     /// # Shapes

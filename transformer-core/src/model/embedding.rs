@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Int, Tensor, module};
 
-use super::linear::over_tokens;
+use super::linear::apply_rows;
 use super::transformer::Transformer;
 use crate::config::TransformerConfig;
 
@@ -60,7 +60,7 @@ impl VocabularyMatrix {
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, vocab]`
     pub(crate) fn logits(&self, x: Tensor<3>) -> Tensor<3> {
-        over_tokens(x, |tokens| tokens.matmul(self.weight.val().transpose()))
+        apply_rows(self.weight.val(), x)
     }
 
     /// Returns the matrix itself.

@@ -48,8 +48,8 @@ pub struct Transformer {
     src_positions: PositionalEncoding,
     tgt_positions: PositionalEncoding,
     dropout: Dropout,
-    encoder: Encoder,
-    decoder: Decoder,
+    pub(super) encoder: Encoder,
+    pub(super) decoder: Decoder,
 }
 
 /// Holds what the encoder made of a batch of source sequences.
