@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures PyTorch or CTranslate2 as `cargo xtask bench-backends --peers PYTHON` measures the backends.
 
-    python bench_peers.py pytorch|pytorch-compile|ctranslate2 tiny|base|big RUNS SECONDS
+    python bench_peers.py pytorch|pytorch-compile|ctranslate2 tiny|c-d256|base|big RUNS SECONDS
 
 Prints figures as `examples/bench_backend` does: lines of JSON, the same names, the same work: updates of 32
 sentences of 32 tokens on both sides, vocabularies of 8000, and translations of 24 tokens. Training is that
@@ -30,6 +30,7 @@ import multi30k_pytorch
 VOCAB, LEN, SENTENCES = 8000, 31, 32
 PRESETS = {
     "tiny": Namespace(d_model=128, d_ff=256, n_heads=4, n_layers=4, dropout=0.1),
+    "c-d256": Namespace(d_model=256, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1),
     "base": Namespace(d_model=512, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1),
     "big": Namespace(d_model=1024, d_ff=4096, n_heads=16, n_layers=6, dropout=0.3),
 }
@@ -92,8 +93,10 @@ def train(preset, runs, duration, compiled):
 
 
 def marian(preset):
-    return decoding_speed.marian(Namespace(
-        seed=1, vocab=VOCAB, d_model=PRESETS[preset].d_model, layers=PRESETS[preset].n_layers))
+    sizes = PRESETS[preset]
+    return decoding_speed.marian(
+        Namespace(seed=1, vocab=VOCAB, d_model=sizes.d_model, layers=sizes.n_layers),
+        sizes.n_heads, sizes.d_ff)
 
 
 def decode(translate, runs, duration):

@@ -35,18 +35,22 @@ PAD, UNK, BOS, EOS = range(4)
 LEN = 24
 
 
-def marian(args):
-    """Makes the model: Marian's layers, with the special tokens where `transformer-core` has them."""
+def marian(args, n_heads=None, d_ff=None):
+    """Makes the model: Marian's layers, with the special tokens where `transformer-core` has them.
+
+    Heads have 64 features and inner layers 4 times the model's, unless their numbers are given.
+    """
+    n_heads, d_ff = n_heads or args.d_model // 64, d_ff or 4 * args.d_model
     torch.manual_seed(args.seed)
     config = transformers.MarianConfig(
         vocab_size=args.vocab,
         d_model=args.d_model,
         encoder_layers=args.layers,
         decoder_layers=args.layers,
-        encoder_attention_heads=args.d_model // 64,
-        decoder_attention_heads=args.d_model // 64,
-        encoder_ffn_dim=4 * args.d_model,
-        decoder_ffn_dim=4 * args.d_model,
+        encoder_attention_heads=n_heads,
+        decoder_attention_heads=n_heads,
+        encoder_ffn_dim=d_ff,
+        decoder_ffn_dim=d_ff,
         activation_function="relu",
         max_position_embeddings=512,
         scale_embedding=True,

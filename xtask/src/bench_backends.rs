@@ -72,6 +72,9 @@ enum Backend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Preset {
     Tiny,
+    /// Table 3 (C), with 256 features.
+    #[value(name = "c-d256")]
+    D256,
     Base,
     Big,
 }
