@@ -74,12 +74,40 @@ pub struct KeyValues {
 }
 
 impl KeyValues {
-    /// Puts `later` behind what is held, along the length.
-    #[must_use]
-    pub fn append(self, later: Self) -> Self {
+    /// Returns how many tokens they are of.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.dims()[2]
+    }
+
+    /// Returns those of the first `len` tokens, as a view.
+    pub(crate) fn first(self, len: usize) -> Self {
         Self {
-            keys: Tensor::cat(vec![self.keys, later.keys], 2),
-            values: Tensor::cat(vec![self.values, later.values], 2),
+            keys: self.keys.narrow(2, 0, len),
+            values: self.values.narrow(2, 0, len),
+        }
+    }
+
+    /// Makes tensors that could hold as many rows and heads, of `len` tokens; their numbers mean nothing.
+    pub(crate) fn room_for(&self, len: usize) -> Self {
+        let room = |like: &Tensor<4>| {
+            let [batch, n_heads, _, d] = like.dims();
+            Tensor::empty([batch, n_heads, len, d], &like.device())
+        };
+        Self {
+            keys: room(&self.keys),
+            values: room(&self.values),
+        }
+    }
+
+    /// Writes `later` over the tokens from `start` on: in place, if nobody else holds the tensors.
+    pub(crate) fn written(self, start: usize, later: Self) -> Self {
+        let write = |room: Tensor<4>, later: Tensor<4>| {
+            let [batch, n_heads, len, d] = later.dims();
+            room.slice_assign([0..batch, 0..n_heads, start..start + len, 0..d], later)
+        };
+        Self {
+            keys: write(self.keys, later.keys),
+            values: write(self.values, later.values),
         }
     }
 

@@ -5,6 +5,9 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use super::attention::KeyValues;
 use super::mask::Mask;
 
+/// Fewest places that are held ready, once a second step shows that more will come.
+const MIN_ROOM: usize = 16;
+
 /// Holds the keys and values of the tokens decoded so far, and those of the memory.
 ///
 /// [`Transformer::begin`](crate::Transformer::begin) makes one, and every
@@ -30,7 +33,7 @@ pub struct DecoderState {
 #[derive(Clone, Debug)]
 pub(crate) struct LayerState {
     /// Of the target tokens decoded so far; `None` before the first.
-    pub(crate) self_attention: Option<KeyValues>,
+    pub(crate) self_attention: Option<Cache>,
     /// Of the memory: projected once, when decoding begins.
     pub(crate) cross_attention: KeyValues,
 }
@@ -38,12 +41,61 @@ pub(crate) struct LayerState {
 impl LayerState {
     /// Puts new keys and values behind those held, and returns all of them.
     pub(crate) fn extend(&mut self, later: KeyValues) -> KeyValues {
-        let all = match self.self_attention.take() {
+        let cache = match self.self_attention.take() {
             Some(held) => held.append(later),
-            None => later,
+            None => Cache::from(later),
         };
-        self.self_attention = Some(all.clone());
+        let all = cache.filled();
+        self.self_attention = Some(cache);
         all
+    }
+}
+
+/// Holds keys and values with room for more behind them, so that a step writes its own and moves no other.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    /// What stands behind the first `len` places means nothing.
+    room: KeyValues,
+    len: usize,
+}
+
+impl From<KeyValues> for Cache {
+    fn from(held: KeyValues) -> Self {
+        let len = held.len();
+        Self { room: held, len }
+    }
+}
+
+impl Cache {
+    /// Writes `later` behind what is held, along the length.
+    fn append(self, later: KeyValues) -> Self {
+        let len = self.len + later.len();
+        let room = if len <= self.room.len() {
+            self.room
+        } else {
+            let filled = self.filled();
+            // Twice as much each time: every place is moved at most once on the average.
+            let room = later.room_for((2 * self.len).max(len).max(MIN_ROOM));
+            drop(self.room);
+            room.written(0, filled)
+        };
+        Self {
+            room: room.written(self.len, later),
+            len,
+        }
+    }
+
+    /// Returns what is held, as a view.
+    fn filled(&self) -> KeyValues {
+        self.room.clone().first(self.len)
+    }
+
+    /// Keeps the given rows of the batch, in the given order.
+    fn select(self, rows: Tensor<1, Int>) -> Self {
+        Self {
+            room: self.room.select(rows),
+            ..self
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use burn::tensor::{Int, Tensor};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use transformer_core::text::BOS;
-use transformer_core::{Padded, Transformer, TransformerConfig};
+use transformer_core::{DecoderState, Padded, Transformer, TransformerConfig};
 
 use crate::model::{
-    Batch, batches, configs, difference, forward, random_model, same_sums, sources, test_device,
-    tgt_ids,
+    Batch, TGT_VOCAB, batches, configs, difference, forward, random_model, same_sums, sources,
+    test_device, tgt_ids,
 };
 use crate::weights::rewrite;
 
@@ -105,6 +105,42 @@ proptest! {
         let at_once = forward(&model, &batch.src, &batch.tgt);
         let found = difference(decode_in_pieces(&model, &batch, &ends), at_once);
         prop_assert!(found < TOLERANCE, "{found:e}");
+    }
+
+    #[test]
+    fn forks_of_a_state_equal_decoding_each_at_once(
+        config in configs(), src in sources(2), seed: u32, cut in 1_usize..39,
+        tokens in proptest::collection::vec(0..TGT_VOCAB as u32, 156),
+    ) {
+        // Two targets of 40 tokens for each source, the same up to the cut.
+        let target = |tokens: &[u32]| [&[BOS], tokens].concat();
+        let one: Vec<_> = tokens[..78].chunks(39).map(target).collect();
+        let mut other: Vec<_> = tokens[78..].chunks(39).map(target).collect();
+        for (other, one) in other.iter_mut().zip(&one) {
+            other[..cut].copy_from_slice(&one[..cut]);
+        }
+        let config = TransformerConfig { max_positions: 40, ..config };
+        let model = random_model(&config, seed);
+        let device = test_device();
+        let step = |tgt: &[Vec<u32>], place: usize, state: &mut DecoderState| {
+            model.decode(tgt_ids(tgt, &device).narrow(1, place, 1), state)
+        };
+
+        let mut state = model.begin(&model.encode(&Padded::new(&src, &device)));
+        for place in 0..cut {
+            let _ = step(&one, place, &mut state);
+        }
+        let mut forked = state.clone();
+        let mut logits = [vec![], vec![]];
+        for place in cut..40 {
+            logits[0].push(step(&one, place, &mut state));
+            logits[1].push(step(&other, place, &mut forked));
+        }
+        for (logits, tgt) in logits.into_iter().zip([one, other]) {
+            let expected = forward(&model, &src, &tgt).narrow(1, cut, 40 - cut);
+            let found = difference(Tensor::cat(logits, 1), expected);
+            prop_assert!(found < TOLERANCE, "{found:e}");
+        }
     }
 
     #[test]
