@@ -327,6 +327,11 @@ pub fn is_host(device: &Device) -> bool {
     hosts.into_iter().any(|host| is_backend(device, host))
 }
 
+/// Says whether the device's tensors live in the computer's memory, whoever computes on them.
+pub(crate) fn is_in_memory(device: &Device) -> bool {
+    is_host(device) || is_backend(device, Backend::Tch)
+}
+
 /// Says whether a product of few rows occupies only the thread that calls, so that others can compute a part
 /// of it.
 pub(crate) fn leaves_threads_idle(device: &Device) -> bool {

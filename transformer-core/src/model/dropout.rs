@@ -28,7 +28,7 @@ thread_local! {
 /// # Ok::<(), device::DeviceError>(())
 /// ```
 pub fn seed_dropout(device: &Device, seed: u64) {
-    if device::is_host(device) {
+    if device::is_in_memory(device) {
         STREAM.set(seed);
     } else {
         device.seed(seed);
@@ -61,7 +61,7 @@ impl Dropout {
             return x;
         }
         let scale = (1.0 - self.probability).recip();
-        let mask = if device::is_host(&device) {
+        let mask = if device::is_in_memory(&device) {
             let shape = x.shape();
             let mask = draw_mask(shape.num_elements(), self.probability, scale as f32);
             Tensor::<D>::from_data(TensorData::new(mask, shape), (&device, x.dtype()))

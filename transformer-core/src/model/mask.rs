@@ -207,8 +207,10 @@ impl Mask {
         }
     }
 
-    /// Adds the bias, and replaces the scores of hidden keys by a number whose exponential is zero
+    /// Adds the bias, and to the scores of hidden keys a number so low that their exponentials are zero
     /// beside any other.
+    ///
+    /// A sum costs the backward pass nothing, where to replace scores would be another pass over all of them.
     pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
         let lowest = lowest(scores.dtype());
         let scores = match &self.bias {
@@ -217,7 +219,11 @@ impl Mask {
             None => scores,
         };
         match &self.hidden {
-            Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
+            Some(hidden) => {
+                let lowering = hidden.clone().float() * lowest;
+                let dtype = scores.dtype();
+                scores + lowering.cast(dtype)
+            }
             None => scores,
         }
     }
