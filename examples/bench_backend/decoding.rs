@@ -58,10 +58,11 @@ fn endless(config: &TransformerConfig, device: &Device) -> Result<Transformer> {
         output_bias: true,
         ..config.clone()
     };
-    Ok(rewrite(config.init(device)?, |name, mut entry| {
+    let model = rewrite(config.init(device)?, |name, mut entry| {
         if name == "output_bias" {
             entry.numbers[EOS as usize] = -1e4;
         }
         entry.numbers
-    }))
+    });
+    Ok(model.laid_out_for_decoding())
 }
