@@ -332,8 +332,7 @@ pub(crate) fn is_in_memory(device: &Device) -> bool {
     is_host(device) || is_backend(device, Backend::Tch)
 }
 
-/// Says whether a product of few rows occupies only the thread that calls, so that others can compute a part
-/// of it.
+/// Says whether a small product occupies only the thread that calls, so that others can compute a part of it.
 pub(crate) fn leaves_threads_idle(device: &Device) -> bool {
     is_backend(device, Backend::Flex)
 }

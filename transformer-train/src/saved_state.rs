@@ -192,7 +192,8 @@ pub(crate) fn differences(
 ) -> Result<Vec<String>, TrainError> {
     // Batches are the same whether one device computes them or several.
     let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
-    let is_same_update = n_batches(there) == n_batches(here);
+    let n_batches_there = n_batches(there);
+    let is_same_update = n_batches_there == n_batches(here);
     let (there, here) = (flat(there)?, flat(here)?);
     let mut keys: Vec<&String> = there.keys().chain(here.keys()).collect();
     keys.sort_unstable();
@@ -221,7 +222,14 @@ pub(crate) fn differences(
     Ok(differing
         .map(|key| {
             let (there, here) = (written(there.get(key)), written(here.get(key)));
-            format!("`{key}` is {here} here and {there} there")
+            let difference = format!("`{key}` is {here} here and {there} there");
+            if key != "training.devices" {
+                return difference;
+            }
+            format!(
+                "{difference} (any number can go on if `training.devices` times `training.accumulate` stays \
+                 {n_batches_there})"
+            )
         })
         .collect())
 }
@@ -374,4 +382,31 @@ fn number_of(name: &str) -> Option<usize> {
         _ => return None,
     };
     number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_batches(devices: u64, accumulate: u64) -> Experiment {
+        let mut experiment =
+            Experiment::from_toml_text("", "defaults").expect("the defaults are an experiment");
+        experiment.training.devices = devices;
+        experiment.training.accumulate = accumulate;
+        experiment
+    }
+
+    #[test]
+    fn other_devices_go_on_if_an_update_has_as_many_batches() {
+        let there = with_batches(1, 4);
+        let found = differences(&there, &with_batches(2, 2)).expect("settings can be written");
+        assert!(found.is_empty(), "{found:?}");
+
+        let found = differences(&there, &with_batches(2, 4)).expect("settings can be written");
+        let [named] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert!(named.starts_with("`training.devices` is 2 here and 1 there"));
+        assert!(named.ends_with("`training.devices` times `training.accumulate` stays 4)"));
+    }
 }

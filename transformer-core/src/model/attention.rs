@@ -74,6 +74,15 @@ pub struct KeyValues {
 }
 
 impl KeyValues {
+    /// Puts `later` behind what is held, along the length.
+    #[must_use]
+    pub fn append(self, later: Self) -> Self {
+        Self {
+            keys: Tensor::cat(vec![self.keys, later.keys], 2),
+            values: Tensor::cat(vec![self.values, later.values], 2),
+        }
+    }
+
     /// Returns how many tokens they are of.
     pub(crate) fn len(&self) -> usize {
         self.keys.dims()[2]
@@ -81,6 +90,10 @@ impl KeyValues {
 
     /// Returns those of the first `len` tokens, as a view.
     pub(crate) fn first(self, len: usize) -> Self {
+        if len == self.len() {
+            // A view of all of them would be one more step for the backward pass.
+            return self;
+        }
         Self {
             keys: self.keys.narrow(2, 0, len),
             values: self.values.narrow(2, 0, len),
@@ -91,7 +104,7 @@ impl KeyValues {
     pub(crate) fn room_for(&self, len: usize) -> Self {
         let room = |like: &Tensor<4>| {
             let [batch, n_heads, _, d] = like.dims();
-            Tensor::empty([batch, n_heads, len, d], &like.device())
+            Tensor::empty([batch, n_heads, len, d], (&like.device(), like.dtype()))
         };
         Self {
             keys: room(&self.keys),

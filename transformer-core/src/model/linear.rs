@@ -6,11 +6,15 @@ use rayon::prelude::*;
 
 use crate::device;
 
-/// Most rows of a product that takes as long as reading its matrix does.
+/// Most rows of a product that libtorch computes faster from columns.
 const FEW_ROWS: usize = 32;
 
 /// Most rows that libtorch multiplies with columns as fast as columns with them.
 const VERY_FEW_ROWS: usize = 4;
+
+/// Fewest multiplications that flex shares among threads by itself, unless they are of one row
+/// (`PARALLEL_THRESHOLD` in burn-flex 0.22.1, `ops/matmul.rs`).
+const SHARED_BY_FLEX: usize = 192 * 192 * 192;
 
 /// Fewest numbers of a matrix for which it pays to call another thread.
 const NUMBERS_PER_THREAD: usize = 1 << 17;
@@ -94,15 +98,17 @@ pub(crate) fn apply_rows(rows: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
 /// - returns: `[n, d_out]`
 fn multiply_few(tokens: &Tensor<2>, matrix: &Tensor<2>, layout: Layout) -> Option<Tensor<2>> {
     let [n, _] = tokens.dims();
+    let [d_in, d_out] = matrix.dims();
     let device = tokens.device();
-    if n > FEW_ROWS || device.is_autodiff() {
+    if device.is_autodiff() {
         return None;
     }
+    let is_left_to_one = n == 1 || n * d_in * d_out < SHARED_BY_FLEX;
     match layout {
-        Layout::ByRows if device::leaves_threads_idle(&device) => {
+        Layout::ByRows if is_left_to_one && device::leaves_threads_idle(&device) => {
             multiply_on_threads(tokens, matrix)
         }
-        Layout::ByColumns if n > VERY_FEW_ROWS => {
+        Layout::ByColumns if (VERY_FEW_ROWS + 1..=FEW_ROWS).contains(&n) => {
             let columns = matrix.clone().transpose();
             Some(columns.matmul(tokens.clone().transpose()).transpose())
         }
@@ -170,6 +176,17 @@ mod tests {
         let matrix = numbers([512, 1031], 13, &device);
         let expected = x.clone().reshape([7, 512]).matmul(matrix.clone());
         (x, matrix, expected)
+    }
+
+    #[test]
+    fn two_threads_multiply_what_one_does() {
+        let (x, matrix, expected) = product();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
+        let pool = pool.expect("two threads can be started");
+        let tokens = x.reshape([7, 512]);
+        let found = pool.install(|| multiply_on_threads(&tokens, &matrix));
+        let found = found.expect("half a million numbers are for two threads");
+        assert_close(found.unsqueeze(), expected);
     }
 
     #[test]

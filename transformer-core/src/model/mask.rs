@@ -207,28 +207,31 @@ impl Mask {
         }
     }
 
-    /// Adds the bias, and to the scores of hidden keys a number so low that their exponentials are zero
-    /// beside any other.
-    ///
-    /// A sum costs the backward pass nothing, where to replace scores would be another pass over all of them.
+    /// Adds the bias, and makes the scores of hidden keys so low that their exponentials are zero beside any
+    /// other.
     pub(crate) fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
         let lowest = lowest(scores.dtype());
-        let scores = match &self.bias {
-            // What is seen stays above what is hidden, however low its bias.
-            Some(bias) => (scores + bias.clone()).clamp_min(lowest / 2.0),
-            None => scores,
-        };
-        match &self.hidden {
-            Some(hidden) => {
-                let lowering = hidden.clone().float() * lowest;
-                let dtype = scores.dtype();
-                scores + lowering.cast(dtype)
+        match (&self.bias, &self.hidden) {
+            (None, None) => scores,
+            // A sum costs the backward pass nothing; to replace scores is another pass over all of them.
+            (None, Some(hidden)) => {
+                let kind = (&scores.device(), scores.dtype());
+                let lowering = Tensor::zeros(hidden.dims(), kind).mask_fill(hidden.clone(), lowest);
+                scores + lowering
             }
-            None => scores,
+            (Some(bias), hidden) => {
+                // What is seen stays above what is hidden, however low its bias.
+                let scores = (scores + bias.clone()).clamp_min(lowest / 2.0);
+                match hidden {
+                    // The bias of another mask may be high where this one hides.
+                    Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
+                    None => scores,
+                }
+            }
         }
     }
 
-    /// Sets the weights of a row that sees nothing to zero: the softmax of equal scores is uniform.
+    /// Sets the weights of a row that sees nothing to zero: there, all scores are equally low.
     pub(crate) fn hide_weights(&self, weights: Tensor<4>) -> Tensor<4> {
         match &self.hidden {
             Some(hidden) if self.may_hide_all => weights.mask_fill(hidden.clone(), 0.0),
@@ -336,6 +339,19 @@ mod tests {
         let scores: Vec<f32> = weights.into_data().iter::<f32>().collect();
         assert_eq!(scores, [0.0, -2.0, 0.5]);
         assert_eq!(hidden(Some(mask)), Some(vec![true, false, false]));
+    }
+
+    #[test]
+    fn what_one_mask_hides_stays_hidden_however_high_the_bias_of_another() {
+        let hidden = Tensor::<4, Bool>::from_data([[[[true, false]]]], &device());
+        let bias = Tensor::<4>::from_floats([[[[3e9, 0.0]]]], &device());
+        let mask = Mask::hidden(hidden).and(Mask::additive(bias));
+        let scores = mask.hide_scores(Tensor::zeros([1, 1, 1, 2], &device()));
+        let weights: Vec<f32> = burn::tensor::activation::softmax(scores, 3)
+            .into_data()
+            .iter::<f32>()
+            .collect();
+        assert_eq!(weights, [0.0, 1.0]);
     }
 
     #[test]

@@ -73,11 +73,9 @@ impl Cache {
         let room = if len <= self.room.len() {
             self.room
         } else {
-            let filled = self.filled();
             // Twice as much each time: every place is moved at most once on the average.
             let room = later.room_for((2 * self.len).max(len).max(MIN_ROOM));
-            drop(self.room);
-            room.written(0, filled)
+            room.written(0, self.room.first(self.len))
         };
         Self {
             room: room.written(self.len, later),

@@ -31,7 +31,10 @@ pub(super) struct Program {
     pub(super) environment: Vec<(&'static str, OsString)>,
 }
 
-/// Builds the benchmark with one backend and no other, and puts the program into a folder.
+/// Builds the benchmark as a user builds for one backend, and puts the program into a folder.
+///
+/// The default backend stays in it: burn-train depends on burn-flex in any case, and without the same features it would
+/// be compiled a second time.
 pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Build> {
     let impossible = |why: &str| {
         let why = why.to_owned();
@@ -52,14 +55,7 @@ pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Re
         },
         _ => {}
     }
-    let arguments = [
-        "build",
-        "-p",
-        "examples",
-        "--example",
-        "bench_backend",
-        "--no-default-features",
-    ];
+    let arguments = ["build", "-p", "examples", "--example", "bench_backend"];
     let started = Instant::now();
     let status = cargo(root)
         .args(arguments)
