@@ -152,10 +152,16 @@ impl Backend {
             Self::NdArray => Some(Device::ndarray()),
             #[cfg(feature = "flex")]
             Self::Flex => Some(Device::flex()),
-            #[allow(
-                unreachable_patterns,
-                reason = "unreachable only where every backend is compiled in"
-            )]
+            #[cfg(not(all(
+                feature = "cuda",
+                feature = "rocm",
+                feature = "metal",
+                feature = "vulkan",
+                feature = "wgpu",
+                feature = "tch",
+                feature = "ndarray",
+                feature = "flex"
+            )))]
             _ => None,
         }
     }
@@ -181,12 +187,8 @@ impl Backend {
             Self::Vulkan => Device::enumerate(DeviceType::Vulkan).into_vec(),
             #[cfg(feature = "wgpu")]
             Self::Wgpu => Device::enumerate(DeviceType::Wgpu).into_vec(),
-            Self::Tch | Self::NdArray | Self::Flex => self.device().into_iter().collect(),
-            #[allow(
-                unreachable_patterns,
-                reason = "unreachable only where every backend is compiled in"
-            )]
-            _ => Vec::new(),
+            // A CPU is one device, and what is not compiled in is none.
+            _ => self.device().into_iter().collect(),
         }
     }
 
