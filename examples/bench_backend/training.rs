@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use anyhow::Result;
 use burn::module::Module;
-use burn::optim::{AdamConfig, GradientsAccumulator, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::Device;
 use serde_json::json;
 use transformer_core::device::is_host;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
+use transformer_train::adam::Adam;
 use transformer_train::clip::global_norm;
 use transformer_train::loss::{LabelSmoothing, SmoothingForm};
 use transformer_train::threads::Threads;
@@ -82,13 +83,9 @@ impl Training {
             .zip(sentences(N_SENTENCES, 2));
         let pairs: Vec<SentencePair> = pairs.map(|(src, tgt)| SentencePair { src, tgt }).collect();
         let n_shards = threads.as_ref().map_or(1, Threads::n_threads);
-        let adam = AdamConfig::new()
-            .with_beta_1(0.9)
-            .with_beta_2(0.98)
-            .with_epsilon(1e-9);
         Ok(Self {
             model: Some(config.init(&device)?),
-            optimizer: adam.init(),
+            optimizer: Adam::default().into(),
             threads,
             whole: Batch::new(&pairs, &device),
             update: Update::new(vec![pairs], 0, 1, Deal::to_one_device(n_shards), &device),

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
+use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn::optim::{AdamConfig, ModuleOptimizer};
 use burn_train::metric::LearningRateMetric;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
@@ -192,11 +192,12 @@ fn end_of(interrupter: &Interrupter) -> End {
 /// Returns Adam and the schedule of its learning rate (§5.3).
 fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
     let training = &run.experiment.training;
-    let adam = AdamConfig::new()
-        .with_beta_1(training.adam_beta1 as f32)
-        .with_beta_2(training.adam_beta2 as f32)
-        .with_epsilon(training.adam_epsilon as f32);
-    let adam = Adam::new(&adam, training.weight_decay);
+    let adam = Adam {
+        beta_1: training.adam_beta1 as f32,
+        beta_2: training.adam_beta2 as f32,
+        epsilon: training.adam_epsilon as f32,
+        weight_decay: training.weight_decay,
+    };
     (adam.into(), run.schedule().into())
 }
 

@@ -9,8 +9,13 @@
 //! ∂loss/∂z = p − (1−ε)·onehot(y) − ε/V
 //! ```
 //!
-//! so that only `p` needs a pass over the vocabulary; the other two terms are rows of `W` and sums. A
+//! which is the row of logits itself, changed in place, where the numbers lie in the computer's memory (`host.rs`).
+//! Elsewhere only `p` takes a pass over the vocabulary; the other two terms are rows of `W` and sums. A
 //! bias of the output is one more column of `W`, of which every `h` holds a one.
+
+mod host;
+mod product;
+mod row;
 
 use std::ops::Add;
 
@@ -80,6 +85,18 @@ impl Projection {
             bias: model.output_bias(),
         }
     }
+
+    /// Takes it off Burn's tape.
+    fn plain(self) -> Self {
+        Self {
+            weight: plain(self.weight),
+            bias: self.bias.map(plain),
+        }
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.weight.dims()[0]
+    }
 }
 
 /// Computes the loss of tokens from the features that the decoder gives them, without gradients.
@@ -98,9 +115,14 @@ pub fn projected_loss(
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
 ) -> LossSums {
+    let (features, projection) = (plain(features), projection.plain());
+    if host::holds(&features) {
+        let epsilon = smoothing.spread(projection.vocab_size());
+        return host::loss(features, projection, labels, epsilon, None).0;
+    }
     let fused = Fused::new(projection, smoothing);
     let sums = fused
-        .slices(plain(features), labels)
+        .slices(features, labels)
         .map(|(h, y)| fused.softmax(h, y).sums);
     total(sums)
 }
@@ -127,12 +149,61 @@ pub fn projected_loss_with_gradient(
     smoothing: &LabelSmoothing,
     scale: f64,
 ) -> (LossSums, Tensor<1>) {
-    let fused = Fused::new(projection.clone(), smoothing);
+    let (sums, gradients) = gradients(
+        plain(features.clone()),
+        projection.clone().plain(),
+        labels,
+        smoothing,
+        scale,
+    );
+    let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum()
+        + (projection.weight * Tensor::from_inner(gradients.weight)).sum();
+    if let (Some(bias), Some(gradient)) = (projection.bias, gradients.bias) {
+        surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
+    }
+    (sums, surrogate)
+}
+
+/// Holds the gradients of what the loss is made of.
+struct Gradients {
+    /// `[n_tokens, d_model]`.
+    features: Tensor<2>,
+    /// `[vocab, d_model]`.
+    weight: Tensor<2>,
+    /// `[vocab]`.
+    bias: Option<Tensor<1>>,
+}
+
+/// Computes the sums and the gradients of `scale · smoothed`, all off the tape.
+fn gradients(
+    features: Tensor<2>,
+    projection: Projection,
+    labels: Tensor<1, Int>,
+    smoothing: &LabelSmoothing,
+    scale: f64,
+) -> (LossSums, Gradients) {
+    if host::holds(&features) {
+        let epsilon = smoothing.spread(projection.vocab_size());
+        let (sums, gradients) = host::loss(features, projection, labels, epsilon, Some(scale));
+        return (sums, gradients.expect("a scale asks for gradients"));
+    }
+    gradients_by_tensors(features, projection, labels, smoothing, scale)
+}
+
+/// Does the same by operations on tensors, wherever they lie.
+fn gradients_by_tensors(
+    features: Tensor<2>,
+    projection: Projection,
+    labels: Tensor<1, Int>,
+    smoothing: &LabelSmoothing,
+    scale: f64,
+) -> (LossSums, Gradients) {
+    let fused = Fused::new(projection, smoothing);
     let mut weight_gradient = fused.weight.zeros_like();
     let mut bias_gradient = fused.bias.as_ref().map(Tensor::zeros_like);
     let mut feature_gradients = Vec::new();
     let mut sums = Vec::new();
-    for (h, y) in fused.slices(plain(features.clone()), labels) {
+    for (h, y) in fused.slices(features, labels) {
         let softmax = fused.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
         bias_gradient =
@@ -141,13 +212,12 @@ pub fn projected_loss_with_gradient(
         feature_gradients.push(d_features);
         weight_gradient = d_weight;
     }
-    let feature_gradient = Tensor::cat(feature_gradients, 0);
-    let mut surrogate = (features * Tensor::from_inner(feature_gradient)).sum()
-        + (projection.weight * Tensor::from_inner(weight_gradient)).sum();
-    if let (Some(bias), Some(gradient)) = (projection.bias, bias_gradient) {
-        surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
-    }
-    (total(sums.into_iter()), surrogate)
+    let gradients = Gradients {
+        features: Tensor::cat(feature_gradients, 0),
+        weight: weight_gradient,
+        bias: bias_gradient,
+    };
+    (total(sums.into_iter()), gradients)
 }
 
 /// Returns how many of these tokens have their logits at once.
@@ -180,10 +250,10 @@ struct Softmax {
 
 impl Fused {
     fn new(projection: Projection, smoothing: &LabelSmoothing) -> Self {
-        let weight = plain(projection.weight);
-        let [vocab_size, _] = weight.dims();
+        let vocab_size = projection.vocab_size();
+        let Projection { weight, bias } = projection;
         Self {
-            bias: projection.bias.map(plain),
+            bias,
             mean_row: weight.clone().mean_dim(0),
             epsilon: smoothing.spread(vocab_size),
             weight,
@@ -312,134 +382,4 @@ impl Add for LossSums {
 }
 
 #[cfg(test)]
-mod tests {
-    use burn::tensor::{Device, Distribution, Tolerance, activation};
-    use transformer_core::device;
-
-    use super::*;
-
-    const SMOOTHING: LabelSmoothing = LabelSmoothing {
-        epsilon: 0.1,
-        form: SmoothingForm::AllTokens,
-    };
-
-    fn device() -> Device {
-        device::choose(None)
-            .expect("tests are built with a backend")
-            .1
-    }
-
-    /// The loss as it is written in textbooks: a full target distribution and a log-softmax.
-    fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> Tensor<1> {
-        let [n_tokens, vocab_size] = logits.dims();
-        let (on_gold, elsewhere) = match smoothing.form {
-            SmoothingForm::AllTokens => {
-                let each = smoothing.epsilon / vocab_size as f64;
-                (1.0 - smoothing.epsilon + each, each)
-            }
-            SmoothingForm::OtherTokens => (
-                1.0 - smoothing.epsilon,
-                smoothing.epsilon / (vocab_size as f64 - 1.0),
-            ),
-        };
-        let target: Vec<f64> = (0..n_tokens * vocab_size)
-            .map(|i| {
-                if labels[i / vocab_size] == i % vocab_size {
-                    on_gold
-                } else {
-                    elsewhere
-                }
-            })
-            .collect();
-        let data = burn::tensor::TensorData::new(target, [n_tokens, vocab_size]);
-        let target = Tensor::<2>::from_data(data, &logits.device());
-        (activation::log_softmax(logits, 1) * target).sum().neg()
-    }
-
-    #[test]
-    fn two_tokens_of_equal_score_cost_ln_2() {
-        let device = device();
-        let features = Tensor::<2>::from_data([[3.0]], &device);
-        let projection = Projection {
-            weight: Tensor::from_data([[1.0], [1.0]], &device),
-            bias: None,
-        };
-        let labels = Tensor::<1, Int>::from_data([1], &device);
-        let sums = projected_loss(features, projection, labels, &SMOOTHING);
-        let expected = std::f64::consts::LN_2;
-        assert!((sums.nll.into_scalar::<f64>() - expected).abs() < 1e-6);
-        assert!((sums.smoothed.into_scalar::<f64>() - expected).abs() < 1e-6);
-    }
-
-    fn gradients_agree_with_the_textbook(form: SmoothingForm) {
-        let device = device().autodiff();
-        let smoothing = LabelSmoothing { epsilon: 0.1, form };
-        let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
-        let features = random([7, 5]).require_grad();
-        let weight = random([11, 5]).require_grad();
-        let bias = random([1, 11]).require_grad();
-        let labels = [3, 0, 10, 3, 7, 1, 1];
-        let label_tensor = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
-
-        let logits = features.clone().matmul(weight.clone().transpose()) + bias.clone();
-        let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
-        let expected_gradients = expected.backward();
-        let (sums, surrogate) = projected_loss_with_gradient(
-            features.clone(),
-            Projection {
-                weight: weight.clone(),
-                bias: Some(bias.clone().squeeze_dim(0)),
-            },
-            label_tensor,
-            &smoothing,
-            0.25,
-        );
-        let gradients = surrogate.backward();
-
-        // Single precision, sums of some ten terms of size one.
-        let tolerance = Tolerance::absolute(1e-5);
-        let agree = |ours: Tensor<2>, theirs: Tensor<2>| {
-            ours.into_data()
-                .assert_approx_eq::<f32>(&theirs.into_data(), tolerance);
-        };
-        (sums.smoothed * 0.25)
-            .into_data()
-            .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
-        for tensor in [features, weight, bias] {
-            let ours = tensor
-                .grad(&gradients)
-                .expect("the surrogate reaches every input");
-            let theirs = tensor
-                .grad(&expected_gradients)
-                .expect("the loss reaches every input");
-            agree(ours, theirs);
-        }
-    }
-
-    #[test]
-    fn smoothing_over_all_tokens_has_the_gradient_of_the_textbook() {
-        gradients_agree_with_the_textbook(SmoothingForm::AllTokens);
-    }
-
-    #[test]
-    fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
-        gradients_agree_with_the_textbook(SmoothingForm::OtherTokens);
-    }
-
-    #[test]
-    fn cutting_the_tokens_into_slices_changes_nothing() {
-        let device = device();
-        let projection = Projection {
-            weight: Tensor::zeros([MAX_LOGITS / 2, 1], &device),
-            bias: None,
-        };
-        let fused = Fused::new(projection, &SMOOTHING);
-        let features = Tensor::<2>::zeros([5, 1], &device);
-        let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
-        let lengths: Vec<usize> = fused
-            .slices(features, labels)
-            .map(|(h, _)| h.dims()[0])
-            .collect();
-        assert_eq!(lengths, [2, 2, 1]);
-    }
-}
+mod tests;

@@ -13,8 +13,9 @@ pub(super) const NUMBER: f64 = 4.0;
 /// Measured with 30,000 and 100,000 pairs.
 pub(super) const PROGRAM: f64 = 6e7;
 
-/// How many slices of logits are there at once: fitted to nine runs (docs/experiments.md). The loss has the
-/// logits, their exponentials, and what a product with them takes.
+/// How many slices of logits are there at once: fitted to nine runs (docs/experiments.md) when the loss had the
+/// logits, their exponentials, and what a product with them takes. On flex and ndarray it now has fewer, and
+/// this is more than is needed.
 const SLICES: f64 = 3.0;
 
 /// Estimates the most memory of a run, in bytes.

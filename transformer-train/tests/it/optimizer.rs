@@ -4,7 +4,7 @@
 
 use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::Deserialize;
 use transformer_train::adam::Adam;
@@ -103,11 +103,11 @@ fn assert_close<const D: usize>(ours: Tensor<D>, theirs: &[f32], tolerance: f32)
 fn assert_steps(weight_decay: f64, expected: &[Pair]) {
     let goldens = goldens();
     let device = test_device();
-    let adam = AdamConfig::new()
-        .with_beta_1(0.9)
-        .with_beta_2(0.98)
-        .with_epsilon(1e-9);
-    let mut optimizer = ModuleOptimizer::from(Adam::new(&adam, weight_decay));
+    let adam = Adam {
+        weight_decay,
+        ..Adam::default()
+    };
+    let mut optimizer = ModuleOptimizer::from(adam);
     // Parameters that ask for gradients, as in training.
     let device_of_training = device.clone().autodiff();
     let mut layer = layer(&goldens.start, &device_of_training);

@@ -1,0 +1,148 @@
+//! The loss and its gradients beside the form of textbooks.
+
+use burn::tensor::{Device, Distribution, Tolerance, activation};
+use transformer_core::device;
+
+use super::*;
+
+const SMOOTHING: LabelSmoothing = LabelSmoothing {
+    epsilon: 0.1,
+    form: SmoothingForm::AllTokens,
+};
+
+fn device() -> Device {
+    device::choose(None)
+        .expect("tests are built with a backend")
+        .1
+}
+
+/// The loss as it is written in textbooks: a full target distribution and a log-softmax.
+fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> Tensor<1> {
+    let [n_tokens, vocab_size] = logits.dims();
+    let (on_gold, elsewhere) = match smoothing.form {
+        SmoothingForm::AllTokens => {
+            let each = smoothing.epsilon / vocab_size as f64;
+            (1.0 - smoothing.epsilon + each, each)
+        }
+        SmoothingForm::OtherTokens => (
+            1.0 - smoothing.epsilon,
+            smoothing.epsilon / (vocab_size as f64 - 1.0),
+        ),
+    };
+    let target: Vec<f64> = (0..n_tokens * vocab_size)
+        .map(|i| {
+            if labels[i / vocab_size] == i % vocab_size {
+                on_gold
+            } else {
+                elsewhere
+            }
+        })
+        .collect();
+    let data = burn::tensor::TensorData::new(target, [n_tokens, vocab_size]);
+    let target = Tensor::<2>::from_data(data, &logits.device());
+    (activation::log_softmax(logits, 1) * target).sum().neg()
+}
+
+#[test]
+fn two_tokens_of_equal_score_cost_ln_2() {
+    let device = device();
+    let features = Tensor::<2>::from_data([[3.0]], &device);
+    let projection = Projection {
+        weight: Tensor::from_data([[1.0], [1.0]], &device),
+        bias: None,
+    };
+    let labels = Tensor::<1, Int>::from_data([1], &device);
+    let sums = projected_loss(features, projection, labels, &SMOOTHING);
+    let expected = std::f64::consts::LN_2;
+    assert!((sums.nll.into_scalar::<f64>() - expected).abs() < 1e-6);
+    assert!((sums.smoothed.into_scalar::<f64>() - expected).abs() < 1e-6);
+}
+
+fn gradients_agree_with_the_textbook(form: SmoothingForm) {
+    let device = device().autodiff();
+    let smoothing = LabelSmoothing { epsilon: 0.1, form };
+    let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+    let features = random([7, 5]).require_grad();
+    let weight = random([11, 5]).require_grad();
+    let bias = random([1, 11]).require_grad();
+    let labels = [3, 0, 10, 3, 7, 1, 1];
+    let label_tensor = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
+
+    let logits = features.clone().matmul(weight.clone().transpose()) + bias.clone();
+    let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
+    let expected_gradients = expected.backward();
+    let (sums, surrogate) = projected_loss_with_gradient(
+        features.clone(),
+        Projection {
+            weight: weight.clone(),
+            bias: Some(bias.clone().squeeze_dim(0)),
+        },
+        label_tensor,
+        &smoothing,
+        0.25,
+    );
+    let gradients = surrogate.backward();
+
+    // Single precision, sums of some ten terms of size one.
+    let tolerance = Tolerance::absolute(1e-5);
+    let agree = |ours: Tensor<2>, theirs: Tensor<2>| {
+        ours.into_data()
+            .assert_approx_eq::<f32>(&theirs.into_data(), tolerance);
+    };
+    (sums.smoothed * 0.25)
+        .into_data()
+        .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
+    let label_tensor = Tensor::<1, Int>::from_data(labels, &device.inner());
+    let projection = Projection {
+        weight: weight.clone().inner(),
+        bias: Some(bias.clone().squeeze_dim::<1>(0).inner()),
+    };
+    let features_alone = features.clone().inner();
+    let (sums, by_tensors) =
+        gradients_by_tensors(features_alone, projection, label_tensor, &smoothing, 0.25);
+    (sums.smoothed * 0.25)
+        .into_data()
+        .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
+    let by_tensors = [
+        by_tensors.features,
+        by_tensors.weight,
+        by_tensors.bias.expect("there is a bias").unsqueeze(),
+    ];
+    for (tensor, by_tensors) in [features, weight, bias].into_iter().zip(by_tensors) {
+        let ours = tensor
+            .grad(&gradients)
+            .expect("the surrogate reaches every input");
+        let theirs = tensor
+            .grad(&expected_gradients)
+            .expect("the loss reaches every input");
+        agree(by_tensors, theirs.clone());
+        agree(ours, theirs);
+    }
+}
+
+#[test]
+fn smoothing_over_all_tokens_has_the_gradient_of_the_textbook() {
+    gradients_agree_with_the_textbook(SmoothingForm::AllTokens);
+}
+
+#[test]
+fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
+    gradients_agree_with_the_textbook(SmoothingForm::OtherTokens);
+}
+
+#[test]
+fn cutting_the_tokens_into_slices_changes_nothing() {
+    let device = device();
+    let projection = Projection {
+        weight: Tensor::zeros([MAX_LOGITS / 2, 1], &device),
+        bias: None,
+    };
+    let fused = Fused::new(projection, &SMOOTHING);
+    let features = Tensor::<2>::zeros([5, 1], &device);
+    let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
+    let lengths: Vec<usize> = fused
+        .slices(features, labels)
+        .map(|(h, _)| h.dims()[0])
+        .collect();
+    assert_eq!(lengths, [2, 2, 1]);
+}
