@@ -149,8 +149,8 @@ impl Adam {
 struct Step {
     beta_1: f32,
     beta_2: f32,
-    /// What remains of the weights.
-    kept: Option<f32>,
+    /// What remains of the weights before the step.
+    kept: f32,
     /// `√(1 − β₂ᵗ) / (1 − β₁ᵗ)`.
     correction: f32,
     /// `ε·√(1 − β₂ᵗ)`.
@@ -165,7 +165,7 @@ impl Step {
         Self {
             beta_1: adam.beta_1,
             beta_2: adam.beta_2,
-            kept: kept.map(|kept| kept as f32),
+            kept: kept.unwrap_or(1.0) as f32,
             correction: second / (1.0 - adam.beta_1.powi(time)),
             epsilon: adam.epsilon * second,
             learning_rate: learning_rate as f32,
@@ -174,13 +174,12 @@ impl Step {
 
     #[inline(always)]
     fn apply(&self, weights: &mut [f32], m: &mut [f32], v: &mut [f32], gradients: &[f32]) {
-        let kept = self.kept.unwrap_or(1.0);
         let numbers = weights.iter_mut().zip(m).zip(v).zip(gradients);
         for (((weight, m), v), &gradient) in numbers {
             *m = *m * self.beta_1 + gradient * (1.0 - self.beta_1);
             *v = *v * self.beta_2 + gradient * gradient * (1.0 - self.beta_2);
             let direction = *m * self.correction / (v.sqrt() + self.epsilon);
-            *weight = *weight * kept - direction * self.learning_rate;
+            *weight = *weight * self.kept - direction * self.learning_rate;
         }
     }
 }

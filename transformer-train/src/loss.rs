@@ -115,16 +115,7 @@ pub fn projected_loss(
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
 ) -> LossSums {
-    let (features, projection) = (plain(features), projection.plain());
-    if host::holds(&features) {
-        let epsilon = smoothing.spread(projection.vocab_size());
-        return host::loss(features, projection, labels, epsilon, None).0;
-    }
-    let fused = Fused::new(projection, smoothing);
-    let sums = fused
-        .slices(features, labels)
-        .map(|(h, y)| fused.softmax(h, y).sums);
-    total(sums)
+    loss(Inputs::new(features, projection, labels, smoothing, None)).0
 }
 
 /// Computes the loss of tokens and a scalar that carries its gradient.
@@ -149,19 +140,52 @@ pub fn projected_loss_with_gradient(
     smoothing: &LabelSmoothing,
     scale: f64,
 ) -> (LossSums, Tensor<1>) {
-    let (sums, gradients) = gradients(
-        plain(features.clone()),
-        projection.clone().plain(),
+    let inputs = Inputs::new(
+        features.clone(),
+        projection.clone(),
         labels,
         smoothing,
-        scale,
+        Some(scale),
     );
+    let (sums, gradients) = loss(inputs);
+    let gradients = gradients.expect("a scale asks for gradients");
     let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum()
         + (projection.weight * Tensor::from_inner(gradients.weight)).sum();
     if let (Some(bias), Some(gradient)) = (projection.bias, gradients.bias) {
         surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
     }
     (sums, surrogate)
+}
+
+/// Holds what a loss is computed of, off Burn's tape.
+struct Inputs {
+    /// `[n_tokens, d_model]`.
+    features: Tensor<2>,
+    projection: Projection,
+    /// `[n_tokens]`.
+    labels: Tensor<1, Int>,
+    /// The `ε` of the [`SmoothingForm::AllTokens`] form.
+    epsilon: f64,
+    /// What the gradients are multiplied by, where they are wanted.
+    scale: Option<f64>,
+}
+
+impl Inputs {
+    fn new(
+        features: Tensor<2>,
+        projection: Projection,
+        labels: Tensor<1, Int>,
+        smoothing: &LabelSmoothing,
+        scale: Option<f64>,
+    ) -> Self {
+        Self {
+            epsilon: smoothing.spread(projection.vocab_size()),
+            features: plain(features),
+            projection: projection.plain(),
+            labels,
+            scale,
+        }
+    }
 }
 
 /// Holds the gradients of what the loss is made of.
@@ -174,36 +198,27 @@ struct Gradients {
     bias: Option<Tensor<1>>,
 }
 
-/// Computes the sums and the gradients of `scale · smoothed`, all off the tape.
-fn gradients(
-    features: Tensor<2>,
-    projection: Projection,
-    labels: Tensor<1, Int>,
-    smoothing: &LabelSmoothing,
-    scale: f64,
-) -> (LossSums, Gradients) {
-    if host::holds(&features) {
-        let epsilon = smoothing.spread(projection.vocab_size());
-        let (sums, gradients) = host::loss(features, projection, labels, epsilon, Some(scale));
-        return (sums, gradients.expect("a scale asks for gradients"));
+/// Computes the sums and, for a `scale`, the gradients of `scale · smoothed`.
+fn loss(inputs: Inputs) -> (LossSums, Option<Gradients>) {
+    if host::holds(&inputs.features) {
+        host::loss(inputs)
+    } else {
+        loss_by_tensors(inputs)
     }
-    gradients_by_tensors(features, projection, labels, smoothing, scale)
 }
 
-/// Does the same by operations on tensors, wherever they lie.
-fn gradients_by_tensors(
-    features: Tensor<2>,
-    projection: Projection,
-    labels: Tensor<1, Int>,
-    smoothing: &LabelSmoothing,
-    scale: f64,
-) -> (LossSums, Gradients) {
-    let fused = Fused::new(projection, smoothing);
+/// Computes them by operations on tensors, wherever those lie.
+fn loss_by_tensors(inputs: Inputs) -> (LossSums, Option<Gradients>) {
+    let fused = Fused::new(inputs.projection, inputs.epsilon);
+    let slices = fused.slices(inputs.features, inputs.labels);
+    let Some(scale) = inputs.scale else {
+        return (total(slices.map(|(h, y)| fused.softmax(h, y).sums)), None);
+    };
     let mut weight_gradient = fused.weight.zeros_like();
     let mut bias_gradient = fused.bias.as_ref().map(Tensor::zeros_like);
     let mut feature_gradients = Vec::new();
     let mut sums = Vec::new();
-    for (h, y) in fused.slices(features, labels) {
+    for (h, y) in slices {
         let softmax = fused.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
         bias_gradient =
@@ -217,7 +232,7 @@ fn gradients_by_tensors(
         weight: weight_gradient,
         bias: bias_gradient,
     };
-    (total(sums.into_iter()), gradients)
+    (total(sums.into_iter()), Some(gradients))
 }
 
 /// Returns how many of these tokens have their logits at once.
@@ -249,13 +264,13 @@ struct Softmax {
 }
 
 impl Fused {
-    fn new(projection: Projection, smoothing: &LabelSmoothing) -> Self {
+    fn new(projection: Projection, epsilon: f64) -> Self {
         let vocab_size = projection.vocab_size();
         let Projection { weight, bias } = projection;
         Self {
             bias,
             mean_row: weight.clone().mean_dim(0),
-            epsilon: smoothing.spread(vocab_size),
+            epsilon,
             weight,
             vocab_size,
         }

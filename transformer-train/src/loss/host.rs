@@ -3,14 +3,14 @@
 //! The backends' own operations would each take a pass over all logits of a slice, and a new tensor, which
 //! flex writes three times over.
 
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 use transformer_core::device;
 
 use super::product::{Matrix, Sum, multiply};
 use super::row::Terms;
-use super::{Gradients, LossSums, Projection, slice_len};
+use super::{Gradients, Inputs, LossSums, slice_len};
 
 /// Fewest rows for which it pays to call another thread.
 const ROWS_PER_THREAD: usize = 8;
@@ -35,7 +35,13 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn new(features: Tensor<2>, projection: Projection, labels: Tensor<1, Int>) -> Self {
+    fn new(inputs: Inputs) -> Self {
+        let Inputs {
+            features,
+            projection,
+            labels,
+            ..
+        } = inputs;
         let [n_tokens, d_model] = features.dims();
         let [vocab_size, width] = projection.weight.dims();
         let biases = projection.bias.as_ref().map(|bias| bias.dims()[0]);
@@ -76,47 +82,24 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("the numbers are of single precision")
 }
 
-/// Computes the sums and, for a `scale`, the gradients of `scale · smoothed`.
-///
-/// # Shapes
-///
-/// - `features`: `[n_tokens, d_model]`
-/// - `labels`: `[n_tokens]`
-pub(super) fn loss(
-    features: Tensor<2>,
-    projection: Projection,
-    labels: Tensor<1, Int>,
-    epsilon: f64,
-    scale: Option<f64>,
-) -> (LossSums, Option<Gradients>) {
-    let len = slice_len(projection.vocab_size(), features.dims()[0]);
-    loss_in_slices(features, projection, labels, epsilon, scale, len)
+/// Computes the sums and, for a `scale`, the gradients.
+pub(super) fn loss(inputs: Inputs) -> (LossSums, Option<Gradients>) {
+    let [n_tokens, _] = inputs.features.dims();
+    let len = slice_len(inputs.projection.vocab_size(), n_tokens);
+    loss_in_slices(inputs, len)
 }
 
 /// Does so with the logits of `len` tokens at once.
-fn loss_in_slices(
-    features: Tensor<2>,
-    projection: Projection,
-    labels: Tensor<1, Int>,
-    epsilon: f64,
-    scale: Option<f64>,
-    len: usize,
-) -> (LossSums, Option<Gradients>) {
-    let device = features.device();
-    let single = (&device, DType::F32);
-    let numbers = Numbers::new(features, projection, labels);
+fn loss_in_slices(inputs: Inputs, len: usize) -> (LossSums, Option<Gradients>) {
+    let device = inputs.features.device();
+    let (epsilon, scale) = (inputs.epsilon, inputs.scale);
+    let numbers = Numbers::new(inputs);
     let (n_tokens, d_model, vocab_size) =
         (numbers.labels.len(), numbers.d_model, numbers.vocab_size);
-    let mut gradients = scale.map(|_| GradientNumbers {
-        features: vec![0.0; n_tokens * d_model],
-        weight: vec![0.0; vocab_size * d_model],
-        bias: numbers.bias.as_ref().map(|_| vec![0.0; vocab_size]),
-    });
-    let terms = Terms {
-        epsilon,
-        vocab_size,
-        scale,
-    };
+    let mut gradients = scale.map(|_| GradientNumbers::zeros(&numbers));
+    let terms = Terms { epsilon, scale };
+    let arch = Arch::new();
+    let bias = numbers.bias.as_deref();
     let mut buffer = vec![0.0; len * vocab_size];
     let (mut smoothed, mut nll) = (0.0, 0.0);
     for start in (0..n_tokens).step_by(len) {
@@ -124,8 +107,6 @@ fn loss_in_slices(
         let logits = &mut buffer[..(end - start) * vocab_size];
         let h = numbers.features(start, end);
         multiply(h, numbers.weight().transposed(), logits, Sum::Begins);
-        let arch = Arch::new();
-        let bias = numbers.bias.as_deref();
         let losses: Vec<[f64; 2]> = logits
             .par_chunks_mut(vocab_size)
             .zip(&numbers.labels[start..end])
@@ -146,33 +127,50 @@ fn loss_in_slices(
             }
         }
     }
-    let scalar = |sum: f64| Tensor::from_data(TensorData::from([sum as f32]), single);
+    let scalar =
+        |sum: f64| Tensor::from_data(TensorData::from([sum as f32]), (&device, DType::F32));
     let sums = LossSums {
         smoothed: scalar(smoothed),
         nll: scalar(nll),
     };
-    let matrix =
-        |numbers, rows| Tensor::from_data(TensorData::new(numbers, [rows, d_model]), single);
-    let gradients = gradients.map(|gradients| Gradients {
-        features: matrix(gradients.features, n_tokens),
-        weight: matrix(gradients.weight, vocab_size),
-        bias: gradients
-            .bias
-            .map(|bias| Tensor::from_data(TensorData::new(bias, [vocab_size]), single)),
-    });
-    (sums, gradients)
+    (sums, gradients.map(|it| it.into_tensors(d_model, &device)))
 }
 
+/// Holds the gradients before they are tensors.
 struct GradientNumbers {
     features: Vec<f32>,
     weight: Vec<f32>,
     bias: Option<Vec<f32>>,
 }
 
+impl GradientNumbers {
+    fn zeros(numbers: &Numbers) -> Self {
+        Self {
+            features: vec![0.0; numbers.features.len()],
+            weight: vec![0.0; numbers.weight.len()],
+            bias: numbers.bias.as_ref().map(|bias| vec![0.0; bias.len()]),
+        }
+    }
+
+    fn into_tensors(self, d_model: usize, device: &Device) -> Gradients {
+        let single = (device, DType::F32);
+        let matrix = |numbers: Vec<f32>| {
+            let shape = [numbers.len() / d_model, d_model];
+            Tensor::from_data(TensorData::new(numbers, shape), single)
+        };
+        let vector = |numbers: Vec<f32>| Tensor::from_data(&numbers[..], single);
+        Gradients {
+            features: matrix(self.features),
+            weight: matrix(self.weight),
+            bias: self.bias.map(vector),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::{LabelSmoothing, SmoothingForm, gradients_by_tensors};
+    use crate::loss::{Projection, loss_by_tensors};
 
     /// Twenty tokens of a vocabulary that fills vectors, and leaves some over.
     fn loss_of_twenty(bias: bool, epsilon: f64, len: Option<usize>) -> (LossSums, Gradients) {
@@ -195,15 +193,17 @@ mod tests {
         let labels: Vec<i64> = (0..20).map(|token| (token * 11) % 70).collect();
         let labels = Tensor::from_data(TensorData::new(labels, [20]), &device);
         let features = matrix(20, 5);
-        let Some(len) = len else {
-            let smoothing = LabelSmoothing {
-                epsilon,
-                form: SmoothingForm::AllTokens,
-            };
-            return gradients_by_tensors(features, projection, labels, &smoothing, 0.5);
+        let inputs = Inputs {
+            features,
+            projection,
+            labels,
+            epsilon,
+            scale: Some(0.5),
         };
-        let (sums, gradients) =
-            loss_in_slices(features, projection, labels, epsilon, Some(0.5), len);
+        let (sums, gradients) = match len {
+            Some(len) => loss_in_slices(inputs, len),
+            None => loss_by_tensors(inputs),
+        };
         (sums, gradients.expect("a scale asks for gradients"))
     }
 
@@ -246,13 +246,13 @@ mod tests {
             weight: Tensor::zeros([5, 2], &device),
             bias: Some(Tensor::zeros([4], &device)),
         };
-        let labels = Tensor::from_data([0], &device);
-        let _ = loss(
-            Tensor::zeros([1, 2], &device),
+        let inputs = Inputs {
+            features: Tensor::zeros([1, 2], &device),
             projection,
-            labels,
-            0.1,
-            None,
-        );
+            labels: Tensor::from_data([0], &device),
+            epsilon: 0.1,
+            scale: None,
+        };
+        let _ = loss(inputs);
     }
 }

@@ -9,7 +9,6 @@ const LANES: usize = 32;
 pub(super) struct Terms {
     /// Share of the target that all tokens have equally.
     pub(super) epsilon: f64,
-    pub(super) vocab_size: usize,
     /// What the gradient is multiplied by, where one is wanted.
     pub(super) scale: Option<f64>,
 }
@@ -30,13 +29,13 @@ impl Terms {
         let log_normalizer = f64::from(normalizer).ln() + f64::from(max);
         if let Some(scale) = self.scale {
             let factor = (scale / f64::from(normalizer)) as f32;
-            let of_each = (self.epsilon * scale / self.vocab_size as f64) as f32;
+            let of_each = (self.epsilon * scale / row.len() as f64) as f32;
             for number in row.iter_mut() {
                 *number = *number * factor - of_each;
             }
             row[gold] -= ((1.0 - self.epsilon) * scale) as f32;
         }
-        let mean = f64::from(sum) / self.vocab_size as f64;
+        let mean = f64::from(sum) / row.len() as f64;
         [log_normalizer - of_gold, log_normalizer - mean]
     }
 }
@@ -150,7 +149,6 @@ mod tests {
     fn a_logit_that_is_no_number_or_infinite_makes_the_loss_no_number() {
         let terms = Terms {
             epsilon: 0.1,
-            vocab_size: 64,
             scale: None,
         };
         for bad in [f32::NAN, f32::INFINITY] {

@@ -66,18 +66,19 @@ fn gradients_agree_with_the_textbook(form: SmoothingForm) {
     let weight = random([11, 5]).require_grad();
     let bias = random([1, 11]).require_grad();
     let labels = [3, 0, 10, 3, 7, 1, 1];
-    let label_tensor = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
+    let label_tensor = Tensor::<1, Int>::from_data(labels, &device.inner());
 
     let logits = features.clone().matmul(weight.clone().transpose()) + bias.clone();
     let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
     let expected_gradients = expected.backward();
+    let projection = Projection {
+        weight: weight.clone(),
+        bias: Some(bias.clone().squeeze_dim(0)),
+    };
     let (sums, surrogate) = projected_loss_with_gradient(
         features.clone(),
-        Projection {
-            weight: weight.clone(),
-            bias: Some(bias.clone().squeeze_dim(0)),
-        },
-        label_tensor,
+        projection.clone(),
+        label_tensor.clone(),
         &smoothing,
         0.25,
     );
@@ -92,14 +93,15 @@ fn gradients_agree_with_the_textbook(form: SmoothingForm) {
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
-    let label_tensor = Tensor::<1, Int>::from_data(labels, &device.inner());
-    let projection = Projection {
-        weight: weight.clone().inner(),
-        bias: Some(bias.clone().squeeze_dim::<1>(0).inner()),
-    };
-    let features_alone = features.clone().inner();
-    let (sums, by_tensors) =
-        gradients_by_tensors(features_alone, projection, label_tensor, &smoothing, 0.25);
+    let inputs = Inputs::new(
+        features.clone(),
+        projection,
+        label_tensor,
+        &smoothing,
+        Some(0.25),
+    );
+    let (sums, by_tensors) = loss_by_tensors(inputs);
+    let by_tensors = by_tensors.expect("a scale asks for gradients");
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
@@ -137,7 +139,7 @@ fn cutting_the_tokens_into_slices_changes_nothing() {
         weight: Tensor::zeros([MAX_LOGITS / 2, 1], &device),
         bias: None,
     };
-    let fused = Fused::new(projection, &SMOOTHING);
+    let fused = Fused::new(projection, SMOOTHING.epsilon);
     let features = Tensor::<2>::zeros([5, 1], &device);
     let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
     let lengths: Vec<usize> = fused
