@@ -2,8 +2,11 @@
 
 mod memory;
 
+use transformer_core::device;
+
 use crate::TrainError;
 use crate::config::Experiment;
+use crate::folder::Folder;
 use crate::forecast::memory::{Memory, NUMBER, PROGRAM, Sizes};
 use crate::prepare::{Prepared, Start};
 use crate::run::{Surroundings, ThreadCount};
@@ -18,42 +21,59 @@ use crate::store_folder::{IfMissing, StorePlace};
 /// Returns a [`TrainError`] for what would end the run before its first update.
 pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(), TrainError> {
     experiment.validate()?;
+    Folder::new(&surroundings.directory).check()?;
     let place = StorePlace::of(experiment, &surroundings.directory, IfMissing::Hold)?;
     let watch = surroundings.watch();
     let say = watch.say();
     let mut prepared = Prepared::new(experiment, Start::Fresh, place, &watch)?;
-    for line in lines(experiment, &mut prepared, surroundings.threads) {
+    let memory = memory_of(experiment, &prepared, surroundings);
+    for line in lines(experiment, &mut prepared, &memory) {
         say(&line);
     }
     prepared.warn(experiment, say);
+    let there = memory::of_this_machine().filter(|_| device::is_host(&surroundings.device));
+    if let Some(there) = there
+        && memory.total() > there
+    {
+        say(&format!(
+            "warning     the run takes about {}, and this machine has {} of memory; lower \
+             `training.tokens_per_batch`, or choose a smaller model",
+            bytes(memory.total()),
+            bytes(there)
+        ));
+    }
     Ok(())
 }
 
-fn lines(experiment: &Experiment, prepared: &mut Prepared, threads: ThreadCount) -> Vec<String> {
-    let (training, validation) = (&experiment.training, &experiment.validation);
+fn memory_of(experiment: &Experiment, prepared: &Prepared, surroundings: &Surroundings) -> Memory {
+    let summary = &prepared.train_summary;
+    let width = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
+    let (ThreadCount::Exactly(n_threads) | ThreadCount::Suggested(n_threads)) =
+        surroundings.threads;
+    let n_valid = prepared.valid.len();
+    Memory::of(
+        experiment,
+        &prepared.config,
+        &Sizes {
+            src_width: width(summary.src_tokens),
+            tgt_width: width(summary.tgt_tokens),
+            n_threads: n_threads.max(1),
+            on_host: device::is_host(&surroundings.device),
+            n_translated: (experiment.validation.max_sentences.min(n_valid))
+                .max(prepared.test.len()),
+            text: prepared.train.store().bytes(),
+        },
+    )
+}
+
+fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &Memory) -> Vec<String> {
+    let training = &experiment.training;
     let config = prepared.config.clone();
     let n_parameters = config.parameter_count();
     let (updates, rising) = (training.updates, training.warmup_steps);
     let batches = prepared.plan.updates_per_pass(0);
     let per_pass = training.updates_of(batches);
     let peak = Schedule::new(training, config.d_model).learning_rate(rising.min(updates));
-    let summary = &prepared.train_summary;
-    let width = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
-    let (ThreadCount::Exactly(n_threads) | ThreadCount::Suggested(n_threads)) = threads;
-    let memory = Memory::of(
-        experiment,
-        &config,
-        &Sizes {
-            src_width: width(summary.src_tokens),
-            tgt_width: width(summary.tgt_tokens),
-            n_threads: n_threads.max(1),
-            n_translated: validation
-                .max_sentences
-                .min(prepared.valid.len())
-                .max(prepared.test.len()),
-            text: prepared.train.store().bytes(),
-        },
-    );
     // The next checkpoint is written before the oldest goes.
     let n_checkpoints = (training.n_last() + training.n_best() + 1) as f64;
     let weights = NUMBER * n_parameters as f64;

@@ -1,8 +1,11 @@
 //! What will not train, told before an hour is spent on it.
 
-use transformer_core::TransformerConfig;
+use std::path::PathBuf;
 
-use crate::config::{Experiment, Vocabulary};
+use transformer_core::TransformerConfig;
+use transformer_core::text::TokenizerKind;
+
+use crate::config::{Experiment, TokenizerSettings, Vocabulary};
 use crate::corpus::CorpusSummary;
 use crate::tasks::Task;
 
@@ -137,6 +140,7 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
             100.0 * copies
         ));
     }
+    all.extend(validation(facts));
     if valid.kept > train.kept {
         all.push(format!(
             "there are more pairs to validate on ({}) than to train on ({}); check that the files are not swapped",
@@ -144,22 +148,68 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
         ));
     }
     let unknown = [
-        ("source", train.src_unknown, train.src_tokens),
-        ("target", train.tgt_unknown, train.tgt_tokens),
-        ("validation source", valid.src_unknown, valid.src_tokens),
-        ("validation target", valid.tgt_unknown, valid.tgt_tokens),
+        ("source", train.src_unknown, train.src_tokens, Side::Src),
+        ("target", train.tgt_unknown, train.tgt_tokens, Side::Tgt),
+        (
+            "validation source",
+            valid.src_unknown,
+            valid.src_tokens,
+            Side::Src,
+        ),
+        (
+            "validation target",
+            valid.tgt_unknown,
+            valid.tgt_tokens,
+            Side::Tgt,
+        ),
     ];
-    for (what, unknown, tokens) in unknown {
+    for (what, unknown, tokens, side) in unknown {
         let unknown = share(unknown, tokens);
         if unknown > MAX_UNKNOWN {
             all.push(format!(
-                "{:.1}% of the {what} tokens are not in the vocabulary; raise its size, or choose \
-                 `tokenizer.kind = \"bpe\"`",
-                100.0 * unknown
+                "{:.1}% of the {what} tokens are not in the vocabulary; {}",
+                100.0 * unknown,
+                for_fewer_unknown(&facts.experiment.tokenizer, side)
             ));
         }
     }
     all
+}
+
+/// Compares the files to validate on with those to train on.
+fn validation(facts: &Facts<'_>) -> Option<String> {
+    let data = &facts.experiment.data;
+    let is_same = |files: [&Option<PathBuf>; 2]| files[0].is_some() && files[0] == files[1];
+    let are_same = is_same([&data.src, &data.valid_src]) && is_same([&data.tgt, &data.valid_tgt])
+        || is_same([&data.tsv, &data.valid_tsv]);
+    are_same.then(|| {
+        "the run is validated on the text that it learns, which says nothing about other text; choose other \
+         files, or none to have pairs held out"
+            .to_owned()
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Src,
+    Tgt,
+}
+
+/// Says which setting lets the tokenizer of this side know more.
+fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
+    let (size, kind, is) = match (tokenizer.vocabulary, side) {
+        (Vocabulary::Joint, _) | (_, Side::Src) => ("vocab_size", "kind", tokenizer.kind),
+        (Vocabulary::Separate, Side::Tgt) => {
+            let is = tokenizer.tgt_kind.unwrap_or(tokenizer.kind);
+            ("tgt_vocab_size", "tgt_kind", is)
+        }
+    };
+    match is {
+        TokenizerKind::Word | TokenizerKind::Char => {
+            format!("raise `tokenizer.{size}`, or choose `tokenizer.{kind} = \"bpe\"`")
+        }
+        _ => format!("raise `tokenizer.{size}`"),
+    }
 }
 
 fn share(part: u64, whole: u64) -> f64 {
@@ -287,6 +337,44 @@ mod tests {
             warnings[0]
                 .starts_with("2.0% of the validation target tokens are not in the vocabulary")
         );
+    }
+
+    #[test]
+    fn what_is_advised_for_unknown_tokens_is_not_set_already() {
+        let advice = |vocabulary, kind, tgt_kind| {
+            let warnings = check(|experiment, train, _| {
+                experiment.tokenizer.vocabulary = vocabulary;
+                experiment.tokenizer.kind = kind;
+                experiment.tokenizer.tgt_kind = tgt_kind;
+                train.tgt_unknown = 40_000;
+            });
+            let advice = warnings.iter().find_map(|warning| warning.split_once("; "));
+            advice.map(|(_, advice)| advice.to_owned())
+        };
+        let (joint, separate) = (Vocabulary::Joint, Vocabulary::Separate);
+        let (word, bpe) = (TokenizerKind::Word, TokenizerKind::Bpe);
+        let cases = [
+            (joint, bpe, None, "raise `tokenizer.vocab_size`"),
+            (separate, bpe, None, "raise `tokenizer.tgt_vocab_size`"),
+            (
+                joint,
+                word,
+                None,
+                "raise `tokenizer.vocab_size`, or choose `tokenizer.kind = \"bpe\"`",
+            ),
+            (
+                separate,
+                bpe,
+                Some(word),
+                "raise `tokenizer.tgt_vocab_size`, or choose `tokenizer.tgt_kind = \"bpe\"`",
+            ),
+        ];
+        for (vocabulary, kind, tgt_kind, expected) in cases {
+            assert_eq!(
+                advice(vocabulary, kind, tgt_kind).as_deref(),
+                Some(expected)
+            );
+        }
     }
 
     #[test]

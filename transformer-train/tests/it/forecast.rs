@@ -127,3 +127,35 @@ fn a_dry_run_fails_where_the_run_would() {
     let ended = workplace.train("run", &["--dry-run"]);
     assert!(ended.failure().contains("has 47 lines"), "{ended:?}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_dry_run_warns_of_more_memory_than_there_is() {
+    let workplace = Workplace::new();
+    let warning = |more: &[&str]| {
+        let ended = workplace.train("run", &[&["--dry-run"], more].concat());
+        let lines = ended.lines();
+        lines
+            .iter()
+            .any(|line| line.starts_with("warning     the run takes about "))
+    };
+    assert!(!warning(&[]));
+    assert!(warning(&[
+        "--set",
+        "model.d_ff=262144",
+        "--set",
+        "model.n_encoder_layers=1024"
+    ]));
+}
+
+#[test]
+fn validating_on_the_text_that_is_learnt_is_warned_of() {
+    let workplace = Workplace::new();
+    let files = ["--valid-src", "a.src", "--valid-tgt", "b.tgt", "--dry-run"];
+    let ended = workplace.train("run", &files);
+    let start = "warning     the run is validated on the text that it learns";
+    assert!(
+        ended.lines().iter().any(|line| line.starts_with(start)),
+        "{ended:?}"
+    );
+}
