@@ -1,8 +1,19 @@
 //! The hyper-parameters of the model (§3 and Table 3 of the paper), in one struct that every layer reads.
 
+mod error;
+
 use serde::{Deserialize, Serialize};
 
+pub use error::ConfigError;
+
 use crate::text::N_SPECIAL;
+
+/// The largest sizes that are allowed: beyond what is built, and small enough that the number of parameters is
+/// less than 2^63.
+const MOST_ROWS: usize = 1 << 24;
+const MOST_FEATURES: usize = 1 << 18;
+const MOST_HEADS: usize = 1 << 12;
+const MOST_LAYERS: usize = 1 << 10;
 
 /// Says everything that fixes the shape and the arithmetic of a [`Transformer`](crate::Transformer).
 ///
@@ -132,69 +143,6 @@ pub enum Tying {
     All,
 }
 
-/// Says why a [`TransformerConfig`] describes no model.
-#[derive(Debug, thiserror::Error, PartialEq)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// A size that must be at least one is zero.
-    #[error("`{field}` is 0; choose at least 1")]
-    Zero {
-        /// The field's name.
-        field: &'static str,
-    },
-    /// A vocabulary has no room for a token that means something.
-    #[error(
-        "`{field}` is {size}; choose at least {}: the {N_SPECIAL} special tokens and one more",
-        N_SPECIAL + 1
-    )]
-    VocabularyTooSmall {
-        /// The field's name.
-        field: &'static str,
-        /// The size given.
-        size: usize,
-    },
-    /// The heads do not divide the width, and `d_k` or `d_v` is not given.
-    #[error(
-        "`n_heads` ({n_heads}) does not divide `d_model` ({d_model}); choose a divisor, for example \
-         {divisor}, or give `d_k` and `d_v`"
-    )]
-    HeadsDoNotDivide {
-        /// The number of heads given.
-        n_heads: usize,
-        /// The width given.
-        d_model: usize,
-        /// The divisor of `d_model` that is nearest to `n_heads`.
-        divisor: usize,
-    },
-    /// Sinusoids come in pairs.
-    #[error("`d_model` ({d_model}) is odd; sinusoidal positions need an even one, for example {}", d_model + 1)]
-    OddWidth {
-        /// The width given.
-        d_model: usize,
-    },
-    /// All three matrices cannot be one when the vocabularies differ in size.
-    #[error(
-        "`tying = \"all\"` needs one vocabulary, but `src_vocab_size` is {src} and `tgt_vocab_size` \
-         is {tgt}; use a joint vocabulary or `tying = \"decoder\"`"
-    )]
-    TyingAcrossVocabularies {
-        /// Size of the source vocabulary.
-        src: usize,
-        /// Size of the target vocabulary.
-        tgt: usize,
-    },
-    /// A probability or small number is outside its range.
-    #[error("`{field}` is {value}; choose {allowed}")]
-    OutOfRange {
-        /// The field's name.
-        field: &'static str,
-        /// The value given.
-        value: f64,
-        /// The allowed range, in words.
-        allowed: &'static str,
-    },
-}
-
 impl TransformerConfig {
     /// Returns the width of one head's queries and keys.
     pub fn head_d_k(&self) -> usize {
@@ -261,25 +209,7 @@ impl TransformerConfig {
     ///
     /// Returns the first [`ConfigError`] found; its text names the field and a value that would do.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let sizes = [
-            ("src_vocab_size", self.src_vocab_size),
-            ("tgt_vocab_size", self.tgt_vocab_size),
-            ("d_model", self.d_model),
-            ("d_ff", self.d_ff),
-            ("n_heads", self.n_heads),
-            ("d_k", self.d_k.unwrap_or(1)),
-            ("d_v", self.d_v.unwrap_or(1)),
-            ("n_encoder_layers", self.n_encoder_layers),
-            ("n_decoder_layers", self.n_decoder_layers),
-            ("max_positions", self.max_positions),
-        ];
-        if let Some((field, _)) = sizes.into_iter().find(|(_, size)| *size == 0) {
-            return Err(ConfigError::Zero { field });
-        }
-        let too_small = |(_, size): &(_, usize)| *size <= N_SPECIAL;
-        if let Some((field, size)) = sizes.into_iter().take(2).find(too_small) {
-            return Err(ConfigError::VocabularyTooSmall { field, size });
-        }
+        self.validate_sizes()?;
         self.validate_shape()?;
         let probabilities = [
             ("dropout", self.dropout),
@@ -302,6 +232,34 @@ impl TransformerConfig {
                 value: self.norm_epsilon,
                 allowed: "more than 0 and less than 1, for example 1e-5",
             });
+        }
+        Ok(())
+    }
+
+    fn validate_sizes(&self) -> Result<(), ConfigError> {
+        let sizes = [
+            ("src_vocab_size", self.src_vocab_size, MOST_ROWS),
+            ("tgt_vocab_size", self.tgt_vocab_size, MOST_ROWS),
+            ("d_model", self.d_model, MOST_FEATURES),
+            ("d_ff", self.d_ff, MOST_FEATURES),
+            ("n_heads", self.n_heads, MOST_HEADS),
+            ("d_k", self.d_k.unwrap_or(1), MOST_FEATURES),
+            ("d_v", self.d_v.unwrap_or(1), MOST_FEATURES),
+            ("n_encoder_layers", self.n_encoder_layers, MOST_LAYERS),
+            ("n_decoder_layers", self.n_decoder_layers, MOST_LAYERS),
+            ("max_positions", self.max_positions, MOST_ROWS),
+        ];
+        for (field, size, most) in sizes {
+            if size == 0 {
+                return Err(ConfigError::Zero { field });
+            }
+            if size > most {
+                return Err(ConfigError::TooLarge { field, size, most });
+            }
+        }
+        let too_small = |(_, size, _): &(_, usize, _)| *size <= N_SPECIAL;
+        if let Some((field, size, _)) = sizes.into_iter().take(2).find(too_small) {
+            return Err(ConfigError::VocabularyTooSmall { field, size });
         }
         Ok(())
     }

@@ -23,6 +23,20 @@ pub enum LoadError {
         /// What is wrong with the config.
         source: ConfigError,
     },
+    /// The file is smaller than the weights of a model of this config, whose memory is not even asked for.
+    #[error(
+        "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
+         the file, or train again",
+        path.display()
+    )]
+    TooFew {
+        /// The file with the weights.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// How many numbers it should have.
+        n_parameters: usize,
+    },
     /// The weights are not those of a model of this config.
     #[error(
         "`{}` does not hold the weights of the model in config.json; restore the file, or train again",
@@ -58,6 +72,17 @@ impl ModelDirectory {
     /// Returns a [`LoadError`] if the weights cannot be read or are those of another model.
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
         let path = self.weights_path();
+        let (bytes, n_parameters) = (
+            self.manifest().files.weights.bytes,
+            self.config().parameter_count(),
+        );
+        if bytes / self.manifest().precision.bytes() < n_parameters as u64 {
+            return Err(LoadError::TooFew {
+                path,
+                bytes,
+                n_parameters,
+            });
+        }
         let model = match self.config().init(device) {
             Ok(model) => model,
             Err(source) => return Err(LoadError::Config { path, source }),

@@ -2,7 +2,11 @@
 
 use std::error::Error;
 
-/// Writes an error and its causes on one line, a cause that the text before it already has left out.
+/// Most characters of one cause: some libraries name every tensor of a model.
+const MOST_CHARACTERS: usize = 300;
+
+/// Writes an error and its causes on one line, a cause that the text before it already has left out. A cause of
+/// more than 300 characters is cut.
 ///
 /// # Example
 ///
@@ -19,7 +23,10 @@ pub fn one_line(error: &dyn Error) -> String {
         let said = flat(&error.to_string());
         if !text.contains(&said) {
             text.push_str(": ");
-            text.push_str(&said);
+            text.extend(said.chars().take(MOST_CHARACTERS));
+            if said.chars().nth(MOST_CHARACTERS).is_some() {
+                text.push_str(" …");
+            }
         }
         cause = error.source();
     }
@@ -51,5 +58,13 @@ mod tests {
         let told = one_line(&Failure::Told(cause()));
         assert_eq!(silent, "cannot read `a`: the disk is gone");
         assert_eq!(told, silent);
+    }
+
+    #[test]
+    fn a_cause_without_end_is_cut() {
+        let told = one_line(&Failure::Silent(io::Error::other("ä".repeat(301))));
+        assert_eq!(told, format!("cannot read `a`: {} …", "ä".repeat(300)));
+        let told = one_line(&Failure::Silent(io::Error::other("ä".repeat(300))));
+        assert_eq!(told, format!("cannot read `a`: {}", "ä".repeat(300)));
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "out", "seed"]
+        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "out", "seed", "overwrite"]
     )]
     resume: Option<PathBuf>,
     /// Replace the run that the folder holds; other files in it stay
@@ -87,8 +87,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Threads that share an update on the CPU [default: all cores, up to 16]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
     /// Devices that share an update, each of them with a batch of its own [default: 1]
     #[arg(long, value_name = "N")]
     devices: Option<u64>,
@@ -147,8 +147,10 @@ impl Arguments {
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
         let suggested = || if device::is_host(device) { cores() } else { 1 };
-        self.threads
-            .map_or_else(|| ThreadCount::Suggested(suggested()), ThreadCount::Exactly)
+        match self.threads {
+            Some(threads) => ThreadCount::Exactly(usize::from(threads)),
+            None => ThreadCount::Suggested(suggested()),
+        }
     }
 
     /// Returns the folder that is named, if one is.

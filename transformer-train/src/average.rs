@@ -1,6 +1,6 @@
 //! The mean of chosen checkpoints of a run as a model (§6.1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use burn::module::Module;
@@ -118,12 +118,13 @@ fn chosen(
                     }
                 })
             };
-            let intervals: Result<Vec<usize>, _> = updates.iter().map(interval_of).collect();
-            (intervals?, updates.len())
+            let intervals: Result<BTreeSet<usize>, _> = updates.iter().map(interval_of).collect();
+            let intervals: Vec<usize> = intervals?.into_iter().collect();
+            let wanted = intervals.len();
+            (intervals, wanted)
         }
     };
     intervals.sort_unstable();
-    intervals.dedup();
     if intervals.is_empty() || intervals.len() < wanted {
         return Err(TrainError::TooFewCheckpoints {
             path: path(),

@@ -49,10 +49,25 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
+    /// The output folder is a model directory.
+    #[error(
+        "`{}` is a model directory, and no folder of a run; choose another folder with --out",
+        path.display()
+    )]
+    IsModel {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder is to be made where a file is.
+    #[error("`{}` is a file; choose another folder with --out", path.display())]
+    IsFile {
+        /// The file.
+        path: PathBuf,
+    },
     /// The folder holds a run with other settings.
     #[error(
-        "`{}` holds a run with other settings: {}; choose another folder with --out, or replace the run with \
-         --overwrite", path.display(), differences.join(", ")
+        "`{}` holds a run with other settings: {}; go on without the change, train in another folder with --out, or \
+         replace the run with --overwrite", path.display(), differences.join(", ")
     )]
     OtherRun {
         /// The folder.
@@ -83,8 +98,7 @@ pub enum TrainError {
     },
     /// A run has fewer checkpoints than are to be averaged.
     #[error(
-        "`{}` has no {wanted} whole checkpoints, only those after {}; choose at most {}, and raise \
-         `average_last` or `keep_best` in the next run", path.display(), list(.there), .there.len()
+        "`{}` {}; raise `average_last` or `keep_best` in the next run", path.display(), fewer(*.wanted, .there)
     )]
     TooFewCheckpoints {
         /// The folder.
@@ -199,6 +213,17 @@ impl TrainError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+/// Says what there is in place of so many checkpoints.
+fn fewer(wanted: usize, there: &[u64]) -> String {
+    match there.len() {
+        0 => "has no whole checkpoint".to_owned(),
+        n => format!(
+            "has no {wanted} whole checkpoints, only those after {}; choose at most {n}",
+            list(there)
+        ),
     }
 }
 

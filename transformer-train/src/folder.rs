@@ -47,11 +47,18 @@ impl Folder {
         }
     }
 
-    /// Refuses a folder that is a model.
+    /// Refuses a folder that is a model, or that cannot be made because a file has its name, or that of a folder
+    /// around it.
     pub(crate) fn check(&self) -> Result<(), TrainError> {
-        match self.directory.join("manifest.json").exists() {
-            true => Err(self.taken()),
-            false => Ok(()),
+        let path = self.directory.clone();
+        if self.directory.join("manifest.json").exists() {
+            return Err(TrainError::IsModel { path });
+        }
+        match path.ancestors().find(|path| path.exists()) {
+            Some(there) if !there.is_dir() => Err(TrainError::IsFile {
+                path: there.to_owned(),
+            }),
+            _ => Ok(()),
         }
     }
 

@@ -32,7 +32,7 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     memory::keep_pages();
     match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
             match error.downcast_ref() {
@@ -43,14 +43,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Failure> {
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(command) = &arguments.command {
-        return command.run();
+        command.run()?;
+        return Ok(ExitCode::SUCCESS);
     }
     let experiment = arguments.experiment()?;
     if arguments.print_config {
         let text = experiment.to_documented_toml()?;
-        return Ok(io::stdout().write_all(text.as_bytes())?);
+        io::stdout().write_all(text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
     }
     experiment.validate()?;
     let directory = arguments.directory().map_or_else(
@@ -89,11 +91,20 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         interrupt,
     };
     if arguments.dry_run {
-        return Ok(dry_run(&experiment, &surroundings)?);
+        dry_run(&experiment, &surroundings)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let outcome = train(&experiment, &surroundings)?;
     report(&outcome, &experiment, &directory, backend);
-    Ok(())
+    Ok(match was_stopped(&outcome, &experiment) {
+        true => ExitCode::from(INTERRUPTED),
+        false => ExitCode::SUCCESS,
+    })
+}
+
+/// Says whether somebody ended the run before its time.
+fn was_stopped(outcome: &Outcome, experiment: &Experiment) -> bool {
+    outcome.n_updates < experiment.training.updates && !outcome.is_out_of_patience
 }
 
 /// Returns the name of the task, or of the source file up to its first dot.
@@ -199,10 +210,6 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
             "exact match {percent:.1}%: {n_exact} of {n_pairs} held-out pairs"
         ));
     }
-    let features = match backend {
-        Backend::Flex => String::new(),
-        other => format!(" --features {other}"),
-    };
     let text = outcome
         .samples
         .first()
@@ -213,15 +220,29 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
     ));
     let (directory, text) = (quoted(&directory.display().to_string()), quoted(text));
     tell(&format!(
-        "    cargo run -q -p transformer-infer{features} -- translate --model {directory} {text}"
+        "    {} translate --model {directory} {text}",
+        program("transformer-infer", "-q ", backend)
     ));
-    let (n_done, n_updates) = (outcome.n_updates, experiment.training.updates);
-    if n_done < n_updates && !outcome.is_out_of_patience {
+    if was_stopped(outcome, experiment) {
         tell(&format!(
-            "\nStopped after {n_done} of {n_updates} updates. To go on:\n\n    \
-             cargo run -p transformer-train{features} -- --resume {directory}"
+            "\nStopped after {} of {} updates. To go on:\n\n    {} --resume {directory}",
+            outcome.n_updates,
+            experiment.training.updates,
+            program("transformer-train", "", backend)
         ));
     }
+}
+
+/// Returns how a program is called: by cargo, if this one was, and otherwise by its name.
+fn program(name: &str, flags: &str, backend: Backend) -> String {
+    if env::var_os("CARGO").is_none() {
+        return name.to_owned();
+    }
+    let features = match backend {
+        Backend::Flex => String::new(),
+        other => format!(" --features {other}"),
+    };
+    format!("cargo run {flags}-p {name}{features} --")
 }
 
 /// Quotes a word for the shell, if it needs it.

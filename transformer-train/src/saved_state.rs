@@ -223,13 +223,16 @@ pub(crate) fn differences(
         .map(|key| {
             let (there, here) = (written(there.get(key)), written(here.get(key)));
             let difference = format!("`{key}` is {here} here and {there} there");
-            if key != "training.devices" {
-                return difference;
+            match key.as_str() {
+                "training.devices" => format!(
+                    "{difference} (any number can go on if `training.devices` times `training.accumulate` stays \
+                     {n_batches_there})"
+                ),
+                key if key == key_of_end => {
+                    format!("{difference} (the learning rate falls to zero at the end, wherever that is)")
+                }
+                _ => difference,
             }
-            format!(
-                "{difference} (any number can go on if `training.devices` times `training.accumulate` stays \
-                 {n_batches_there})"
-            )
         })
         .collect())
 }

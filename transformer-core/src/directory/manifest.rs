@@ -17,7 +17,7 @@ const FORMAT: u64 = 1;
 pub(super) const NEWEST_FORMAT: u64 = 2;
 
 /// The file that makes a directory a model directory.
-pub(super) const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// What `manifest.json` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

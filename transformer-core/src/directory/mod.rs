@@ -25,6 +25,7 @@ mod write;
 mod tests;
 
 pub use error::DirectoryError;
+pub(crate) use manifest::MANIFEST;
 pub use manifest::{FileEntry, Files, Manifest};
 pub use precision::Precision;
 pub use read::ModelDirectory;

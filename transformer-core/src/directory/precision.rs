@@ -29,6 +29,15 @@ impl Precision {
         }
     }
 
+    /// Returns the bytes of a number of a matrix.
+    pub(crate) const fn bytes(self) -> u64 {
+        match self {
+            Self::F32 => 4,
+            Self::F16 => 2,
+            Self::Int8 => 1,
+        }
+    }
+
     /// Says whether nothing was taken from the weights.
     pub(super) fn is_full(&self) -> bool {
         *self == Self::F32

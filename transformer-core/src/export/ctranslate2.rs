@@ -53,7 +53,7 @@ enum Value {
 /// # Errors
 ///
 /// Returns an [`ExportError`] that names a setting which CTranslate2's models cannot have, or a file that
-/// cannot be written.
+/// cannot be written, or if the folder is a model directory.
 pub fn to_ctranslate2(
     folder: impl AsRef<Path>,
     model: &Transformer,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ExportError;
 use crate::config::TransformerConfig;
-use crate::directory::{Tokenizers, replace_file};
+use crate::directory::{MANIFEST, Tokenizers, replace_file};
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::{
     OWN, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
@@ -20,7 +20,7 @@ use crate::model::Transformer;
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] that names the file that cannot be written.
+/// Returns an [`ExportError`] if the folder is a model directory, or that names the file that cannot be written.
 pub fn to_safetensors(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -38,8 +38,12 @@ pub fn to_safetensors(
     write_json(folder, "config.json", &json!(config))
 }
 
-/// Makes the folder, if it is not there.
+/// Makes the folder, if it is not there, and checks that it is no model directory.
 pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
+    if folder.join(MANIFEST).exists() {
+        let path = folder.to_owned();
+        return Err(ExportError::ModelDirectory { path });
+    }
     fs::create_dir_all(folder).map_err(|source| ExportError::Write {
         path: folder.to_owned(),
         source,

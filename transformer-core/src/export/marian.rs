@@ -30,7 +30,7 @@ const NORM_EPSILON: f64 = 1e-5;
 /// # Errors
 ///
 /// Returns an [`ExportError`] that names a setting which Marian's models cannot have, or a file that cannot
-/// be written.
+/// be written, or if the folder is a model directory.
 pub fn to_marian(
     folder: impl AsRef<Path>,
     model: &Transformer,

@@ -46,6 +46,15 @@ pub enum ExportError {
         /// Whose format it is.
         format: &'static str,
     },
+    /// The folder is a model directory, whose files have names that the export's have.
+    #[error(
+        "`{}` is a model directory, which the export would damage; choose another folder",
+        path.display()
+    )]
+    ModelDirectory {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A tensor cannot be written.
     #[error("the weights cannot be put into a file")]
     Safetensors(#[from] safetensors::SafeTensorError),

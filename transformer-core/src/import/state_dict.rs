@@ -53,7 +53,8 @@ pub enum StateDictError {
     },
     /// The file is nothing that `torch.save` wrote.
     #[error(
-        "`{}` is neither a safetensors file nor one of torch.save; save the state dict with one of them",
+        "`{}` is neither a whole safetensors file nor one of torch.save; get the file again, or save the state \
+         dict with one of them",
         path.display()
     )]
     Pytorch {

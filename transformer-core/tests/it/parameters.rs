@@ -181,3 +181,44 @@ fn a_record_of_another_config_is_refused() {
     let tied = random_model(&small(Tying::Decoder), 3);
     assert!(tied.try_load_record(record).is_err());
 }
+
+#[test]
+fn sizes_beyond_every_model_are_refused_and_all_others_can_be_counted() {
+    let features = 1 << 18;
+    let largest = TransformerConfig {
+        d_model: features,
+        d_ff: features,
+        n_heads: 1 << 12,
+        d_k: Some(features),
+        d_v: Some(features),
+        n_encoder_layers: 1 << 10,
+        n_decoder_layers: 1 << 10,
+        positions: Positions::Learned,
+        max_positions: 1 << 24,
+        tying: Tying::None,
+        ..TransformerConfig::base(1 << 24, 1 << 24)
+    };
+    assert_eq!(largest.validate(), Ok(()));
+    // 12 times 2^48 in each of 2^10 pairs of layers is nearly all of it.
+    let most = largest.parameter_count() as f64;
+    assert!(
+        (most / (12.0 * 2_f64.powi(58)) - 1.0).abs() < 1e-3,
+        "{most}"
+    );
+    for field in [
+        "d_model",
+        "d_ff",
+        "n_heads",
+        "d_k",
+        "n_decoder_layers",
+        "src_vocab_size",
+    ] {
+        let mut config = serde_json::to_value(&largest).expect("a config is JSON");
+        config[field] = (u64::MAX >> 1).into();
+        let config: TransformerConfig = serde_json::from_value(config).expect("it is a config");
+        let message = config.validate().expect_err("it is too large").to_string();
+        assert!(message.starts_with(&format!(
+            "`{field}` is 9223372036854775807; choose at most "
+        )));
+    }
+}

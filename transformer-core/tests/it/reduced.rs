@@ -323,3 +323,27 @@ fn a_reduced_model_is_replaced_where_it_is_found() {
     assert_eq!(open(&inner).manifest().precision, Precision::Int8);
     assert!(!outer.path().join("manifest.json").exists());
 }
+
+#[test]
+fn a_config_of_more_parameters_than_there_are_bytes_is_refused_before_memory_is_asked_for() {
+    let (directory, _) = written(unchanged);
+    let path = directory.path().join("config.json");
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(&path).expect("it was written")).expect("it is JSON");
+    config["d_ff"] = json!(1 << 18);
+    config["n_encoder_layers"] = json!(1000);
+    fs::write(&path, config.to_string()).expect("it is writable");
+    let mut manifest = json_of(&directory);
+    let entry = FileEntry::new("config.json", config.to_string().as_bytes());
+    manifest["files"]["config"] = json!(entry);
+    fs::write(directory.path().join("manifest.json"), manifest.to_string())
+        .expect("it is writable");
+    let refused = open(&directory).load(&test_device());
+    let message = refused
+        .expect_err("the weights are of a small model")
+        .to_string();
+    assert!(
+        message.contains("weights.bpk` has ") && message.contains(", too few for the "),
+        "{message}"
+    );
+}

@@ -18,7 +18,7 @@ const SIGNIFICANT: f64 = 0.05;
 ///
 /// For each translation: its score; in parentheses the mean of the resampled scores and half the interval in
 /// which 95% of them lie; the difference from the baseline, which is the first translation; and p, how likely
-/// a difference as large is by chance alone. A star marks p < 0.05. With the same number of samples and the
+/// a difference as large is by chance alone. A star marks p < 0.05, where the scores differ at all. With the same number of samples and the
 /// same seed, p is what sacreBLEU prints.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
@@ -32,7 +32,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "KIND", value_enum, default_value_t = TestName::Bootstrap)]
     test: TestName,
     /// How often: 1000 for bootstrap and 10000 for randomization, unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
     /// Seed of the simulation.
     #[arg(long, value_name = "N", default_value_t = 12345)]
@@ -188,7 +188,9 @@ impl Compare {
                 return scores;
             };
             let difference = score - systems[0].score;
-            let star = if p_value < SIGNIFICANT { " *" } else { "" };
+            // Equal scores have the smallest p that there is: no sample differs by more than nothing.
+            let is_marked = p_value < SIGNIFICANT && difference != 0.0;
+            let star = if is_marked { " *" } else { "" };
             format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")
         };
         systems.iter().map(line).collect()

@@ -14,7 +14,7 @@ use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
 
-use super::PictureError;
+use super::{PictureError, PlaceError};
 
 /// Says why a command ended early.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,9 @@ pub(crate) enum CommandError {
     /// The picture cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
+    /// Nothing may be written where it is wanted.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// The model directory is broken.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -43,6 +46,18 @@ pub(crate) enum CommandError {
     /// A model from elsewhere cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
+    /// A model from elsewhere says to search as nobody can.
+    #[error(
+        "the generation settings of the model in `{}` describe no search; correct its generation_config.json, or \
+         config.json",
+        from.display()
+    )]
+    Generation {
+        /// The folder of the model.
+        from: PathBuf,
+        /// What is wrong, in our words.
+        source: SearchError,
+    },
     /// A model cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -148,6 +163,11 @@ pub(crate) enum CommandError {
         /// What the system said.
         source: io::Error,
     },
+    /// Translations and scores would be one text.
+    #[error(
+        "`--out -` would mix translations with scores; give it a file, or take `translate` and then `bleu`"
+    )]
+    OutIsDash,
     /// The output would take the place of an input.
     #[error("`{}` is read as well as written; give --out another file", path.display())]
     OutIsInput {
@@ -175,6 +195,8 @@ impl CommandError {
             | Self::BanToken { .. }
             | Self::SmoothValue
             | Self::OneSystem
+            | Self::Place(PlaceError::Run { .. } | PlaceError::NotEmpty { .. })
+            | Self::OutIsDash
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })

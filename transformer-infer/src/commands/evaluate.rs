@@ -12,8 +12,8 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Translation, Translator};
 
 use super::{
-    CommandError, Progress, ScoreOptions, on_one_line, open, print_scores, read_parallel,
-    unfinished,
+    CommandError, Progress, ScoreOptions, at_least_one, check_file, on_one_line, open,
+    print_scores, read_parallel, unfinished,
 };
 
 /// Number of lines of like length that are translated before progress is shown.
@@ -49,10 +49,10 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
     /// Most source tokens in a batch, padding included, times the beam size.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     /// Longest line, in tokens; what is beyond is not translated, with a warning.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]
     options: ScoreOptions,
@@ -67,6 +67,11 @@ impl Evaluate {
         let options = &self.options;
         options.check()?;
         self.search(&Search::default()).validate()?;
+        match self.out.as_deref() {
+            Some(out) if out == Path::new("-") => return Err(CommandError::OutIsDash),
+            Some(out) => check_file(out)?,
+            None => {}
+        }
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
         let mut files = read_parallel(&paths, "reference")?;

@@ -11,7 +11,7 @@ use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
-use super::CommandError;
+use super::{CommandError, check_folder};
 
 /// Most tokens of a translation, its end included, where the model's own limit depends on its source: that of
 /// OPUS-MT's models, whose 512 places have the start among them.
@@ -34,9 +34,12 @@ pub(crate) struct Export {
     /// Who is to read it.
     #[arg(long, value_name = "FORMAT")]
     format: Format,
-    /// Folder to write.
+    /// Folder to write: a new one, or an empty one.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Write into a folder that has files, and replace those of the same names.
+    #[arg(long)]
+    overwrite: bool,
 }
 
 /// Names a form that other programs read.
@@ -54,6 +57,7 @@ enum Format {
 impl Export {
     /// Reads the model, and writes the folder.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        check_folder(&self.out, self.overwrite)?;
         let (_, device) = device::choose(backend)?;
         let directory = ModelDirectory::open(&self.model)?;
         let model = directory.load(&device).map_err(TranslatorError::from)?;

@@ -12,7 +12,7 @@ use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_infer::marian_search;
 
-use super::CommandError;
+use super::{CommandError, check_folder};
 
 /// Makes a model directory of a Marian model, such as those of OPUS-MT, as Hugging Face's Transformers keeps
 /// them.
@@ -25,9 +25,12 @@ pub(crate) struct Import {
     /// Folder of the Marian model.
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
-    /// Model directory to write.
+    /// Model directory to write: a new folder, or an empty one.
     #[arg(long, value_name = "DIR", required_unless_present = "check")]
     out: Option<PathBuf>,
+    /// Write into a folder that has files, and replace a model that is there.
+    #[arg(long, requires = "out")]
+    overwrite: bool,
     /// File of logits that docs/marian_reference.py wrote: print how far ours are from them.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
@@ -36,6 +39,9 @@ pub(crate) struct Import {
 impl Import {
     /// Reads the folder, compares its logits if asked to, and writes the directory.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        if let Some(out) = &self.out {
+            check_folder(out, self.overwrite)?;
+        }
         let (_, device) = device::choose(backend)?;
         let marian = Marian::read(&self.from, &device)?;
         let mut output = io::stdout().lock();
@@ -59,6 +65,13 @@ impl Import {
 }
 
 fn write(marian: &Marian, from: &Path, out: &Path) -> Result<(), CommandError> {
+    let search = marian_search(&marian.generation, &marian.tokenizers);
+    search
+        .validate()
+        .map_err(|source| CommandError::Generation {
+            from: from.to_owned(),
+            source,
+        })?;
     let weights = marian.model.clone().into_record().into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
     let parts = ModelParts {
@@ -68,7 +81,7 @@ fn write(marian: &Marian, from: &Path, out: &Path) -> Result<(), CommandError> {
         training: json!({
             "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
             "from": format!("Marian model `{}`", name.display()),
-            "search": marian_search(&marian.generation, &marian.tokenizers),
+            "search": search,
         }),
     };
     Ok(ModelDirectory::write(out, &parts)?)

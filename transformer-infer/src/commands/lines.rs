@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::iter;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -14,9 +15,13 @@ pub(crate) const STANDARD_INPUT: &str = "standard input";
 /// The first bytes of every gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Reads lines that end with `\n`, or `\r\n`; no other character ends a line.
+/// What some editors put before the text of a file. It is no text, and to a model an unknown word.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Reads lines that end with `\n`, or `\r\n`; no other character ends a line. A byte order mark before the first
+/// is left out, as in training.
 #[derive(Debug)]
-pub(crate) struct Lines<R> {
+struct Lines<R> {
     reader: R,
     /// What errors call the stream.
     name: String,
@@ -24,7 +29,7 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(crate) fn new(reader: R, name: String) -> Self {
+    fn new(reader: R, name: String) -> Self {
         Self {
             reader,
             name,
@@ -36,11 +41,11 @@ impl<R: BufRead> Lines<R> {
 /// Reads all lines of a file, plain or gzip; `-` is standard input.
 pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, CommandError> {
     if path == Path::new("-") {
-        return read_all(io::stdin().lock(), STANDARD_INPUT.to_owned());
+        return lines_of(io::stdin().lock(), STANDARD_INPUT).collect();
     }
     let name = format!("`{}`", path.display());
     match File::open(path) {
-        Ok(file) => read_all(BufReader::new(file), name),
+        Ok(file) => lines_of(BufReader::new(file), &name).collect(),
         Err(source) => Err(CommandError::Read { name, source }),
     }
 }
@@ -50,13 +55,19 @@ pub(crate) fn on_one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-fn read_all(mut input: impl BufRead, name: String) -> Result<Vec<String>, CommandError> {
+/// Reads the lines of a stream, plain or gzip, which errors call by this name.
+pub(crate) fn lines_of<'a>(
+    mut input: impl BufRead + 'a,
+    name: &str,
+) -> Box<dyn Iterator<Item = Result<String, CommandError>> + 'a> {
+    let name = name.to_owned();
     match input.fill_buf() {
         Ok(start) if start.starts_with(&GZIP) => {
-            Lines::new(BufReader::new(MultiGzDecoder::new(input)), name).collect()
+            let input = BufReader::new(MultiGzDecoder::new(input));
+            Box::new(Lines::new(input, name))
         }
-        Ok(_) => Lines::new(input, name).collect(),
-        Err(source) => Err(CommandError::Read { name, source }),
+        Ok(_) => Box::new(Lines::new(input, name)),
+        Err(source) => Box::new(iter::once(Err(CommandError::Read { name, source }))),
     }
 }
 
@@ -72,6 +83,9 @@ impl<R: BufRead> Iterator for Lines<R> {
                 let name = self.name.clone();
                 return Some(Err(CommandError::Read { name, source }));
             }
+        }
+        if self.n_read == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
         }
         if bytes.ends_with(b"\n") {
             bytes.pop();
@@ -91,6 +105,11 @@ impl<R: BufRead> Iterator for Lines<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     fn read(bytes: &[u8]) -> Vec<String> {
@@ -111,6 +130,22 @@ mod tests {
     fn a_missing_last_newline_loses_nothing() {
         assert_eq!(read(b"a\nb"), ["a", "b"]);
         assert_eq!(read(b"a\nb\n"), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text_before_the_first_line_alone() {
+        let text = "\u{feff}a\n\u{feff}b".as_bytes();
+        assert_eq!(read(text), ["a", "\u{feff}b"]);
+    }
+
+    #[test]
+    fn a_stream_may_be_gzip() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all("\u{feff}a\nb\n".as_bytes())
+            .expect("memory takes it");
+        let bytes = gzip.finish().expect("memory takes it");
+        let lines: Result<Vec<_>, _> = lines_of(&bytes[..], STANDARD_INPUT).collect();
+        assert_eq!(lines.expect("the text is UTF-8"), ["a", "b"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Precision};
 
-use super::CommandError;
+use super::{CommandError, PlaceError};
 
 /// Writes a model in less precision: half or a quarter of the bytes, nearly the same translations.
 ///
@@ -40,6 +40,10 @@ impl Quantize {
             PrecisionName::F16 => Precision::F16,
             PrecisionName::Int8 => Precision::Int8,
         };
+        if self.out.is_file() {
+            let path = self.out.clone();
+            return Err(PlaceError::IsFile { path }.into());
+        }
         let whole = ModelDirectory::open(&self.model)?;
         let out = whole.write_reduced(&self.out, precision)?;
         let reduced = ModelDirectory::open(&out)?;

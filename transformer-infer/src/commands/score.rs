@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator};
 
-use super::{CommandError, Progress, open, read_parallel};
+use super::{CommandError, Progress, at_least_one, open, read_parallel};
 
 /// Number of pairs that are scored and written at once.
 const PAIRS_AT_ONCE: usize = 2000;
@@ -35,10 +35,10 @@ pub(crate) struct Score {
     #[arg(long)]
     json: bool,
     /// Most tokens of either side in a batch, padding included.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     /// Longest line of either side, in tokens; what is beyond is neither read nor scored, with a warning.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_len: usize,
     /// Print errors only to standard error.
     #[arg(long, short)]

@@ -18,7 +18,7 @@ use self::line_stream::{Group, LineStream};
 use self::output::{Answer, OutputFlags};
 use self::progress::Progress;
 use self::search_flags::SearchFlags;
-use super::{CommandError, Lines, STANDARD_INPUT, open, read_lines};
+use super::{CommandError, STANDARD_INPUT, at_least_one, lines_of, open, read_lines};
 
 /// Most lines that are read, translated and written at once.
 const LINES_AT_ONCE: usize = 1000;
@@ -29,7 +29,7 @@ const DASH: &str = "-";
 /// Translates text, line by line.
 ///
 /// The text is what follows the flags, each argument being one line, or else (or with `-`) standard
-/// input. One line comes out for each line that goes in, in the same order; an empty line stays empty.
+/// input, plain or gzip. One line comes out for each line that goes in, in the same order; an empty line stays empty.
 /// Lines that come slowly, from a terminal or a pipe, are translated as they come.
 #[derive(Debug, Args)]
 pub(crate) struct Translate {
@@ -51,10 +51,10 @@ pub(crate) struct Translate {
     alignments: AlignmentFlags,
     /// Most source tokens in a batch, padding included, times the beam size: more is faster up to a
     /// point and needs more memory; the translation is the same.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
     /// Longest line, in tokens; what is beyond is not translated, with a warning.
-    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len)]
+    #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     /// Print errors only to standard error.
     #[arg(long, short)]

@@ -7,6 +7,9 @@ use super::{
     SearchError, StopRule, beam_search, greedy_search, sample,
 };
 
+/// Most hypotheses of a source that are followed at once.
+const MOST_HYPOTHESES: usize = 10_000;
+
 /// Says how outputs are searched for. `Default` is the paper's (§6.1).
 ///
 /// # Example
@@ -106,6 +109,12 @@ impl Search {
         let Self {
             beam_size, n_best, ..
         } = *self;
+        for (field, size) in [("beam_size", beam_size), ("n_best", n_best)] {
+            if size > MOST_HYPOTHESES {
+                let most = MOST_HYPOTHESES;
+                return Err(SearchError::TooMany { field, size, most });
+            }
+        }
         if let Some(sampling) = &self.sampling {
             if n_best == 0 {
                 return Err(SearchError::NoSample);

@@ -17,6 +17,16 @@ pub enum SearchError {
         /// The number of hypotheses followed.
         beam_size: usize,
     },
+    /// More hypotheses are asked for than any search needs, and than memory may hold.
+    #[error("`{field}` is {size}; choose at most {most}")]
+    TooMany {
+        /// The field's name.
+        field: &'static str,
+        /// The number of hypotheses asked for.
+        size: usize,
+        /// The largest that is allowed.
+        most: usize,
+    },
     /// No sample is asked for.
     #[error("`n_best` is 0; choose the number of samples of each line, at least 1")]
     NoSample,

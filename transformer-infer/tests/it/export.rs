@@ -82,6 +82,50 @@ fn a_model_goes_out_to_ctranslate2() {
 }
 
 #[test]
+fn nothing_is_written_among_files_that_are_there() {
+    let (model, out) = (model(), tempfile::tempdir().expect("there is room"));
+    let before = fs::read(model.path().join("config.json")).expect("the model has one");
+    let own = out.path().join("config.json");
+    fs::write(&own, "mine").expect("there is room");
+    let cases = [
+        (model.path(), "is not empty; choose another folder, or have"),
+        (out.path(), "is not empty; choose another folder, or have"),
+        (own.as_path(), "is a file; give --out a folder"),
+    ];
+    for (place, expected) in cases {
+        let refused = export(model.path(), "safetensors", place);
+        assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
+        assert!(!refused.status.success());
+    }
+    assert_eq!(fs::read(&own).ok(), Some(b"mine".to_vec()));
+
+    let export_over = |place: &Path| {
+        Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+            .args([
+                "export",
+                "--format",
+                "safetensors",
+                "--overwrite",
+                "--model",
+            ])
+            .args([model.path(), Path::new("--out"), place])
+            .output()
+            .expect("cargo has built the program")
+    };
+    let refused = export_over(model.path());
+    let expected = "is a model directory, which the export would damage; choose another folder";
+    assert!(
+        stderr(&refused).trim_end().ends_with(expected),
+        "{}",
+        stderr(&refused)
+    );
+    let after = fs::read(model.path().join("config.json"));
+    assert_eq!(after.ok(), Some(before));
+    stdout(&export_over(out.path()));
+    assert_eq!(json(out.path(), "config.json")["d_model"], 24);
+}
+
+#[test]
 fn what_a_format_cannot_say_is_refused_before_anything_is_written() {
     let (model, out) = (model(), model());
     let out = out.path().join("out");

@@ -154,11 +154,34 @@ fn evaluate_is_translate_and_bleu_in_one() {
 }
 
 #[test]
+fn a_byte_order_mark_is_translated_and_scored_as_nothing() {
+    let with_mark = format!("\u{feff}{SRC}");
+    let workplace = Workplace::with_model(&[("src", SRC), ("marked", &with_mark), ("ref", TGT)]);
+    let [plain, marked] = ["src", "marked"].map(|src| {
+        let evaluate =
+            format!("evaluate --model model --src {src} --ref ref --max-len 9 --out out");
+        let scores = stdout(&workplace.run(&evaluate)).join("\n");
+        (scores, workplace.read("out"))
+    });
+    assert_eq!(plain, marked);
+}
+
+#[test]
 fn evaluate_finds_out_that_it_cannot_write_before_it_translates() {
     let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
-    let output = workplace.run("evaluate --model model --src src --ref ref --out no/out -q");
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).starts_with("error: cannot write `no/out`: "));
+    let cases = [
+        ("no/out", "the folder `no` does not exist; create it first"),
+        ("model", "`model` is a folder; give --out a file"),
+        ("-", "`--out -` would mix translations with scores;"),
+    ];
+    for (out, expected) in cases {
+        let command = format!("evaluate --model model --src src --ref ref -q --out {out}");
+        let message = stderr(&workplace.run(&command)).to_owned();
+        assert!(
+            message.starts_with(&format!("error: {expected}")),
+            "{message}"
+        );
+    }
 }
 
 #[test]

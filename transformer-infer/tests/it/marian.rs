@@ -210,6 +210,25 @@ fn two_commands_translate_as_transformers_does() {
 }
 
 #[test]
+fn a_model_that_is_there_is_not_replaced_unasked() {
+    let folder = fixture("shared");
+    let import = ["import", "--from", ".", "--out", "model"];
+    assert!(run(folder.path(), &import, "").status.success());
+    let manifest = folder.path().join("model/manifest.json");
+    let before = fs::read(&manifest).expect("it was written");
+    let refused = run(folder.path(), &import, "");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("`model` is not empty; choose another folder, or have"));
+    assert_eq!(fs::read(&manifest).ok(), Some(before));
+    let again = [&import[..], &["--overwrite"]].concat();
+    assert!(run(folder.path(), &again, "").status.success());
+
+    fs::write(folder.path().join("model/experiment.toml"), "").expect("there is room");
+    let refused = run(folder.path(), &again, "");
+    assert!(stderr(&refused).contains("is the folder of a training run; choose another folder"));
+}
+
+#[test]
 fn what_the_model_says_about_searching_gives_way_to_flags() {
     let folder = fixture("shared");
     run(

@@ -16,6 +16,12 @@ const MAX_SEED: u64 = i64::MAX as u64;
 
 const FRACTION: &str = "at least 0 and less than 1";
 
+/// The largest numbers that are allowed: beyond what anybody waits for, and small enough to be counted with.
+const MOST_UPDATES: u64 = 1_000_000_000;
+const MOST_BATCHES: u64 = 100_000;
+const MOST_PAIRS: u64 = 100_000_000;
+const MOST_HYPOTHESES: u64 = 10_000;
+
 pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     let Experiment {
         data,
@@ -46,8 +52,9 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 
     at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
     let interval_beam_size = validation.interval_beam_size as u64;
-    at_least_one("validation.interval_beam_size", interval_beam_size)?;
-    at_least_one("validation.beam_size", validation.beam_size as u64)?;
+    let most = (MOST_HYPOTHESES, "at most 10000");
+    within("validation.interval_beam_size", interval_beam_size, most)?;
+    within("validation.beam_size", validation.beam_size as u64, most)?;
     let alpha = validation.length_penalty;
     let allowed = "at least 0, for example 0.6";
     require(
@@ -59,9 +66,11 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 }
 
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
-    at_least_one("training.updates", training.updates)?;
-    at_least_one("training.accumulate", training.accumulate)?;
-    at_least_one("training.devices", training.devices)?;
+    let most = (MOST_UPDATES, "at most 1000000000");
+    within("training.updates", training.updates, most)?;
+    let most = (MOST_BATCHES, "at most 100000");
+    within("training.accumulate", training.accumulate, most)?;
+    within("training.devices", training.devices, most)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
     positive(
@@ -109,8 +118,9 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
     at_least_one("data.max_len", data.max_len as u64)?;
     at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
-    at_least_one("data.valid_pairs", data.valid_pairs as u64)?;
-    at_least_one("data.task_pairs", data.task_pairs as u64)?;
+    let most = (MOST_PAIRS, "at most 100000000");
+    within("data.valid_pairs", data.valid_pairs as u64, most)?;
+    within("data.task_pairs", data.task_pairs as u64, most)?;
     let allowed = "at least 1, for example 3";
     data.max_ratio.map_or(Ok(()), |ratio| {
         let holds = ratio.is_finite() && ratio >= 1.0;
@@ -192,6 +202,16 @@ fn require(
             allowed,
         }),
     }
+}
+
+/// Checks that a number is from 1 to the most that there may be, which `allowed` has in words.
+fn within(
+    key: &'static str,
+    value: u64,
+    (most, allowed): (u64, &'static str),
+) -> Result<(), ConfigError> {
+    at_least_one(key, value)?;
+    require(key, value, value <= most, allowed)
 }
 
 fn at_least_one(key: &'static str, value: u64) -> Result<(), ConfigError> {

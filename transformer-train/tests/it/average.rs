@@ -1,5 +1,7 @@
 //! Checkpoints that are kept because they are good, patience, and means of checkpoints as models.
 
+use std::fs;
+
 use crate::workplace::Workplace;
 
 /// Returns the validation perplexities of a run by their updates, the best first.
@@ -175,6 +177,22 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     let start = "`run` has no 3 whole checkpoints, only those after 30, 40; choose at most 2";
     assert!(message.starts_with(start), "{message}");
     assert!(!workplace.path("model").exists());
+    // A checkpoint named twice is one.
+    average(&workplace, ["--updates", "30,40,30"], "twice");
+    average(&workplace, ["--last", "2"], "once");
+    assert!(workplace.weights("twice") == workplace.weights("once"));
+
+    for interval in [3, 4] {
+        let state = format!("run/checkpoints/state-{interval}.json");
+        fs::remove_file(workplace.path(&state)).expect("the run left it");
+    }
+    let ended = workplace.run(&arguments);
+    assert!(
+        ended
+            .failure()
+            .starts_with("`run` has no whole checkpoint; raise "),
+        "{ended:?}"
+    );
 }
 
 /// Settings with which every update of a short run leaves its checkpoint.

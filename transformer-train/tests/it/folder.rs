@@ -76,10 +76,27 @@ fn without_a_name_a_run_has_that_of_its_source_and_a_number() {
 fn a_file_in_place_of_the_folder_is_named() {
     let workplace = Workplace::new();
     workplace.write("run", "a file");
-    let ended = workplace.train("run", &[]);
-    let message = ended.failure();
-    assert!(message.starts_with("cannot write `run"), "{message}");
+    for out in ["run", "run/deep/within"] {
+        for more in [&[][..], &["--dry-run"], &["--overwrite"]] {
+            let ended = workplace.train(out, more);
+            let expected = "`run` is a file; choose another folder with --out";
+            assert_eq!(ended.failure(), expected);
+        }
+    }
     assert_eq!(workplace.read("run"), "a file");
+}
+
+#[test]
+fn a_model_directory_is_no_place_for_a_run() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "11"]).lines();
+    let before = workplace.weights("run");
+    for more in [&[][..], &["--overwrite"]] {
+        let ended = workplace.train("run/model", more);
+        let expected = "`run/model` is a model directory, and no folder of a run; choose another folder with --out";
+        assert_eq!(ended.failure(), expected);
+    }
+    assert!(workplace.weights("run") == before);
 }
 
 /// Somebody deletes a run by hand, but not all of it.

@@ -171,6 +171,35 @@ fn overwriting_without_a_folder_is_wrong_usage() {
 }
 
 #[test]
+fn a_run_is_not_resumed_and_replaced_at_once() {
+    let ended = Workplace::new().run(&["--resume", "run", "--overwrite"]);
+    assert!(usage(&ended).contains("--overwrite"), "{ended:?}");
+}
+
+#[test]
+fn numbers_beyond_every_machine_are_refused_by_name() {
+    let settings = [
+        "training.updates",
+        "training.accumulate",
+        "data.valid_pairs",
+        "validation.beam_size",
+        "model.d_model",
+        "model.n_encoder_layers",
+    ];
+    for setting in settings {
+        let set = format!("{setting}=9223372036854775807");
+        let ended = Workplace::new().train("run", &["--dry-run", "--set", &set]);
+        let name = setting.trim_start_matches("model.");
+        let start = format!("`{name}` is 9223372036854775807; choose ");
+        assert!(ended.failure().contains(&start), "{ended:?}");
+    }
+    for threads in ["0", "999999"] {
+        let ended = Workplace::new().run(&["--task", "copy", "--threads", threads]);
+        assert!(usage(&ended).contains("--threads"), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_number_that_is_none_is_wrong_usage() {
     let ended = Workplace::new().run(&["--updates", "many"]);
     assert!(usage(&ended).contains("many"), "{ended:?}");

@@ -237,8 +237,8 @@ fn every_other_setting_is_named() {
     assert_eq!(
         ended.failure(),
         "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and \"none\" there, \
-         `training.warmup_steps` is 16 here and 15 there; choose another folder with --out, or replace the \
-         run with --overwrite"
+         `training.warmup_steps` is 16 here and 15 there; go on without the change, train in another folder with \
+         --out, or replace the run with --overwrite"
     );
 }
 
@@ -283,7 +283,9 @@ fn a_run_whose_rate_ends_with_it_cannot_be_made_longer() {
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
     assert!(
-        message.contains("`training.updates` is 40 here and 25 there"),
+        message.contains(
+            "`training.updates` is 40 here and 25 there (the learning rate falls to zero at the end,"
+        ),
         "{message}"
     );
 }

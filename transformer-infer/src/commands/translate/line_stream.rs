@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::{CommandError, Lines, STANDARD_INPUT};
+use super::{CommandError, STANDARD_INPUT, lines_of};
 
 /// How long a group waits for its next line. A file or a program is faster; a person, or a program that
 /// waits for an answer, is not kept waiting noticeably.
@@ -32,7 +32,7 @@ impl LineStream {
         let (sender, lines) = sync_channel(most);
         // The thread ends with the input, with the first failure, or with the program.
         thread::spawn(move || {
-            for line in Lines::new(input, STANDARD_INPUT.to_owned()) {
+            for line in lines_of(input, STANDARD_INPUT) {
                 let failed = line.is_err();
                 if sender.send(line).is_err() || failed {
                     break;

@@ -18,7 +18,8 @@ pub(super) struct OutputFlags {
     /// The score is the logarithm of the probability divided by the length penalty.
     #[arg(long)]
     scores: bool,
-    /// Print one JSON object for each line: source, translations, scores, warning.
+    /// Print one JSON object for each line: `src`, `translations` with their `text` and `score`, and a `warning` if
+    /// there is one.
     #[arg(long)]
     json: bool,
     /// With --json: the tokens of each translation, its end included, and their log-probabilities.
