@@ -237,6 +237,10 @@ impl TransformerConfig {
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
+        let most_positions = match self.positions {
+            Positions::Learned => MOST_ROWS,
+            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => usize::MAX,
+        };
         let sizes = [
             ("src_vocab_size", self.src_vocab_size, MOST_ROWS),
             ("tgt_vocab_size", self.tgt_vocab_size, MOST_ROWS),
@@ -247,7 +251,7 @@ impl TransformerConfig {
             ("d_v", self.d_v.unwrap_or(1), MOST_FEATURES),
             ("n_encoder_layers", self.n_encoder_layers, MOST_LAYERS),
             ("n_decoder_layers", self.n_decoder_layers, MOST_LAYERS),
-            ("max_positions", self.max_positions, MOST_ROWS),
+            ("max_positions", self.max_positions, most_positions),
         ];
         for (field, size, most) in sizes {
             if size == 0 {

@@ -330,7 +330,7 @@ pub fn is_host(device: &Device) -> bool {
 }
 
 /// Says whether the device's tensors live in the computer's memory, whoever computes on them.
-pub(crate) fn is_in_memory(device: &Device) -> bool {
+pub fn is_in_memory(device: &Device) -> bool {
     is_host(device) || is_backend(device, Backend::Tch)
 }
 

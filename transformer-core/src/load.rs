@@ -26,7 +26,7 @@ pub enum LoadError {
     /// The file is smaller than the weights of a model of this config, whose memory is not even asked for.
     #[error(
         "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
-         the file, or train again",
+         the file, or make the model again",
         path.display()
     )]
     TooFew {

@@ -7,16 +7,13 @@ use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::{DType, TensorData};
 use burn_pack::{Reader, Tensor, Writer};
 
-use crate::directory::{DirectoryError, ModelDirectory, ModelParts, Precision};
+use crate::directory::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
 use crate::int8::{Channels, Int8Matrix};
 use crate::load::LoadError;
 
 /// What the name of a matrix ends with, and what its scales are called.
 const MATRIX: &str = ".weight";
 const SCALES: &str = ".scales";
-
-/// The file by which the folder of a training run is known.
-const SETTINGS_OF_A_RUN: &str = "experiment.toml";
 
 /// The matrices that have a row for each token.
 const VOCABULARIES: [&str; 3] = [
@@ -155,10 +152,7 @@ fn place_for(path: &Path) -> Result<PathBuf, ReduceError> {
         // What cannot be told to be a reduced model may be worth something to somebody.
         Err(other) => return Err(other.into()),
     };
-    // The model of a run is written into `model` when the run ends.
-    let is_run = |path: &Path| path.join(SETTINGS_OF_A_RUN).exists();
-    let is_place_of_model = path.ends_with("model") && path.parent().is_some_and(is_run);
-    match is_run(&path) || is_place_of_model {
+    match belongs_to_a_run(&path) {
         true => Err(ReduceError::Run { path }),
         false => Ok(path),
     }

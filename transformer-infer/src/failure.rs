@@ -2,11 +2,13 @@
 
 use std::error::Error;
 
-/// Most characters of one cause: some libraries name every tensor of a model.
-const MOST_CHARACTERS: usize = 300;
+/// Most characters of the beginning and of the end of one cause: some libraries name every tensor of a model
+/// between them.
+const MOST_OF_BEGINNING: usize = 300;
+const MOST_OF_END: usize = 300;
 
-/// Writes an error and its causes on one line, a cause that the text before it already has left out. A cause of
-/// more than 300 characters is cut.
+/// Writes an error and its causes on one line, a cause that the text before it already has left out. Of a cause of
+/// more than 600 characters the middle is left out.
 ///
 /// # Example
 ///
@@ -23,14 +25,22 @@ pub fn one_line(error: &dyn Error) -> String {
         let said = flat(&error.to_string());
         if !text.contains(&said) {
             text.push_str(": ");
-            text.extend(said.chars().take(MOST_CHARACTERS));
-            if said.chars().nth(MOST_CHARACTERS).is_some() {
-                text.push_str(" …");
-            }
+            text.push_str(&shortened(&said));
         }
         cause = error.source();
     }
     text
+}
+
+/// Leaves out the middle of a text that is too long.
+fn shortened(text: &str) -> String {
+    let n = text.chars().count();
+    if n <= MOST_OF_BEGINNING + MOST_OF_END {
+        return text.to_owned();
+    }
+    let beginning: String = text.chars().take(MOST_OF_BEGINNING).collect();
+    let end: String = text.chars().skip(n - MOST_OF_END).collect();
+    format!("{beginning} … {end}")
 }
 
 fn flat(text: &str) -> String {
@@ -61,10 +71,16 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_without_end_is_cut() {
-        let told = one_line(&Failure::Silent(io::Error::other("ä".repeat(301))));
-        assert_eq!(told, format!("cannot read `a`: {} …", "ä".repeat(300)));
-        let told = one_line(&Failure::Silent(io::Error::other("ä".repeat(300))));
-        assert_eq!(told, format!("cannot read `a`: {}", "ä".repeat(300)));
+    fn of_a_long_cause_beginning_and_end_are_told() {
+        let tell = |said: String| one_line(&Failure::Silent(io::Error::other(said)));
+        let (beginning, end) = ("ä".repeat(300), "ö".repeat(300));
+        assert_eq!(
+            tell(format!("{beginning}{end}")),
+            format!("cannot read `a`: {beginning}{end}")
+        );
+        assert_eq!(
+            tell(format!("{beginning}middle{end}")),
+            format!("cannot read `a`: {beginning} … {end}")
+        );
     }
 }

@@ -51,7 +51,8 @@ pub enum TrainError {
     },
     /// The output folder is a model directory.
     #[error(
-        "`{}` is a model directory, and no folder of a run; choose another folder with --out",
+        "`{}` has a manifest.json, as model directories have, and is no folder of a run; choose another folder with \
+         --out",
         path.display()
     )]
     IsModel {

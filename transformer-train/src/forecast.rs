@@ -31,13 +31,13 @@ pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(
         say(&line);
     }
     prepared.warn(experiment, say);
-    let there = memory::of_this_machine().filter(|_| device::is_host(&surroundings.device));
+    let there = memory::of_this_machine().filter(|_| device::is_in_memory(&surroundings.device));
     if let Some(there) = there
         && memory.total() > there
     {
         say(&format!(
-            "warning     the run takes about {}, and this machine has {} of memory; lower \
-             `training.tokens_per_batch`, or choose a smaller model",
+            "warning     the run takes about {}, and this machine has {} of memory; lower what takes most of it, \
+             as the model's size, or `training.tokens_per_batch` for activations",
             bytes(memory.total()),
             bytes(there)
         ));

@@ -233,10 +233,18 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
     }
 }
 
-/// Returns how a program is called: by cargo, if this one was, and otherwise by its name.
+/// Returns how a program is called: by cargo, if this one was, and otherwise by its name, with its folder if the
+/// shell does not look there.
 fn program(name: &str, flags: &str, backend: Backend) -> String {
     if env::var_os("CARGO").is_none() {
-        return name.to_owned();
+        let this = env::current_exe().unwrap_or_default();
+        let folder = this.parent().unwrap_or(Path::new(""));
+        let searched = env::var_os("PATH").unwrap_or_default();
+        let is_found = env::split_paths(&searched).any(|searched| searched == folder);
+        return match is_found {
+            true => name.to_owned(),
+            false => quoted(&folder.join(name).display().to_string()),
+        };
     }
     let features = match backend {
         Backend::Flex => String::new(),

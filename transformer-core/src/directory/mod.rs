@@ -18,6 +18,7 @@ mod error;
 mod manifest;
 mod precision;
 mod read;
+mod run_folder;
 mod tokenizers;
 mod write;
 
@@ -29,5 +30,6 @@ pub(crate) use manifest::MANIFEST;
 pub use manifest::{FileEntry, Files, Manifest};
 pub use precision::Precision;
 pub use read::ModelDirectory;
+pub use run_folder::belongs_to_a_run;
 pub use tokenizers::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
 pub use write::{ModelParts, replace_file, write_file};

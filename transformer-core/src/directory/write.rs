@@ -26,7 +26,7 @@ pub struct ModelParts<'a> {
     pub config: &'a TransformerConfig,
     /// The vocabularies that the configuration was made for.
     pub tokenizers: &'a Tokenizers,
-    /// The weights: the bytes of a Burn record.
+    /// The weights: the bytes of a Burn record in single precision.
     pub weights: &'a [u8],
     /// How the model was trained and how it scored, in any form.
     pub training: Value,

@@ -48,7 +48,8 @@ pub enum ExportError {
     },
     /// The folder is a model directory, whose files have names that the export's have.
     #[error(
-        "`{}` is a model directory, which the export would damage; choose another folder",
+        "`{}` has a manifest.json, as model directories have, and the export would damage one; choose another \
+         folder",
         path.display()
     )]
     ModelDirectory {

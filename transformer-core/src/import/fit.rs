@@ -18,6 +18,17 @@ pub enum ImportError {
     /// The config describes no model.
     #[error("the config describes no model")]
     Config(#[from] ConfigError),
+    /// The model is so much larger than the state dict that it is not built to list what is missing.
+    #[error(
+        "the config describes a model of {n_parameters} parameters, and the state dict has {n_numbers} numbers; \
+         correct the config, or get the whole file"
+    )]
+    TooFew {
+        /// How many numbers the model has.
+        n_parameters: usize,
+        /// How many numbers there are.
+        n_numbers: usize,
+    },
     /// State dict and config differ.
     #[error("the state dict and the config differ in {} places:{}", misfits.len(), list(misfits))]
     Misfits {
@@ -25,6 +36,9 @@ pub enum ImportError {
         misfits: Vec<Misfit>,
     },
 }
+
+/// The largest model that is built to list what a smaller state dict lacks.
+const MOST_TO_LIST: usize = 1 << 28;
 
 /// Says in what a state dict and a config differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,6 +191,14 @@ impl StateDict {
         names: &Names,
         device: &Device,
     ) -> Result<Transformer, ImportError> {
+        config.validate()?;
+        let (n_parameters, n_numbers) = (config.parameter_count(), self.n_numbers());
+        if n_parameters > n_numbers.max(MOST_TO_LIST) {
+            return Err(ImportError::TooFew {
+                n_parameters,
+                n_numbers,
+            });
+        }
         let model = config.init(device)?;
         let mut fit = Fit {
             dict: self,

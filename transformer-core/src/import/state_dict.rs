@@ -98,6 +98,11 @@ impl StateDict {
         Ok(Self { tensors })
     }
 
+    /// Returns how many numbers all tensors have.
+    pub(crate) fn n_numbers(&self) -> usize {
+        self.tensors.values().map(TensorData::num_elements).sum()
+    }
+
     /// Returns the tensors whose names begin with `prefix` and a dot, without both.
     #[must_use]
     pub fn under(self, prefix: &str) -> Self {

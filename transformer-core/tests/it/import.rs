@@ -382,3 +382,17 @@ fn a_pt_that_was_cut_off_is_refused_by_name() {
     let error = StateDict::read(&path).expect_err("half of it is gone");
     assert!(error.to_string().contains("cut.pt"), "{error}");
 }
+
+#[test]
+fn a_model_far_larger_than_its_file_is_refused_before_memory_is_asked_for() {
+    let config = TransformerConfig {
+        d_ff: 1 << 18,
+        n_encoder_layers: 1000,
+        ..TransformerConfig::base(100, 100)
+    };
+    let refused = StateDict::default().to_transformer(&config, &Names::Annotated, &test_device());
+    assert!(
+        matches!(refused, Err(ImportError::TooFew { n_numbers: 0, .. })),
+        "{refused:?}"
+    );
+}

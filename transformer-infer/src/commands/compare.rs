@@ -188,7 +188,7 @@ impl Compare {
                 return scores;
             };
             let difference = score - systems[0].score;
-            // Equal scores have the smallest p that there is: no sample differs by more than nothing.
+            // Equal translations have the smallest p that there is: no sample differs by more than nothing.
             let is_marked = p_value < SIGNIFICANT && difference != 0.0;
             let star = if is_marked { " *" } else { "" };
             format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")

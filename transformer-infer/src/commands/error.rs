@@ -195,7 +195,7 @@ impl CommandError {
             | Self::BanToken { .. }
             | Self::SmoothValue
             | Self::OneSystem
-            | Self::Place(PlaceError::Run { .. } | PlaceError::NotEmpty { .. })
+            | Self::Place(_)
             | Self::OutIsDash
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })

@@ -84,9 +84,9 @@ impl<R: BufRead> Iterator for Lines<R> {
                 return Some(Err(CommandError::Read { name, source }));
             }
         }
-        if self.n_read == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
-            bytes.drain(..BYTE_ORDER_MARK.len());
-        }
+        let has_mark = self.n_read == 1 && bytes.starts_with(BYTE_ORDER_MARK);
+        let n_left_out = if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
+        bytes.drain(..n_left_out);
         if bytes.ends_with(b"\n") {
             bytes.pop();
             if bytes.ends_with(b"\r") {
@@ -97,7 +97,7 @@ impl<R: BufRead> Iterator for Lines<R> {
             String::from_utf8(bytes).map_err(|error| CommandError::NotUtf8 {
                 name: self.name.clone(),
                 line: self.n_read,
-                byte: error.utf8_error().valid_up_to() + 1,
+                byte: n_left_out + error.utf8_error().valid_up_to() + 1,
             }),
         )
     }

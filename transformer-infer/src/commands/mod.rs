@@ -9,6 +9,7 @@ mod export;
 mod import;
 mod inspect;
 mod lines;
+mod number;
 mod open;
 mod parallel;
 mod picture;
@@ -19,8 +20,6 @@ mod score;
 mod score_options;
 mod translate;
 
-use clap::builder::RangedU64ValueParser;
-
 pub(crate) use attention::AttentionCommand;
 pub(crate) use bleu::BleuCommand;
 pub(crate) use compare::Compare;
@@ -30,6 +29,7 @@ pub(crate) use export::Export;
 pub(crate) use import::Import;
 pub(crate) use inspect::Inspect;
 pub(crate) use lines::{STANDARD_INPUT, lines_of, on_one_line, read_lines};
+pub(crate) use number::at_least_one;
 pub(crate) use open::open;
 pub(crate) use parallel::{count, print_scores, read_parallel};
 pub(crate) use picture::{PictureError, unfinished};
@@ -39,8 +39,3 @@ pub(crate) use quantize::Quantize;
 pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;
 pub(crate) use translate::Translate;
-
-/// Parses a number of at least 1.
-fn at_least_one() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..)
-}

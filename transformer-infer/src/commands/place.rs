@@ -4,8 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file by which the folder of a training run is known.
-const SETTINGS_OF_A_RUN: &str = "experiment.toml";
+use transformer_core::directory::belongs_to_a_run;
 
 /// Says why nothing may be written there.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +28,7 @@ pub(crate) enum PlaceError {
         folder: PathBuf,
     },
     /// A training run lives in the folder.
-    #[error("`{}` is the folder of a training run; choose another folder", path.display())]
+    #[error("`{}` is a folder of a training run; choose another folder", path.display())]
     Run {
         /// The path that was given.
         path: PathBuf,
@@ -69,11 +68,17 @@ pub(crate) fn check_file(path: &Path) -> Result<(), PlaceError> {
 }
 
 /// Checks that a folder may be filled: it is not there, or empty, or `overwrites` says that its files are worth
-/// nothing. That of a training run is never filled.
+/// nothing. Those of a training run are never filled.
 pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), PlaceError> {
     let path = path.to_owned();
-    if path.join(SETTINGS_OF_A_RUN).exists() {
+    if belongs_to_a_run(&path) {
         return Err(PlaceError::Run { path });
+    }
+    if let Some(there) = path.ancestors().find(|path| path.exists())
+        && !there.is_dir()
+    {
+        let path = there.to_owned();
+        return Err(PlaceError::IsFile { path });
     }
     match fs::read_dir(&path) {
         Ok(mut entries) => match overwrites || entries.next().is_none() {
@@ -81,7 +86,6 @@ pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), PlaceErr
             false => Err(PlaceError::NotEmpty { path }),
         },
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(_) if path.exists() && !path.is_dir() => Err(PlaceError::IsFile { path }),
         Err(source) => Err(PlaceError::Read { path, source }),
     }
 }

@@ -50,6 +50,14 @@ pub enum SearchError {
         /// The factor given.
         factor: f64,
     },
+    /// The length limit is so far away that a search might never get there.
+    #[error("the length limit `{limit}` has no end in sight; choose numbers of at most {most}")]
+    NoEnd {
+        /// The limit given.
+        limit: String,
+        /// The largest number that is allowed in it.
+        most: usize,
+    },
     /// The text is no length limit.
     #[error(
         "`{text}` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"

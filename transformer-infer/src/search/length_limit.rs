@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
+/// Most tokens of a length limit: more than any text has that is translated at once.
+const MOST_TOKENS: usize = 1_000_000;
+
 /// Counts generated tokens, EOS included: `factor · source tokens + extra`.
 ///
 /// It serves as the most and as the fewest tokens to generate. The source tokens are counted without
@@ -49,12 +52,17 @@ impl LengthLimit {
         ((self.factor * src_len as f64) as usize).saturating_add(self.extra)
     }
 
-    /// Checks that the factor is a number of at least 0.
+    /// Checks that the factor is a number of at least 0, and that there is an end.
     pub(super) fn validate(self) -> Result<(), SearchError> {
-        let allowed = self.factor.is_finite() && self.factor >= 0.0;
-        allowed.then_some(()).ok_or(SearchError::Factor {
-            factor: self.factor,
-        })
+        let Self { factor, extra } = self;
+        if !(factor.is_finite() && factor >= 0.0) {
+            return Err(SearchError::Factor { factor });
+        }
+        if extra > MOST_TOKENS || factor > MOST_TOKENS as f64 {
+            let (limit, most) = (self.to_string(), MOST_TOKENS);
+            return Err(SearchError::NoEnd { limit, most });
+        }
+        Ok(())
     }
 }
 

@@ -113,7 +113,7 @@ fn nothing_is_written_among_files_that_are_there() {
             .expect("cargo has built the program")
     };
     let refused = export_over(model.path());
-    let expected = "is a model directory, which the export would damage; choose another folder";
+    let expected = "has a manifest.json, as model directories have, and the export would damage one; choose another folder";
     assert!(
         stderr(&refused).trim_end().ends_with(expected),
         "{}",

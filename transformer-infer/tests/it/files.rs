@@ -156,10 +156,16 @@ fn evaluate_is_translate_and_bleu_in_one() {
 #[test]
 fn a_byte_order_mark_is_translated_and_scored_as_nothing() {
     let with_mark = format!("\u{feff}{SRC}");
-    let workplace = Workplace::with_model(&[("src", SRC), ("marked", &with_mark), ("ref", TGT)]);
-    let [plain, marked] = ["src", "marked"].map(|src| {
-        let evaluate =
-            format!("evaluate --model model --src {src} --ref ref --max-len 9 --out out");
+    let marked_reference = format!("\u{feff}{TGT}");
+    let workplace = Workplace::with_model(&[
+        ("src", SRC),
+        ("marked-src", &with_mark),
+        ("ref", TGT),
+        ("marked-ref", &marked_reference),
+    ]);
+    let [plain, marked] = ["", "marked-"].map(|marked| {
+        let files = format!("--src {marked}src --ref {marked}ref --out out");
+        let evaluate = format!("evaluate --model model --max-len 9 {files}");
         let scores = stdout(&workplace.run(&evaluate)).join("\n");
         (scores, workplace.read("out"))
     });
@@ -224,6 +230,19 @@ fn compare_tells_a_worse_translation_from_the_baseline() {
         };
         assert!(is_worse, "{metric}");
     }
+}
+
+#[test]
+fn compare_marks_no_difference_of_nothing() {
+    let workplace = Workplace::new(&[("ref", REF), ("a", REF), ("b", WORSE)]);
+    let output = workplace.run("compare --ref ref --hyp b --hyp b --hyp a");
+    let lines = stdout(&output);
+    let of_bleu: Vec<&&str> = lines
+        .iter()
+        .skip_while(|line| !line.starts_with("BLEU|"))
+        .collect();
+    assert!(of_bleu[2].ends_with("+0.0  p = 0.0010"), "{of_bleu:?}");
+    assert!(of_bleu[3].ends_with(" *"), "{of_bleu:?}");
 }
 
 #[test]

@@ -223,9 +223,16 @@ fn a_model_that_is_there_is_not_replaced_unasked() {
     let again = [&import[..], &["--overwrite"]].concat();
     assert!(run(folder.path(), &again, "").status.success());
 
-    fs::write(folder.path().join("model/experiment.toml"), "").expect("there is room");
-    let refused = run(folder.path(), &again, "");
-    assert!(stderr(&refused).contains("is the folder of a training run; choose another folder"));
+    // Where a run keeps its settings, beside its model.
+    let before = fs::read(&manifest).expect("it was written");
+    fs::write(folder.path().join("experiment.toml"), "").expect("there is room");
+    for out in ["model", ".", "checkpoints"] {
+        let import = ["import", "--from", ".", "--overwrite", "--out", out];
+        let refused = run(folder.path(), &import, "");
+        let expected = format!("`{out}` is a folder of a training run; choose another folder");
+        assert!(stderr(&refused).contains(&expected), "{}", stderr(&refused));
+    }
+    assert_eq!(fs::read(&manifest).ok(), Some(before));
 }
 
 #[test]

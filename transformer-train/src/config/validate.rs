@@ -21,6 +21,9 @@ const MOST_UPDATES: u64 = 1_000_000_000;
 const MOST_BATCHES: u64 = 100_000;
 const MOST_PAIRS: u64 = 100_000_000;
 const MOST_HYPOTHESES: u64 = 10_000;
+const MOST_TOKENS: u64 = 1_000_000;
+const MOST_CELLS: u64 = 1_000_000_000;
+const MOST_WORDS: usize = 1 << 24;
 
 pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     let Experiment {
@@ -42,6 +45,8 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     validate_model(experiment)?;
 
     let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
+    let most = (MOST_CELLS, "at most 1000000000");
+    within("training.tokens_per_batch", tokens_per_batch as u64, most)?;
     if tokens_per_batch <= max_len {
         return Err(ConfigError::BatchTooSmall {
             tokens_per_batch,
@@ -55,6 +60,14 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     let most = (MOST_HYPOTHESES, "at most 10000");
     within("validation.interval_beam_size", interval_beam_size, most)?;
     within("validation.beam_size", validation.beam_size as u64, most)?;
+    let max_extra_len = validation.max_extra_len as u64;
+    let holds = max_extra_len <= MOST_TOKENS;
+    require(
+        "validation.max_extra_len",
+        max_extra_len,
+        holds,
+        "at most 1000000",
+    )?;
     let alpha = validation.length_penalty;
     let allowed = "at least 0, for example 0.6";
     require(
@@ -116,7 +129,8 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
-    at_least_one("data.max_len", data.max_len as u64)?;
+    let most = (MOST_TOKENS, "at most 1000000");
+    within("data.max_len", data.max_len as u64, most)?;
     at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
     let most = (MOST_PAIRS, "at most 100000000");
     within("data.valid_pairs", data.valid_pairs as u64, most)?;
@@ -171,6 +185,7 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> 
     for (key, size) in sizes {
         let allowed = "more than the 4 special tokens, for example 8000";
         require(key, size, size > N_SPECIAL, allowed)?;
+        require(key, size, size <= MOST_WORDS, "at most 16777216")?;
     }
     fraction("tokenizer.dropout", tokenizer.dropout)?;
     let kinds = [

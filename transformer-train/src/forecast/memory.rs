@@ -57,7 +57,7 @@ pub(super) struct Sizes {
     /// Mean length of a target with its end, in tokens.
     pub(super) tgt_width: f64,
     pub(super) n_threads: usize,
-    /// Whether tensors are in the computer's memory, so that the loss is computed on numbers.
+    /// Whether the loss is computed on numbers (flex, ndarray).
     pub(super) on_host: bool,
     /// Number of sentences that are translated at once if they fit into a batch.
     pub(super) n_translated: usize,

@@ -93,7 +93,7 @@ fn a_model_directory_is_no_place_for_a_run() {
     let before = workplace.weights("run");
     for more in [&[][..], &["--overwrite"]] {
         let ended = workplace.train("run/model", more);
-        let expected = "`run/model` is a model directory, and no folder of a run; choose another folder with --out";
+        let expected = "`run/model` has a manifest.json, as model directories have, and is no folder of a run; choose another folder with --out";
         assert_eq!(ended.failure(), expected);
     }
     assert!(workplace.weights("run") == before);

@@ -142,6 +142,8 @@ fn a_dry_run_warns_of_more_memory_than_there_is() {
     assert!(!warning(&[]));
     assert!(warning(&[
         "--set",
+        "model.d_model=262144",
+        "--set",
         "model.d_ff=262144",
         "--set",
         "model.n_encoder_layers=1024"

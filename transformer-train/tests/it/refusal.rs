@@ -181,7 +181,11 @@ fn numbers_beyond_every_machine_are_refused_by_name() {
     let settings = [
         "training.updates",
         "training.accumulate",
+        "training.tokens_per_batch",
         "data.valid_pairs",
+        "data.max_len",
+        "tokenizer.vocab_size",
+        "validation.max_extra_len",
         "validation.beam_size",
         "model.d_model",
         "model.n_encoder_layers",

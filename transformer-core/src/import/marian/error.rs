@@ -40,6 +40,19 @@ pub enum MarianError {
         /// Where and why.
         source: serde_json::Error,
     },
+    /// The file has far fewer numbers than the model of `config.json`.
+    #[error(
+        "`{}` has {n_numbers} numbers, and the model in config.json has {n_parameters}; download both again",
+        path.display()
+    )]
+    TooFew {
+        /// The file with the weights.
+        path: PathBuf,
+        /// How many numbers the model has.
+        n_parameters: usize,
+        /// How many numbers there are.
+        n_numbers: usize,
+    },
     /// The model is of another kind.
     #[error("`{}` describes a model of the type `{found}`; only `marian` can be imported", path.display())]
     ModelType {

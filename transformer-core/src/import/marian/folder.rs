@@ -61,6 +61,16 @@ impl Marian {
             Err(ImportError::Misfits { misfits }) => {
                 return Err(MarianError::Tensors { path, misfits });
             }
+            Err(ImportError::TooFew {
+                n_parameters,
+                n_numbers,
+            }) => {
+                return Err(MarianError::TooFew {
+                    path,
+                    n_parameters,
+                    n_numbers,
+                });
+            }
         };
         Ok(Self {
             config,
