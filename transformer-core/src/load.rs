@@ -6,7 +6,6 @@ use burn::module::Module;
 use burn::store::RecordError;
 use burn::tensor::Device;
 
-use crate::config::ConfigError;
 use crate::directory::{ModelDirectory, Precision};
 use crate::model::Transformer;
 use crate::reduce::read_weights;
@@ -15,14 +14,6 @@ use crate::reduce::read_weights;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The config describes no model.
-    #[error("the config of the model with the weights `{}` describes no model", path.display())]
-    Config {
-        /// The file with the weights.
-        path: PathBuf,
-        /// What is wrong with the config.
-        source: ConfigError,
-    },
     /// The file is smaller than the weights of a model of this config, whose memory is not even asked for.
     #[error(
         "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
@@ -69,7 +60,9 @@ impl ModelDirectory {
     ///
     /// # Errors
     ///
-    /// Returns a [`LoadError`] if the weights cannot be read or are those of another model.
+    /// Returns a [`LoadError`] if the weights cannot be read or are those of another model. Where training has put
+    /// a new model into the directory since it was opened, the weights are gone: open it again.
+    #[expect(clippy::missing_panics_doc, reason = "it cannot: the config is valid")]
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
         let path = self.weights_path();
         let (bytes, n_parameters) = (
@@ -83,11 +76,9 @@ impl ModelDirectory {
                 n_parameters,
             });
         }
-        let model = match self.config().init(device) {
-            Ok(model) => model,
-            Err(source) => return Err(LoadError::Config { path, source }),
-        };
         let record = read_weights(&path, self.manifest().precision)?;
+        let model = self.config().init(device);
+        let model = model.expect("the config was validated when the directory was opened");
         // Weights may be stored in another type than they are computed in.
         let loaded = model.try_load_record(record.cast_to_module_dtype());
         let loaded = loaded.map_err(|source| LoadError::Weights { path, source })?;

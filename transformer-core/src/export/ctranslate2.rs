@@ -155,7 +155,7 @@ fn values(
         values.insert(format!("encoder/{name}"), Value::Int8(0));
     }
     weights.put_embeddings(&mut values, config.tying);
-    weights.put_positions(&mut values, config);
+    weights.put_positions(&mut values, config)?;
     Ok(values)
 }
 
@@ -243,9 +243,23 @@ impl Weights {
     }
 
     /// Puts a vector for each place, of zeros where a model has none.
-    fn put_positions(&self, values: &mut BTreeMap<String, Value>, config: &TransformerConfig) {
+    fn put_positions(
+        &self,
+        values: &mut BTreeMap<String, Value>,
+        config: &TransformerConfig,
+    ) -> Result<(), ExportError> {
         const TGT: &str = "decoder/position_encodings/encodings";
         let shape = [config.max_positions.max(FEWEST_PLACES), config.d_model];
+        // Before it is computed: nothing else bounds the number of places of sinusoids.
+        let n_bytes = shape
+            .into_iter()
+            .try_fold(size_of::<f32>(), usize::checked_mul);
+        if n_bytes.is_none_or(|n_bytes| u32::try_from(n_bytes).is_err()) {
+            return Err(ExportError::TooLarge {
+                name: "max_positions".to_owned(),
+                format: FORMAT,
+            });
+        }
         let (src, tgt) = match config.positions {
             Positions::Learned => {
                 let learned = |side: &str| self.get(&format!("{side}_positions.learned"));
@@ -262,6 +276,7 @@ impl Weights {
         };
         values.extend(src.map(|src| (TGT.replace("decoder", "encoder"), src)));
         values.extend(tgt.map(|tgt| (TGT.to_owned(), Value::Tensor(tgt))));
+        Ok(())
     }
 }
 

@@ -293,6 +293,8 @@ impl MultiHeadAttention {
 
     /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
     fn weights(&self, x: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
+        let ([batch, ..], [n_memories, ..]) = (x.dims(), keys.dims());
+        assert_eq!(batch, n_memories, "each row has keys of its own");
         let query = self.split_heads(apply(&self.query, self.layout, x));
         let d_k = query.dims()[3];
         let query = query * (d_k as f64).powf(-0.5);

@@ -90,7 +90,17 @@ impl Decoder {
         extra: &AttentionMasks,
         recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
-        let [_, len, _] = x.dims();
+        let [n_rows, len, _] = x.dims();
+        assert_eq!(
+            n_rows,
+            state.n_rows(),
+            "the state has as many rows as there are targets"
+        );
+        assert_eq!(
+            self.layers.len(),
+            state.layers.len(),
+            "the state is of a model with as many decoder layers"
+        );
         if extra.cross.is_some() {
             // It may tell rows apart that share a memory.
             *state = state.clone().ungrouped();

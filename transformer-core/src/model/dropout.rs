@@ -1,6 +1,7 @@
 //! Dropout (§5.4) whose randomness is fast on the CPU and the same whatever runs beside it.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::module::{Flag, Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
@@ -8,15 +9,20 @@ use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use crate::device;
 
 thread_local! {
-    /// State of the generator that draws this thread's masks on the CPU.
-    static STREAM: Cell<u64> = const { Cell::new(0) };
+    /// State of the generator that draws this thread's masks on the CPU. Until it is seeded, no other thread
+    /// begins where this one does.
+    static STREAM: Cell<u64> = Cell::new(mix(N_STREAMS.fetch_add(1, Ordering::Relaxed)));
 }
+
+/// Number of threads that have drawn masks.
+static N_STREAMS: AtomicU64 = AtomicU64::new(0);
 
 /// Fixes what dropout draws from here on: on this thread where tensors live in the computer's memory,
 /// and on the whole device elsewhere.
 ///
 /// Backends on the CPU have one generator for all threads, a slow one; here every thread has its own, so
-/// that threads which share an update draw the same masks in every run.
+/// that threads which share an update draw the same masks in every run. A thread that is not seeded draws
+/// other masks than every other thread, and not the same in every run.
 ///
 /// # Example
 ///
@@ -80,12 +86,8 @@ fn draw_mask(n: usize, probability: f64, scale: f32) -> Vec<f32> {
     let mut state = STREAM.get();
     let mut mask = Vec::with_capacity(n.next_multiple_of(4));
     while mask.len() < n {
-        // SplitMix64 (Steele et al. 2014, <https://doi.org/10.1145/2660193.2660195>).
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = state;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
+        let bits = mix(state);
         let four = [bits, bits >> 16, bits >> 32, bits >> 48];
         mask.extend(four.map(|bits| {
             if bits & 0xffff < threshold {
@@ -98,6 +100,13 @@ fn draw_mask(n: usize, probability: f64, scale: f32) -> Vec<f32> {
     mask.truncate(n);
     STREAM.set(state);
     mask
+}
+
+/// Mixes bits as SplitMix64 does (Steele et al. 2014, <https://doi.org/10.1145/2660193.2660195>).
+fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
@@ -125,6 +134,13 @@ mod tests {
         assert_eq!(drawn[0], drawn[1]);
         assert_ne!(drawn[0], drawn[2]);
         assert_eq!(drawn[0].len(), 31);
+    }
+
+    #[test]
+    fn threads_that_nobody_seeded_draw_different_masks() {
+        let drawn = || std::thread::spawn(|| draw_mask(64, 0.5, 2.0));
+        let [one, other] = [drawn(), drawn()].map(|it| it.join().expect("drawing does not panic"));
+        assert_ne!(one, other);
     }
 
     #[test]

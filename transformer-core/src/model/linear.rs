@@ -28,8 +28,10 @@ pub(crate) enum Layout {
     ByColumns,
 }
 
-/// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros, as PyTorch's Transformer starts
-/// (the paper does not say how).
+/// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros (the paper does not say how they start).
+///
+/// PyTorch's `nn.Transformer` draws the queries', keys' and values' matrices as one, so that theirs are √2 times
+/// smaller at first, and the biases of its feed-forward networks at random.
 pub(crate) fn linear(d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
     let xavier = Initializer::XavierUniform { gain: 1.0 };
     Linear {

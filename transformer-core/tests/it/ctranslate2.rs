@@ -226,3 +226,14 @@ fn heads_of_their_own_width_are_not_exported() {
         "`d_k` is 5, which CTranslate2's models cannot have; only d_model / n_heads can be exported"
     );
 }
+
+#[test]
+fn more_places_than_the_format_can_hold_are_refused_before_they_are_computed() {
+    let mut golden = Golden::read(PAPER);
+    golden.config.max_positions = 1 << 40;
+    let refused = exported(&golden).expect_err("4 bytes for each place and feature are too many");
+    assert_eq!(
+        refused.to_string(),
+        "`max_positions` is too large for CTranslate2's models"
+    );
+}

@@ -253,3 +253,19 @@ fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
     let log_probs = model.log_probs(&src, tgt).into_data();
     assert!(log_probs.iter::<f32>().all(f32::is_finite));
 }
+
+#[test]
+#[should_panic(expected = "the state has as many rows as there are targets")]
+fn one_source_is_not_taken_for_that_of_every_target() {
+    let config = TransformerConfig {
+        d_model: 8,
+        n_heads: 2,
+        d_ff: 12,
+        n_encoder_layers: 1,
+        n_decoder_layers: 1,
+        ..TransformerConfig::base(13, 13)
+    };
+    let src = Padded::new(&[[5, 9, 4]], &test_device());
+    let tgt = tgt_ids(&[vec![BOS, 7], vec![BOS, 8]], &test_device());
+    let _ = random_model(&config, 3).forward(&src, tgt);
+}
