@@ -187,7 +187,7 @@ impl Translator {
     /// Scores pairs of a line and its translation, and returns as many scores in the same order.
     ///
     /// Lines are tokenized as for training; of a line of whitespace the model sees EOS alone. What is
-    /// beyond the limits is cut off, and counted in the score.
+    /// beyond the limits is cut off, and counted in the score. Of several models the first one scores.
     ///
     /// # Errors
     ///

@@ -102,6 +102,17 @@ pub enum TranslatorError {
     /// The search cannot be done as asked.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// The search that a model was made for is none that this program knows.
+    #[error(
+        "`training.search` in `{}` is no search that this program knows; take the program that wrote it, or \
+         take the key out", path.join("manifest.json").display()
+    )]
+    StoredSearch {
+        /// The model directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
     /// Models that should predict together do not speak of the same tokens.
     #[error(
         "`{}` has another tokenizer than `{}`; an ensemble needs models with the same one",
@@ -191,11 +202,29 @@ impl Translator {
     ///
     /// Returns a [`TranslatorError`] that names the file at fault.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
-        let directory = ModelDirectory::open(path.as_ref())?;
-        let model = directory.load(device)?;
+        let path = path.as_ref();
+        let mut directory = ModelDirectory::open(path)?;
+        loop {
+            let error = match directory.load(device) {
+                Ok(model) => return Self::of_directory(&directory, model),
+                Err(error) => error,
+            };
+            // If training wrote a new model meanwhile, the weights of the old one are gone.
+            let current = ModelDirectory::open(path)?;
+            if current.manifest() == directory.manifest() {
+                return Err(error.into());
+            }
+            directory = current;
+        }
+    }
+
+    fn of_directory(
+        directory: &ModelDirectory,
+        model: Transformer,
+    ) -> Result<Self, TranslatorError> {
         let tokenizers = directory.tokenizers().clone();
         Ok(Self {
-            search: Self::search_of(&directory),
+            search: Self::search_of(directory)?,
             ..Self::new(model, directory.config(), tokenizers)
         })
     }
@@ -251,15 +280,22 @@ impl Translator {
         Self { search, ..self }
     }
 
-    /// Returns the search that a model brought along when it was imported, or else the default.
-    pub fn search_of(directory: &ModelDirectory) -> Search {
-        let search = directory.manifest().training.get(SEARCH).cloned();
-        let search = search.and_then(|search| serde_json::from_value(search).ok());
-        search.unwrap_or_default()
+    /// Returns the search that a model was made for, as its manifest says, or else the default.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TranslatorError::StoredSearch`] if the manifest has something else in its place.
+    pub fn search_of(directory: &ModelDirectory) -> Result<Search, TranslatorError> {
+        let Some(search) = directory.manifest().training.get(SEARCH).cloned() else {
+            return Ok(Search::default());
+        };
+        serde_json::from_value(search).map_err(|source| TranslatorError::StoredSearch {
+            path: directory.path().to_owned(),
+            source,
+        })
     }
 
-    /// Returns the search that the model was made for: what an imported one brought along, or else the
-    /// default.
+    /// Returns the search that the model was made for, as its manifest says, or else the default.
     pub fn search(&self) -> &Search {
         &self.search
     }

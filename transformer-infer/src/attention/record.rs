@@ -8,13 +8,15 @@ use transformer_core::{AttentionMaps, AttentionMasks, Padded};
 
 use super::{Attention, AttentionError, Map, Token};
 use crate::Translator;
+use crate::batch::out_of_training;
 use crate::search::Hypothesis;
 
 impl Translator {
     /// Returns what every head looked at while the model wrote `hypothesis` for `line`.
     ///
     /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens
-    /// at once, which gives the weights of writing it token by token up to rounding.
+    /// at once, which gives the weights of writing it token by token up to rounding. Of several models the first
+    /// one is looked at.
     ///
     /// # Errors
     ///
@@ -109,7 +111,8 @@ impl Translator {
     }
 
     fn maps(&self, src_ids: &[u32], written: &[u32]) -> AttentionMaps {
-        let device = self.model.output_weight().device();
+        let model = out_of_training(&self.model);
+        let device = model.output_weight().device();
         let read = [BOS]
             .into_iter()
             .chain(written.iter().copied())
@@ -119,11 +122,9 @@ impl Translator {
         let mut maps = AttentionMaps::default();
         let src = Padded::new(&[src_ids], &device);
         let masks = AttentionMasks::default();
-        let memory = self.model.encode_with(&src, &masks, Some(&mut maps));
-        let mut state = self.model.begin(&memory);
-        let _ = self
-            .model
-            .decode_with(tgt, &mut state, &masks, Some(&mut maps));
+        let memory = model.encode_with(&src, &masks, Some(&mut maps));
+        let mut state = model.begin(&memory);
+        let _ = model.decode_with(tgt, &mut state, &masks, Some(&mut maps));
         maps
     }
 }

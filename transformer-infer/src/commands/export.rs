@@ -64,7 +64,7 @@ impl Export {
         let tokenizers = directory.tokenizers();
         match self.format {
             Format::HfMarian => {
-                let generation = generation(&Translator::search_of(&directory), tokenizers);
+                let generation = generation(&Translator::search_of(&directory)?, tokenizers);
                 to_marian(
                     &self.out,
                     &model,

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use transformer_infer::attention::GENERATOR;
 
+use super::place::folder_of;
+use super::{PlaceError, check_file};
+
 /// A file of ours names its maker within so many bytes.
 const HEAD_BYTES: u64 = 2048;
 
@@ -56,12 +59,9 @@ pub(crate) enum PictureError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The folder to write into is not there.
-    #[error("the folder `{}` does not exist; create it first", folder.display())]
-    NoFolder {
-        /// The folder.
-        folder: PathBuf,
-    },
+    /// Nothing may be written there.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
     /// The file cannot be read or written.
     #[error("cannot write `{}`", path.display())]
     Write {
@@ -92,11 +92,7 @@ impl Picture {
             }
             Err(source) => return Err(PictureError::Write { path, source }),
         }
-        let folder = folder_of(&path);
-        if !folder.is_dir() {
-            let folder = folder.to_owned();
-            return Err(PictureError::NoFolder { folder });
-        }
+        check_file(&path)?;
         Ok(Self { path, format })
     }
 
@@ -122,13 +118,6 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
         Ok(head.is_empty() || String::from_utf8_lossy(&head).contains(GENERATOR))
     } else {
         Err(io::ErrorKind::InvalidInput.into())
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }
 

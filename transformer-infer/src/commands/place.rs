@@ -58,12 +58,20 @@ pub(crate) fn check_file(path: &Path) -> Result<(), PlaceError> {
         let path = path.to_owned();
         return Err(PlaceError::IsFolder { path });
     }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+    match folder_of(path) {
+        folder if folder.is_dir() => Ok(()),
+        folder => {
             let folder = folder.to_owned();
             Err(PlaceError::NoFolder { folder })
         }
-        _ => Ok(()),
+    }
+}
+
+/// Returns the folder that a file is in, or would be.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -94,11 +94,14 @@ impl PairedTest {
     ///
     /// # Panics
     ///
-    /// Panics if the texts of two systems differ in their number of sentences, or have none.
+    /// Panics if the texts of two systems differ in their number of sentences, or have none, or if `n_samples`
+    /// is 0.
     pub fn run(&self, metric: &dyn Metric, systems: &[CorpusCounts]) -> Vec<Compared> {
         let Some(baseline) = systems.first() else {
             return Vec::new();
         };
+        assert!(!baseline.is_empty(), "a text without sentences is no text");
+        assert!(self.n_samples > 0, "of no samples nothing can be said");
         let sampled: Vec<Vec<f64>> = systems
             .iter()
             .map(|system| self.bootstrap_scores(metric, system))
@@ -228,6 +231,13 @@ mod tests {
             // No sample differs by more than nothing.
             assert_eq!(results[1].p_value, Some(1.0 / (n_samples + 1.0)));
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "a text without sentences is no text")]
+    fn nothing_is_not_compared() {
+        let counts = CorpusCounts::new(&Ter::default(), Vec::<(&str, Vec<&str>)>::new());
+        let _ = PairedTest::bootstrap().run(&Ter::default(), &[counts.clone(), counts]);
     }
 
     #[test]

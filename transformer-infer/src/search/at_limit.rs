@@ -18,7 +18,8 @@ pub enum AtLimit {
     #[default]
     Cut,
     /// It is EOS, at the log-probability that the model gives it, so that outputs that run into the limit
-    /// compete with those that ended before: fairseq's rule.
+    /// compete with those that ended before: fairseq's rule. With [`Search::renormalize`](super::Search) it is the
+    /// only token that may follow, so that its share is 1, and the rule is that of `FreeEnd`.
     End,
     /// It is EOS, and costs nothing: the rule of Hugging Face's Transformers for models with
     /// `forced_eos_token_id`. The log-probabilities that are reported stay the model's; the score of a search

@@ -24,13 +24,14 @@ use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
 ///
 /// # Panics
 ///
-/// Panics if there is not one request for each row of the model, or if a prefix has an id that is not
-/// in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
+/// model, or if a prefix has an id that is not in the vocabulary.
 pub fn beam_search(
     model: &mut impl NextToken,
     requests: &[Request],
     search: &Search,
 ) -> Vec<Vec<Hypothesis>> {
+    search.assert_valid();
     assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
     let processors = Processors::new(search, requests);
     let mut found = vec![Vec::new(); requests.len()];

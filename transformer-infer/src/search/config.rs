@@ -7,9 +7,6 @@ use super::{
     SearchError, StopRule, beam_search, greedy_search, sample,
 };
 
-/// Most hypotheses of a source that are followed at once.
-const MOST_HYPOTHESES: usize = 10_000;
-
 /// Says how outputs are searched for. `Default` is the paper's (§6.1).
 ///
 /// # Example
@@ -92,6 +89,9 @@ impl Default for Search {
 }
 
 impl Search {
+    /// Most hypotheses of a source that are followed at once.
+    pub const MOST_HYPOTHESES: usize = 10_000;
+
     /// Returns the search that takes the likeliest token at each step.
     pub fn greedy() -> Self {
         Self {
@@ -110,8 +110,8 @@ impl Search {
             beam_size, n_best, ..
         } = *self;
         for (field, size) in [("beam_size", beam_size), ("n_best", n_best)] {
-            if size > MOST_HYPOTHESES {
-                let most = MOST_HYPOTHESES;
+            if size > Self::MOST_HYPOTHESES {
+                let most = Self::MOST_HYPOTHESES;
                 return Err(SearchError::TooMany { field, size, most });
             }
         }
@@ -160,8 +160,8 @@ impl Search {
     ///
     /// # Panics
     ///
-    /// Panics if there is not one request for each row of the model, or if a prefix has an id that is
-    /// not in the vocabulary.
+    /// Panics if the search is not [valid](Self::validate), if there is not one request for each row of the
+    /// model, or if a prefix has an id that is not in the vocabulary.
     pub fn run(&self, model: &mut impl NextToken, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
         match &self.sampling {
             Some(sampling) => sample(model, requests, self, sampling),
@@ -170,6 +170,15 @@ impl Search {
                 let found = greedy_search(model, requests, self);
                 found.into_iter().map(|found| vec![found]).collect()
             }
+        }
+    }
+
+    /// # Panics
+    ///
+    /// Panics if the search cannot be done.
+    pub(super) fn assert_valid(&self) {
+        if let Err(error) = self.validate() {
+            panic!("{error}");
         }
     }
 

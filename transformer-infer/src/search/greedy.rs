@@ -10,13 +10,14 @@ use super::{Hypothesis, NextToken, Request, Search};
 ///
 /// # Panics
 ///
-/// Panics if there is not one request for each row of the model, or if a prefix has an id that is not
-/// in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
+/// model, or if a prefix has an id that is not in the vocabulary.
 pub fn greedy_search(
     model: &mut impl NextToken,
     requests: &[Request],
     search: &Search,
 ) -> Vec<Hypothesis> {
+    search.assert_valid();
     walk(model, requests, search, Choice::Best)
 }
 

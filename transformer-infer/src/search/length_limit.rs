@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// Most tokens of a length limit: more than any text has that is translated at once.
-const MOST_TOKENS: usize = 1_000_000;
-
 /// Counts generated tokens, EOS included: `factor · source tokens + extra`.
 ///
 /// It serves as the most and as the fewest tokens to generate. The source tokens are counted without
@@ -41,6 +38,9 @@ impl LengthLimit {
         extra: 50,
     };
 
+    /// The largest number in a limit: more tokens than any text has that is translated at once.
+    pub const MOST_TOKENS: usize = 1_000_000;
+
     /// No token at all: as the fewest tokens to generate, it demands nothing.
     pub const ZERO: Self = Self {
         factor: 0.0,
@@ -58,8 +58,9 @@ impl LengthLimit {
         if !(factor.is_finite() && factor >= 0.0) {
             return Err(SearchError::Factor { factor });
         }
-        if extra > MOST_TOKENS || factor > MOST_TOKENS as f64 {
-            let (limit, most) = (self.to_string(), MOST_TOKENS);
+        let most = Self::MOST_TOKENS;
+        if extra > most || factor > most as f64 {
+            let limit = self.to_string();
             return Err(SearchError::NoEnd { limit, most });
         }
         Ok(())

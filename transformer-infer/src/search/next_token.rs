@@ -52,6 +52,43 @@ pub trait NextToken {
     fn select(&mut self, rows: &[usize]);
 }
 
+/// Implements [`NextToken`] for what points to a model.
+macro_rules! forward {
+    () => {
+        fn n_rows(&self) -> usize {
+            (**self).n_rows()
+        }
+
+        fn vocab_size(&self) -> usize {
+            (**self).vocab_size()
+        }
+
+        fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+            (**self).log_probs(last_tokens)
+        }
+
+        fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+            (**self).log_probs_with_attention(last_tokens)
+        }
+
+        fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
+            (**self).best(last_tokens)
+        }
+
+        fn select(&mut self, rows: &[usize]) {
+            (**self).select(rows);
+        }
+    };
+}
+
+impl<M: NextToken + ?Sized> NextToken for Box<M> {
+    forward!();
+}
+
+impl<M: NextToken + ?Sized> NextToken for &mut M {
+    forward!();
+}
+
 /// Holds the likeliest next token of a row, among those that may be generated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Best {
@@ -89,6 +126,8 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::table::Table;
+    use crate::search::{Ensemble, EnsembleMean, Request, Search};
 
     #[test]
     fn special_tokens_are_passed_over_and_ties_go_to_the_lower_id() {
@@ -100,6 +139,19 @@ mod tests {
                 log_prob: -2.0
             }
         );
+    }
+
+    #[test]
+    fn models_of_two_kinds_predict_together() {
+        let table = Table::chain(&[5, 4, EOS]);
+        let other: Box<dyn NextToken> = Box::new(Ensemble::new(
+            vec![Table::chain(&[5, 4, EOS])],
+            EnsembleMean::Probs,
+        ));
+        let members: Vec<Box<dyn NextToken>> = vec![Box::new(table), other];
+        let mut both = Ensemble::new(members, EnsembleMean::Probs);
+        let found = Search::greedy().run(&mut &mut both, &[Request::up_to(9)]);
+        assert_eq!(found[0][0].ids, [5, 4]);
     }
 
     #[test]

@@ -348,3 +348,13 @@ fn a_coverage_penalty_adds_beta_times_the_coverage() {
     let best = best.expect("every token of it has a probability of 0.9");
     assert!((best.score - best.log_prob - 0.5 * 0.25_f64.ln()).abs() < 1e-9);
 }
+
+#[test]
+#[should_panic(expected = "no_repeat_ngram")]
+fn a_search_that_cannot_be_done_is_not_begun() {
+    let search = Search {
+        no_repeat_ngram: Some(0),
+        ..Search::default()
+    };
+    let _ = on_chain(&search, Request::up_to(9));
+}

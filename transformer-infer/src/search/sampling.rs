@@ -45,8 +45,8 @@ impl Default for Sampling {
 ///
 /// # Panics
 ///
-/// Panics if there is not one request for each row of the model, or if a prefix has an id that is not
-/// in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
+/// model, or if a prefix has an id that is not in the vocabulary.
 pub fn sample(
     model: &mut impl NextToken,
     requests: &[Request],
@@ -54,6 +54,12 @@ pub fn sample(
     sampling: &Sampling,
 ) -> Vec<Vec<Hypothesis>> {
     let n_samples = search.n_best.max(1);
+    let one = Search {
+        n_best: 1,
+        sampling: Some(*sampling),
+        ..search.clone()
+    };
+    one.assert_valid();
     let choice = Choice::Drawn(sampling, n_samples);
     let mut drawn = walk(model, requests, search, choice).into_iter();
     let of_row = |_: &Request| drawn.by_ref().take(n_samples).collect();

@@ -245,3 +245,19 @@ fn a_model_of_nan_has_no_weights() {
         Err(AttentionError::NotANumber)
     );
 }
+
+#[test]
+fn a_model_in_training_is_looked_at_without_dropout() {
+    let tokenizers = tokenizers();
+    let (device, config, _) = random_model(tokenizers.src().vocab_size());
+    assert!(config.dropout > 0.0);
+    let model = config
+        .init(&device.autodiff())
+        .expect("the config describes a model");
+    let translator = Translator::new(model, &config, tokenizers);
+    let looked = || translator.forced_attention("a cab", "bad");
+    assert_eq!(
+        looked().expect("it is short"),
+        looked().expect("it is short")
+    );
+}

@@ -1,6 +1,7 @@
 //! Small models with random weights, on disk and in memory.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -163,4 +164,63 @@ fn a_model_of_nan_is_an_error_that_names_the_line() {
             "{error}"
         );
     }
+}
+
+/// Writes a random model directory with this in its manifest.
+fn write_with(path: &Path, training: serde_json::Value, weights: &[u8]) {
+    let tokenizers = tokenizers();
+    let (_, config, _) = random_model(tokenizers.src().vocab_size());
+    let parts = ModelParts {
+        config: &config,
+        tokenizers: &tokenizers,
+        weights,
+        training,
+    };
+    ModelDirectory::write(path, &parts).expect("the temporary directory is writable");
+}
+
+fn random_weights() -> Vec<u8> {
+    let (_, _, model) = random_model(tokenizers().src().vocab_size());
+    let bytes = model.into_record().into_bytes();
+    bytes.expect("weights fit in memory").to_vec()
+}
+
+#[test]
+fn a_stored_search_that_nobody_knows_is_refused_and_not_left_out() {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    let weights = random_weights();
+    let search = serde_json::json!({ "search": { "beam_size": 3 } });
+    write_with(directory.path(), search, &weights);
+    let opened = Translator::open(directory.path(), &test_device());
+    assert_eq!(opened.expect("beams are known").search().beam_size, 3);
+    let search = serde_json::json!({ "search": { "beam_size": 3, "beam_depth": 2 } });
+    write_with(directory.path(), search, &weights);
+    let refused = Translator::open(directory.path(), &test_device());
+    let message = refused.expect_err("what it means is not known").to_string();
+    assert!(message.starts_with("`training.search` in `"), "{message}");
+}
+
+#[test]
+fn a_model_that_is_written_again_and_again_can_be_opened_at_every_moment() {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    let weights = random_weights();
+    let write = |number: u64| {
+        write_with(
+            directory.path(),
+            serde_json::json!({ "number": number }),
+            &weights,
+        );
+    };
+    write(0);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (1..=200).for_each(write);
+            is_done.store(true, Ordering::Relaxed);
+        });
+        while !is_done.load(Ordering::Relaxed) {
+            let opened = Translator::open(directory.path(), &test_device());
+            assert!(opened.is_ok(), "{:?}", opened.err());
+        }
+    });
 }
