@@ -55,14 +55,16 @@ pub struct TransformerConfig {
     pub n_encoder_layers: usize,
     /// Number of decoder layers, `N` in the paper. Default 6 (§3.1).
     pub n_decoder_layers: usize,
-    /// Where a sub-layer is normalized. Default: after the residual sum (§3.1).
+    /// Where a sub-layer is normalized: `post`, after the residual sum, or `pre`, before the sub-layer, which wants
+    /// `final_norm`. Default: `post` (§3.1).
     pub norm_placement: NormPlacement,
     /// Whether each stack ends with one more layer normalization. Default: no (§3.1). A pre-norm
     /// stack needs it, and `torch.nn.Transformer` has it after its post-norm stacks as well.
     pub final_norm: bool,
     /// Added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
     pub norm_epsilon: f64,
-    /// How a token's place in its sequence is encoded. Default: interleaved sinusoids (§3.5).
+    /// How a token's place in its sequence is encoded: `sinusoidal`, `sinusoidal_halves` (all sines, then all
+    /// cosines), `learned` or `none`. Default: `sinusoidal`, interleaved (§3.5).
     pub positions: Positions,
     /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Not read by the
     /// other kinds, which have no limit.
@@ -74,12 +76,13 @@ pub struct TransformerConfig {
     /// How far decoder self-attention sees back, in tokens (§4). Default: without limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_window: Option<usize>,
-    /// Non-linearity of the feed-forward networks. Default: ReLU (Eq. 2).
+    /// Non-linearity of the feed-forward networks: `relu`, `gelu` or `silu`. Default: `relu` (Eq. 2).
     pub activation: Activation,
     /// Whether the four projections of attention have biases. Default: yes (as in PyTorch; the
     /// paper's §3.2.2 writes matrices only).
     pub attention_bias: bool,
-    /// Which of the three vocabulary matrices are one. Default: all (§3.4).
+    /// Which of the three vocabulary matrices are one: `all`, `decoder` (target embedding and projection) or
+    /// `none`. Default: `all` (§3.4).
     pub tying: Tying,
     /// Whether the pre-softmax projection adds a bias to each token's logit. Default: no (§3.4 shares a
     /// matrix; the Annotated Transformer and Marian have one).

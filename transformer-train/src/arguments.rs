@@ -51,15 +51,15 @@ pub(crate) struct Arguments {
     valid_tsv: Option<PathBuf>,
     /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of thousands of
     /// pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a row of Table 3 (a-h4
-    /// for example), pytorch, annotated or bias-free [default: tiny]
+    /// for example), pytorch, annotated or bias-free [default: tiny; base beside --config]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
     /// the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in this folder, with its settings; only the length can be changed, unless its learning
-    /// rate falls to zero with it
+    /// Go on with the run in this folder, with its settings; its length can be changed, unless its learning rate
+    /// falls to zero with it, and by --set what has no part in its weights, for example training.patience
     #[arg(
         long,
         value_name = "DIR",

@@ -5,6 +5,7 @@ mod documented;
 mod embeddings;
 mod error;
 mod given;
+mod length_penalty;
 mod model;
 mod nearest;
 mod optional;

@@ -134,6 +134,17 @@ pub enum TrainError {
         /// Number of updates asked for.
         wanted: u64,
     },
+    /// The run ended within an interval, and has no checkpoint at the end of one.
+    #[error(
+        "the run ended after {done} updates, within an interval of {interval}, and a longer one goes on only from the \
+         end of an interval; train in another folder with --out, or replace the run with --overwrite"
+    )]
+    WithinInterval {
+        /// Number of updates done.
+        done: u64,
+        /// Number of updates in an interval.
+        interval: u64,
+    },
     /// Another program trains in the folder.
     #[error("another program is training in `{}`; wait for its end, or choose another folder", path.display())]
     InUse {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use transformer_core::Transformer;
-use transformer_infer::{BatchLimits, translate_ids};
+use transformer_infer::translate_ids;
 
 use crate::TrainError;
 use crate::batch::Batch;
@@ -13,7 +13,7 @@ use crate::history::{Validation, best, is_out_of_patience};
 use crate::loader::{ValidPairs, valid_batches};
 use crate::objective::Objective;
 use crate::run::{Outcome, Run, Sample, TestScore};
-use crate::saved_state::{MODEL, SavedState, saved};
+use crate::saved_state::{SavedState, with_whole_weights};
 use crate::text_scores::TextScores;
 
 /// Evaluates what a run has left in its checkpoints.
@@ -68,7 +68,7 @@ impl<'a> Finish<'a> {
     pub(crate) fn choose(&self) -> Result<Chosen, TrainError> {
         let training = &self.run.experiment.training;
         let checkpoints = &self.run.folder.checkpoints;
-        let saved = saved(checkpoints, MODEL);
+        let saved = with_whole_weights(checkpoints, &self.run.surroundings.say);
         let Some(&last) = saved.last() else {
             return Err(TrainError::NothingTrained);
         };
@@ -246,9 +246,9 @@ impl<'a> Finish<'a> {
     }
 
     fn translate_ids<S: AsRef<[u32]>>(&self, model: &Transformer, sources: &[S]) -> Vec<String> {
-        let search = self.run.search(self.run.experiment.validation.beam_size);
-        let limits = BatchLimits::for_model(&self.run.prepared.config);
-        let found = translate_ids(model, sources, &search, &limits);
+        let validation = &self.run.experiment.validation;
+        let search = validation.search(validation.beam_size);
+        let found = translate_ids(model, sources, &search, &self.run.limits());
         let tokenizer = self.run.prepared.tokenizers.tgt();
         let best = found.iter().map(|hypotheses| hypotheses.first());
         best.map(|best| best.map_or_else(String::new, |best| tokenizer.decode(&best.ids)))

@@ -133,6 +133,17 @@ impl Folder {
         }
     }
 
+    /// Makes and locks a folder that held no run when its text was read, and refuses it if it holds one now:
+    /// another program was faster.
+    pub(crate) fn claim(&self) -> Result<Option<File>, TrainError> {
+        fs::create_dir_all(&self.directory).map_err(TrainError::write(&self.directory))?;
+        let lock = self.lock()?;
+        match self.holds_run() {
+            true => Err(self.taken()),
+            false => Ok(lock),
+        }
+    }
+
     /// Returns the tokenizers of the model. Where they are not to be had, they are trained again; other ones
     /// would make other ids, which is found out.
     pub(crate) fn tokenizers(&self) -> Option<Tokenizers> {

@@ -60,15 +60,20 @@ impl CheckpointingStrategy for Keep {
         interval: usize,
         store: &EventStoreClient,
     ) -> Vec<CheckpointingAction> {
-        // The store logs on a thread of its own. It answers when all that came before is logged, and so in the
-        // history, which goes into the state of this checkpoint.
-        let _ = store.find_metric(PERPLEXITY, interval, Aggregate::Mean, &Split::Valid);
+        // The history goes into the state of this checkpoint.
+        wait_for_log(store, interval);
         let outdated = self.outdated(interval);
         let deleted = outdated.into_iter().map(CheckpointingAction::Delete);
         std::iter::once(CheckpointingAction::Save)
             .chain(deleted)
             .collect()
     }
+}
+
+/// Waits until all that was measured before is logged, and so in the history: the store logs on a thread of its own,
+/// and answers in order.
+fn wait_for_log(store: &EventStoreClient, interval: usize) {
+    let _ = store.find_metric(PERPLEXITY, interval, Aggregate::Mean, &Split::Valid);
 }
 
 /// Ends the training after an interval, when its checkpoint is written: on request, or when patience is at
@@ -100,7 +105,9 @@ impl Stop {
 
 impl EarlyStoppingStrategy for Stop {
     /// Gives every device the same answer: each has a clone, and a request may come between their questions.
-    fn should_stop(&mut self, interval: usize, _store: &EventStoreClient) -> bool {
+    fn should_stop(&mut self, interval: usize, store: &EventStoreClient) -> bool {
+        // Not every device saves, which waits as well.
+        wait_for_log(store, interval);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 != interval {
             let is_end = self.interrupt.is_requested()

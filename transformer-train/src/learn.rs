@@ -21,7 +21,7 @@ use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
 use crate::report::{CsvLog, HeldLine, LineRenderer};
 use crate::run::{Display, Run};
-use crate::saved_state::{Checkpoints, MODEL, PartCheckpointer, saved};
+use crate::saved_state::{Checkpoints, PARTS, PartCheckpointer, saved};
 use crate::text_scores::TextScore;
 
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
@@ -106,7 +106,8 @@ fn supervised(
         .with_checkpointing_strategy(Keep::new(
             training,
             history.clone(),
-            saved(directory, MODEL),
+            // Of one whose deletion was cut short, not all parts may be there.
+            PARTS.iter().flat_map(|part| saved(directory, part)),
         ))
         .early_stopping(Stop::new(&run.surroundings.interrupt, training, history))
         .with_training_strategy(strategy(&devices).into())

@@ -10,7 +10,8 @@ use crate::TrainError;
 use crate::batch::SentencePair;
 use crate::config::{EmbeddingSettings, Experiment};
 use crate::corpus::{
-    Copies, CorpusSummary, Filter, ParallelText, SubwordDropout, Subwords, TrainingText, encode,
+    Copies, CorpusSummary, Duplicates, Filter, ParallelText, SubwordDropout, Subwords,
+    TrainingText, encode,
 };
 use crate::embeddings::Embeddings;
 use crate::plan::{Plan, Share};
@@ -82,6 +83,7 @@ impl Prepared {
         // What makes a pair bad to learn from is no reason to leave it out of what is measured.
         let filter = Filter {
             max_ratio: None,
+            duplicates: Duplicates::Keep,
             copies: Copies::Keep,
             ..experiment.data.filter()
         };

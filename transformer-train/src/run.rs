@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use burn::module::Module;
 use burn::tensor::Device;
 use transformer_infer::BatchLimits;
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
@@ -176,10 +175,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let folder = Folder::new(&surroundings.directory);
     folder.check()?;
     // Nobody else may train in a folder that holds a run already; in a new one, from when it is made.
-    let mut lock = match folder.holds_run() {
-        true => folder.lock()?,
-        false => None,
-    };
+    let held = folder.holds_run().then(|| folder.lock()).transpose()?;
     let resumed = match surroundings.existing {
         Existing::Resume => folder.resume(experiment, say)?,
         Existing::Replace => None,
@@ -199,6 +195,10 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         return Err(TrainError::Interrupted);
     }
     prepared.warn(experiment, say);
+    let lock = match held {
+        Some(lock) => lock,
+        None => folder.claim()?,
+    };
     match &resumed {
         Some(resumed) => {
             resumed.check_corpus(prepared.fingerprint, &surroundings.directory)?;
@@ -206,9 +206,6 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
             folder.write_settings(experiment)?;
         }
         None => folder.create(experiment)?,
-    }
-    if lock.is_none() {
-        lock = folder.lock()?;
     }
     let n_threads = n_threads(surroundings, resumed.as_ref());
     let publisher = publisher(experiment, &folder, &prepared, n_threads)?;
@@ -250,6 +247,7 @@ fn publisher(
             "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
             "n_threads": n_threads,
             "experiment": experiment.to_toml()?,
+            "search": experiment.validation.search(experiment.validation.beam_size),
         }),
     })
 }
@@ -349,25 +347,21 @@ impl Run<'_> {
         TextMetrics::new(self.experiment.data.task.is_some())
     }
 
-    /// Returns the search of `[validation]` with a beam.
-    pub(crate) fn search(&self, beam_size: usize) -> Search {
-        let settings = &self.experiment.validation;
-        Search {
-            beam_size,
-            length_penalty: LengthPenalty::Gnmt {
-                alpha: settings.length_penalty,
-            },
-            max_len: LengthLimit {
-                factor: 1.0,
-                extra: settings.max_extra_len,
-            },
-            ..Search::default()
-        }
+    /// Returns how much is translated at once, and what is cut: nothing that was read whole, but where the model
+    /// has no places for it.
+    pub(crate) fn limits(&self) -> BatchLimits {
+        let limits = BatchLimits::default();
+        let max_src_len = limits.max_src_len.max(self.experiment.data.max_len);
+        let limits = BatchLimits {
+            max_src_len,
+            ..limits
+        };
+        limits.within(&self.prepared.config)
     }
 
     /// Draws the weights, on a device that records gradients.
     fn objective(&self) -> Result<Objective, TrainError> {
-        let training = &self.experiment.training;
+        let (training, validation) = (&self.experiment.training, &self.experiment.validation);
         let device = self.surroundings.device.clone().autodiff();
         device.seed(training.seed);
         let config = &self.prepared.config;
@@ -383,8 +377,8 @@ impl Run<'_> {
             n_updates: Arc::default(),
             norms: Arc::default(),
             translation: Translation {
-                search: self.search(self.experiment.validation.interval_beam_size),
-                limits: BatchLimits::for_model(config),
+                search: validation.search(validation.interval_beam_size),
+                limits: self.limits(),
                 tokenizer: self.prepared.tokenizers.tgt().clone(),
                 metrics: self.text_metrics(),
                 samples: self.samples(),

@@ -115,13 +115,15 @@ impl Resumed {
     /// Finds the newest checkpoint that is whole and stands at the end of an interval, and names those that
     /// are passed over. `None` if there is none.
     ///
-    /// Refuses a run that has done more updates than are wanted: none is taken back.
+    /// Refuses a run that has done more updates than are wanted, for none is taken back, and one whose only whole
+    /// checkpoint stands within an interval, for to begin anew would delete it.
     pub(crate) fn find(
         checkpoints: &Path,
         experiment: &Experiment,
         say: &Say,
     ) -> Result<Option<Self>, TrainError> {
         let training = &experiment.training;
+        let mut within = None;
         for interval in saved(checkpoints, STATE).into_iter().rev() {
             let path = state_path(checkpoints, interval);
             let damage = |what: &str| {
@@ -156,8 +158,15 @@ impl Resumed {
             if is_boundary || state.updates == training.updates {
                 return Ok(Some(Self { interval, state }));
             }
+            within = within.or(Some(state.updates));
         }
-        Ok(None)
+        match within {
+            None => Ok(None),
+            Some(done) => Err(TrainError::WithinInterval {
+                done,
+                interval: training.validation_interval,
+            }),
+        }
     }
 
     /// Refuses to go on with other text.
@@ -362,6 +371,24 @@ pub(crate) fn saved(checkpoints: &Path, part: &str) -> Vec<usize> {
     let mut numbers: Vec<usize> = of_part.filter_map(|name| number_of(&name)).collect();
     numbers.sort_unstable();
     numbers
+}
+
+/// Returns the numbers of the checkpoints whose weights are what was saved, in order, and names those whose are not.
+pub(crate) fn with_whole_weights(checkpoints: &Path, say: &Say) -> Vec<usize> {
+    let mut intervals = saved(checkpoints, STATE);
+    intervals.retain(|interval| {
+        let is_whole = SavedState::of(checkpoints, *interval)
+            .is_ok_and(|state| state.has_whole_weights(checkpoints, *interval));
+        if !is_whole {
+            let path = checkpoints.join(part_name(MODEL, *interval));
+            say(&format!(
+                "damaged     `{}` is not what was saved; it is passed over",
+                path.display()
+            ));
+        }
+        is_whole
+    });
+    intervals
 }
 
 pub(crate) fn part_name(part: &str, interval: usize) -> String {

@@ -54,7 +54,8 @@ pub(crate) fn folder(root: &Path) -> Result<PathBuf> {
 /// Says whether it is installed there.
 pub(crate) fn is_there(folder: &Path) -> bool {
     // Written last.
-    folder.join("build-version").is_file()
+    let version = fs::read_to_string(folder.join("build-version"));
+    version.is_ok_and(|version| version.trim() == VERSION)
 }
 
 /// Returns the folder into which cargo builds.

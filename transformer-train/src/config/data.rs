@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, optional};
 use crate::corpus::{Copies, CorpusSource, Duplicates, Filter, OverLong};
 use crate::tasks::Task;
 
@@ -43,7 +43,7 @@ pub struct DataSettings {
     pub over_long: OverLong,
     /// Largest ratio of the longer to the shorter side of a pair, in tokens; pairs beyond it are left out.
     /// Validation pairs are not. Default: none. Translations are seldom beyond 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "optional")]
     pub max_ratio: Option<f64>,
     /// What happens to a pair that came before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,

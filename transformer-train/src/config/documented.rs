@@ -95,8 +95,9 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
     comment(
         &mut text,
         &format!(
-            "Every setting. A line that begins with `#` has the value of the {named}; write it without the `#` \
-             to change it. \"none\" takes back a value where there need not be one."
+            "Every setting. A line that begins with `#` has the value of the {named}, or an example where the \
+             default is none; write it without the `#` to change it. \"none\" takes back a number or a name \
+             where there need not be one."
         ),
     );
     for (section, source, name) in SECTIONS {

@@ -95,6 +95,16 @@ pub enum ConfigError {
         /// The range, in words.
         allowed: &'static str,
     },
+    /// A number is beyond what anybody needs, and what can be counted with.
+    #[error("`{key}` is {value}; choose at most {most}")]
+    TooLarge {
+        /// The key.
+        key: &'static str,
+        /// The value given.
+        value: u64,
+        /// The largest that is allowed.
+        most: u64,
+    },
     /// A schedule that falls from a peak has none.
     #[error(
         "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"

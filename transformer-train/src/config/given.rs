@@ -42,13 +42,22 @@ pub struct Given {
 const TRAIN_KEYS: [&str; 5] = ["task", "src", "tgt", "tsv", "corpora"];
 
 /// Keys of `[data]`, and those in a file that they take the place of.
-const REPLACED: [(&[&str], &[&str]); 5] = [
+const REPLACED: [(&[&str], &[&str]); 6] = [
     (
         &["task"],
-        &["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"],
+        &[
+            "src",
+            "tgt",
+            "tsv",
+            "corpora",
+            "valid_src",
+            "valid_tgt",
+            "valid_tsv",
+        ],
     ),
-    (&["src", "tgt"], &["task", "tsv"]),
-    (&["tsv"], &["task", "src", "tgt"]),
+    (&["src", "tgt"], &["task", "tsv", "corpora"]),
+    (&["tsv"], &["task", "src", "tgt", "corpora"]),
+    (&["corpora"], &["task", "src", "tgt", "tsv"]),
     (&["valid_src", "valid_tgt"], &["valid_tsv"]),
     (&["valid_tsv"], &["valid_src", "valid_tgt"]),
 ];
@@ -209,6 +218,26 @@ mod tests {
         expected.data.tsv = Some("other.tsv".into());
         expected.data.max_len = 7;
         assert_eq!(experiment, Ok(expected));
+    }
+
+    const CORPORA: &str = "[[data.corpora]]\nsrc = \"a\"\ntgt = \"b\"\n";
+
+    #[test]
+    fn corpora_of_the_file_make_way_for_other_text() {
+        let experiment = with_file(CORPORA, toml::toml! { data = { task = "copy" } });
+        assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
+        let experiment = with_file(CORPORA, toml::toml! { data = { tsv = "other.tsv" } });
+        let data = experiment.map(|experiment| (experiment.data.tsv, experiment.data.corpora));
+        assert_eq!(data, Ok((Some("other.tsv".into()), Vec::new())));
+    }
+
+    #[test]
+    fn corpora_asked_for_replace_the_text_of_the_file() {
+        let corpora = toml::from_str(CORPORA).expect("it is a table");
+        let experiment = with_file("[data]\ntask = \"copy\"\n", corpora);
+        let data = experiment.map(|experiment| (experiment.data.task, experiment.data.corpora));
+        let (task, corpora) = data.expect("nothing is given twice");
+        assert_eq!((task, corpora.len()), (None, 1));
     }
 
     fn with_file_and_settings(text: &str, settings: &[&str]) -> Result<Experiment, ConfigError> {

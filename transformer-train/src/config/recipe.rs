@@ -2,6 +2,7 @@
 
 use transformer_core::Preset;
 use transformer_core::text::TokenizerKind;
+use transformer_infer::search::LengthPenalty;
 
 use crate::config::{
     Experiment, ModelSettings, TokenizerSettings, TrainingSettings, ValidationSettings,
@@ -118,7 +119,8 @@ fn bpe_of_10_000() -> TokenizerSettings {
 fn beam_of_5() -> ValidationSettings {
     ValidationSettings {
         beam_size: 5,
-        length_penalty: 1.0,
+        // fairseq's `--lenpen 1`.
+        length_penalty: LengthPenalty::Power { alpha: 1.0 },
         ..ValidationSettings::default()
     }
 }

@@ -24,13 +24,13 @@ pub struct TokenizerSettings {
     /// cut otherwise each time. `training.tokens_per_batch` counts lines cut without it, so that updates get
     /// larger. Default 0; its authors take 0.1 (Provilkov et al. 2020; not in the paper).
     pub dropout: f64,
-    /// How target text is cut. Default: as `kind`.
+    /// How target text is cut, if vocabularies are separate. Default: as `kind`.
     #[serde(with = "optional")]
     pub tgt_kind: Option<TokenizerKind>,
-    /// Most tokens in the target vocabulary. Default: as `vocab_size`.
+    /// Most tokens in the target vocabulary, if it is separate. Default: as `vocab_size`.
     #[serde(with = "optional")]
     pub tgt_vocab_size: Option<usize>,
-    /// What happens to upper-case letters in the target. Default: as `case`.
+    /// What happens to upper-case letters in the target, if vocabularies are separate. Default: as `case`.
     #[serde(with = "optional")]
     pub tgt_case: Option<Case>,
 }

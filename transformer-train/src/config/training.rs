@@ -1,8 +1,9 @@
 //! `[training]` and `[validation]`: how to train, and how to look at it meanwhile.
 
 use serde::{Deserialize, Serialize};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
-use crate::config::optional;
+use crate::config::{length_penalty, optional};
 use crate::plan::PlanConfig;
 use crate::schedule::ScheduleKind;
 use crate::tasks::Task;
@@ -117,8 +118,11 @@ pub struct ValidationSettings {
     /// Number of hypotheses that are kept while translating with the finished model; 1 is greedy search.
     /// Default 4 (§6.1).
     pub beam_size: usize,
-    /// Exponent α of the length penalty `((5 + n)/6)^α`; 0 is none. Default 0.6 (§6.1).
-    pub length_penalty: f64,
+    /// What divides the log-probability of `n` tokens, so that long translations are not at a disadvantage:
+    /// `gnmt:0.6` is `((5 + n)/6)^0.6`, `power:1` is `n`, and `none` is 1. A number alone is that of `gnmt`.
+    /// Default: `gnmt:0.6` (§6.1).
+    #[serde(with = "length_penalty")]
+    pub length_penalty: LengthPenalty,
     /// How much longer than its source, in tokens, a translation may be. Default 50 (§6.1).
     pub max_extra_len: usize,
     /// Number of validation pairs whose translations are shown, after each line of an interval and at the
@@ -168,7 +172,7 @@ impl Default for ValidationSettings {
             max_sentences: 200,
             interval_beam_size: 1,
             beam_size: 4,
-            length_penalty: 0.6,
+            length_penalty: LengthPenalty::default(),
             max_extra_len: 50,
             n_samples: 2,
         }
@@ -261,13 +265,26 @@ impl TrainingSettings {
 }
 
 impl ValidationSettings {
+    /// Returns the search for translations with so many hypotheses.
+    pub fn search(&self, beam_size: usize) -> Search {
+        Search {
+            beam_size,
+            length_penalty: self.length_penalty,
+            max_len: LengthLimit {
+                factor: 1.0,
+                extra: self.max_extra_len,
+            },
+            ..Search::default()
+        }
+    }
+
     /// Returns the settings for a built-in task: greedy search, as there is one right answer.
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Numbers | Task::Reverse | Task::Copy => Self {
                 max_sentences: 100,
                 beam_size: 1,
-                length_penalty: 0.0,
+                length_penalty: LengthPenalty::None,
                 ..Self::default()
             },
         }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use transformer_core::config::Positions;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
@@ -20,10 +21,8 @@ const FRACTION: &str = "at least 0 and less than 1";
 const MOST_UPDATES: u64 = 1_000_000_000;
 const MOST_BATCHES: u64 = 100_000;
 const MOST_PAIRS: u64 = 100_000_000;
-const MOST_HYPOTHESES: u64 = 10_000;
-const MOST_TOKENS: u64 = 1_000_000;
 const MOST_CELLS: u64 = 1_000_000_000;
-const MOST_WORDS: usize = 1 << 24;
+const MOST_WORDS: u64 = 1 << 24;
 
 pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     let Experiment {
@@ -45,8 +44,11 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     validate_model(experiment)?;
 
     let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
-    let most = (MOST_CELLS, "at most 1000000000");
-    within("training.tokens_per_batch", tokens_per_batch as u64, most)?;
+    within(
+        "training.tokens_per_batch",
+        tokens_per_batch as u64,
+        MOST_CELLS,
+    )?;
     if tokens_per_batch <= max_len {
         return Err(ConfigError::BatchTooSmall {
             tokens_per_batch,
@@ -57,18 +59,16 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 
     at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
     let interval_beam_size = validation.interval_beam_size as u64;
-    let most = (MOST_HYPOTHESES, "at most 10000");
+    let most = Search::MOST_HYPOTHESES as u64;
     within("validation.interval_beam_size", interval_beam_size, most)?;
     within("validation.beam_size", validation.beam_size as u64, most)?;
     let max_extra_len = validation.max_extra_len as u64;
-    let holds = max_extra_len <= MOST_TOKENS;
-    require(
-        "validation.max_extra_len",
-        max_extra_len,
-        holds,
-        "at most 1000000",
-    )?;
-    let alpha = validation.length_penalty;
+    let most = LengthLimit::MOST_TOKENS as u64;
+    at_most("validation.max_extra_len", max_extra_len, most)?;
+    let alpha = match validation.length_penalty {
+        LengthPenalty::None => 0.0,
+        LengthPenalty::Gnmt { alpha } | LengthPenalty::Power { alpha } => alpha,
+    };
     let allowed = "at least 0, for example 0.6";
     require(
         "validation.length_penalty",
@@ -79,11 +79,9 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 }
 
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
-    let most = (MOST_UPDATES, "at most 1000000000");
-    within("training.updates", training.updates, most)?;
-    let most = (MOST_BATCHES, "at most 100000");
-    within("training.accumulate", training.accumulate, most)?;
-    within("training.devices", training.devices, most)?;
+    within("training.updates", training.updates, MOST_UPDATES)?;
+    within("training.accumulate", training.accumulate, MOST_BATCHES)?;
+    within("training.devices", training.devices, MOST_BATCHES)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
     positive(
@@ -129,12 +127,14 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
-    let most = (MOST_TOKENS, "at most 1000000");
-    within("data.max_len", data.max_len as u64, most)?;
+    within(
+        "data.max_len",
+        data.max_len as u64,
+        LengthLimit::MOST_TOKENS as u64,
+    )?;
     at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
-    let most = (MOST_PAIRS, "at most 100000000");
-    within("data.valid_pairs", data.valid_pairs as u64, most)?;
-    within("data.task_pairs", data.task_pairs as u64, most)?;
+    within("data.valid_pairs", data.valid_pairs as u64, MOST_PAIRS)?;
+    within("data.task_pairs", data.task_pairs as u64, MOST_PAIRS)?;
     let allowed = "at least 1, for example 3";
     data.max_ratio.map_or(Ok(()), |ratio| {
         let holds = ratio.is_finite() && ratio >= 1.0;
@@ -185,7 +185,7 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> 
     for (key, size) in sizes {
         let allowed = "more than the 4 special tokens, for example 8000";
         require(key, size, size > N_SPECIAL, allowed)?;
-        require(key, size, size <= MOST_WORDS, "at most 16777216")?;
+        at_most(key, size as u64, MOST_WORDS)?;
     }
     fraction("tokenizer.dropout", tokenizer.dropout)?;
     let kinds = [
@@ -219,14 +219,17 @@ fn require(
     }
 }
 
-/// Checks that a number is from 1 to the most that there may be, which `allowed` has in words.
-fn within(
-    key: &'static str,
-    value: u64,
-    (most, allowed): (u64, &'static str),
-) -> Result<(), ConfigError> {
+/// Checks that a number is from 1 to the most that there may be.
+fn within(key: &'static str, value: u64, most: u64) -> Result<(), ConfigError> {
     at_least_one(key, value)?;
-    require(key, value, value <= most, allowed)
+    at_most(key, value, most)
+}
+
+fn at_most(key: &'static str, value: u64, most: u64) -> Result<(), ConfigError> {
+    match value <= most {
+        true => Ok(()),
+        false => Err(ConfigError::TooLarge { key, value, most }),
+    }
 }
 
 fn at_least_one(key: &'static str, value: u64) -> Result<(), ConfigError> {

@@ -97,6 +97,10 @@ pub(crate) fn encode_into(
         }
     }
     let summary = encoder.summary;
+    // How often a pair comes hangs on the corpus that it is of.
+    if let parts @ [_, _, ..] = summary.kept_of.as_slice() {
+        fingerprint.push_counts(parts);
+    }
     match summary.kept {
         0 => Err(CorpusError::NothingKept {
             summary: Box::new(summary),

@@ -16,6 +16,13 @@ impl Fingerprint {
         }
     }
 
+    /// Mixes in how many pairs each of several corpora has.
+    pub(crate) fn push_counts(&mut self, counts: &[u64]) {
+        self.0 = counts
+            .iter()
+            .fold(self.0, |mixed, count| hash(mixed, *count));
+    }
+
     pub(crate) fn value(self) -> u64 {
         self.0
     }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use burn_train::logger::{InMemoryMetricLogger, MetricLogger};
+use burn_train::logger::MetricLogger;
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
 use transformer_core::directory::replace_file;
@@ -20,8 +20,8 @@ use crate::schedule::Schedule;
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///
-/// `curve.svg` is drawn from it anew at each validation. What Burn's strategies ask for again is kept in
-/// memory, by Burn's own logger.
+/// `curve.svg` is drawn from it anew at each validation. Nothing is kept for Burn's strategies: ours ask the
+/// [`History`].
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -30,7 +30,6 @@ pub(crate) struct CsvLog {
     training: TrainingSettings,
     schedule: Schedule,
     names: BTreeMap<String, MetricId>,
-    memory: InMemoryMetricLogger,
     history: History,
 }
 
@@ -59,7 +58,6 @@ impl CsvLog {
         }
         replace_file(folder, CURVE, table.as_bytes())?;
         let file = File::options().append(true).open(path)?;
-        let memory = InMemoryMetricLogger::new();
         Ok(Self {
             folder: folder.to_owned(),
             file,
@@ -67,7 +65,6 @@ impl CsvLog {
             training: training.clone(),
             schedule,
             names: BTreeMap::new(),
-            memory,
             history,
         })
     }
@@ -113,6 +110,9 @@ impl MetricLogger for CsvLog {
             .finals(&update)
             .map(|(name, value)| format!("{done},{split},{name},{value}\n"))
             .collect();
+        if rows.is_empty() {
+            return; // within an interval
+        }
         self.table.push_str(&rows);
         if *split == Split::Valid {
             self.remember(&update, interval);
@@ -121,25 +121,21 @@ impl MetricLogger for CsvLog {
         // A curve that cannot be written is no reason to lose a training run; the checkpoint, which
         // goes to the same disk, reports a full one.
         let _ = self.file.write_all(rows.as_bytes());
-        self.memory.log(update, interval, split);
     }
 
     fn read_numeric(
         &mut self,
-        name: &str,
-        interval: usize,
-        split: &Split,
+        _name: &str,
+        _interval: usize,
+        _split: &Split,
     ) -> Result<Vec<NumericEntry>, String> {
-        self.memory.read_numeric(name, interval, split)
+        Ok(Vec::new())
     }
 
     fn log_metric_definition(&mut self, definition: MetricDefinition) {
         self.names
-            .insert(definition.name.to_string(), definition.metric_id.clone());
-        self.memory.log_metric_definition(definition);
+            .insert(definition.name.to_string(), definition.metric_id);
     }
 
-    fn log_epoch_summary(&mut self, summary: EpochSummary) {
-        self.memory.log_epoch_summary(summary);
-    }
+    fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
 }

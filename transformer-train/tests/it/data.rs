@@ -70,6 +70,20 @@ fn validation_files_are_validated_on() {
 }
 
 #[test]
+fn validation_pairs_that_repeat_are_measured_where_those_to_train_on_are_dropped() {
+    let workplace = Workplace::new();
+    workplace.write("a.src", workplace.read("a.src") + "101\n");
+    workplace.write("b.tgt", workplace.read("b.tgt") + "5\n");
+    workplace.write("pairs.tsv", "101\t5\n111\t7\n101\t5\n");
+    let drop = ["--set", "data.duplicates=drop"];
+    let ended = workplace.train("run", &[&["--valid-tsv", "pairs.tsv"], &drop[..]].concat());
+    let lines = ended.lines();
+    let line_of = |word| lines.iter().find(|line| line.starts_with(word));
+    assert!(line_of("data ").is_some_and(|line| line.contains(&format!("{N_PAIRS} kept"))));
+    assert!(line_of("validation ").is_some_and(|line| line.contains("3 pairs read, 3 kept")));
+}
+
+#[test]
 fn over_long_lines_are_counted_and_left_out() {
     let workplace = Workplace::new();
     let long = "1".repeat(14);
@@ -110,14 +124,14 @@ fn characters_that_the_tokenizer_has_no_room_for_do_not_end_the_run() {
     assert!(workplace.translates("run"));
 }
 
-/// Writes the corpus of the workplace as two tables: its first 20 pairs, and the others.
-fn two_tables(workplace: &Workplace) {
+/// Writes the corpus of the workplace as two tables: its first pairs, so many, and the others.
+fn two_tables(workplace: &Workplace, n_first: usize) {
     let rows = pairs()
         .into_iter()
         .map(|(src, tgt)| format!("{src}\t{tgt}\n"));
     let rows: Vec<String> = rows.collect();
-    workplace.write("one.tsv", rows[..20].concat());
-    workplace.write("two.tsv", rows[20..].concat());
+    workplace.write("one.tsv", rows[..n_first].concat());
+    workplace.write("two.tsv", rows[n_first..].concat());
 }
 
 fn train_on_tables(workplace: &Workplace, tables: &str, more: &[&str]) -> Ended {
@@ -129,7 +143,7 @@ fn train_on_tables(workplace: &Workplace, tables: &str, more: &[&str]) -> Ended 
 #[test]
 fn two_corpora_of_weight_one_train_the_model_that_one_file_trains() {
     let workplace = Workplace::new();
-    two_tables(&workplace);
+    two_tables(&workplace, 20);
     workplace.train("plain", &[]).lines();
     let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
     train_on_tables(&workplace, tables, &["--out", "other"]).lines();
@@ -137,9 +151,22 @@ fn two_corpora_of_weight_one_train_the_model_that_one_file_trains() {
 }
 
 #[test]
+fn a_run_on_corpora_of_other_sizes_does_not_go_on() {
+    let workplace = Workplace::new();
+    two_tables(&workplace, 20);
+    let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv', weight = 3.0 }";
+    train_on_tables(&workplace, tables, &["--out", "run", "--updates", "20"]).lines();
+    // All pairs are the same, and in the same order.
+    two_tables(&workplace, 19);
+    let ended = train_on_tables(&workplace, tables, &["--out", "run", "--updates", "30"]);
+    let message = ended.failure();
+    assert!(message.contains("other text"), "{message}");
+}
+
+#[test]
 fn weights_are_told_as_shares_of_what_is_trained_on() {
     let workplace = Workplace::new();
-    two_tables(&workplace);
+    two_tables(&workplace, 20);
     workplace.write("valid.tsv", "101\t5\n");
     let tables = "{ tsv = 'one.tsv', weight = 2.7 }, { tsv = 'two.tsv' }";
     let more = ["--valid-tsv", "valid.tsv", "--out", "run"];
@@ -153,7 +180,7 @@ fn weights_are_told_as_shares_of_what_is_trained_on() {
 #[test]
 fn an_empty_corpus_among_others_is_named() {
     let workplace = Workplace::new();
-    two_tables(&workplace);
+    two_tables(&workplace, 20);
     workplace.write("two.tsv", "");
     let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
     let ended = train_on_tables(&workplace, tables, &["--out", "run"]);

@@ -1,8 +1,14 @@
 //! Where a run goes, and what is there already.
 
 use std::fs;
+use std::sync::Arc;
 
-use crate::workplace::{FILES, Workplace};
+use transformer_train::config::Experiment;
+use transformer_train::{
+    Display, Existing, Interrupt, Surroundings, ThreadCount, TrainError, train,
+};
+
+use crate::workplace::{FILES, Workplace, test_device};
 
 #[test]
 fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
@@ -33,6 +39,38 @@ fn overwriting_replaces_the_run_and_keeps_what_is_not_of_it() {
     assert!(workplace.weights("run") != before);
     assert_eq!(workplace.read("run/notes.txt"), "mine");
     assert!(workplace.path("run/plots").is_dir());
+}
+
+#[test]
+fn a_run_that_began_while_text_was_read_is_left_alone() {
+    let workplace = Workplace::new();
+    let mut experiment = Experiment::from_toml(&workplace.path("run.toml")).expect("it is right");
+    experiment.data.src = Some(workplace.path("a.src"));
+    experiment.data.tgt = Some(workplace.path("b.tgt"));
+    let theirs = workplace.path("run/experiment.toml");
+    let surroundings = Surroundings {
+        directory: workplace.path("run"),
+        existing: Existing::Resume,
+        device: test_device(),
+        more_devices: Vec::new(),
+        threads: ThreadCount::Exactly(1),
+        say: Arc::new(move |line| {
+            if line.starts_with("data ") {
+                let folder = theirs.parent().expect("it is in a folder");
+                fs::create_dir_all(folder).expect("the temporary directory is writable");
+                fs::write(&theirs, "theirs").expect("the temporary directory is writable");
+            }
+        }),
+        display: Display::Lines,
+        show: None,
+        interrupt: Interrupt::default(),
+    };
+    let refused = train(&experiment, &surroundings).expect_err("another program was faster");
+    assert!(
+        matches!(refused, TrainError::OutputExists { .. }),
+        "{refused}"
+    );
+    assert_eq!(workplace.read("run/experiment.toml"), "theirs");
 }
 
 #[test]

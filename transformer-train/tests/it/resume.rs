@@ -192,6 +192,40 @@ fn two_programs_do_not_train_in_one_folder() {
 }
 
 #[test]
+fn a_run_that_never_reached_the_end_of_an_interval_is_not_deleted_by_making_it_longer() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "7"]).lines();
+    let before = workplace.weights("run");
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("the run ended after 7 updates, within an interval of 10,"),
+        "{message}"
+    );
+    assert!(workplace.weights("run") == before);
+}
+
+#[test]
+fn damaged_weights_are_named_and_have_no_part_in_the_model() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "30"]).lines();
+    let path = workplace.path("run/checkpoints/model-2.bpk");
+    let mut bytes = fs::read(&path).expect("the run keeps its last two checkpoints");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&path, bytes).expect("the temporary directory is writable");
+    let ended = workplace.run(&["--resume", "run"]);
+    let lines = ended.lines();
+    let damaged = "damaged     `run/checkpoints/model-2.bpk` is not what was saved;";
+    assert!(
+        lines.iter().any(|line| line.starts_with(damaged)),
+        "{ended:?}"
+    );
+    let means = lines.iter().filter(|line| line.contains("the mean of"));
+    assert_eq!(means.count(), 0, "{ended:?}");
+}
+
+#[test]
 fn a_run_without_its_model_goes_on_from_its_checkpoint() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use transformer_core::ModelDirectory;
 use transformer_infer::Translator;
 use transformer_infer::metrics::{Bleu, Chrf};
-use transformer_infer::search::{LengthLimit, Search};
+use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
 use transformer_train::{
@@ -356,4 +356,25 @@ fn an_update_of_three_batches_takes_three_of_the_pass() {
     let plain = updates_of_a_pass(&Workplace::new());
     let accumulated = updates_of_a_pass(&Workplace::with(&[accumulate]));
     assert_eq!(accumulated, plain.div_ceil(3));
+}
+
+#[test]
+fn the_model_is_searched_as_it_was_validated() {
+    let search = "max_sentences = 2\nbeam_size = 3\nlength_penalty = \"power:1\"";
+    let workplace = Workplace::with(&[("max_sentences = 2", search)]);
+    workplace.train("run", &[]).lines();
+    let translator = Translator::open(workplace.path("run"), &test_device());
+    let expected = Search {
+        beam_size: 3,
+        length_penalty: LengthPenalty::Power { alpha: 1.0 },
+        max_len: LengthLimit {
+            factor: 1.0,
+            extra: 1,
+        },
+        ..Search::default()
+    };
+    assert_eq!(
+        *translator.expect("training wrote a model").search(),
+        expected
+    );
 }
