@@ -61,7 +61,8 @@ impl ModelDirectory {
     /// # Errors
     ///
     /// Returns a [`LoadError`] if the weights cannot be read or are those of another model. Where training has put
-    /// a new model into the directory since it was opened, the weights are gone: open it again.
+    /// a new model into the directory since it was opened, the weights are gone; [`open_and`](Self::open_and) then opens
+    /// it again.
     #[expect(clippy::missing_panics_doc, reason = "it cannot: the config is valid")]
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
         let path = self.weights_path();

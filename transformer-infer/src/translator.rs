@@ -202,29 +202,11 @@ impl Translator {
     ///
     /// Returns a [`TranslatorError`] that names the file at fault.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
-        let path = path.as_ref();
-        let mut directory = ModelDirectory::open(path)?;
-        loop {
-            let error = match directory.load(device) {
-                Ok(model) => return Self::of_directory(&directory, model),
-                Err(error) => error,
-            };
-            // If training wrote a new model meanwhile, the weights of the old one are gone.
-            let current = ModelDirectory::open(path)?;
-            if current.manifest() == directory.manifest() {
-                return Err(error.into());
-            }
-            directory = current;
-        }
-    }
-
-    fn of_directory(
-        directory: &ModelDirectory,
-        model: Transformer,
-    ) -> Result<Self, TranslatorError> {
+        let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(device)?);
+        let (directory, model) = ModelDirectory::open_and(path, load)?;
         let tokenizers = directory.tokenizers().clone();
         Ok(Self {
-            search: Self::search_of(directory)?,
+            search: Self::search_of(&directory)?,
             ..Self::new(model, directory.config(), tokenizers)
         })
     }

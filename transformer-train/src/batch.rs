@@ -1,6 +1,6 @@
 //! Sentences as tensors: what one training step takes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use transformer_core::Padded;
@@ -49,7 +49,7 @@ pub struct Update {
     pub seed: u64,
     /// Number of batches of this update that come before these, on other devices.
     pub n_before: u64,
-    /// What had been trained when the update was handed out.
+    /// What is trained of the interval with this update.
     pub clock: Clock,
 }
 
@@ -89,14 +89,14 @@ pub struct BatchSize {
     pub n_cells: usize,
 }
 
-/// Tells how much of an interval was trained, and in what time.
+/// Tells how much of an interval is trained with an update, and since when.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// Labels of the steps that are done.
+    /// Labels of the interval's updates, this one included.
     pub n_labels: u64,
-    /// Time these steps took.
-    pub elapsed: Duration,
-    /// The part of it in which sentences were read and put on the device, and nothing was trained.
+    /// When the interval began; `None` where nobody measures it.
+    pub started: Option<Instant>,
+    /// Time in which sentences were read and put on the device, and nothing was trained.
     pub waited: Duration,
 }
 

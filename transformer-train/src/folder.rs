@@ -108,7 +108,14 @@ impl Folder {
     /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
     pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
         let unheard: Say = std::sync::Arc::new(|_| {});
-        let is_same = Experiment::from_toml(&self.settings).is_ok_and(|there| there == *experiment);
+        // How a run is validated has no part in what it becomes.
+        let is_same = Experiment::from_toml(&self.settings).is_ok_and(|there| {
+            let validation = experiment.validation.clone();
+            Experiment {
+                validation,
+                ..there
+            } == *experiment
+        });
         let n_updates = experiment.training.updates;
         is_same
             && self.lock().is_ok()

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
@@ -92,9 +92,10 @@ impl DataLoader<Update> for TrainLoader {
             loader: self,
             first,
             end,
-            started: Instant::now(),
-            n_labels: 0,
-            waited: Duration::ZERO,
+            clock: Clock {
+                started: Some(Instant::now()),
+                ..Clock::default()
+            },
         })
     }
 
@@ -134,9 +135,7 @@ struct Interval<'a> {
     loader: &'a TrainLoader,
     first: u64,
     end: u64,
-    started: Instant,
-    n_labels: u64,
-    waited: Duration,
+    clock: Clock,
 }
 
 impl Iterator for Interval<'_> {
@@ -147,20 +146,16 @@ impl Iterator for Interval<'_> {
         if number >= self.end || !self.loader.gate.lets_in(number) {
             return None;
         }
-        let clock = Clock {
-            n_labels: self.n_labels,
-            elapsed: self.started.elapsed(),
-            waited: self.waited,
-        };
         let asked = Instant::now();
         let update = match self.loader.update(number) {
-            Ok(update) => Update { clock, ..update },
+            Ok(update) => update,
             Err(error) => return Some(Err(DatasetError::new(error))),
         };
-        self.n_labels += update.n_labels as u64;
-        self.waited += asked.elapsed();
+        self.clock.n_labels += update.n_labels as u64;
+        self.clock.waited += asked.elapsed();
         self.loader.next_update.store(number + 1, Ordering::Relaxed);
-        Some(Ok(update))
+        let clock = self.clock;
+        Some(Ok(Update { clock, ..update }))
     }
 }
 

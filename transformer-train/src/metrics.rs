@@ -1,6 +1,7 @@
 //! What a step reports, and the metrics that the Learner makes of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use burn::tensor::{ExecutionError, TensorReadError};
 use burn_train::ItemLazy;
@@ -31,6 +32,8 @@ pub(crate) struct StepReport {
     update: u64,
     size: BatchSize,
     clock: Clock,
+    /// Time from the start of the interval to the end of the step, where it is measured.
+    elapsed: Duration,
     sums: Sums,
 }
 
@@ -47,6 +50,7 @@ impl StepReport {
             update: number,
             size,
             clock,
+            elapsed: Duration::ZERO,
             sums: Sums::new(sums, gradient_norm),
         }
     }
@@ -82,8 +86,10 @@ impl ValidReport {
 
 impl ItemLazy for StepReport {
     fn sync(self) -> Result<Self, ExecutionError> {
+        let sums = self.sums.read()?; // waits for the device
         Ok(Self {
-            sums: self.sums.read()?,
+            sums,
+            elapsed: self.clock.started.map_or(Duration::ZERO, |it| it.elapsed()),
             ..self
         })
     }
@@ -104,6 +110,7 @@ pub(crate) struct Numbers {
     update: u64,
     size: BatchSize,
     clock: Clock,
+    elapsed: Duration,
     smoothed: f64,
     nll: f64,
     gradient_norm: f64,
@@ -137,12 +144,14 @@ impl Adaptor<Numbers> for StepReport {
             update,
             size,
             clock,
+            elapsed,
             ..
         } = *self;
         Numbers {
             update,
             size,
             clock,
+            elapsed,
             smoothed,
             nll,
             gradient_norm,
@@ -211,8 +220,7 @@ impl Ratio {
 
     /// Target tokens trained in a second, padding not counted.
     pub(crate) fn speed() -> Self {
-        let terms =
-            |n: &Numbers| Terms::Interval(n.clock.n_labels as f64, n.clock.elapsed.as_secs_f64());
+        let terms = |n: &Numbers| Terms::Interval(n.clock.n_labels as f64, n.elapsed.as_secs_f64());
         Self {
             higher_is_better: true,
             ..Self::new(SPEED, terms)
@@ -222,10 +230,8 @@ impl Ratio {
     /// Share of the time in which the model waits for the sentences of its next update, in percent.
     pub(crate) fn waiting() -> Self {
         let terms = |n: &Numbers| {
-            let Clock {
-                elapsed, waited, ..
-            } = n.clock;
-            Terms::Interval(100.0 * waited.as_secs_f64(), elapsed.as_secs_f64())
+            let waited = n.clock.waited.as_secs_f64();
+            Terms::Interval(100.0 * waited, n.elapsed.as_secs_f64())
         };
         Self {
             unit: Some("%"),

@@ -126,12 +126,7 @@ impl Resumed {
         let mut within = None;
         for interval in saved(checkpoints, STATE).into_iter().rev() {
             let path = state_path(checkpoints, interval);
-            let damage = |what: &str| {
-                say(&format!(
-                    "damaged     `{}`: {what}; it is passed over",
-                    path.display()
-                ));
-            };
+            let damage = |what: &str| say_damage(&path, what, say);
             let state = match SavedState::read(&path) {
                 Ok(state) => state,
                 Err(reason) => {
@@ -373,20 +368,23 @@ pub(crate) fn saved(checkpoints: &Path, part: &str) -> Vec<usize> {
     numbers
 }
 
+fn say_damage(state: &Path, what: &str, say: &Say) {
+    let state = state.display();
+    say(&format!("damaged     `{state}`: {what}; it is passed over"));
+}
+
 /// Returns the numbers of the checkpoints whose weights are what was saved, in order, and names those whose are not.
 pub(crate) fn with_whole_weights(checkpoints: &Path, say: &Say) -> Vec<usize> {
     let mut intervals = saved(checkpoints, STATE);
     intervals.retain(|interval| {
-        let is_whole = SavedState::of(checkpoints, *interval)
-            .is_ok_and(|state| state.has_whole_weights(checkpoints, *interval));
-        if !is_whole {
-            let path = checkpoints.join(part_name(MODEL, *interval));
-            say(&format!(
-                "damaged     `{}` is not what was saved; it is passed over",
-                path.display()
-            ));
-        }
-        is_whole
+        let weights = part_name(MODEL, *interval);
+        let reason = match SavedState::of(checkpoints, *interval) {
+            Ok(state) if state.has_whole_weights(checkpoints, *interval) => return true,
+            Ok(_) => format!("`{weights}` is not what was saved"),
+            Err(reason) => reason,
+        };
+        say_damage(&state_path(checkpoints, *interval), &reason, say);
+        false
     });
     intervals
 }

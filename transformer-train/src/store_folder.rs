@@ -100,6 +100,9 @@ impl StorePlace {
             format!("{:?}", experiment.tokenizer.vocabularies()),
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
+        if train.len() > 1 {
+            facts.push("fingerprint of sizes too".to_owned());
+        }
         if valid.is_none() {
             facts.push(format!("{} held out", data.valid_pairs));
         }

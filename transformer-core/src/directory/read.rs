@@ -45,6 +45,30 @@ impl ModelDirectory {
         }
     }
 
+    /// Opens a model directory and does with it what reads its weights; again if training writes a new model
+    /// meanwhile, for then the weights of the old one are gone.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open) and of `read`, if the model is still the one that was opened.
+    pub fn open_and<T, E: From<DirectoryError>>(
+        path: impl AsRef<Path>,
+        mut read: impl FnMut(&Self) -> Result<T, E>,
+    ) -> Result<(Self, T), E> {
+        let mut directory = Self::open(path.as_ref())?;
+        loop {
+            let outcome = read(&directory);
+            let error = match outcome {
+                Ok(value) => return Ok((directory, value)),
+                Err(error) => error,
+            };
+            let current = Self::open(path.as_ref())?;
+            if current.manifest == directory.manifest {
+                return Err(error);
+            }
+            directory = current;
+        }
+    }
+
     /// Returns where the model that is meant by `path` lies, and what its manifest says; its other files are not
     /// looked at.
     pub(crate) fn find(path: &Path) -> Result<(PathBuf, Manifest), DirectoryError> {

@@ -30,9 +30,9 @@ pub(crate) struct AttentionCommand {
     /// File to write: FILE.html, FILE.svg or FILE.json.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest.
-    #[arg(long, value_name = "N", default_value_t = 4)]
-    beam: usize,
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or 4].
+    #[arg(long, value_name = "N")]
+    beam: Option<usize>,
     /// Look at how the model would write this output, and not at how it writes its own.
     #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
     tgt: Option<String>,
@@ -80,16 +80,12 @@ struct Data<'a> {
 impl AttentionCommand {
     /// Translates the line, and writes the picture.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        let search = Search {
-            beam_size: self.beam,
-            ..Search::default()
-        };
-        search.validate()?;
+        self.search(&Search::default()).validate()?;
         let picture = Picture::new(&self.out)?;
         let (backend, device) = device::choose(backend)?;
         let translator = Translator::open(&self.model, &device)?;
         self.report(&translator, backend);
-        let attention = self.attention(&translator, &search)?;
+        let attention = self.attention(&translator, &self.search(translator.search()))?;
         let content = self.draw(&attention, picture.format)?;
         picture.write(&content)?;
         writeln!(io::stdout(), "{}", on_one_line(&attention.tgt)).map_err(CommandError::Write)?;
@@ -98,6 +94,16 @@ impl AttentionCommand {
             let _ = writeln!(io::stderr(), "{path}: {kilobytes} kB");
         }
         Ok(())
+    }
+
+    /// Returns the search for the best translation, as far as `defaults` say what no flag does.
+    fn search(&self, defaults: &Search) -> Search {
+        Search {
+            beam_size: self.beam.unwrap_or(defaults.beam_size),
+            n_best: 1,
+            sampling: None,
+            ..defaults.clone()
+        }
     }
 
     fn attention(

@@ -36,16 +36,16 @@ pub(crate) struct Evaluate {
     /// File to write the translations to.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: 4, or what an
-    /// imported model brought along].
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or
+    /// 4].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: gnmt:0.6, or
-    /// the model's].
+    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: the
+    /// model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
     /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
-    /// 1x+50, or the model's].
+    /// the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
     /// Most source tokens in a batch, padding included, times the beam size.

@@ -59,8 +59,8 @@ impl Export {
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         check_folder(&self.out, self.overwrite)?;
         let (_, device) = device::choose(backend)?;
-        let directory = ModelDirectory::open(&self.model)?;
-        let model = directory.load(&device).map_err(TranslatorError::from)?;
+        let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
+        let (directory, model) = ModelDirectory::open_and(&self.model, load)?;
         let tokenizers = directory.tokenizers();
         match self.format {
             Format::HfMarian => {

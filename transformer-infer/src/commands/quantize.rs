@@ -44,8 +44,8 @@ impl Quantize {
             let path = self.out.clone();
             return Err(PlaceError::IsFile { path }.into());
         }
-        let whole = ModelDirectory::open(&self.model)?;
-        let out = whole.write_reduced(&self.out, precision)?;
+        let reduce = |whole: &ModelDirectory| whole.write_reduced(&self.out, precision);
+        let (whole, out) = ModelDirectory::open_and(&self.model, reduce)?;
         let reduced = ModelDirectory::open(&out)?;
         let bytes = |model: &ModelDirectory| model.manifest().files.weights.bytes;
         let (before, after) = (bytes(&whole), bytes(&reduced));

@@ -303,7 +303,7 @@ fn samples_of_one_place_differ_from_each_other_and_from_those_of_another() {
 
 #[test]
 fn samples_are_as_frequent_as_they_are_likely() {
-    let n_samples = 20_000;
+    let n_samples = Search::MOST_HYPOTHESES;
     let search = Search {
         n_best: n_samples,
         sampling: Some(Sampling::default()),

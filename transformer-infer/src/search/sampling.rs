@@ -54,12 +54,12 @@ pub fn sample(
     sampling: &Sampling,
 ) -> Vec<Vec<Hypothesis>> {
     let n_samples = search.n_best.max(1);
-    let one = Search {
-        n_best: 1,
+    let as_asked = Search {
+        n_best: n_samples,
         sampling: Some(*sampling),
         ..search.clone()
     };
-    one.assert_valid();
+    as_asked.assert_valid();
     let choice = Choice::Drawn(sampling, n_samples);
     let mut drawn = walk(model, requests, search, choice).into_iter();
     let of_row = |_: &Request| drawn.by_ref().take(n_samples).collect();

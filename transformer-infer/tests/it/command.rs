@@ -191,12 +191,28 @@ fn wrong_usage_is_exit_2() {
             .code(),
         Some(2)
     );
-    let too_many = translate(model.path(), &["--n-best", "5"], b"");
+    let too_many = translate(model.path(), &["--n-best", "5", "--beam", "4"], b"");
     assert_eq!(too_many.status.code(), Some(2));
     assert_eq!(
         stderr(&too_many),
         "error: `n_best` is 5 with a beam of 4; choose 1 to 4, or a larger beam\n"
     );
+}
+
+#[test]
+fn a_beam_that_nobody_gave_is_as_wide_as_what_is_asked_of_it() {
+    let model = model();
+    let five = |flags: &[&str]| {
+        let output = translate(model.path(), flags, b"a cab\n");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(
+            output.stdout.iter().filter(|byte| **byte == b'\n').count(),
+            5
+        );
+        output.stdout
+    };
+    let wide = five(&["--n-best", "5", "--beam", "5"]);
+    assert_eq!(five(&["--n-best", "5"]), wide);
 }
 
 #[cfg(unix)]

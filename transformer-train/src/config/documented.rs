@@ -96,8 +96,8 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
         &mut text,
         &format!(
             "Every setting. A line that begins with `#` has the value of the {named}, or an example where the \
-             default is none; write it without the `#` to change it. \"none\" takes back a number or a name \
-             where there need not be one."
+             default is none; write it without the `#` to change it. \"none\" takes back what a preset or a \
+             task has set, where there need not be a value."
         ),
     );
     for (section, source, name) in SECTIONS {

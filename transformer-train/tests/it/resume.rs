@@ -216,7 +216,8 @@ fn damaged_weights_are_named_and_have_no_part_in_the_model() {
     fs::write(&path, bytes).expect("the temporary directory is writable");
     let ended = workplace.run(&["--resume", "run"]);
     let lines = ended.lines();
-    let damaged = "damaged     `run/checkpoints/model-2.bpk` is not what was saved;";
+    let damaged =
+        "damaged     `run/checkpoints/state-2.json`: `model-2.bpk` is not what was saved;";
     assert!(
         lines.iter().any(|line| line.starts_with(damaged)),
         "{ended:?}"

@@ -359,6 +359,21 @@ fn an_update_of_three_batches_takes_three_of_the_pass() {
 }
 
 #[test]
+fn an_interval_of_one_update_has_a_speed() {
+    let workplace = Workplace::with(&[("validation_interval = 10", "validation_interval = 1")]);
+    let ended = workplace.train("run", &["--updates", "3"]);
+    for line in ended.intervals() {
+        let speed = line
+            .split_once(" tok/s")
+            .and_then(|(before, _)| before.split(' ').next_back());
+        let speed: f64 = speed
+            .and_then(|it| it.parse().ok())
+            .expect("it is a number");
+        assert!(speed > 0.0, "{line}");
+    }
+}
+
+#[test]
 fn the_model_is_searched_as_it_was_validated() {
     let search = "max_sentences = 2\nbeam_size = 3\nlength_penalty = \"power:1\"";
     let workplace = Workplace::with(&[("max_sentences = 2", search)]);

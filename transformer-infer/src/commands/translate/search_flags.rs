@@ -10,47 +10,48 @@ use super::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: 4, or what an
-    /// imported model brought along].
+    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or 4, and
+    /// at least as many as --n-best].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: gnmt:0.6, or
-    /// the model's].
+    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: the
+    /// model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
-    /// How much to prefer hypotheses that looked at the whole source; 0 is not at all, 0.2 is usual.
-    #[arg(long, value_name = "BETA", default_value_t = 0.0)]
-    coverage_penalty: f64,
+    /// How much to prefer hypotheses that looked at the whole source; 0 is not at all, 0.2 is usual [default: the
+    /// model's, or 0].
+    #[arg(long, value_name = "BETA")]
+    coverage_penalty: Option<f64>,
     /// When a beam is done: present-length (the best that runs would lose if it ended now),
     /// beam-finished (as many are finished as the beam holds; the fastest), never (nothing that runs
-    /// can still win) [default: present-length, or the model's].
+    /// can still win) [default: the model's, or present-length].
     #[arg(long, value_name = "RULE")]
     stop: Option<StopRule>,
     /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
-    /// 1x+50, or the model's].
+    /// the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
     /// What becomes of translations that reach this limit: cut (they come behind those that ended), end (their
     /// last token is the end of the sentence, and they compete), free-end (the same, but this token costs
-    /// nothing) [default: cut, or the model's].
+    /// nothing) [default: the model's, or cut].
     #[arg(long, value_name = "RULE")]
     at_limit: Option<AtLimit>,
-    /// Fewest tokens to generate, written alike; the end of the output counts as one.
-    #[arg(long, value_name = "LIMIT", default_value_t = LengthLimit::ZERO)]
-    min_len: LengthLimit,
+    /// Fewest tokens to generate, written alike; the end of the output counts as one [default: the model's, or 0].
+    #[arg(long, value_name = "LIMIT")]
+    min_len: Option<LengthLimit>,
     /// Number of translations of each line, best first: always N output lines for one input line,
     /// empty ones where there are not so many. With --json, one list for each input line.
     #[arg(long, value_name = "N", default_value_t = 1)]
     n_best: usize,
-    /// Let no sequence of N tokens come twice in a translation.
+    /// Let no sequence of N tokens come twice in a translation [default: the model's].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<usize>,
     /// Multiply the log-probability of a token that was already generated; 1 changes nothing, 1.2
-    /// repeats less.
-    #[arg(long, value_name = "THETA", default_value_t = 1.0)]
-    repetition_penalty: f64,
+    /// repeats less [default: the model's, or 1].
+    #[arg(long, value_name = "THETA")]
+    repetition_penalty: Option<f64>,
     /// Whether to share out the probability of what is not generated, bans and unknown tokens, among the
-    /// other tokens before a beam compares [default: false, or the model's].
+    /// other tokens before a beam compares [default: the model's, or false].
     #[arg(long, value_name = "BOOL")]
     renormalize: Option<bool>,
     /// Do not generate this text, as the tokenizer cuts it into tokens; give it again for more.
@@ -75,27 +76,31 @@ pub(super) struct SearchFlags {
     /// With --sample: the same seed draws the same samples.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "sample")]
     seed: u64,
-    /// With several models: probs (the mean of their probabilities) or log-probs.
-    #[arg(long, value_name = "MEAN", default_value_t)]
-    ensemble: EnsembleMean,
+    /// With several models: probs (the mean of their probabilities) or log-probs [default: the first model's, or
+    /// probs].
+    #[arg(long, value_name = "MEAN")]
+    ensemble: Option<EnsembleMean>,
 }
 
 impl SearchFlags {
     /// Returns the search, as far as `defaults` say what no flag does, and without what flags ban: that needs
     /// a tokenizer.
     pub(super) fn search(&self, defaults: &Search) -> Search {
+        let wide_enough = self.n_best.min(Search::MOST_HYPOTHESES);
         Search {
-            beam_size: self.beam.unwrap_or(defaults.beam_size),
+            beam_size: self.beam.unwrap_or(defaults.beam_size.max(wide_enough)),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             n_best: self.n_best,
             max_len: self.max_len.unwrap_or(defaults.max_len),
             at_limit: self.at_limit.unwrap_or(defaults.at_limit),
-            min_len: self.min_len,
+            min_len: self.min_len.unwrap_or(defaults.min_len),
             stop: self.stop.unwrap_or(defaults.stop),
-            coverage_penalty: self.coverage_penalty,
+            coverage_penalty: self.coverage_penalty.unwrap_or(defaults.coverage_penalty),
             banned: defaults.banned.clone(),
-            no_repeat_ngram: self.no_repeat_ngram,
-            repetition_penalty: self.repetition_penalty,
+            no_repeat_ngram: self.no_repeat_ngram.or(defaults.no_repeat_ngram),
+            repetition_penalty: self
+                .repetition_penalty
+                .unwrap_or(defaults.repetition_penalty),
             renormalize: self.renormalize.unwrap_or(defaults.renormalize),
             sampling: self.sample.then_some(Sampling {
                 temperature: self.temperature,
@@ -103,7 +108,7 @@ impl SearchFlags {
                 top_p: self.top_p,
                 seed: self.seed,
             }),
-            ensemble: self.ensemble,
+            ensemble: self.ensemble.unwrap_or(defaults.ensemble),
         }
     }
 
