@@ -7,12 +7,12 @@ Prints figures as `examples/bench_backend` does: lines of JSON, the same names, 
 sentences of 32 tokens on both sides, vocabularies of 8000, and translations of 24 tokens. Training is that
 of `multi30k_pytorch.py`: eager PyTorch as a careful user writes it, or compiled. Translation is Hugging
 Face's `generate` (for `pytorch`) and CTranslate2, both with the Marian-shaped model of `decoding_speed.py`.
-As many threads as the machine has cores. Needs what `bench_peers.txt` lists.
+As many threads as this process may use cores. Memory is not measured: all three libraries are in it.
+Needs what `bench_peers.txt` lists.
 """
 
 import json
 import os
-import resource
 import statistics
 import sys
 import tempfile
@@ -20,7 +20,8 @@ import time
 from argparse import Namespace
 from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count()))
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+os.environ.setdefault("OMP_NUM_THREADS", str(THREADS))
 
 import torch
 
@@ -132,7 +133,7 @@ def ctranslate2(preset, folder):
     import ctranslate2 as program
     tokens = decoding_speed.write_ctranslate2(marian(preset), folder)
     translator = program.Translator(
-        str(folder), device="cpu", intra_threads=os.cpu_count(), inter_threads=1,
+        str(folder), device="cpu", intra_threads=THREADS, inter_threads=1,
         compute_type="float32")
 
     def translate(sources, beam, n_tokens):
@@ -148,8 +149,8 @@ def main():
     if len(sys.argv) != 5 or sys.argv[2] not in PRESETS:
         raise SystemExit(__doc__)
     peer, preset, runs, duration = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-    torch.set_num_threads(os.cpu_count())
-    say(backend=peer, threads=os.cpu_count())
+    torch.set_num_threads(THREADS)
+    say(backend=peer, threads=THREADS)
     if peer == "ctranslate2":
         with tempfile.TemporaryDirectory() as folder:
             decode(ctranslate2(preset, Path(folder)), runs, duration)
@@ -159,7 +160,6 @@ def main():
         train(preset, runs, duration, compiled=peer == "pytorch-compile")
     else:
         raise SystemExit(__doc__)
-    say(peak_memory_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 if __name__ == "__main__":

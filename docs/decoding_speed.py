@@ -4,8 +4,8 @@
 Makes a Marian-shaped model of the paper's base size (6+6 layers, 512 features, 2048 inner ones, vocabulary
 10,000) with random weights, and the same sources for all: N sentences of 24 tokens. A bias keeps every
 translation from ending before 24 tokens, so that each program does the same work. All run with two
-threads in single precision, one after the other, the whole round as often as asked; the table has medians. What the
-programs find is compared as well: a fast one that is wrong would show.
+threads in single precision, one after the other, each as often in a row as asked; the table has medians. On a machine
+whose speed changes, compare only what differs by more than that. What the programs find is compared as well: a fast one that is wrong would show.
 
     cargo build -p examples --example decoding_speed
     python decoding_speed.py --program target/debug/examples/decoding_speed

@@ -2,8 +2,10 @@
 """The PyTorch yardstick: the model and recipe of `transformer-train`, to compare speed and BLEU.
 
 Trains the Transformer of "Attention Is All You Need" (post-norm, no final norms, one embedding for
-both inputs and the output) and translates a test set, with the sizes, loss, schedule, batches and
-search of the Rust program. Eager PyTorch as a careful user writes it: packed projections, fused
+both inputs and the output) and translates a test set, with the sizes, loss and schedule of the Rust
+program. Batches have the same budget, but are sorted another way, as a whole: 3% to 5% fewer tokens an
+update. The search differs as well: it ends with as many finished hypotheses as the beam holds, or at twice
+the source and 10 tokens, and may write UNK. Gradients are not clipped. Eager PyTorch as a careful user writes it: packed projections, fused
 attention, fused Adam, cached decoding.
 
     python multi30k_pytorch.py --train train.en.gz train.de.gz --valid val.en.gz val.de.gz \
@@ -276,7 +278,8 @@ def validate(model, pairs):
 
 def train(model, pairs, valid, args):
     """Trains `model` and leaves the average of its last checkpoints in it."""
-    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=args.adam_epsilon,
+                                 fused=True)
     forward = torch.compile(model, dynamic=True) if args.compile else model
     batches = budget_batches(pairs, args.tokens_per_batch, args.window, args.seed)
     checkpoints = deque(maxlen=args.average_last)
@@ -317,7 +320,8 @@ def parse_args():
     parser.add_argument("--out", type=Path, required=True, help="directory for results")
     for name, default in {
         "vocab-size": 6000, "d-model": 128, "d-ff": 256, "n-heads": 4, "n-layers": 4,
-        "dropout": 0.1, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "updates": 3000,
+        "dropout": 0.1, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "adam-epsilon": 1e-9,
+        "updates": 3000,
         "minutes": 1e9, "tokens-per-batch": 4096, "window": 131_072, "interval": 250,
         "average-last": 5, "beam": 4, "alpha": 0.6, "batch-size": 64, "seed": 1,
         "threads": torch.get_num_threads(),

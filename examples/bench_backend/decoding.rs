@@ -25,10 +25,7 @@ pub(crate) fn measure(config: &TransformerConfig, device: &Device, effort: Effor
             beam_size: beam,
             ..Search::default()
         };
-        let sources: Vec<Vec<u32>> = sentences(batch, 1)
-            .into_iter()
-            .map(|source| [source, vec![EOS]].concat())
-            .collect();
+        let sources = sentences(batch, 1);
         let translate = |n_tokens| {
             let requests = vec![Request::up_to(n_tokens); batch];
             let found = search.run(&mut Scorer::new(&model, &sources), &requests);

@@ -56,6 +56,7 @@ fn main() -> Result<()> {
         "{percent:.1}% of {} held out are reversed exactly\n",
         test.len()
     );
+    anyhow::ensure!(percent > 90.0, "the model has not learnt to reverse");
 
     println!("share of each head's attention that lies on the letter to be written:");
     let maps = cross_attention(&model, &test, &device);
