@@ -226,18 +226,22 @@ proptest! {
     }
 }
 
-#[test]
-fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
-    let config = TransformerConfig {
+/// Returns a config of one layer a side.
+fn smallest() -> TransformerConfig {
+    TransformerConfig {
         d_model: 8,
         n_heads: 2,
         d_ff: 12,
         n_encoder_layers: 1,
         n_decoder_layers: 1,
         ..TransformerConfig::base(13, 13)
-    };
+    }
+}
+
+#[test]
+fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
     // Logits hundreds apart: the exponential of −104 is zero in single precision.
-    let model = rewrite(random_model(&config, 3), |name, entry| {
+    let model = rewrite(random_model(&smallest(), 3), |name, entry| {
         let factor = if name == "src_vocabulary.weight" {
             300.0
         } else {
@@ -257,15 +261,7 @@ fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
 #[test]
 #[should_panic(expected = "the state has as many rows as there are targets")]
 fn one_source_is_not_taken_for_that_of_every_target() {
-    let config = TransformerConfig {
-        d_model: 8,
-        n_heads: 2,
-        d_ff: 12,
-        n_encoder_layers: 1,
-        n_decoder_layers: 1,
-        ..TransformerConfig::base(13, 13)
-    };
     let src = Padded::new(&[[5, 9, 4]], &test_device());
     let tgt = tgt_ids(&[vec![BOS, 7], vec![BOS, 8]], &test_device());
-    let _ = random_model(&config, 3).forward(&src, tgt);
+    let _ = random_model(&smallest(), 3).forward(&src, tgt);
 }
