@@ -70,8 +70,8 @@ def train(preset, runs, duration, compiled):
 
     def update():
         start = time.perf_counter()
-        smoothed, _, n_tokens = multi30k_pytorch.losses(forward, batch, 0.1)
-        loss = smoothed / n_tokens
+        loss, n_tokens = multi30k_pytorch.summed_loss(forward, batch, 0.1)
+        loss = loss / n_tokens
         forward_end = time.perf_counter()
         optimizer.zero_grad()
         loss.backward()
@@ -90,7 +90,7 @@ def train(preset, runs, duration, compiled):
     speeds = [labels / mean for mean in seconds(runs, duration, update)]
     say(training={"labels": labels, "tokens_per_second": speeds})
     forward_s, backward_s, optimizer_s = map(statistics.median, zip(*parts))
-    say(parts={"forward_s": forward_s, "backward_s": backward_s, "optimizer_s": optimizer_s})
+    say(parts={"forward_s": [forward_s], "backward_s": [backward_s], "optimizer_s": [optimizer_s]})
 
 
 def marian(preset):

@@ -2,11 +2,10 @@
 """The PyTorch yardstick: the model and recipe of `transformer-train`, to compare speed and BLEU.
 
 Trains the Transformer of "Attention Is All You Need" (post-norm, no final norms, one embedding for
-both inputs and the output) and translates a test set, with the sizes, loss and schedule of the Rust
-program. Batches have the same budget, but are sorted another way, as a whole: 3% to 5% fewer tokens an
-update. The search differs as well: it ends with as many finished hypotheses as the beam holds, or at twice
-the source and 10 tokens, and may write UNK. Gradients are not clipped. Eager PyTorch as a careful user writes it: packed projections, fused
-attention, fused Adam, cached decoding.
+both inputs and the output) and translates a test set, with the sizes, loss, schedule and clipping of the
+Rust program, the very same batches in the same order for the same seed, and the same search. What
+differs is what is drawn: the first weights and dropout. Eager PyTorch as a careful user writes it:
+packed projections, fused attention, fused Adam, cached decoding.
 
     python multi30k_pytorch.py --train train.en.gz train.de.gz --valid val.en.gz val.de.gz \
         --test test_2016_flickr.en.gz test_2016_flickr.de.gz \
@@ -22,7 +21,6 @@ import argparse
 import gzip
 import itertools
 import math
-import random
 import time
 from collections import deque
 from pathlib import Path
@@ -34,6 +32,7 @@ import torch.nn.functional as F
 from torch import nn
 
 PAD, UNK, BOS, EOS = range(4)
+MASK = 2**64 - 1
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<s>", "</s>"]
 
 
@@ -66,24 +65,54 @@ def encode(tokenizer, lines):
     return [e.ids for e in tokenizer.encode_batch(lines, add_special_tokens=False)]
 
 
+def mixed(bits):
+    """The finalizer of SplitMix64."""
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & MASK
+    return bits ^ bits >> 31
+
+
+def splitmix(seed, index):
+    """`transformer_train::plan::hash`: output `index` of the SplitMix64 that starts with `mixed(seed)`."""
+    return mixed(mixed(seed) + 0x9E3779B97F4A7C15 * (index + 1) & MASK)
+
+
+def shuffle(items, seed):
+    """Brings a list into a random order, that of the Rust program (Fisher and Yates)."""
+    for n, last in enumerate(range(len(items) - 1, 0, -1)):
+        chosen = splitmix(seed, n) * (last + 1) >> 64
+        items[last], items[chosen] = items[chosen], items[last]
+
+
 def budget_batches(pairs, budget, window, seed):
     """Yields lists of n pairs with n * max(src_len + 1, tgt_len + 1) <= budget, pass after pass.
 
-    Within a shuffled window pairs are sorted by length, so that little is padded.
+    Within a shuffled window, of which there are four or more in a pass of 64 batches, pairs are sorted by
+    the longer side, and among equals by the other one, up and down in turns, so that little is padded.
     """
-    for epoch in itertools.count():
-        rng = random.Random(seed * 1_000_003 + epoch)
-        order, batches = rng.sample(pairs, len(pairs)), []
-        for start in range(0, len(order), window):
+    def sizes(pair):
+        return len(pair[0]) + 1, len(pair[1]) + 1
+
+    def key(pair):
+        src, tgt = sizes(pair)
+        longer = max(src, tgt) - 1
+        return longer, (tgt - src) * (1 if longer % 2 == 0 else -1)
+
+    fewest = min(max(sum(max(sizes(pair)) for pair in pairs) // budget // 16, 1), 4)
+    size = math.ceil(len(pairs) / max(math.ceil(len(pairs) / window), fewest))
+    for number in itertools.count():
+        own_seed, batches = splitmix(seed, number), []
+        order = list(pairs)
+        shuffle(order, splitmix(own_seed, 0))
+        for start in range(0, len(order), size):
             batch, longest = [], 0
-            for pair in sorted(order[start:start + window], key=lambda p: (len(p[1]), len(p[0]))):
-                length = max(len(pair[0]), len(pair[1])) + 1
-                longest = max(longest, length)
+            for pair in sorted(order[start:start + size], key=key):
+                longest = max(longest, *sizes(pair))
                 if not batch or (len(batch) + 1) * longest > budget:
-                    batch, longest = [], length
+                    batch, longest = [], max(sizes(pair))
                     batches.append(batch)
                 batch.append(pair)
-        rng.shuffle(batches)
+        shuffle(batches, splitmix(own_seed, 1))
         yield from batches
 
 
@@ -200,14 +229,15 @@ class Transformer(nn.Module):
 
 
 @torch.inference_mode()
-def search(model, src, beam, alpha):
+def search(model, src, beam, penalty):
     """Returns the best ids of each row of `src`; a beam of 1 is greedy search.
 
-    A hypothesis of n tokens, EOS included, ranks by log-probability / ((5 + n) / 6)^alpha. The
-    search ends with `beam` finished hypotheses, or at 10 tokens over twice the source's length.
+    A hypothesis of n tokens, EOS included, ranks by log-probability / penalty(n). The search ends when the
+    likeliest running hypothesis, at its present length, is not better than the last of `beam` finished
+    ones, or at 50 tokens over the source's length (section 6.1).
     """
     (memory, mask), past = model.encode(src), [None] * len(model.decoder)
-    limits = [2 * n + 10 for n in (src != PAD).sum(1).tolist()]
+    limits = [n - 1 + 50 for n in (src != PAD).sum(1).tolist()]  # EOS does not count
     active, found = list(range(src.size(0))), [[] for _ in limits]
     ids = torch.full((src.size(0), beam), BOS)
     history = ids[:, :, None]
@@ -215,19 +245,22 @@ def search(model, src, beam, alpha):
     scores[:, 0] = 0.0  # all rows of a beam begin equal: only the first counts
     for place in itertools.count():
         logits, past = model.decode(ids.view(-1, 1), memory, mask, past, place)
-        logits[:, :, [PAD, BOS]] = -math.inf
-        totals = scores[:, :, None] + logits.log_softmax(2).view(len(active), beam, -1)
+        log_probs = logits.log_softmax(2)
+        log_probs[:, :, [PAD, UNK, BOS]] = -math.inf
+        totals = scores[:, :, None] + log_probs.view(len(active), beam, -1)
         top, index = totals.flatten(1).topk(2 * beam)
         parent, ids = index // totals.size(2), index % totals.size(2)
         for row, rank in (ids[:, :beam] == EOS).nonzero().tolist():
-            score = top[row, rank].item() / ((6 + place) / 6) ** alpha
+            score = top[row, rank].item() / penalty(place + 1)
             found[active[row]].append((score, history[row, parent[row, rank], 1:].tolist()))
+            found[active[row]] = sorted(found[active[row]], reverse=True)[:beam]
         scores, kept = top.masked_fill(ids == EOS, -math.inf).topk(beam)
         parent, ids = parent.gather(1, kept), ids.gather(1, kept)
         past_ids = history.gather(1, parent[:, :, None].expand(-1, -1, place + 1))
         history = torch.cat([past_ids, ids[:, :, None]], 2)
-        on = [row for row, i in enumerate(active)
-              if place + 1 < limits[i] and len(found[i]) < beam]
+        likeliest = (scores[:, 0] / penalty(place + 1)).tolist()
+        on = [row for row, i in enumerate(active) if place + 1 < limits[i] and (
+            len(found[i]) < beam or beam > 1 and likeliest[row] > found[i][-1][0])]
         for row in set(range(len(active))).difference(on):
             if not found[active[row]]:
                 found[active[row]].append((0.0, history[row, 0, 1:].tolist()))
@@ -241,37 +274,40 @@ def search(model, src, beam, alpha):
             active = [active[row] for row in on]
 
 
-def translate(model, tokenizer, lines, beam, alpha, batch_size):
+def length_penalty(text):
+    """Reads `gnmt:ALPHA` or `power:ALPHA` as a function of the number of tokens."""
+    kind, _, alpha = text.partition(":")
+    alpha = float(alpha)
+    return {"gnmt": lambda n: ((5 + n) / 6) ** alpha, "power": lambda n: n ** alpha}[kind]
+
+
+def translate(model, tokenizer, lines, beam, penalty, batch_size):
     """Translates lines in batches of like length, and returns them in their order."""
     sources = [ids + [EOS] for ids in encode(tokenizer, lines)]
     order = sorted(range(len(lines)), key=lambda i: len(sources[i]))
     hypotheses = [""] * len(lines)
     for start in range(0, len(order), batch_size):
         some = order[start:start + batch_size]
-        best = search(model, pad([sources[i] for i in some]), beam, alpha)
+        best = search(model, pad([sources[i] for i in some]), beam, penalty)
         for i, text in zip(some, tokenizer.decode_batch(best)):
             hypotheses[i] = text
     return hypotheses
 
 
-def losses(forward, batch, smoothing):
-    """Returns the sums of smoothed loss and true negative log-likelihood, and the target tokens."""
+def summed_loss(forward, batch, smoothing):
+    """Returns the sum of the smoothed loss, and the number of target tokens."""
     src, tgt, gold = tensors(batch)
     logits, gold = forward(src, tgt).flatten(0, 1), gold.flatten()
-    smoothed = F.cross_entropy(logits, gold, ignore_index=PAD, reduction="sum",
-                               label_smoothing=smoothing)
-    real = gold != PAD
-    with torch.no_grad():  # smoothed = nll + smoothing * (gold logit - mean logit), summed
-        gap = (logits.gather(1, gold[:, None])[:, 0] - logits.mean(1))[real].sum()
-        return smoothed, (smoothed - smoothing * gap).item(), real.sum().item()
+    loss = F.cross_entropy(logits, gold, ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
+    return loss, (gold != PAD).sum().item()
 
 
 @torch.inference_mode()
 def validate(model, pairs):
-    """Prints the true negative log-likelihood per target token, in nats, and the perplexity."""
+    """Prints the negative log-likelihood per target token, in nats, and the perplexity."""
     model.eval()
-    sums = [losses(model, pairs[i:i + 64], 0.0)[1:] for i in range(0, len(pairs), 64)]
-    nll, tokens = map(sum, zip(*sums))
+    sums = [summed_loss(model, pairs[i:i + 64], 0.0) for i in range(0, len(pairs), 64)]
+    nll, tokens = (sum(column) for column in zip(*sums))
     print(f"  valid_nll {nll / tokens:.4f} perplexity {math.exp(nll / tokens):.2f}", flush=True)
     model.train()
 
@@ -283,23 +319,25 @@ def train(model, pairs, valid, args):
     forward = torch.compile(model, dynamic=True) if args.compile else model
     batches = budget_batches(pairs, args.tokens_per_batch, args.window, args.seed)
     checkpoints = deque(maxlen=args.average_last)
-    nll = recent_tokens = all_tokens = pauses = 0
+    loss = recent_tokens = all_tokens = pauses = 0
     start = time.perf_counter()
     for update, batch in enumerate(batches, 1):
-        smoothed, batch_nll, n_tokens = losses(forward, batch, args.label_smoothing)
+        batch_loss, n_tokens = summed_loss(forward, batch, args.label_smoothing)
         rate = args.factor * args.d_model**-0.5 * min(update**-0.5, update * args.warmup**-1.5)
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
-        (smoothed / n_tokens).backward()
+        (batch_loss / n_tokens).backward()
+        if args.clip_norm < math.inf:
+            nn.utils.clip_grad_norm_(model.parameters(), args.clip_norm)
         optimizer.step()
-        nll += batch_nll
+        loss += batch_loss.item()
         recent_tokens, all_tokens = recent_tokens + n_tokens, all_tokens + n_tokens
         seconds = time.perf_counter() - start
         last = update == args.updates or seconds > args.minutes * 60
-        if update % 100 == 0 or last:
-            print(f"update {update} minutes {seconds / 60:.2f} nll {nll / recent_tokens:.4f} "
-                  f"target_tokens/s {all_tokens / (seconds - pauses):.0f}", flush=True)
-            nll = recent_tokens = 0
+        if update % 50 == 0 or last:
+            print(f"update {update} minutes {seconds / 60:.2f} smoothed loss {loss / recent_tokens:.4f} "
+                  f"target tokens {all_tokens}, {all_tokens / (seconds - pauses):.0f}/s", flush=True)
+            loss = recent_tokens = 0
         if update % args.interval == 0 or last:
             checkpoints.append([p.detach().clone() for p in model.parameters()])
             validate(model, valid)
@@ -321,12 +359,13 @@ def parse_args():
     for name, default in {
         "vocab-size": 6000, "d-model": 128, "d-ff": 256, "n-heads": 4, "n-layers": 4,
         "dropout": 0.1, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "adam-epsilon": 1e-9,
-        "updates": 3000,
-        "minutes": 1e9, "tokens-per-batch": 4096, "window": 131_072, "interval": 250,
-        "average-last": 5, "beam": 4, "alpha": 0.6, "batch-size": 64, "seed": 1,
+        "clip-norm": math.inf, "updates": 3000, "minutes": 1e9, "tokens-per-batch": 4096,
+        "window": 131_072, "interval": 250, "average-last": 5, "beam": 4, "batch-size": 64, "seed": 1,
         "threads": torch.get_num_threads(),
     }.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--length-penalty", type=length_penalty, default="gnmt:0.6")
+    parser.add_argument("--tokenize", default="13a", help="sacreBLEU's, none for tokenized text")
     parser.add_argument("--compile", action="store_true", help="torch.compile the training step")
     return parser.parse_args()
 
@@ -348,13 +387,15 @@ def main():
     print(f"torch {torch.__version__}, {args.threads} threads, {len(train_pairs)} pairs, "
           f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
     train(model, train_pairs, valid_pairs, args)
+    validate(model, valid_pairs)
     model.eval()
     for beam in (1, args.beam):
         start = time.perf_counter()
-        hypotheses = translate(model, tokenizer, text["test"][0], beam, args.alpha, args.batch_size)
+        hypotheses = translate(model, tokenizer, text["test"][0], beam, args.length_penalty,
+                               args.batch_size)
         seconds = time.perf_counter() - start
         (args.out / f"beam{beam}.txt").write_text("\n".join(hypotheses) + "\n", encoding="utf-8")
-        bleu = sacrebleu.BLEU()
+        bleu = sacrebleu.BLEU(tokenize=args.tokenize, force=True)
         score = bleu.corpus_score(hypotheses, [text["test"][1]])
         print(f"beam {beam}: {score} {bleu.get_signature()} {seconds:.1f} s")
 

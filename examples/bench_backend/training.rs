@@ -58,7 +58,7 @@ pub(crate) fn measure(
         seconds[seconds.len() / 2]
     };
     say(&json!({ "parts": {
-        "forward_s": median(0), "backward_s": median(1), "optimizer_s": median(2),
+        "forward_s": [median(0)], "backward_s": [median(1)], "optimizer_s": [median(2)],
     }}))
 }
 

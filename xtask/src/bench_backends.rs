@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::libtorch;
 use build::Build;
 use figures::Figures;
+use measure::Contender;
 
 /// What is compared, how long, and where it is written.
 #[derive(Args, Debug)]
@@ -35,13 +36,13 @@ pub(crate) struct Flags {
     /// The model.
     #[arg(long, default_value = "tiny")]
     preset: Preset,
-    /// How often each figure is measured.
+    /// How often each figure is measured; the programs take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
     /// For how many seconds each time.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// After how many minutes a backend is stopped; what it measured until then is shown.
+    /// After how many minutes a backend is stopped, all its turns together; what it measured until then is shown.
     #[arg(long, value_name = "MINUTES", default_value_t = 8.0)]
     limit: f64,
     /// A Python with what docs/bench_peers.txt lists, to put PyTorch and CTranslate2 beside them.
@@ -98,7 +99,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
     let effort = measure::Effort {
         preset: name(&flags.preset),
-        n_runs: flags.runs,
+        n_rounds: flags.runs,
         seconds: flags.seconds,
         limit: Duration::try_from_secs_f64(60.0 * flags.limit)
             .ok()
@@ -117,7 +118,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         write(path, "")?;
     }
 
-    let columns = measure_all(root, &target, &out, flags, &effort)?;
+    let columns = measure_all(root, &target, &out, flags, &effort);
     let table = table::markdown(&columns);
     let results = Results {
         preset: name(&flags.preset),
@@ -151,44 +152,50 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     Ok(())
 }
 
-/// Measures one backend after the other, and then what stands beside them.
+/// Builds all backends, and then measures them and what stands beside them in turns: what a machine does to the
+/// speed of one minute, it does to all of them.
 fn measure_all(
     root: &Path,
     target: &Path,
     out: &Path,
     flags: &Flags,
     effort: &measure::Effort,
-) -> Result<Vec<Figures>> {
-    let mut columns = Vec::new();
+) -> Vec<Figures> {
+    let mut contenders = Vec::new();
     for backend in &flags.backends {
         let backend = name(backend);
-        eprintln!("==> {backend}");
-        let figures = column(root, target, &backend, out, effort)
-            .unwrap_or_else(|error| Figures::missing(&backend, &format!("{error:#}")));
-        if let Some(trouble) = &figures.trouble {
+        eprintln!("==> building {backend}");
+        let contender = contender(root, target, &backend, out)
+            .unwrap_or_else(|error| Contender::missing(&backend, &format!("{error:#}")));
+        if let Some(trouble) = contender.trouble() {
             eprintln!("{backend}: {trouble}");
         }
-        columns.push(figures);
+        contenders.push(contender);
     }
     if let Some(python) = &flags.peers {
-        eprintln!("==> peers");
-        columns.extend(measure::peers(root, python, effort));
+        contenders.extend(Contender::peers(root, python));
     }
-    Ok(columns)
+    for round in 1..=effort.n_rounds {
+        for contender in contenders.iter_mut().filter(|it| it.trouble().is_none()) {
+            eprintln!("==> round {round}: {}", contender.name());
+            contender.take_turn(effort);
+            if let Some(trouble) = contender.trouble() {
+                eprintln!("{}: {trouble}", contender.name());
+            }
+        }
+    }
+    contenders
+        .into_iter()
+        .map(Contender::into_figures)
+        .collect()
 }
 
-/// Builds and measures one backend.
-fn column(
-    root: &Path,
-    target: &Path,
-    backend: &str,
-    out: &Path,
-    effort: &measure::Effort,
-) -> Result<Figures> {
-    Ok(match build::build(root, target, backend, out)? {
-        Build::Made(program) => measure::ours(&program, effort)?,
-        Build::Impossible { why } => Figures::missing(backend, &why),
-    })
+/// Builds one backend.
+fn contender(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Contender> {
+    match build::build(root, target, backend, out)? {
+        Build::Made(program) => Contender::ours(program),
+        Build::Impossible { why } => Ok(Contender::missing(backend, &why)),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

@@ -38,12 +38,12 @@ pub(super) struct Training {
     pub(super) tokens_per_second: Vec<f64>,
 }
 
-/// Median seconds of the parts of an update that is one batch.
+/// Median seconds of the parts of an update that is one batch, of every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
-    pub(super) forward_s: f64,
-    pub(super) backward_s: f64,
-    pub(super) optimizer_s: f64,
+    pub(super) forward_s: Vec<f64>,
+    pub(super) backward_s: Vec<f64>,
+    pub(super) optimizer_s: Vec<f64>,
 }
 
 /// Speed of translation.
@@ -84,11 +84,55 @@ impl Figures {
         serde_json::from_value(Value::Object(all))
     }
 
+    /// Takes up what was measured in a later run of the same program.
+    ///
+    /// What varies is kept of every run. Of memory and differences the largest counts, and of what happens once, the
+    /// first time, when nothing was prepared.
+    pub(super) fn join(&mut self, later: Self) {
+        self.device = self.device.take().or(later.device);
+        self.threads = self.threads.or(later.threads);
+        self.logit_difference = larger(self.logit_difference, later.logit_difference);
+        self.gradient_difference = larger(self.gradient_difference, later.gradient_difference);
+        if self.translations.is_empty() {
+            self.translations = later.translations;
+        }
+        self.parameters = self.parameters.or(later.parameters);
+        self.first_update_s = self.first_update_s.or(later.first_update_s);
+        match (&mut self.training, later.training) {
+            (Some(ours), Some(theirs)) => ours.tokens_per_second.extend(theirs.tokens_per_second),
+            (ours, theirs) => *ours = ours.take().or(theirs),
+        }
+        match (&mut self.parts, later.parts) {
+            (Some(ours), Some(theirs)) => {
+                ours.forward_s.extend(theirs.forward_s);
+                ours.backward_s.extend(theirs.backward_s);
+                ours.optimizer_s.extend(theirs.optimizer_s);
+            }
+            (ours, theirs) => *ours = ours.take().or(theirs),
+        }
+        for cell in later.decoding {
+            let is_it = |it: &&mut Decoding| (it.batch, it.beam) == (cell.batch, cell.beam);
+            match self.decoding.iter_mut().find(is_it) {
+                Some(ours) => {
+                    ours.tokens_per_second.extend(cell.tokens_per_second);
+                    ours.first_token_ms.extend(cell.first_token_ms);
+                }
+                None => self.decoding.push(cell),
+            }
+        }
+        self.peak_memory_mib = larger(self.peak_memory_mib, later.peak_memory_mib);
+        self.trouble = self.trouble.take().or(later.trouble);
+    }
+
     /// Returns the speed of translation, if it was measured.
     pub(super) fn decoding(&self, batch: u32, beam: u32) -> Option<&Decoding> {
         let is_it = |cell: &&Decoding| (cell.batch, cell.beam) == (batch, beam);
         self.decoding.iter().find(is_it)
     }
+}
+
+fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    [one, other].into_iter().flatten().reduce(f64::max)
 }
 
 /// The middle of some numbers, and how far they are apart.
@@ -140,6 +184,34 @@ mod tests {
         assert_eq!(cell.tokens_per_second, [9.0]);
         assert_eq!(figures.decoding(32, 1), None);
         assert_eq!(figures.training, None);
+    }
+
+    #[test]
+    fn runs_are_joined_by_what_their_figures_mean() {
+        let read = |line: &str| Figures::read([line].into_iter()).expect("the line is figures");
+        let mut figures = Figures {
+            backend: "flex".to_owned(),
+            ..Figures::default()
+        };
+        figures.join(read(
+            r#"{"logit_difference":1.0,"first_update_s":9.0,"peak_memory_mib":5.0,
+                "parts":{"forward_s":[1.0],"backward_s":[2.0],"optimizer_s":[3.0]},
+                "decoding":{"batch":1,"beam":4,"tokens_per_second":[7.0],"first_token_ms":[1.5]}}"#,
+        ));
+        figures.join(read(
+            r#"{"logit_difference":2.0,"first_update_s":1.0,"peak_memory_mib":4.0,
+                "parts":{"forward_s":[4.0],"backward_s":[5.0],"optimizer_s":[6.0]},
+                "decoding":{"batch":1,"beam":4,"tokens_per_second":[8.0],"first_token_ms":[2.5]}}"#,
+        ));
+        assert_eq!(figures.backend, "flex");
+        assert_eq!(figures.logit_difference, Some(2.0));
+        assert_eq!(figures.first_update_s, Some(9.0));
+        assert_eq!(figures.peak_memory_mib, Some(5.0));
+        let parts = figures.parts.clone().expect("both have them");
+        assert_eq!(parts.backward_s, [2.0, 5.0]);
+        let cell = figures.decoding(1, 4).expect("both have it");
+        assert_eq!(cell.tokens_per_second, [7.0, 8.0]);
+        assert_eq!(cell.first_token_ms, [1.5, 2.5]);
     }
 
     #[test]

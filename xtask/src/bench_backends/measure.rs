@@ -1,5 +1,6 @@
 //! Programs that measure: called, listened to, and stopped when they take too long.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
@@ -22,30 +23,100 @@ const PEERS: [&str; 3] = ["pytorch", "pytorch-compile", "ctranslate2"];
 #[derive(Debug)]
 pub(super) struct Effort {
     pub(super) preset: String,
-    pub(super) n_runs: u32,
+    /// How often every program has its turn.
+    pub(super) n_rounds: u32,
     pub(super) seconds: f64,
-    /// After which a program is stopped.
+    /// After which a program is stopped, all its turns together.
     pub(super) limit: Duration,
 }
 
-/// Runs the benchmark of one backend.
-pub(super) fn ours(program: &Program, effort: &Effort) -> Result<Figures> {
-    let mut command = Command::new(&program.path);
-    command
-        .args([
-            &effort.preset,
-            &effort.n_runs.to_string(),
-            &effort.seconds.to_string(),
-        ])
-        .env("BURN_DEVICE", &program.backend)
-        .envs(program.environment.iter().cloned());
-    let size = fs::metadata(&program.path)?.len();
-    Ok(Figures {
-        backend: program.backend.clone(),
-        build_s: Some(program.build_s),
-        binary_mib: Some(size as f64 / f64::from(1 << 20)),
-        ..measured(&mut command, effort)?
-    })
+/// A program that has turns at being measured, and what is known of it.
+#[derive(Debug)]
+pub(super) struct Contender {
+    figures: Figures,
+    program: OsString,
+    arguments: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+    used: Duration,
+}
+
+impl Contender {
+    /// Returns the benchmark of one backend.
+    pub(super) fn ours(program: Program) -> Result<Self> {
+        let size = fs::metadata(&program.path)?.len();
+        let mut environment = program.environment;
+        environment.push(("BURN_DEVICE", program.backend.clone().into()));
+        Ok(Self {
+            figures: Figures {
+                backend: program.backend,
+                build_s: Some(program.build_s),
+                binary_mib: Some(size as f64 / f64::from(1 << 20)),
+                ..Figures::default()
+            },
+            program: program.path.into(),
+            arguments: Vec::new(),
+            environment,
+            used: Duration::ZERO,
+        })
+    }
+
+    /// Returns the benchmarks of the programs beside ours.
+    pub(super) fn peers(root: &Path, python: &Path) -> Vec<Self> {
+        let one = |peer: &&str| Self {
+            figures: Figures {
+                backend: (*peer).to_owned(),
+                ..Figures::default()
+            },
+            program: python.into(),
+            arguments: vec![root.join("docs/bench_peers.py").into(), (*peer).into()],
+            // As glibc is told to do in our programs: keep freed pages.
+            environment: vec![
+                ("MALLOC_MMAP_MAX_", "0".into()),
+                ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
+            ],
+            used: Duration::ZERO,
+        };
+        PEERS.iter().map(one).collect()
+    }
+
+    /// Returns the column of a backend of which nothing can be measured: it has trouble from the beginning.
+    pub(super) fn missing(backend: &str, why: &str) -> Self {
+        Self {
+            figures: Figures::missing(backend, why),
+            program: OsString::new(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            used: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.figures.backend
+    }
+
+    /// Says why there is nothing to measure any more.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.figures.trouble.as_deref()
+    }
+
+    /// Measures once more.
+    pub(super) fn take_turn(&mut self, effort: &Effort) {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .args([&effort.preset, "1", &effort.seconds.to_string()])
+            .envs(self.environment.iter().cloned());
+        let started = Instant::now();
+        match measured(&mut command, effort.limit, self.used) {
+            Ok(turn) => self.figures.join(turn),
+            Err(error) => self.figures.trouble = Some(format!("{error:#}")),
+        }
+        self.used += started.elapsed();
+    }
+
+    pub(super) fn into_figures(self) -> Figures {
+        self.figures
+    }
 }
 
 /// Checks that a Python has what the programs beside ours need.
@@ -68,28 +139,8 @@ pub(super) fn check_peers(root: &Path, python: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the benchmarks of the programs beside ours.
-pub(super) fn peers(root: &Path, python: &Path, effort: &Effort) -> Vec<Figures> {
-    let one = |peer: &&str| {
-        let mut command = Command::new(python);
-        command
-            .arg(root.join("docs/bench_peers.py"))
-            .args([*peer, &effort.preset])
-            .args([effort.n_runs.to_string(), effort.seconds.to_string()])
-            // As glibc is told to do in our programs: keep freed pages.
-            .env("MALLOC_MMAP_MAX_", "0")
-            .env("MALLOC_TRIM_THRESHOLD_", "17179869184");
-        let figures = measured(&mut command, effort);
-        Figures {
-            backend: (*peer).to_owned(),
-            ..figures.unwrap_or_else(|error| Figures::missing(peer, &format!("{error:#}")))
-        }
-    };
-    PEERS.iter().map(one).collect()
-}
-
-/// Runs a program until it ends or time is up, and reads what it has printed.
-fn measured(command: &mut Command, effort: &Effort) -> Result<Figures> {
+/// Runs a program until it ends or `limit` is up, of which some is used already, and reads what it has printed.
+fn measured(command: &mut Command, limit: Duration, used: Duration) -> Result<Figures> {
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -98,7 +149,7 @@ fn measured(command: &mut Command, effort: &Effort) -> Result<Figures> {
         .with_context(|| format!("`{}` cannot be started", command.get_program().display()))?;
     let output = child.stdout.take().map(listen);
     let errors = child.stderr.take().map(listen);
-    let trouble = wait(&mut child, effort.limit)?;
+    let trouble = wait(&mut child, limit, used)?;
     let said = |listener: Option<thread::JoinHandle<String>>| {
         listener.and_then(|it| it.join().ok()).unwrap_or_default()
     };
@@ -123,13 +174,13 @@ fn listen(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
 }
 
 /// Waits for a program and returns what went wrong with it, if anything.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<String>> {
+fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<String>> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok((!status.success()).then(|| format!("it ended with {status}")));
         }
-        if started.elapsed() > limit {
+        if used + started.elapsed() > limit {
             child.kill()?;
             child.wait()?;
             let minutes = limit.as_secs_f64() / 60.0;
@@ -149,20 +200,11 @@ fn last_line(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn effort(limit: Duration) -> Effort {
-        Effort {
-            preset: "tiny".to_owned(),
-            n_runs: 1,
-            seconds: 1.0,
-            limit,
-        }
-    }
-
     /// Measures what a line of shell prints.
     fn shell(line: &str, limit: Duration) -> Figures {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
-        measured(&mut command, &effort(limit)).expect("there is a shell")
+        measured(&mut command, limit, Duration::ZERO).expect("there is a shell")
     }
 
     #[test]
@@ -186,5 +228,44 @@ mod tests {
                 .trouble
                 .is_some_and(|trouble| trouble.contains("stopped"))
         );
+    }
+    fn contender(line: &str) -> Contender {
+        Contender {
+            figures: Figures::default(),
+            program: "sh".into(),
+            arguments: vec!["-c".into(), line.into()],
+            environment: Vec::new(),
+            used: Duration::ZERO,
+        }
+    }
+
+    fn effort(limit: Duration) -> Effort {
+        Effort {
+            preset: "tiny".to_owned(),
+            n_rounds: 2,
+            seconds: 1.0,
+            limit,
+        }
+    }
+
+    #[test]
+    fn every_turn_adds_a_number() {
+        let line = r#"echo '{"training":{"labels":8.0,"tokens_per_second":[5.0]}}'"#;
+        let mut shell = contender(line);
+        let minute = effort(Duration::from_secs(60));
+        shell.take_turn(&minute);
+        shell.take_turn(&minute);
+        assert_eq!(shell.trouble(), None);
+        let training = shell.into_figures().training.expect("it was printed");
+        assert_eq!(training.tokens_per_second, [5.0, 5.0]);
+    }
+
+    #[test]
+    fn turns_share_one_limit() {
+        let mut shell = contender("exec sleep 600");
+        shell.used = Duration::from_secs(60);
+        shell.take_turn(&effort(Duration::from_secs(60)));
+        let trouble = shell.trouble().expect("no time is left");
+        assert!(trouble.contains("stopped after 1 minutes"), "{trouble}");
     }
 }

@@ -20,8 +20,10 @@ const ROWS: [Row; 14] = [
     }),
     ("forward and loss, backward, Adam, ms", |it| {
         let parts = it.parts.as_ref()?;
-        let all = [parts.forward_s, parts.backward_s, parts.optimizer_s];
-        Some(all.map(|seconds| rounded(1e3 * seconds)).join(", "))
+        let all = [&parts.forward_s, &parts.backward_s, &parts.optimizer_s];
+        let medians: Option<Vec<Spread>> = all.into_iter().map(|it| Spread::of(it)).collect();
+        let medians = medians?.into_iter().map(|it| rounded(1e3 * it.median));
+        Some(medians.collect::<Vec<_>>().join(", "))
     }),
     ("greedy, 1 sentence, tokens/s", |it| speed(it, 1, 1)),
     ("beam 4, 1 sentence, tokens/s", |it| speed(it, 1, 4)),
