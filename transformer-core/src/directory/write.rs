@@ -1,7 +1,7 @@
 //! Writing a model directory so that a model can be read from it at every moment.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use serde_json::Value;
@@ -207,8 +207,18 @@ fn replace(directory: &Path, unfinished: &Path, target: &Path, content: &[u8]) -
     file.sync_all()?;
     drop(file);
     fs::rename(unfinished, target)?;
-    // Systems that cannot open a directory write renames down by themselves.
-    File::open(directory).map_or(Ok(()), |directory| directory.sync_all())
+    // Systems that cannot open a directory, or not sync one, write renames down by themselves.
+    match File::open(directory).map_or(Ok(()), |directory| directory.sync_all()) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 /// JSON for people to read, with a newline at its end.

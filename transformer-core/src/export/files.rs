@@ -29,6 +29,8 @@ pub fn to_safetensors(
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
     create(folder)?;
+    // Without it there is no model, neither this one nor one that is replaced.
+    remove(folder, "config.json")?;
     write(
         folder,
         "model.safetensors",

@@ -5,7 +5,7 @@ use std::path::Path;
 use burn::tensor::TensorData;
 use serde_json::{Value, json};
 
-use super::files::{create, write, write_json, write_tokenizers};
+use super::files::{create, remove, write, write_json, write_tokenizers};
 use super::{Check, ExportError, refuse_misfits, turned};
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
@@ -20,6 +20,9 @@ use crate::text::{BOS, EOS, PAD, UNK};
 
 /// The only epsilon of layer normalization that Marian's models have in Transformers.
 const NORM_EPSILON: f64 = 1e-5;
+
+/// Fewest places that a model has in Transformers: those of OPUS-MT's.
+const FEWEST_PLACES: usize = 512;
 
 /// Writes `config.json`, `generation_config.json`, `model.safetensors` and the tokenizers into a folder.
 ///
@@ -41,13 +44,18 @@ pub fn to_marian(
     let folder = folder.as_ref();
     check(config)?;
     create(folder)?;
+    // Without it there is no model, neither this one nor one that is replaced.
+    remove(folder, "config.json")?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
     let sizes = (src.iter().flatten().count(), tgt.iter().flatten().count());
     let special = special(tokenizers);
     let weights = weights(model, config, &src, &tgt)?;
     write(folder, "model.safetensors", &weights)?;
     write_tokenizers(folder, tokenizers)?;
-    let json = generation_json(generation, special);
+    // What was imported keeps the list that it has; there `<unk>` may be written.
+    let unk = tokenizers.tgt().pieces().is_none().then_some(special.unk);
+    let never = [special.pad, special.start].into_iter().chain(unk);
+    let json = generation_json(generation, special, never.collect());
     write_json(folder, "generation_config.json", &json)?;
     // The file that makes the folder a model comes last.
     write_json(
@@ -200,6 +208,11 @@ fn config_json(
         Activation::Relu => "relu",
         Activation::Gelu => "gelu",
     };
+    // The token that decoding starts from takes a place.
+    let n_places = generation
+        .max_len
+        .map_or(0, |len| len + 1)
+        .max(FEWEST_PLACES);
     json!({
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -218,7 +231,8 @@ fn config_json(
         "scale_embedding": config.scale_embeddings,
         "share_encoder_decoder_embeddings": config.tying == Tying::All,
         "tie_word_embeddings": config.tying != Tying::None,
-        "max_position_embeddings": config.max_positions,
+        // Sinusoids are computed for any place here; there they are a table, which must reach the longest output.
+        "max_position_embeddings": config.max_positions.max(n_places),
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.activation_dropout,
@@ -232,10 +246,10 @@ fn config_json(
     })
 }
 
-fn generation_json(generation: &Generation, special: SpecialIds) -> Value {
+/// Writes down how to search; `never` are the tokens that ours never writes.
+fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>) -> Value {
     let mut banned = generation.banned.clone();
-    // Neither is ever text, and our search never writes them.
-    for id in [special.pad, special.start] {
+    for id in never {
         if !banned.contains(&vec![id]) {
             banned.push(vec![id]);
         }

@@ -63,6 +63,20 @@ pub enum StateDictError {
         /// What is wrong with it.
         source: PytorchError,
     },
+    /// A tensor says one number so often that it takes more memory than the file has bytes.
+    #[error(
+        "`{name}` in `{}` is {n_bytes} bytes of numbers that are not in the file; save it with `.contiguous()`, or \
+         leave it out",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// What it would take.
+        n_bytes: usize,
+    },
     /// A tensor has numbers of a kind that has no place in a model.
     #[error("`{name}` in `{}` has numbers of type {dtype}; save it as float32", path.display())]
     Dtype {
@@ -210,11 +224,22 @@ fn read_safetensors(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDi
     Ok(tensors)
 }
 
+/// Most bytes of a tensor that a file holds in part only, because it repeats numbers.
+const MOST_REPEATED: u64 = 1 << 28;
+
 fn read_pytorch(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictError> {
     let not_pytorch = |source| StateDictError::Pytorch {
         path: path.to_owned(),
         source,
     };
+    let read_error = |source| StateDictError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let most = fs::metadata(path)
+        .map_err(read_error)?
+        .len()
+        .max(MOST_REPEATED);
     let reader = PytorchReader::new(path).map_err(not_pytorch)?;
     let mut tensors = BTreeMap::new();
     for (name, tensor) in reader.into_tensors() {
@@ -233,10 +258,15 @@ fn read_pytorch(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictEr
             Stored::U16 => DType::U16,
             Stored::U8 | Stored::Bool => DType::U8,
         };
-        let bytes = tensor.read().map_err(|source| StateDictError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let n_bytes = tensor.byte_len();
+        if n_bytes as u64 > most {
+            return Err(StateDictError::TooLarge {
+                path: path.to_owned(),
+                name,
+                n_bytes,
+            });
+        }
+        let bytes = tensor.read().map_err(read_error)?;
         let data = TensorData::from_bytes_vec(bytes, tensor.shape().to_vec(), dtype);
         tensors.insert(name, data);
     }

@@ -266,10 +266,11 @@ fn lowest(dtype: DType) -> f64 {
 
 /// Returns the lowest number that is not −∞.
 fn lowest_finite(dtype: DType) -> f64 {
-    if dtype == DType::F16 {
-        -65_504.0
-    } else {
-        f64::from(f32::MIN)
+    match dtype {
+        DType::F16 => -65_504.0,
+        // `f32::MIN` is −∞ there.
+        DType::BF16 => f64::from(f32::from_bits(0xFF7F_0000)),
+        _ => f64::from(f32::MIN),
     }
 }
 
@@ -279,6 +280,8 @@ fn broadcast(one: [usize; 4], other: [usize; 4]) -> [usize; 4] {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::FloatDType;
+
     use super::*;
     use crate::device;
 
@@ -339,6 +342,15 @@ mod tests {
         let scores: Vec<f32> = weights.into_data().iter::<f32>().collect();
         assert_eq!(scores, [0.0, -2.0, 0.5]);
         assert_eq!(hidden(Some(mask)), Some(vec![true, false, false]));
+    }
+
+    #[test]
+    fn minus_infinity_hides_in_every_precision() {
+        for dtype in [FloatDType::BF16, FloatDType::F16] {
+            let bias = Tensor::<4>::from_floats([[[[f32::NEG_INFINITY, -2.0]]]], &device());
+            let mask = Mask::additive(bias.cast(dtype));
+            assert_eq!(hidden(Some(mask)), Some(vec![true, false]), "{dtype:?}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::dropout::Dropout;
 use super::embedding::VocabularyMatrix;
 use super::encoder::Encoder;
 use super::mask::Mask;
+use super::memory::Memory;
 use super::position::PositionalEncoding;
 use super::state::DecoderState;
 use crate::config::{ConfigError, TransformerConfig, Tying};
@@ -50,24 +51,6 @@ pub struct Transformer {
     dropout: Dropout,
     pub(super) encoder: Encoder,
     pub(super) decoder: Decoder,
-}
-
-/// Holds what the encoder made of a batch of source sequences.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    states: Tensor<3>,
-    mask: Option<Mask>,
-}
-
-impl Memory {
-    /// Returns the encoder's output.
-    ///
-    /// # Shapes
-    ///
-    /// - returns: `[batch, src_len, d_model]`
-    pub fn states(&self) -> Tensor<3> {
-        self.states.clone()
-    }
 }
 
 impl TransformerConfig {

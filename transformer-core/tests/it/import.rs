@@ -292,6 +292,17 @@ fn all_precisions_of_a_pt_become_single_and_views_are_gathered() {
 }
 
 #[test]
+fn numbers_that_a_file_repeats_without_end_are_refused() {
+    let refused = StateDict::read(fixture("expanded.pt"));
+    let message = refused.expect_err("it would be 4 GB").to_string();
+    assert!(message.contains("`mask` in `"), "{message}");
+    assert!(
+        message.contains("is 4000000000 bytes of numbers"),
+        "{message}"
+    );
+}
+
+#[test]
 fn all_precisions_of_a_safetensors_become_single() {
     use safetensors::{Dtype, serialize, tensor::TensorView};
     // 1.5 = 1.1 in binary: sign 0, biased exponent, then the first bit of the fraction.

@@ -99,7 +99,7 @@ fn a_model_of_ours_comes_back_from_its_export() {
         length_penalty: 0.5,
         early_stopping: EarlyStopping::Never,
         // What our search never writes.
-        banned: vec![vec![0], vec![2]],
+        banned: vec![vec![0], vec![2], vec![1]],
         renormalizes: true,
         forces_end: false,
     };
