@@ -54,6 +54,16 @@ impl BatchLimits {
             }
         }
     }
+
+    /// Returns what is wanted for a source of `src_len` tokens.
+    pub(crate) fn request(&self, search: &Search, src_len: usize) -> Request {
+        let request = search.request(src_len.min(self.max_src_len));
+        let most = self.max_tgt_len.unwrap_or(usize::MAX);
+        Request {
+            max_len: request.max_len.min(most),
+            ..request
+        }
+    }
 }
 
 /// Holds what is to be translated, and how it should begin.
@@ -75,8 +85,8 @@ pub struct Source<'a> {
 ///
 /// # Panics
 ///
-/// Panics if an id is not in the vocabulary, or if learned positions run out (see
-/// [`BatchLimits::within`]).
+/// Panics if an id is not in the vocabulary, if learned positions run out (see [`BatchLimits::within`]), or if the
+/// search is none (see [`Search::validate`]).
 ///
 /// # Example
 ///
@@ -126,6 +136,7 @@ pub fn translate_sources(
     limits: &BatchLimits,
     on_progress: &mut dyn FnMut(usize),
 ) -> Vec<Vec<Hypothesis>> {
+    search.assert_valid();
     let models: Vec<Transformer> = models.iter().copied().map(out_of_training).collect();
     let kept = |source: &Source<'_>| source.ids.len().min(limits.max_src_len);
     let lens: Vec<usize> = sources.iter().map(kept).collect();
@@ -138,13 +149,10 @@ pub fn translate_sources(
             .collect();
         let request = |index: &usize| {
             let source = &sources[*index];
-            let request = search.request(lens[*index]);
-            let max_len = limits.max_tgt_len.unwrap_or(usize::MAX);
             Request {
-                max_len: request.max_len.min(max_len),
                 prefix: source.prefix.to_vec(),
                 place: source.place,
-                ..request
+                ..limits.request(search, lens[*index])
             }
         };
         let requests: Vec<Request> = batch.iter().map(request).collect();

@@ -1,6 +1,6 @@
 //! How likely a model finds translations that it did not make itself (teacher forcing).
 
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, activation};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
@@ -173,7 +173,8 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
         let features = features.clone().select(0, some(places));
         let logits = model.project(features.reshape([1, n_places, d_model]));
         let [_, _, vocab_size] = logits.dims();
-        let of_all = activation::log_softmax(logits.reshape([n_places, vocab_size]), 1);
+        let logits = logits.reshape([n_places, vocab_size]).cast(FloatDType::F32);
+        let of_all = activation::log_softmax(logits, 1);
         let of_labels = of_all.gather(1, some(labels).reshape([n_places, 1]));
         log_probs.push(of_labels.reshape([n_places]));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use burn::tensor::{Device, Int, Tensor, TensorData, Transaction, activation};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
@@ -69,7 +69,11 @@ impl<'a> Scorer<'a> {
         let last_tokens = Tensor::<2, Int>::from_data(column, &self.device);
         let (model, masks) = (self.model, AttentionMasks::default());
         let logits = model.decode_with(last_tokens, &mut self.state, &masks, maps); // [batch, 1, vocab]
-        activation::log_softmax(logits.reshape([self.n_rows, self.vocab_size]), 1)
+        // Sums of many log-probabilities need single precision, whatever the model computes in.
+        let logits = logits
+            .reshape([self.n_rows, self.vocab_size])
+            .cast(FloatDType::F32);
+        activation::log_softmax(logits, 1)
     }
 }
 

@@ -134,6 +134,19 @@ pub enum TranslatorError {
         /// What the translation should begin with.
         prefix: String,
     },
+    /// The beginning asked for is as long as the translation may get.
+    #[error(
+        "the prefix for line {line} has {n_tokens} tokens, and its translation may have {most}; raise --max-len, or \
+         shorten it"
+    )]
+    LongPrefix {
+        /// The line's place among those given, counted from 1.
+        line: usize,
+        /// Number of tokens of the prefix.
+        n_tokens: usize,
+        /// Most tokens of the translation, its end included.
+        most: usize,
+    },
     /// The model computed NaN or infinity where probabilities belong.
     #[error(
         "the model computes NaN for line {line}; its weights are of no use: train again, with a lower \
@@ -155,6 +168,15 @@ impl TranslatorError {
             Self::Prefix { line, prefix } => Self::Prefix {
                 line: place(line),
                 prefix,
+            },
+            Self::LongPrefix {
+                line,
+                n_tokens,
+                most,
+            } => Self::LongPrefix {
+                line: place(line),
+                n_tokens,
+                most,
             },
             other => other,
         }
@@ -262,6 +284,16 @@ impl Translator {
         Self { search, ..self }
     }
 
+    /// Returns the model, or the first of those that predict together.
+    pub fn model(&self) -> &Transformer {
+        &self.model
+    }
+
+    /// Returns how much is translated at once, and what is cut.
+    pub fn limits(&self) -> &BatchLimits {
+        &self.limits
+    }
+
     /// Returns the search that a model was made for, as its manifest says, or else the default.
     ///
     /// # Errors
@@ -317,7 +349,7 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix cannot be written.
+    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix cannot be written or leaves no room.
     pub fn translate_inputs(
         &self,
         inputs: &[Input<'_>],
@@ -334,6 +366,17 @@ impl Translator {
                 line: index + 1,
                 prefix: prefixes[index].to_owned(),
             });
+        }
+        for (line, (ids, prefix)) in (1..).zip(ids.iter().zip(&prefix_ids)) {
+            let most = self.limits.request(search, ids.len()).max_len;
+            // The end is a token, too.
+            if !ids.is_empty() && prefix.len() >= most {
+                return Err(TranslatorError::LongPrefix {
+                    line,
+                    n_tokens: prefix.len(),
+                    most,
+                });
+            }
         }
         let sources: Vec<Source<'_>> = inputs
             .iter()

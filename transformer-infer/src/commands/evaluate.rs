@@ -9,7 +9,7 @@ use clap::Args;
 use tempfile::NamedTempFile;
 use transformer_infer::metrics::{Chrf, Metric};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
-use transformer_infer::{BatchLimits, Translation, Translator};
+use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
 use super::{
     CommandError, Progress, ScoreOptions, at_least_one, check_file, on_one_line, open,
@@ -122,6 +122,9 @@ impl Evaluate {
             beam_size: self.beam.unwrap_or(defaults.beam_size),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             max_len: self.max_len.unwrap_or(defaults.max_len),
+            // The likeliest translation is scored, whatever the model's manifest has several of.
+            n_best: 1,
+            sampling: None,
             ..defaults.clone()
         }
     }
@@ -139,9 +142,14 @@ impl Evaluate {
         let mut n_tokens = 0;
         let progress = Progress::new(sources.len(), !self.quiet);
         for (number, some) in order.chunks(LINES_AT_ONCE).enumerate() {
-            let lines: Vec<&str> = some.iter().map(|line| sources[*line].as_str()).collect();
+            let input = |line: &usize| Input {
+                text: &sources[*line],
+                place: *line as u64,
+                ..Input::default()
+            };
+            let inputs: Vec<Input<'_>> = some.iter().map(input).collect();
             let translated = translator
-                .translate(&lines, search)
+                .translate_inputs(&inputs, search, &mut |_| ())
                 .map_err(|error| error.with_line(|line| some[line - 1] + 1))?;
             for (line, translation) in some.iter().zip(translated) {
                 let best = translation.candidates.first();

@@ -21,7 +21,7 @@ const MOST_TOKENS: usize = 511;
 ///
 /// With hf-marian the folder gets config.json, generation_config.json, model.safetensors and the tokenizers: those of an
 /// imported model as they came in, and others as tokenizer.json. What Marian's models cannot have is refused:
-/// pre-norm, final norms, interleaved or learned positions.
+/// pre-norm, final norms, interleaved or learned positions. What cannot be said of the search is noted.
 ///
 /// With ctranslate2 it gets model.bin, config.json, the vocabularies and the tokenizers, of a model of any shape but
 /// for heads of their own widths and windows. CTranslate2 adds the end of a source itself. Here special tokens are
@@ -64,7 +64,8 @@ impl Export {
         let tokenizers = directory.tokenizers();
         match self.format {
             Format::HfMarian => {
-                let generation = generation(&Translator::search_of(&directory)?, tokenizers);
+                let search = Translator::search_of(&directory)?;
+                let generation = generation(&search, tokenizers);
                 to_marian(
                     &self.out,
                     &model,
@@ -72,6 +73,10 @@ impl Export {
                     tokenizers,
                     &generation,
                 )?;
+                for difference in differences(&search) {
+                    // Whoever cannot be told has the folder all the same.
+                    let _ = writeln!(io::stderr(), "note: {difference}");
+                }
             }
             Format::CTranslate2 => {
                 to_ctranslate2(&self.out, &model, directory.config(), tokenizers)?;
@@ -82,6 +87,47 @@ impl Export {
         }
         writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::Write)
     }
+}
+
+/// Says where Hugging Face's Transformers will search otherwise than `search`, because they cannot be told of it.
+fn differences(search: &Search) -> Vec<String> {
+    let mut all = Vec::new();
+    let Search {
+        length_penalty,
+        max_len,
+        min_len,
+        coverage_penalty,
+        no_repeat_ngram,
+        repetition_penalty,
+        ..
+    } = search;
+    if let LengthPenalty::Gnmt { alpha } = length_penalty {
+        all.push(format!(
+            "the length penalty {length_penalty} goes out as power:{alpha}, the only kind there"
+        ));
+    }
+    if max_len.factor > 0.0 {
+        all.push(format!(
+            "the limit of {max_len} tokens goes out as {MOST_TOKENS}: there it does not depend on the source"
+        ));
+    }
+    if *min_len != LengthLimit::ZERO {
+        all.push(format!(
+            "the least length of {min_len} tokens does not go out"
+        ));
+    }
+    if *coverage_penalty > 0.0 {
+        all.push("the coverage penalty does not go out: there is none".to_owned());
+    }
+    if no_repeat_ngram.is_some() {
+        all.push(
+            "the ban on repeated n-grams does not go out: set no_repeat_ngram_size".to_owned(),
+        );
+    }
+    if *repetition_penalty != 1.0 {
+        all.push("the repetition penalty does not go out: there it divides logits".to_owned());
+    }
+    all
 }
 
 /// Returns what Hugging Face's Transformers can be told of a search.

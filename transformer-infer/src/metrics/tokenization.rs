@@ -3,14 +3,17 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde::{Deserialize, Serialize};
 
 use super::python;
 
 /// Names a way to cut a line, as sacreBLEU names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Tokenization {
     /// That of `mteval-v13a.pl`, used by WMT: ASCII punctuation apart, but not within numbers.
     #[default]
+    #[serde(rename = "13a")]
     V13a,
     /// That of `mteval-v14.pl`: punctuation and symbols of all scripts apart.
     Intl,

@@ -176,7 +176,7 @@ impl Search {
     /// # Panics
     ///
     /// Panics if the search cannot be done.
-    pub(super) fn assert_valid(&self) {
+    pub(crate) fn assert_valid(&self) {
         if let Err(error) = self.validate() {
             panic!("{error}");
         }

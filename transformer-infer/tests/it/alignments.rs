@@ -21,7 +21,7 @@ fn beam(n_best: usize) -> Search {
         n_best,
         max_len: LengthLimit {
             factor: 1.0,
-            extra: 5,
+            extra: 8,
         },
         ..Search::default()
     }

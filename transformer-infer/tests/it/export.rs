@@ -54,7 +54,21 @@ fn a_model_goes_out_to_transformers_with_the_search_that_it_is_used_with() {
     let exported = export(model.path(), "hf-marian", &out);
     assert!(exported.status.success(), "{}", stderr(&exported));
     assert_eq!(stdout(&exported), [out.display().to_string()]);
+    // What goes out otherwise than it is used is said.
+    let notes = stderr(&exported);
+    assert!(
+        notes.contains("note: the length penalty gnmt:0.6 goes out as power:0.6"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("note: the limit of 1x+50 tokens goes out as 511"),
+        "{notes}"
+    );
     let generation = json(&out, "generation_config.json");
+    assert_eq!(
+        generation["bad_words_ids"],
+        serde_json::json!([[0], [2], [1]])
+    );
     assert_eq!(generation["num_beams"], 4);
     // As many places as OPUS-MT's models have.
     assert_eq!(generation["max_length"], 512);

@@ -154,6 +154,20 @@ fn evaluate_is_translate_and_bleu_in_one() {
 }
 
 #[test]
+fn evaluate_scores_one_translation_of_a_model_that_is_used_for_several() {
+    let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
+    let plain = workplace.run("evaluate --model model --src src --ref ref --beam 2 --max-len 9");
+    let path = workplace.path().join("model/manifest.json");
+    let mut manifest: serde_json::Value =
+        serde_json::from_str(&workplace.read("model/manifest.json")).expect("it is JSON");
+    manifest["training"] = serde_json::json!({ "search": { "beam_size": 4, "n_best": 4 } });
+    fs::write(&path, manifest.to_string()).expect("the directory is writable");
+    let several = workplace.run("evaluate --model model --src src --ref ref --beam 2 --max-len 9");
+    assert_eq!(stdout(&several), stdout(&plain));
+    assert!(!stdout(&plain).is_empty());
+}
+
+#[test]
 fn a_byte_order_mark_is_translated_and_scored_as_nothing() {
     let with_mark = format!("\u{feff}{SRC}");
     let marked_reference = format!("\u{feff}{TGT}");

@@ -82,6 +82,17 @@ fn a_prefix_that_cannot_be_written_is_told_by_its_line() {
 }
 
 #[test]
+fn a_prefix_that_leaves_no_room_is_told_by_its_line() {
+    let model = model();
+    let error = refusal(model.path(), &["--prefix", "fed a bad"], 1);
+    assert_eq!(
+        error,
+        "error: the prefix for line 1 has 9 tokens, and its translation may have 9; raise --max-len, or shorten it"
+    );
+    assert!(line_of(model.path(), &["--prefix", "fed a ba"]).starts_with("fed a ba"));
+}
+
+#[test]
 fn banned_text_and_tokens_do_not_come() {
     let model = model();
     // Where none may come twice, all tokens come.
