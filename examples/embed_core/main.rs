@@ -99,6 +99,12 @@ fn train(device: &Device) -> Result<Transformer> {
     Ok(model.valid())
 }
 
+/// Puts sources into one batch. Each ends with EOS, as those of all programs here do.
+fn sources(digits: &[Ids], device: &Device) -> Padded {
+    let ended = digits.iter().map(|digits| [&digits[..], &[EOS]].concat());
+    Padded::new(&ended.collect::<Vec<Ids>>(), device)
+}
+
 /// Computes the mean loss per target token: the decoder reads BOS and the answer, and is to say, one place
 /// ahead, the answer and EOS.
 fn loss(
@@ -116,10 +122,7 @@ fn loss(
         .iter()
         .map(|ids| [&ids[..], &[EOS]].concat())
         .collect();
-    let logits = model.forward(
-        &Padded::new(digits, device),
-        Padded::new(&inputs, device).ids(),
-    );
+    let logits = model.forward(&sources(digits, device), Padded::new(&inputs, device).ids());
     let [batch, tgt_len, vocab] = logits.dims();
     let labels = Padded::new(&labels, device).ids();
     cross_entropy.forward(
@@ -130,7 +133,7 @@ fn loss(
 
 /// Decodes greedily: the likeliest token at each step is the next input, up to EOS.
 fn decode(model: &Transformer, digits: &[Ids], device: &Device) -> Vec<Ids> {
-    let memory = model.encode(&Padded::new(digits, device));
+    let memory = model.encode(&sources(digits, device));
     let mut state = model.begin(&memory);
     let mut last = Tensor::<2, Int>::full([digits.len(), 1], BOS, device);
     let mut answers = vec![Ids::new(); digits.len()];

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     /// it, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Threads that share an update on the CPU [default: all cores, up to 16]
+    /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     /// Devices that share an update, each of them with a batch of its own [default: 1]

@@ -59,6 +59,7 @@ fn memory_of(experiment: &Experiment, prepared: &Prepared, surroundings: &Surrou
             tgt_width: width(summary.tgt_tokens),
             n_threads: n_threads.max(1),
             on_host: device::is_host(&surroundings.device),
+            in_memory: device::is_in_memory(&surroundings.device),
             n_translated: (experiment.validation.max_sentences.min(n_valid))
                 .max(prepared.test.len()),
             text: prepared.train.store().bytes(),

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use burn_train::EarlyStoppingStrategy;
 use burn_train::checkpoint::{CheckpointingAction, CheckpointingStrategy};
 use burn_train::metric::store::{Aggregate, EventStoreClient, Split};
+use burn_train::{EarlyStoppingStrategy, Interrupter};
 
 use crate::Interrupt;
 use crate::config::TrainingSettings;
@@ -81,6 +81,8 @@ fn wait_for_log(store: &EventStoreClient, interval: usize) {
 #[derive(Clone)]
 pub(crate) struct Stop {
     interrupt: Interrupt,
+    /// What the dashboard's key asks.
+    keys: Interrupter,
     training: TrainingSettings,
     history: History,
     /// The last interval that was asked about, and the answer.
@@ -88,14 +90,16 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// `interrupt` asks the run to end after the interval.
+    /// `interrupt` and `keys` ask the run to end after the interval.
     pub(crate) fn new(
         interrupt: &Interrupt,
+        keys: &Interrupter,
         training: &TrainingSettings,
         history: History,
     ) -> Self {
         Self {
             interrupt: interrupt.clone(),
+            keys: keys.clone(),
             training: training.clone(),
             history,
             last: Arc::default(),
@@ -111,6 +115,7 @@ impl EarlyStoppingStrategy for Stop {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.0 != interval {
             let is_end = self.interrupt.is_requested()
+                || self.keys.should_stop()
                 || is_out_of_patience(&self.history.up_to(interval), &self.training);
             *last = (interval, is_end);
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn::tensor::Device;
 use burn_train::metric::LearningRateMetric;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
@@ -19,7 +20,7 @@ use crate::lines::lines_of;
 use crate::loader::{TrainLoader, ValidLoader, valid_batches};
 use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
-use crate::report::{CsvLog, HeldLine, LineRenderer};
+use crate::report::{CsvLog, HeldLine, LineRenderer, dashboard};
 use crate::run::{Display, Run};
 use crate::saved_state::{Checkpoints, PARTS, PartCheckpointer, saved};
 use crate::text_scores::TextScore;
@@ -80,10 +81,8 @@ fn supervised(
     let valid = Arc::new(valid_loader(run));
     let devices = run.surroundings.devices();
     let stop = end_of(interrupter);
-    let stop_training: End = match have_collectives(&devices) {
-        true => Arc::new(move || gate.close()),
-        false => Arc::clone(&stop),
-    };
+    let keys = Interrupter::new();
+    let stop_training = end_of_all(&devices, gate, &stop);
     let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
         .metric_train_numeric(Ratio::loss(
             trouble.watch(stop_training, Arc::new(|update| update)),
@@ -109,14 +108,19 @@ fn supervised(
             // Of one whose deletion was cut short, not all parts may be there.
             PARTS.iter().flat_map(|part| saved(directory, part)),
         ))
-        .early_stopping(Stop::new(&run.surroundings.interrupt, training, history))
+        .early_stopping(Stop::new(
+            &run.surroundings.interrupt,
+            &keys,
+            training,
+            history,
+        ))
         .with_training_strategy(strategy(&devices).into())
         .num_epochs(n_updates.div_ceil(interval) as usize);
     let supervised = match &run.resumed {
         Some(resumed) => supervised.checkpoint(resumed.interval),
         None => supervised,
     };
-    Ok(displayed(run, supervised, objective, held))
+    Ok(displayed(run, supervised, objective, held, &keys))
 }
 
 /// Has the training shown in the way that was asked for.
@@ -125,12 +129,14 @@ fn displayed(
     supervised: SupervisedTraining<Objective>,
     objective: &Objective,
     held: &HeldLine,
+    keys: &Interrupter,
 ) -> SupervisedTraining<Objective> {
-    // Its key to stop would stop one device before another, which would wait for ever.
-    let is_shared = have_collectives(&run.surroundings.devices());
     match run.surroundings.display {
-        Display::Dashboard if !is_shared => supervised,
-        _ => {
+        Display::Dashboard => {
+            let checkpoint = run.resumed.as_ref().map(|resumed| resumed.interval);
+            supervised.renderer(dashboard(keys, checkpoint))
+        }
+        Display::Lines => {
             let (training, samples) = (&run.experiment.training, objective.samples());
             let lines = LineRenderer::new(held.clone(), training, run.begun(), samples);
             supervised.renderer(Box::new(lines))
@@ -188,6 +194,14 @@ type End = Arc<dyn Fn() + Send + Sync>;
 fn end_of(interrupter: &Interrupter) -> End {
     let interrupter = interrupter.clone();
     Arc::new(move || interrupter.stop(Some("the loss is not a number")))
+}
+
+/// Returns what ends the training on all of these devices at the same update.
+fn end_of_all(devices: &[Device], gate: Arc<Gate>, stop: &End) -> End {
+    match have_collectives(devices) {
+        true => Arc::new(move || gate.close()),
+        false => Arc::clone(stop),
+    }
 }
 
 /// Returns Adam and the schedule of its learning rate (§5.3).

@@ -68,10 +68,17 @@ impl TrainLoader {
     }
 
     fn update(&self, number: u64) -> Result<Update, CorpusError> {
-        let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
         let batches = number * self.n_batches..(number + 1) * self.n_batches;
-        let micro_batches: Result<_, _> = batches
-            .map(|batch| self.text.pairs(plan.update(batch), batch))
+        let sentences: Vec<(u64, Vec<u32>)> = {
+            let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+            batches
+                .map(|batch| (batch, plan.update(batch).to_vec()))
+                .collect()
+        };
+        // Other devices read their parts meanwhile.
+        let micro_batches: Result<_, _> = sentences
+            .iter()
+            .map(|(batch, sentences)| self.text.pairs(sentences, *batch))
             .collect();
         // The plan shuffles with the seed itself; dropout must not draw the same numbers.
         Ok(Update::new(

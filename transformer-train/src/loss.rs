@@ -22,9 +22,13 @@ use std::ops::Add;
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
+use transformer_core::device::is_in_memory;
 
-/// Largest slice of logits that is held at once, in elements (32 MiB in single precision).
+/// Largest slice of logits that is held at once in the computer's memory, in elements (32 MiB in single precision).
 const MAX_LOGITS: usize = 8 << 20;
+
+/// The same on a device of its own, which wants larger products, and fewer of them (256 MiB).
+const MAX_LOGITS_APART: usize = 64 << 20;
 
 /// Moves some probability of the training target from the gold token to the others (§5.4).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,11 +214,14 @@ fn loss(inputs: Inputs) -> (LossSums, Option<Gradients>) {
 /// Computes them by operations on tensors, wherever those lie.
 fn loss_by_tensors(inputs: Inputs) -> (LossSums, Option<Gradients>) {
     let fused = Fused::new(inputs.projection, inputs.epsilon);
+    let whole = inputs.features.clone();
     let slices = fused.slices(inputs.features, inputs.labels);
     let Some(scale) = inputs.scale else {
         return (total(slices.map(|(h, y)| fused.softmax(h, y).sums)), None);
     };
-    let mut weight_gradient = fused.weight.zeros_like();
+    let per_token = fused.epsilon * scale / fused.vocab_size as f64;
+    let spread = whole.sum_dim(0) * -per_token; // [1, d_model]
+    let mut weight_gradient = spread.expand(fused.weight.dims());
     let mut bias_gradient = fused.bias.as_ref().map(Tensor::zeros_like);
     let mut feature_gradients = Vec::new();
     let mut sums = Vec::new();
@@ -235,9 +242,13 @@ fn loss_by_tensors(inputs: Inputs) -> (LossSums, Option<Gradients>) {
     (total(sums.into_iter()), Some(gradients))
 }
 
-/// Returns how many of these tokens have their logits at once.
-pub(crate) fn slice_len(vocab_size: usize, n_tokens: usize) -> usize {
-    (MAX_LOGITS / vocab_size).clamp(1, n_tokens)
+/// Returns how many of these tokens have their logits at once, in the computer's memory or on a device of its own.
+pub(crate) fn slice_len(vocab_size: usize, n_tokens: usize, in_memory: bool) -> usize {
+    let most = match in_memory {
+        true => MAX_LOGITS,
+        false => MAX_LOGITS_APART,
+    };
+    (most / vocab_size).clamp(1, n_tokens)
 }
 
 /// Holds what all slices of one projection share.
@@ -276,14 +287,14 @@ impl Fused {
         }
     }
 
-    /// Cuts the tokens so that no slice of logits exceeds [`MAX_LOGITS`].
+    /// Cuts the tokens so that no slice of logits is too large for where they lie.
     fn slices(
         &self,
         features: Tensor<2>,
         labels: Tensor<1, Int>,
     ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
         let [n_tokens, _] = features.dims();
-        let n = slice_len(self.vocab_size, n_tokens);
+        let n = slice_len(self.vocab_size, n_tokens, is_in_memory(&features.device()));
         (0..n_tokens).step_by(n).map(move |start| {
             let len = n.min(n_tokens - start);
             (
@@ -320,7 +331,8 @@ impl Fused {
         }
     }
 
-    /// Returns the gradient for the slice's features and adds the weight's to what it already is.
+    /// Returns the gradient for the slice's features and adds the weight's to what it already is, but for the part
+    /// that all rows of the weight share.
     fn gradient(
         &self,
         softmax: Softmax,
@@ -336,14 +348,12 @@ impl Fused {
             ..
         } = softmax;
         let on_gold = (1.0 - self.epsilon) * scale;
-        let per_token = self.epsilon * scale / self.vocab_size as f64;
         let weighting = normalizer.recip() * scale; // [n, 1]
 
         let d_features = exponentials.clone().matmul(self.weight.clone()) * weighting.clone()
             - gold_rows * on_gold
             - self.mean_row.clone() * (self.epsilon * scale);
-        let d_weight = weight_gradient + exponentials.transpose().matmul(h.clone() * weighting)
-            - h.clone().sum_dim(0) * per_token;
+        let d_weight = weight_gradient + exponentials.transpose().matmul(h.clone() * weighting);
         let d_weight = d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add);
         (d_features, d_weight)
     }

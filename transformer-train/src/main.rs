@@ -11,6 +11,10 @@ use std::time::Duration;
 use std::{env, io, thread};
 
 use clap::Parser;
+use crossterm::cursor::Show as ShowCursor;
+use crossterm::event::DisableMouseCapture;
+use crossterm::execute;
+use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 use transformer_core::device::{self, Backend};
 use transformer_infer::{memory, one_line};
 use transformer_train::config::Experiment;
@@ -166,11 +170,20 @@ fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
         Some(Stage::Training) => {
             let advice =
                 "stopping after this interval, with its model saved; once more to stop at once";
-            let _ = writeln!(io::stderr(), "{advice}");
+            let _ = match has_dashboard() {
+                // In its last line; the cursor goes back to where it was.
+                true => write!(io::stderr(), "\x1b7\x1b[999;1H\x1b[2K{advice}\x1b8"),
+                false => writeln!(io::stderr(), "{advice}"),
+            };
         }
         None => leave(),
     })?;
     Ok(interrupt)
+}
+
+/// Says whether the dashboard has the terminal.
+fn has_dashboard() -> bool {
+    is_raw_mode_enabled().unwrap_or(false)
 }
 
 #[expect(
@@ -178,6 +191,15 @@ fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
     reason = "the user asks to end a program that is waiting or computing"
 )]
 fn leave() -> ! {
+    if has_dashboard() {
+        let _ = disable_raw_mode();
+        let _ = execute!(
+            io::stdout(),
+            DisableMouseCapture,
+            LeaveAlternateScreen,
+            ShowCursor
+        );
+    }
     std::process::exit(i32::from(INTERRUPTED))
 }
 

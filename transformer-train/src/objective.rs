@@ -285,6 +285,7 @@ mod tests {
     use burn::tensor::Device;
     use transformer_core::text::{TokenizerConfig, TokenizerKind};
     use transformer_core::{TransformerConfig, device};
+    use transformer_infer::metrics::Tokenization;
 
     use super::*;
     use crate::batch::Deal;
@@ -321,7 +322,7 @@ mod tests {
                 search: Search::default(),
                 limits: BatchLimits::for_model(&config),
                 tokenizer: Tokenizer::train(&tokenizer, ["abcdefg"]).expect("it has text"),
-                metrics: TextMetrics::new(true),
+                metrics: TextMetrics::new(true, Tokenization::V13a),
                 samples: Samples::default(),
             },
             threads,

@@ -81,7 +81,7 @@ impl ReadText {
         };
         say(&format!("store       making {}", place.path().display()));
         let path = place.path();
-        let stored = place.build(&tokenizers, held_out, |mut writer| {
+        let stored = place.build(&tokenizers, held_out, say, |mut writer| {
             let error = |source| CorpusError::Store {
                 path: path.clone(),
                 source,

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use burn::tensor::Device;
+use transformer_core::device::is_in_memory;
 use transformer_infer::BatchLimits;
 
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
-use crate::devices::have_collectives;
 use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
 use crate::history::{Validation, is_out_of_patience};
@@ -263,8 +263,8 @@ fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
     let say = |line: &str| (surroundings.say)(line);
     let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = surroundings.threads;
     let n_threads = match (surroundings.threads, resumed) {
-        // Each backward pass adds up gradients between devices, and must be the only one of its device.
-        _ if have_collectives(&surroundings.devices()) => 1,
+        // A GPU is shared by no threads: it has a queue, and one generator of dropout.
+        _ if !is_in_memory(&surroundings.device) => 1,
         (ThreadCount::Suggested(_), Some(Resumed { state, .. })) => state.n_threads,
         _ => given.max(1),
     };
@@ -273,7 +273,8 @@ fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
         let device = surroundings.device_names();
         if (state.n_threads, &state.device) != (n_threads, &device) {
             say(&format!(
-                "resumed     begun on {} with {} thread(s) to an update: as if never stopped but for rounding",
+                "resumed     begun on {} with {} thread(s) to an update: the same sentences, but other rounding, and other \
+                 dropout",
                 state.device, state.n_threads
             ));
         }
@@ -344,7 +345,10 @@ impl Run<'_> {
 
     /// Returns how translations are scored.
     pub(crate) fn text_metrics(&self) -> TextMetrics {
-        TextMetrics::new(self.experiment.data.task.is_some())
+        TextMetrics::new(
+            self.experiment.data.task.is_some(),
+            self.experiment.validation.tokenize,
+        )
     }
 
     /// Returns how much is translated at once, and what is cut: nothing that was read whole, but where the model

@@ -241,7 +241,7 @@ pub(crate) fn differences(
         .collect())
 }
 
-/// Writes every setting as `section.key` and its value.
+/// Writes every setting as `section.key` and its value; corpora without their paths, as [`MAY_DIFFER`] has it.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
     let table: toml::Table = toml::from_str(&experiment.to_toml()?)
         .expect("what was written as TOML can be read as TOML");
@@ -250,8 +250,14 @@ fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError>
             toml::Value::Table(keys) => keys.into_iter().collect(),
             value => vec![(String::new(), value)],
         };
-        keys.into_iter()
-            .map(move |(key, value)| (format!("{section}.{key}"), value.to_string()))
+        keys.into_iter().map(move |(key, mut value)| {
+            for corpus in value.as_array_mut().into_iter().flatten() {
+                if let Some(corpus) = corpus.as_table_mut() {
+                    corpus.retain(|key, _| !["src", "tgt", "tsv"].contains(&key));
+                }
+            }
+            (format!("{section}.{key}"), value.to_string())
+        })
     });
     Ok(sections.collect())
 }

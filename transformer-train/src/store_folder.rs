@@ -1,7 +1,7 @@
 //! Where the token store of a run lies, and whether it is of this text and these settings.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -170,6 +170,7 @@ impl StorePlace {
         &self,
         tokenizers: &Tokenizers,
         held_out: Option<Vec<(String, String)>>,
+        say: &Say,
         fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
     ) -> Result<Stored, TrainError> {
         let path = self.path();
@@ -178,6 +179,9 @@ impl StorePlace {
         // Of two runs that share a folder, one waits for the other.
         let lock_path = self.folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            say("store       waiting for another program that makes it");
+        }
         // Not every file system has locks.
         let _ = lock.lock();
         if let Ok(stored) = Stored::open(&path) {

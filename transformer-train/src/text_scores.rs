@@ -7,7 +7,9 @@ use burn_train::metric::{
     Metric, MetricAttributes, MetricMetadata, Numeric, NumericAttributes, NumericEntry,
     SerializedEntry,
 };
-use transformer_infer::metrics::{Bleu, BleuStatistics, Chrf, ChrfStatistics, Orders};
+use transformer_infer::metrics::{
+    Bleu, BleuStatistics, Chrf, ChrfStatistics, Orders, Tokenization,
+};
 
 use crate::metrics::{BLEU, CHRF, Numbers};
 
@@ -41,9 +43,9 @@ pub struct TextScores {
 }
 
 impl TextMetrics {
-    /// Returns sacreBLEU's defaults for text. Sentences of built-in tasks may be single words, which have
-    /// no n-grams of higher orders: there BLEU is of the orders that they have.
-    pub(crate) fn new(is_task: bool) -> Self {
+    /// Returns sacreBLEU's defaults for text, with lines cut as is asked for. Sentences of built-in tasks may be single
+    /// words, which have no n-grams of higher orders: there BLEU is of the orders that they have.
+    pub(crate) fn new(is_task: bool, tokenization: Tokenization) -> Self {
         let orders = if is_task {
             Orders::Effective
         } else {
@@ -51,6 +53,7 @@ impl TextMetrics {
         };
         Self {
             bleu: Bleu {
+                tokenization,
                 orders,
                 ..Bleu::default()
             },
@@ -196,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_score_of_an_interval_is_that_of_its_text_and_not_the_mean_of_its_batches() {
-        let metrics = TextMetrics::new(false);
+        let metrics = TextMetrics::new(false, Tokenization::V13a);
         let pairs = [
             ("a dog ran home today .", "a dog ran home ."),
             ("the cat sat on a mat .", "the cat sat on the mat ."),
@@ -225,8 +228,21 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_cut_as_is_asked_for() {
+        let pairs = [("eins, zwei, drei, vier", "eins , zwei , drei , vier")];
+        let score = |tokenization| {
+            let metrics = TextMetrics::new(false, tokenization);
+            metrics.scores(&metrics.count(pairs), 1)
+        };
+        let (cut, whole) = (score(Tokenization::V13a), score(Tokenization::None));
+        assert!((cut.bleu - 100.0).abs() < 1e-9);
+        assert!(whole.bleu < 50.0, "{}", whole.bleu);
+        assert!(whole.bleu_signature.contains("|tok:none|"));
+    }
+
+    #[test]
     fn a_task_of_single_words_can_reach_the_full_score() {
-        let metrics = TextMetrics::new(true);
+        let metrics = TextMetrics::new(true, Tokenization::V13a);
         let scores = metrics.scores(&metrics.count([("1000007", "1000007")]), 1);
         // The logarithms of BLEU round.
         assert!((scores.bleu - 100.0).abs() < 1e-9);

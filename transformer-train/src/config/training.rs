@@ -1,6 +1,7 @@
 //! `[training]` and `[validation]`: how to train, and how to look at it meanwhile.
 
 use serde::{Deserialize, Serialize};
+use transformer_infer::metrics::Tokenization;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{length_penalty, optional};
@@ -45,11 +46,11 @@ pub struct TrainingSettings {
     pub adam_beta2: f64,
     /// What Adam adds to the root in the divisor. Default 1e-9 (§5.3, ε).
     pub adam_epsilon: f64,
-    /// By how much matrices shrink at each update, as a share of them that is multiplied with the learning rate;
-    /// biases and layer normalization do not. Decoupled, as in AdamW. Default 0 (not in the paper).
+    /// Each update multiplies matrices, but no biases and no gains of layer normalization, by
+    /// `1 − learning_rate·weight_decay`: decoupled decay, as in AdamW. Default 0 (not in the paper).
     pub weight_decay: f64,
-    /// Share of its way to the trained weights that their moving average does not go at an update, from 0 to below
-    /// 1, for example 0.999; it starts smaller, `(1 + n)/(10 + n)` at update `n`. The average is then what is
+    /// Decay of the moving average of the weights, from 0 to below 1, for example 0.999: after each update it is
+    /// `decay·average + (1 − decay)·weights`, with at most `(1 + n)/(10 + n)` after update `n`. It is then what is
     /// validated, saved as the model and averaged over checkpoints. Default: none (not in the paper).
     #[serde(with = "optional")]
     pub ema_decay: Option<f64>,
@@ -125,6 +126,9 @@ pub struct ValidationSettings {
     pub length_penalty: LengthPenalty,
     /// How much longer than its source, in tokens, a translation may be. Default 50 (§6.1).
     pub max_extra_len: usize,
+    /// How BLEU cuts lines into words, as sacreBLEU names it: `13a`, `intl`, `char` (for Chinese, Japanese and
+    /// the like), or `none` for text that is tokenized already. Default `13a`.
+    pub tokenize: Tokenization,
     /// Number of validation pairs whose translations are shown, after each line of an interval and at the
     /// end. Default 2.
     pub n_samples: usize,
@@ -174,6 +178,7 @@ impl Default for ValidationSettings {
             beam_size: 4,
             length_penalty: LengthPenalty::default(),
             max_extra_len: 50,
+            tokenize: Tokenization::default(),
             n_samples: 2,
         }
     }

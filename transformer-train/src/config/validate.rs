@@ -103,9 +103,11 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
         Err(ConfigError::Precision { precision })
     })?;
     fraction("training.label_smoothing", training.label_smoothing)?;
-    fraction("training.adam_beta1", training.adam_beta1)?;
-    fraction("training.adam_beta2", training.adam_beta2)?;
-    positive("training.adam_epsilon", training.adam_epsilon)?;
+    // Adam computes in single precision.
+    let single = |number: f64| f64::from(number as f32);
+    fraction("training.adam_beta1", single(training.adam_beta1))?;
+    fraction("training.adam_beta2", single(training.adam_beta2))?;
+    positive("training.adam_epsilon", single(training.adam_epsilon))?;
     let weight_decay = training.weight_decay;
     let is_decay = weight_decay.is_finite() && weight_decay >= 0.0;
     let allowed = "at least 0, for example 0.01";
@@ -300,6 +302,17 @@ mod tests {
     fn no_updates_are_refused() {
         let message = message(|experiment| experiment.training.updates = 0);
         assert_eq!(message, "`training.updates` is 0; choose at least 1");
+    }
+
+    #[test]
+    fn what_single_precision_makes_useless_for_adam_is_refused() {
+        let near_one = message(|experiment| experiment.training.adam_beta2 = 0.999_999_99);
+        assert!(
+            near_one.starts_with("`training.adam_beta2` is 1;"),
+            "{near_one}"
+        );
+        let tiny = message(|experiment| experiment.training.adam_epsilon = 1e-50);
+        assert!(tiny.starts_with("`training.adam_epsilon` is 0;"), "{tiny}");
     }
 
     #[test]

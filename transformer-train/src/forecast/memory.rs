@@ -59,6 +59,8 @@ pub(super) struct Sizes {
     pub(super) n_threads: usize,
     /// Whether the loss is computed on numbers (flex, ndarray).
     pub(super) on_host: bool,
+    /// Whether tensors lie in the computer's memory, and not in that of a device.
+    pub(super) in_memory: bool,
     /// Number of sentences that are translated at once if they fit into a batch.
     pub(super) n_translated: usize,
     /// What the store takes, in bytes.
@@ -75,7 +77,8 @@ impl Memory {
         };
         let n_threads = sizes.n_threads as f64;
         let of_thread = (tgt_cells / n_threads).ceil().max(1.0) as usize;
-        let slice = slice_len(config.tgt_vocab_size, of_thread) * config.tgt_vocab_size;
+        let vocab_size = config.tgt_vocab_size;
+        let slice = slice_len(vocab_size, of_thread, sizes.in_memory) * vocab_size;
         let slices = if sizes.on_host {
             SLICES_OF_NUMBERS
         } else {
@@ -150,6 +153,7 @@ mod tests {
             tgt_width,
             n_threads: 1,
             on_host: true,
+            in_memory: true,
             n_translated: 10,
             text: 1000,
         }

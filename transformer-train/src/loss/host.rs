@@ -85,7 +85,7 @@ fn numbers<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 /// Computes the sums and, for a `scale`, the gradients.
 pub(super) fn loss(inputs: Inputs) -> (LossSums, Option<Gradients>) {
     let [n_tokens, _] = inputs.features.dims();
-    let len = slice_len(inputs.projection.vocab_size(), n_tokens);
+    let len = slice_len(inputs.projection.vocab_size(), n_tokens, true);
     loss_in_slices(inputs, len)
 }
 

@@ -2,6 +2,7 @@
 
 mod csv_log;
 mod curve;
+mod dashboard;
 mod held_line;
 mod line_renderer;
 mod watch;
@@ -9,6 +10,7 @@ mod watch;
 use std::sync::Arc;
 
 pub(crate) use csv_log::CsvLog;
+pub(crate) use dashboard::dashboard;
 pub(crate) use held_line::HeldLine;
 pub(crate) use line_renderer::LineRenderer;
 pub use watch::Show;

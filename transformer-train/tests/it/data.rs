@@ -164,6 +164,28 @@ fn a_run_on_corpora_of_other_sizes_does_not_go_on() {
 }
 
 #[test]
+fn a_run_on_corpora_goes_on_where_they_were_moved_to() {
+    let workplace = Workplace::new();
+    two_tables(&workplace, 20);
+    let run = |[one, two]: [&str; 2], out, updates| {
+        let tables = format!("{{ tsv = '{one}' }}, {{ tsv = '{two}', weight = 3.0 }}");
+        train_on_tables(&workplace, &tables, &["--out", out, "--updates", updates])
+    };
+    let (there, moved) = (["one.tsv", "two.tsv"], ["1.tsv", "2.tsv"]);
+    run(there, "whole", "40").lines();
+    run(there, "run", "20").lines();
+    for (from, to) in there.into_iter().zip(moved) {
+        workplace.write(to, workplace.read(from));
+    }
+    run(moved, "run", "40").lines();
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+    // In the other order they are not the same text.
+    let ended = run(["2.tsv", "1.tsv"], "run", "50");
+    let message = ended.failure();
+    assert!(message.contains("other text"), "{message}");
+}
+
+#[test]
 fn weights_are_told_as_shares_of_what_is_trained_on() {
     let workplace = Workplace::new();
     two_tables(&workplace, 20);

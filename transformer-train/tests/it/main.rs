@@ -2,6 +2,8 @@
 //! runs it.
 
 mod average;
+#[cfg(unix)]
+mod dashboard;
 mod data;
 mod devices;
 mod embeddings;

@@ -282,7 +282,7 @@ fn another_number_of_threads_is_told() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40", "--threads", "2"]);
-    let told = "with 1 thread(s) to an update: as if never stopped but for rounding";
+    let told = "with 1 thread(s) to an update: the same sentences, but other rounding";
     assert!(ended.stdout.contains(told), "{ended:?}");
 }
 

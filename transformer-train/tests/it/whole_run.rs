@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use transformer_core::ModelDirectory;
 use transformer_infer::Translator;
-use transformer_infer::metrics::{Bleu, Chrf};
+use transformer_infer::metrics::{Bleu, Chrf, Tokenization};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
@@ -199,7 +199,8 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
     workplace.write("valid.src", src);
     workplace.write("valid.tgt", tgt);
     let files = ["--valid-src", "valid.src", "--valid-tgt", "valid.tgt"];
-    let ended = workplace.train("run", &[&files[..], &["--updates", "60"]].concat());
+    let settings = ["--updates", "60", "--set", "validation.tokenize=char"];
+    let ended = workplace.train("run", &[&files[..], &settings].concat());
     let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
     let scores = &directory.manifest().training["scores"];
     let device = test_device();
@@ -221,14 +222,18 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
             .map(|it| it.text())
             .zip(tgt.lines().map(|it| [it]))
     };
-    let bleu = Bleu::default().corpus_score(pairs()).score;
+    let metric = Bleu {
+        tokenization: Tokenization::Char,
+        ..Bleu::default()
+    };
+    let bleu = metric.corpus_score(pairs()).score;
     let chrf = Chrf::default().corpus_score(pairs()).score;
     assert!(chrf > 0.0, "{translations:?}");
     let of_manifest = |key: &str| scores[key].as_f64().expect("it is a number");
     assert!((of_manifest("valid_bleu") - bleu).abs() < 1e-9, "{scores}");
     assert!((of_manifest("valid_chrf") - chrf).abs() < 1e-9, "{scores}");
     assert_eq!(scores["valid_pairs_translated"], 2);
-    let printed = format!("BLEU|{} = {bleu:.1}\n", Bleu::default().signature(1));
+    let printed = format!("BLEU|{} = {bleu:.1}\n", metric.signature(1));
     assert!(ended.stdout.contains(&printed), "{}", ended.stdout);
 }
 
