@@ -37,6 +37,8 @@ pub(super) struct Contender {
     program: OsString,
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
+    n_turns: u32,
+    /// What they took together.
     used: Duration,
 }
 
@@ -56,6 +58,7 @@ impl Contender {
             program: program.path.into(),
             arguments: Vec::new(),
             environment,
+            n_turns: 0,
             used: Duration::ZERO,
         })
     }
@@ -74,6 +77,7 @@ impl Contender {
                 ("MALLOC_MMAP_MAX_", "0".into()),
                 ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
             ],
+            n_turns: 0,
             used: Duration::ZERO,
         };
         PEERS.iter().map(one).collect()
@@ -86,6 +90,7 @@ impl Contender {
             program: OsString::new(),
             arguments: Vec::new(),
             environment: Vec::new(),
+            n_turns: 0,
             used: Duration::ZERO,
         }
     }
@@ -99,8 +104,19 @@ impl Contender {
         self.figures.trouble.as_deref()
     }
 
-    /// Measures once more.
+    /// Measures once more, unless that would take too long: then this is said, and what is known stays.
     pub(super) fn take_turn(&mut self, effort: &Effort) {
+        let a_turn = self.used.checked_div(self.n_turns).unwrap_or_default();
+        if self.used + a_turn > effort.limit {
+            self.figures.trouble = Some(format!(
+                "{} of {} runs, as each takes {:.0} s and --limit is {:.0} minutes",
+                self.n_turns,
+                effort.n_rounds,
+                a_turn.as_secs_f64(),
+                minutes(effort.limit)
+            ));
+            return;
+        }
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
@@ -112,6 +128,7 @@ impl Contender {
             Err(error) => self.figures.trouble = Some(format!("{error:#}")),
         }
         self.used += started.elapsed();
+        self.n_turns += 1;
     }
 
     pub(super) fn into_figures(self) -> Figures {
@@ -183,11 +200,17 @@ fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<Str
         if used + started.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            let minutes = limit.as_secs_f64() / 60.0;
-            return Ok(Some(format!("it was stopped after {minutes:.0} minutes")));
+            return Ok(Some(format!(
+                "it was stopped after {:.0} minutes",
+                minutes(limit)
+            )));
         }
         thread::sleep(PAUSE);
     }
+}
+
+fn minutes(duration: Duration) -> f64 {
+    duration.as_secs_f64() / 60.0
 }
 
 /// Returns the last line that says something, without the word that errors begin with.
@@ -235,6 +258,7 @@ mod tests {
             program: "sh".into(),
             arguments: vec!["-c".into(), line.into()],
             environment: Vec::new(),
+            n_turns: 0,
             used: Duration::ZERO,
         }
     }
@@ -263,9 +287,20 @@ mod tests {
     #[test]
     fn turns_share_one_limit() {
         let mut shell = contender("exec sleep 600");
-        shell.used = Duration::from_secs(60);
+        shell.used = Duration::from_secs(59);
         shell.take_turn(&effort(Duration::from_secs(60)));
         let trouble = shell.trouble().expect("no time is left");
         assert!(trouble.contains("stopped after 1 minutes"), "{trouble}");
+    }
+
+    #[test]
+    fn a_turn_that_would_not_end_is_not_begun() {
+        let line = r#"echo '{"threads":2}'"#;
+        let mut shell = contender(line);
+        (shell.n_turns, shell.used) = (1, Duration::from_secs(40));
+        shell.take_turn(&effort(Duration::from_secs(60)));
+        let expected = "1 of 2 runs, as each takes 40 s and --limit is 1 minutes";
+        assert_eq!(shell.trouble(), Some(expected));
+        assert_eq!(shell.into_figures().threads, None);
     }
 }
