@@ -4,12 +4,19 @@
 //! rule here is that what was asked for by cargo feature is what runs: the default backend, `flex`,
 //! gives way to any other that is compiled in, and a request by name goes before everything.
 
+#[cfg(feature = "tch")]
+mod libtorch;
+#[cfg(not(feature = "tch"))]
+#[path = "device/no_libtorch.rs"]
+mod libtorch;
+
 use std::fmt;
 use std::panic::{self, AssertUnwindSafe};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
+pub use libtorch::{change_in_place, is_changeable};
 
 /// Names a backend of Burn by its cargo feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use burn::module::Module;
 use burn::store::RecordError;
 use burn::tensor::Device;
 
+use crate::config::TransformerConfig;
 use crate::directory::{ModelDirectory, Precision};
 use crate::model::Transformer;
 use crate::reduce::read_weights;
@@ -63,12 +64,30 @@ impl ModelDirectory {
     /// Returns a [`LoadError`] if the weights cannot be read or are those of another model. Where training has put
     /// a new model into the directory since it was opened, the weights are gone; [`open_and`](Self::open_and) then opens
     /// it again.
-    #[expect(clippy::missing_panics_doc, reason = "it cannot: the config is valid")]
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
+        let model = self.load_to_train(self.config(), device)?;
+        Ok(model.laid_out_for_decoding())
+    }
+
+    /// Builds a model of `config`, which has the shapes of the directory's and may have another dropout, with the
+    /// weights of the directory, on a device that may record gradients.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    ///
+    /// # Panics
+    ///
+    /// Panics if the config is none ([`TransformerConfig::validate`]).
+    pub fn load_to_train(
+        &self,
+        config: &TransformerConfig,
+        device: &Device,
+    ) -> Result<Transformer, LoadError> {
         let path = self.weights_path();
         let (bytes, n_parameters) = (
             self.manifest().files.weights.bytes,
-            self.config().parameter_count(),
+            config.parameter_count(),
         );
         if bytes / self.manifest().precision.bytes() < n_parameters as u64 {
             return Err(LoadError::TooFew {
@@ -78,11 +97,9 @@ impl ModelDirectory {
             });
         }
         let record = read_weights(&path, self.manifest().precision)?;
-        let model = self.config().init(device);
-        let model = model.expect("the config was validated when the directory was opened");
+        let model = config.init(device).expect("a config that is valid");
         // Weights may be stored in another type than they are computed in.
         let loaded = model.try_load_record(record.cast_to_module_dtype());
-        let loaded = loaded.map_err(|source| LoadError::Weights { path, source })?;
-        Ok(loaded.laid_out_for_decoding())
+        loaded.map_err(|source| LoadError::Weights { path, source })
     }
 }

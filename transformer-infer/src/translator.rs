@@ -370,7 +370,7 @@ impl Translator {
         for (line, (ids, prefix)) in (1..).zip(ids.iter().zip(&prefix_ids)) {
             let most = self.limits.request(search, ids.len()).max_len;
             // The end is a token, too.
-            if !ids.is_empty() && prefix.len() >= most {
+            if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
                 return Err(TranslatorError::LongPrefix {
                     line,
                     n_tokens: prefix.len(),

@@ -17,8 +17,8 @@ const CHUNK: usize = 1 << 14;
 /// Adam's second moment, and so shrink least the weights that move most. Vectors, which are biases and the
 /// gains of layer normalization, do not decay.
 ///
-/// On flex and ndarray a step is one pass over the tensors; elsewhere, and for other types than `f32`, it is
-/// Burn's, with the same result to the last bit (but for the sign of zeros).
+/// On flex, ndarray and libtorch's CPU a step is one pass over the tensors; elsewhere, and for other types than `f32`,
+/// it is Burn's, with the same result to the last bit (but for the sign of zeros).
 ///
 /// # Example
 ///
@@ -72,9 +72,17 @@ impl Optimizer for Adam {
         let mut types = [weights.dtype(), gradient.dtype()]
             .into_iter()
             .chain(moments);
-        if types.all(|dtype| dtype == DType::F32) && device::is_host(&weights.device()) {
-            let (weights, state) = self.step_on_host(learning_rate, kept, weights, gradient, state);
-            return (weights, Some(state));
+        if types.all(|dtype| dtype == DType::F32) {
+            let n_before = state.as_ref().map_or(0, |state| state.momentum.time);
+            let step = Step::new(self, learning_rate, kept, n_before + 1);
+            if device::is_host(&weights.device()) {
+                let (weights, state) = step.on_host(weights, gradient, state);
+                return (weights, Some(state));
+            }
+            if device::is_changeable(&weights) {
+                let (weights, state) = step.in_place(weights, gradient, state);
+                return (weights, Some(state));
+            }
         }
         let weights = match kept {
             Some(kept) => weights.mul_scalar(kept),
@@ -93,60 +101,10 @@ impl Optimizer for Adam {
     }
 }
 
-impl Adam {
-    /// Updates weights and state in one pass over the computer's memory.
-    fn step_on_host<const D: usize>(
-        &self,
-        learning_rate: LearningRate,
-        kept: Option<f64>,
-        weights: Tensor<D>,
-        gradient: Tensor<D>,
-        state: Option<AdamState<D>>,
-    ) -> (Tensor<D>, AdamState<D>) {
-        let device = weights.device();
-        let shape = weights.shape();
-        let (time, mut moment_1, mut moment_2) = match state {
-            Some(AdamState { momentum }) => (
-                momentum.time + 1,
-                momentum.moment_1.into_data(),
-                momentum.moment_2.into_data(),
-            ),
-            None => {
-                let zeros = || TensorData::new(vec![0.0_f32; shape.num_elements()], shape.clone());
-                (1, zeros(), zeros())
-            }
-        };
-        let mut weights = weights.into_data();
-        let gradient = gradient.into_data();
-        let fits = |data: &TensorData| *data.shape() == shape;
-        assert!(
-            [&gradient, &moment_1, &moment_2].into_iter().all(fits),
-            "gradient and moments have the shape of the weights"
-        );
-        let step = Step::new(self, learning_rate, kept, time);
-        let arch = Arch::new();
-        let single = "the type of the numbers was asked for";
-        let weights_of = weights.as_mut_slice::<f32>().expect(single);
-        let moments_1 = moment_1.as_mut_slice::<f32>().expect(single);
-        let moments_2 = moment_2.as_mut_slice::<f32>().expect(single);
-        let gradients = gradient.as_slice::<f32>().expect(single);
-        weights_of
-            .par_chunks_mut(CHUNK)
-            .zip(moments_1.par_chunks_mut(CHUNK))
-            .zip(moments_2.par_chunks_mut(CHUNK))
-            .zip(gradients.par_chunks(CHUNK))
-            .for_each(|(((weights, moments_1), moments_2), gradients)| {
-                arch.dispatch(|| step.apply(weights, moments_1, moments_2, gradients));
-            });
-        let [weights, moment_1, moment_2] = [weights, moment_1, moment_2]
-            .map(|data| Tensor::from_data(data, (&device, DType::F32)));
-        let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
-        (weights, AdamState { momentum })
-    }
-}
-
 /// Holds the factors of one update, in the order and the rounding of Burn's Adam.
 struct Step {
+    /// The update's number, from 1.
+    time: usize,
     beta_1: f32,
     beta_2: f32,
     /// What remains of the weights before the step.
@@ -160,16 +118,101 @@ struct Step {
 
 impl Step {
     fn new(adam: &Adam, learning_rate: f64, kept: Option<f64>, time: usize) -> Self {
-        let time = i32::try_from(time).unwrap_or(i32::MAX);
-        let second = (1.0 - adam.beta_2.powi(time)).sqrt();
+        let power = i32::try_from(time).unwrap_or(i32::MAX);
+        let second = (1.0 - adam.beta_2.powi(power)).sqrt();
         Self {
+            time,
             beta_1: adam.beta_1,
             beta_2: adam.beta_2,
             kept: kept.unwrap_or(1.0) as f32,
-            correction: second / (1.0 - adam.beta_1.powi(time)),
+            correction: second / (1.0 - adam.beta_1.powi(power)),
             epsilon: adam.epsilon * second,
             learning_rate: learning_rate as f32,
         }
+    }
+
+    /// Updates weights and state in one pass over the computer's memory.
+    fn on_host<const D: usize>(
+        &self,
+        weights: Tensor<D>,
+        gradient: Tensor<D>,
+        state: Option<AdamState<D>>,
+    ) -> (Tensor<D>, AdamState<D>) {
+        let device = weights.device();
+        let shape = weights.shape();
+        let (mut moment_1, mut moment_2) = match state {
+            Some(AdamState { momentum }) => {
+                (momentum.moment_1.into_data(), momentum.moment_2.into_data())
+            }
+            None => {
+                let zeros = || TensorData::new(vec![0.0_f32; shape.num_elements()], shape.clone());
+                (zeros(), zeros())
+            }
+        };
+        let mut weights = weights.into_data();
+        let gradient = gradient.into_data();
+        let fits = |data: &TensorData| *data.shape() == shape;
+        assert!(
+            [&gradient, &moment_1, &moment_2].into_iter().all(fits),
+            "gradient and moments have the shape of the weights"
+        );
+        let single = "the type of the numbers was asked for";
+        self.apply_to_all(
+            weights.as_mut_slice::<f32>().expect(single),
+            moment_1.as_mut_slice::<f32>().expect(single),
+            moment_2.as_mut_slice::<f32>().expect(single),
+            gradient.as_slice::<f32>().expect(single),
+        );
+        let [weights, moment_1, moment_2] = [weights, moment_1, moment_2]
+            .map(|data| Tensor::from_data(data, (&device, DType::F32)));
+        let momentum = AdaptiveMomentumState::new(self.time, moment_1, moment_2);
+        (weights, AdamState { momentum })
+    }
+
+    /// Updates weights and state of libtorch in one pass over the computer's memory.
+    fn in_place<const D: usize>(
+        &self,
+        weights: Tensor<D>,
+        gradient: Tensor<D>,
+        state: Option<AdamState<D>>,
+    ) -> (Tensor<D>, AdamState<D>) {
+        let [moment_1, moment_2] = match state {
+            Some(AdamState { momentum }) => [momentum.moment_1, momentum.moment_2],
+            None => [weights.zeros_like(), weights.zeros_like()],
+        };
+        let shape = weights.shape();
+        assert!(
+            [&gradient, &moment_1, &moment_2]
+                .into_iter()
+                .all(|tensor| tensor.shape() == shape),
+            "gradient and moments have the shape of the weights"
+        );
+        let changed = [weights, moment_1, moment_2];
+        let changed = device::change_in_place(changed, gradient, |[weights, m, v], gradients| {
+            self.apply_to_all(weights, m, v, gradients);
+        });
+        let [weights, moment_1, moment_2] = changed;
+        let momentum = AdaptiveMomentumState::new(self.time, moment_1, moment_2);
+        (weights, AdamState { momentum })
+    }
+
+    /// Updates numbers that lie one behind the other, on all threads.
+    fn apply_to_all(
+        &self,
+        weights: &mut [f32],
+        moments_1: &mut [f32],
+        moments_2: &mut [f32],
+        gradients: &[f32],
+    ) {
+        let arch = Arch::new();
+        weights
+            .par_chunks_mut(CHUNK)
+            .zip(moments_1.par_chunks_mut(CHUNK))
+            .zip(moments_2.par_chunks_mut(CHUNK))
+            .zip(gradients.par_chunks(CHUNK))
+            .for_each(|(((weights, moments_1), moments_2), gradients)| {
+                arch.dispatch(|| self.apply(weights, moments_1, moments_2, gradients));
+            });
     }
 
     #[inline(always)]

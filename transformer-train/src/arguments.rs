@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
     /// for example), pytorch, annotated or bias-free [default: tiny; base beside --config]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
+    /// Begin with a trained model: a model directory, or the folder of a run. Its tokenizers and its shape stay;
+    /// the preset is then only the recipe
+    #[arg(long, value_name = "DIR")]
+    finetune: Option<PathBuf>,
     /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
     /// the task or of the source file]
     #[arg(long, value_name = "DIR")]
@@ -63,7 +67,7 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "out", "seed", "overwrite"]
+        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "finetune", "out", "seed", "overwrite"]
     )]
     resume: Option<PathBuf>,
     /// Replace the run that the folder holds; other files in it stay
@@ -120,6 +124,7 @@ impl Arguments {
     /// Returns what the arguments set, in the tables of a file.
     fn settings(&self) -> Result<Table, ConfigError> {
         let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
+        let mut finetune = Table::new();
         let files = [
             ("src", &self.src),
             ("tgt", &self.tgt),
@@ -133,10 +138,16 @@ impl Arguments {
         }
         put(&mut data, "task", self.task)?;
         put(&mut model, "preset", self.preset)?;
+        put(&mut finetune, "model", self.finetune.as_ref())?;
         put(&mut training, "updates", self.updates)?;
         put(&mut training, "devices", self.devices)?;
         put(&mut training, "seed", self.seed)?;
-        let sections = [("data", data), ("model", model), ("training", training)];
+        let sections = [
+            ("data", data),
+            ("model", model),
+            ("finetune", finetune),
+            ("training", training),
+        ];
         let given = sections.into_iter().filter(|(_, keys)| !keys.is_empty());
         Ok(given
             .map(|(section, keys)| (section.to_owned(), Value::Table(keys)))

@@ -4,6 +4,7 @@ mod data;
 mod documented;
 mod embeddings;
 mod error;
+mod finetune;
 mod given;
 mod length_penalty;
 mod model;
@@ -24,6 +25,7 @@ use transformer_core::Preset;
 pub use data::{CorpusSettings, DataSettings, DataSource, Store};
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
+pub use finetune::FinetuneSettings;
 pub use given::Given;
 pub use model::ModelSettings;
 pub(crate) use nearest::nearest;
@@ -71,6 +73,8 @@ pub struct Experiment {
     pub tokenizer: TokenizerSettings,
     /// What to train: `[model]`.
     pub model: ModelSettings,
+    /// Which model it goes on from: `[finetune]`.
+    pub finetune: FinetuneSettings,
     /// What its embeddings start from: `[embeddings]`.
     pub embeddings: EmbeddingSettings,
     /// How to train it: `[training]`.
@@ -86,6 +90,7 @@ impl Experiment {
             data: DataSettings::for_task(task),
             tokenizer: TokenizerSettings::for_task(task),
             model: ModelSettings::for_task(task),
+            finetune: FinetuneSettings::default(),
             embeddings: EmbeddingSettings::default(),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),

@@ -34,9 +34,12 @@ pub enum TrainError {
     /// The sentences cannot be put into batches.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The model of a run that goes on cannot be read.
+    /// The model that a run goes on from cannot be read.
     #[error(transparent)]
     Directory(#[from] transformer_core::directory::DirectoryError),
+    /// The weights that a run begins with cannot be read.
+    #[error(transparent)]
+    Load(#[from] transformer_core::LoadError),
     /// A model cannot be saved.
     #[error(transparent)]
     Save(#[from] SaveError),

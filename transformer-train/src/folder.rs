@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use transformer_core::directory::{ModelDirectory, Tokenizers, write_file};
+use transformer_core::directory::{ModelDirectory, write_file};
 
 use crate::TrainError;
 use crate::checkpoint::SaveError;
@@ -151,11 +151,10 @@ impl Folder {
         }
     }
 
-    /// Returns the tokenizers of the model. Where they are not to be had, they are trained again; other ones
+    /// Returns the run's model, for its tokenizers. Where they are not to be had, they are trained again; other ones
     /// would make other ids, which is found out.
-    pub(crate) fn tokenizers(&self) -> Option<Tokenizers> {
-        let model = ModelDirectory::open(&self.model).ok()?;
-        Some(model.tokenizers().clone())
+    pub(crate) fn published(&self) -> Option<ModelDirectory> {
+        ModelDirectory::open(&self.model).ok()
     }
 
     /// Says whether a run has left its settings in the folder.

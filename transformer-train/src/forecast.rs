@@ -22,10 +22,12 @@ use crate::store_folder::{IfMissing, StorePlace};
 pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(), TrainError> {
     experiment.validate()?;
     Folder::new(&surroundings.directory).check()?;
-    let place = StorePlace::of(experiment, &surroundings.directory, IfMissing::Hold)?;
+    let start = Start::fresh(experiment)?;
+    let directory = &surroundings.directory;
+    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Hold)?;
     let watch = surroundings.watch();
     let say = watch.say();
-    let mut prepared = Prepared::new(experiment, Start::Fresh, place, &watch)?;
+    let mut prepared = Prepared::new(experiment, start, place, &watch)?;
     let memory = memory_of(experiment, &prepared, surroundings);
     for line in lines(experiment, &mut prepared, &memory) {
         say(&line);

@@ -58,6 +58,7 @@ mod devices;
 mod ema;
 mod embeddings;
 mod error;
+mod finetune;
 mod finish;
 mod folder;
 mod forecast;

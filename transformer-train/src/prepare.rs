@@ -2,35 +2,81 @@
 
 use std::sync::Arc;
 
-use transformer_core::TransformerConfig;
-use transformer_core::directory::Tokenizers;
+use burn::tensor::Device;
+use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::Tokenizer;
+use transformer_core::{Transformer, TransformerConfig};
 
 use crate::TrainError;
 use crate::batch::SentencePair;
-use crate::config::{EmbeddingSettings, Experiment};
+use crate::config::{ConfigError, EmbeddingSettings, Experiment};
 use crate::corpus::{
     Copies, CorpusSummary, Duplicates, Filter, ParallelText, SubwordDropout, Subwords,
     TrainingText, encode,
 };
 use crate::embeddings::Embeddings;
+use crate::finetune;
 use crate::plan::{Plan, Share};
 use crate::read_text::ReadText;
 use crate::report::{Say, Watch};
 use crate::store_folder::StorePlace;
 use crate::warnings::{Facts, warnings};
 
-/// Says whether a run begins or goes on.
-pub(crate) enum Start {
-    Fresh,
-    /// With the tokenizers of its model, if they can be read.
-    Resumed(Option<Tokenizers>),
+/// Says what a run has before it reads its text.
+pub(crate) struct Start {
+    /// Whether it begins, and does not go on.
+    is_fresh: bool,
+    /// Tokenizers that are not trained anew.
+    tokenizers: Option<Tokenizers>,
+    /// The trained model whose shape and tokenizers the run has.
+    pub(crate) base: Option<ModelDirectory>,
+}
+
+impl Start {
+    /// Begins a run.
+    pub(crate) fn fresh(experiment: &Experiment) -> Result<Self, TrainError> {
+        let base = finetune::base(experiment, None)?;
+        Ok(Self {
+            is_fresh: true,
+            tokenizers: base.as_ref().map(|it| it.tokenizers().clone()),
+            base,
+        })
+    }
+
+    /// Goes on with a run, whose model is `published`, if that can be read.
+    pub(crate) fn resumed(
+        experiment: &Experiment,
+        published: Option<ModelDirectory>,
+    ) -> Result<Self, TrainError> {
+        let known = published.as_ref().map(|it| it.tokenizers().clone());
+        let base = finetune::base(experiment, published)?;
+        Ok(Self {
+            is_fresh: false,
+            tokenizers: known.or_else(|| base.as_ref().map(|it| it.tokenizers().clone())),
+            base,
+        })
+    }
+
+    /// Returns what the embeddings begin with: those of a run that goes on are in its checkpoint.
+    fn embeddings(&self, experiment: &Experiment) -> EmbeddingSettings {
+        let settings = experiment.embeddings.clone();
+        match self.is_fresh {
+            true => settings,
+            false => EmbeddingSettings {
+                src_word_vectors: None,
+                tgt_word_vectors: None,
+                ..settings
+            },
+        }
+    }
 }
 
 /// Holds a corpus and its vocabularies, ready to train on.
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
+    /// The model whose weights the run begins with.
+    pub(crate) base: Option<ModelDirectory>,
     pub(crate) embeddings: Embeddings,
     pub(crate) train: Arc<TrainingText>,
     /// What became of the pairs to train on.
@@ -58,19 +104,12 @@ impl Prepared {
         watch: &Watch,
     ) -> Result<Self, TrainError> {
         let say = watch.say();
-        // The checkpoint of a run that goes on has its embeddings.
-        let embeddings = match &start {
-            Start::Fresh => experiment.embeddings.clone(),
-            Start::Resumed(_) => EmbeddingSettings {
-                src_word_vectors: None,
-                tgt_word_vectors: None,
-                ..experiment.embeddings.clone()
-            },
-        };
-        let known = match start {
-            Start::Resumed(tokenizers) => tokenizers,
-            Start::Fresh => None,
-        };
+        let embeddings = start.embeddings(experiment);
+        let Start {
+            is_fresh,
+            tokenizers: known,
+            base,
+        } = start;
         let ReadText {
             tokenizers,
             store,
@@ -91,17 +130,23 @@ impl Prepared {
         let valid = Validation::encode(&valid, &filter, &tokenizers)?;
         say(&format!("validation  {}", valid.summary));
 
-        let config = model_config(experiment, &tokenizers)?;
+        let config = match &base {
+            Some(base) => finetune::config(experiment, base.config(), say)?,
+            None => model_config(experiment, &tokenizers)?,
+        };
         say(&format!("vocabulary  {}", describe(&tokenizers)));
+        let subwords = subwords(experiment, &tokenizers)?;
         let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;
         let shares = shares(&train_summary, &weights);
         say_shares(&shares, say);
         let plan = Plan::weighted(store.lengths(), &experiment.training.plan(), &shares)?;
         Ok(Self {
             config,
+            // The checkpoint of a run that goes on has its weights.
+            base: base.filter(|_| is_fresh),
             embeddings,
             fingerprint,
-            train: Arc::new(TrainingText::new(store, subwords(experiment, &tokenizers))),
+            train: Arc::new(TrainingText::new(store, subwords)),
             tokenizers,
             train_summary,
             plan,
@@ -110,6 +155,18 @@ impl Prepared {
             valid_text: valid.text,
             test,
         })
+    }
+
+    /// Draws the weights that the run begins with, or reads those of the model that it goes on from; on a device that
+    /// records gradients.
+    pub(crate) fn model(&self, seed: u64, device: &Device) -> Result<Transformer, TrainError> {
+        let device = device.clone().autodiff();
+        device.seed(seed);
+        let model = match &self.base {
+            Some(base) => base.load_to_train(&self.config, &device)?,
+            None => self.config.init(&device)?,
+        };
+        Ok(self.embeddings.put_into(model)?)
     }
 
     /// Says what makes it unlikely that the run learns.
@@ -211,18 +268,26 @@ fn say_shares(shares: &[Share], say: &Say) {
 }
 
 /// Returns how lines are cut anew for each update, if they are.
-fn subwords(experiment: &Experiment, tokenizers: &Tokenizers) -> Option<Subwords> {
+fn subwords(
+    experiment: &Experiment,
+    tokenizers: &Tokenizers,
+) -> Result<Option<Subwords>, ConfigError> {
     let rate = experiment.tokenizer.dropout;
     if rate == 0.0 {
-        return None;
+        return Ok(None);
     }
-    Some(Subwords {
-        src: SubwordDropout::new(tokenizers.src())?,
-        tgt: SubwordDropout::new(tokenizers.tgt())?,
+    let dropout = |tokenizer| {
+        // A tokenizer that is trained here was chosen with merges.
+        let key = "tokenizer.dropout".to_owned();
+        SubwordDropout::new(tokenizer).ok_or(ConfigError::FixedByModel { key })
+    };
+    Ok(Some(Subwords {
+        src: dropout(tokenizers.src())?,
+        tgt: dropout(tokenizers.tgt())?,
         rate,
         seed: experiment.training.seed,
         max_len: experiment.data.max_len,
-    })
+    }))
 }
 
 /// Returns the model's config: preset, overrides, and the sizes of the vocabularies.

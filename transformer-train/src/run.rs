@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use burn::tensor::Device;
+use transformer_core::Transformer;
 use transformer_core::device::is_in_memory;
 use transformer_infer::BatchLimits;
 
@@ -181,14 +182,16 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         Existing::Replace => None,
     };
     let start = match &resumed {
-        Some(_) => Start::Resumed(folder.tokenizers()),
-        None => Start::Fresh,
+        Some(_) => Start::resumed(experiment, folder.published())?,
+        None => Start::fresh(experiment)?,
     };
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let place = StorePlace::of(experiment, &surroundings.directory, IfMissing::Make)?;
+    let directory = &surroundings.directory;
+    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Make)?;
     let interrupt = &surroundings.interrupt;
     let watch = surroundings.watch();
-    let mut prepared = Prepared::new(experiment, start, place, &watch)?;
+    let mut prepared = Prepared::new(experiment, start, place.clone(), &watch)?;
+    let model = prepared.model(experiment.training.seed, &surroundings.device)?;
     // In this order: who asks hears either that nothing is begun, which is so, or that an interval is waited for.
     interrupt.begin_training();
     if interrupt.is_requested() {
@@ -199,13 +202,9 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         Some(lock) => lock,
         None => folder.claim()?,
     };
-    match &resumed {
-        Some(resumed) => {
-            resumed.check_corpus(prepared.fingerprint, &surroundings.directory)?;
-            resumed.delete_newer(&folder.checkpoints)?;
-            folder.write_settings(experiment)?;
-        }
-        None => folder.create(experiment)?,
+    accept(&folder, experiment, resumed.as_ref(), prepared.fingerprint)?;
+    if let Some(place) = place {
+        place.remove_others();
     }
     let n_threads = n_threads(surroundings, resumed.as_ref());
     let publisher = publisher(experiment, &folder, &prepared, n_threads)?;
@@ -219,7 +218,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         n_threads,
     };
     let started = Instant::now();
-    let objective = run.objective()?;
+    let objective = run.objective(model);
     let begun = run.begun();
     let was_patient = !is_out_of_patience(run.validations(), &experiment.training);
     if begun.n_updates < experiment.training.updates && was_patient {
@@ -230,6 +229,21 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     let outcome = finish.publish(best, begun.elapsed + started.elapsed());
     drop(lock);
     outcome
+}
+
+/// Makes the folder that of this run, whose text has this fingerprint, or refuses to go on there.
+fn accept(
+    folder: &Folder,
+    experiment: &Experiment,
+    resumed: Option<&Resumed>,
+    fingerprint: u64,
+) -> Result<(), TrainError> {
+    let Some(resumed) = resumed else {
+        return folder.create(experiment);
+    };
+    resumed.check_corpus(fingerprint, &folder.directory)?;
+    resumed.delete_newer(&folder.checkpoints)?;
+    folder.write_settings(experiment)
 }
 
 /// Returns what writes the run's models, and says in their manifests how they were trained.
@@ -363,13 +377,9 @@ impl Run<'_> {
         limits.within(&self.prepared.config)
     }
 
-    /// Draws the weights, on a device that records gradients.
-    fn objective(&self) -> Result<Objective, TrainError> {
+    /// Puts a model together with how it is trained.
+    fn objective(&self, model: Transformer) -> Objective {
         let (training, validation) = (&self.experiment.training, &self.experiment.validation);
-        let device = self.surroundings.device.clone().autodiff();
-        device.seed(training.seed);
-        let config = &self.prepared.config;
-        let model = self.prepared.embeddings.put_into(config.init(&device)?)?;
         self.say(&format!("model       {} parameters", model.num_params()));
         let settings = Settings {
             smoothing: LabelSmoothing {
@@ -389,6 +399,6 @@ impl Run<'_> {
             },
             threads: Threads::new(self.n_threads),
         };
-        Ok(Objective::new(model, settings))
+        Objective::new(model, settings)
     }
 }

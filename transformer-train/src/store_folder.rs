@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use transformer_core::directory::{
-    FileEntry, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
+    FileEntry, ModelDirectory, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
 };
 use transformer_core::text::Tokenizer;
 
@@ -38,13 +38,18 @@ const STORES: &str = "store";
 /// The file that whoever makes a store locks.
 const LOCK: &str = "lock";
 
-/// What the name of a store begins with while it is made.
+/// What the name of a store begins with.
+const TOKENS: &str = "tokens-";
+
+/// What it begins with while it is made.
 const UNFINISHED: &str = ".unfinished-";
 
 /// Names the folder of a store.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StorePlace {
     folder: PathBuf,
+    /// Whether the folder is the run's own, where nobody else needs what it does not.
+    is_own: bool,
     name: String,
     if_missing: IfMissing,
 }
@@ -84,10 +89,11 @@ pub(crate) struct Stored {
 
 impl StorePlace {
     /// Returns where the store of this experiment is or will be; `None` if its ids are held in memory. `folder` is
-    /// the run's.
+    /// the run's, and `base` the model that it goes on from.
     pub(crate) fn of(
         experiment: &Experiment,
         folder: &Path,
+        base: Option<&ModelDirectory>,
         if_missing: IfMissing,
     ) -> Result<Option<Self>, TrainError> {
         let data = &experiment.data;
@@ -100,6 +106,7 @@ impl StorePlace {
             format!("{:?}", experiment.tokenizer.vocabularies()),
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
+        facts.extend(base.map(tokenizers_of));
         if train.len() > 1 {
             facts.push("fingerprint of sizes too".to_owned());
         }
@@ -128,8 +135,9 @@ impl StorePlace {
         };
         let of_run = || folder.join(STORES);
         Ok(is_on_disk.then(|| Self {
+            is_own: data.store_folder.is_none(),
             folder: data.store_folder.clone().unwrap_or_else(of_run),
-            name: format!("tokens-{:016x}", key(&facts)),
+            name: format!("{TOKENS}{:016x}", key(&facts)),
             if_missing,
         }))
     }
@@ -179,11 +187,11 @@ impl StorePlace {
         // Of two runs that share a folder, one waits for the other.
         let lock_path = self.folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
+        // Not every file system has locks.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             say("store       waiting for another program that makes it");
+            let _ = lock.lock();
         }
-        // Not every file system has locks.
-        let _ = lock.lock();
         if let Ok(stored) = Stored::open(&path) {
             return Ok(stored);
         }
@@ -213,6 +221,20 @@ impl StorePlace {
             let path = path.clone();
             TrainError::Corpus(CorpusError::Store { path, source })
         })
+    }
+
+    /// Removes the stores of text, or of settings, that the run no longer has; not where others may need them.
+    pub(crate) fn remove_others(&self) {
+        if !self.is_own {
+            return;
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_store = name.to_str().is_some_and(|name| name.starts_with(TOKENS));
+            if is_store && name != *self.name {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Removes what was begun in the folder and not brought to its end: whoever has the lock is alone.
@@ -325,6 +347,14 @@ fn file_facts(path: &Path) -> Option<(u64, String)> {
     let n_bytes = metadata.len() * if is_packed { GZIP } else { 1 };
     let fact = format!("{whole:?} {} {changed:?}", metadata.len());
     Some((n_bytes, fact))
+}
+
+/// Returns by what the tokenizers of a model are known again.
+fn tokenizers_of(model: &ModelDirectory) -> String {
+    let files = &model.manifest().files;
+    let entries = [&files.tokenizer, &files.src_tokenizer, &files.tgt_tokenizer];
+    let hashes = entries.into_iter().flatten();
+    hashes.map(|entry| entry.sha256.as_str()).collect()
 }
 
 fn key(facts: &[String]) -> u64 {

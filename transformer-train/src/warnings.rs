@@ -75,6 +75,9 @@ fn length(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn vocabulary(facts: &Facts<'_>) -> Option<String> {
+    if facts.experiment.finetune.model.is_some() {
+        return None; // It is learnt already.
+    }
     let Facts { config, train, .. } = facts;
     let (src, tgt) = (config.src_vocab_size as u64, config.tgt_vocab_size as u64);
     let sides = match facts.experiment.tokenizer.vocabulary {
@@ -96,6 +99,9 @@ fn vocabulary(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn size(facts: &Facts<'_>) -> Option<String> {
+    if facts.experiment.finetune.model.is_some() {
+        return None;
+    }
     let (n_parameters, tokens) = (
         facts.config.parameter_count() as u64,
         facts.train.tgt_tokens,

@@ -9,7 +9,7 @@ use crate::config::{ConfigError, Experiment, read};
 const WIDTH: usize = 100;
 
 /// The sections: name, source and struct.
-const SECTIONS: [(&str, &str, &str); 6] = [
+const SECTIONS: [(&str, &str, &str); 7] = [
     ("data", include_str!("data.rs"), "DataSettings"),
     (
         "tokenizer",
@@ -17,6 +17,7 @@ const SECTIONS: [(&str, &str, &str); 6] = [
         "TokenizerSettings",
     ),
     ("model", include_str!("model.rs"), "ModelSettings"),
+    ("finetune", include_str!("finetune.rs"), "FinetuneSettings"),
     (
         "embeddings",
         include_str!("embeddings.rs"),

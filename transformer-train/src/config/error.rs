@@ -29,6 +29,14 @@ pub enum ConfigError {
         /// Everything that could stand there.
         known: Vec<String>,
     },
+    /// A setting belongs to the model that a run goes on from.
+    #[error(
+        "`{key}` does not go with `finetune.model`, whose model decides about it; leave it out"
+    )]
+    FixedByModel {
+        /// The key, with its section.
+        key: String,
+    },
     /// The file is not TOML, or a value is of the wrong kind.
     #[error("`{file}` line {line}: {message}, in `{text}`")]
     Toml {

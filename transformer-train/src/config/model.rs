@@ -84,7 +84,15 @@ impl ModelSettings {
             },
             ..preset
         };
-        let table = toml::Table::try_from(&config);
+        self.over(&config)
+    }
+
+    /// Returns a model's config with the keys of `[model]` in place of its own.
+    pub(crate) fn over(
+        &self,
+        config: &TransformerConfig,
+    ) -> Result<TransformerConfig, ConfigError> {
+        let table = toml::Table::try_from(config);
         let merged = table.and_then(|mut table| {
             Self::put_over(&mut table, self.overrides.clone());
             toml::to_string(&table)

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(
             message("\nqqqqqq = 1\n"),
             "`run.toml` line 2: `qqqqqq` is not known here; choose one of data, tokenizer, model, \
-             embeddings, training, validation"
+             finetune, embeddings, training, validation"
         );
     }
 

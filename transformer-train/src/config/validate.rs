@@ -8,7 +8,7 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
-    Vocabulary,
+    Vocabulary, finetune,
 };
 use crate::schedule::ScheduleKind;
 
@@ -29,19 +29,23 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         data,
         tokenizer,
         model,
+        finetune: _,
         embeddings: _,
         training,
         validation,
     } = experiment;
     validate_data(data)?;
-    validate_tokenizer(tokenizer)?;
+    validate_tokenizer(tokenizer, experiment.finetune.model.is_some())?;
     for key in ["src_vocab_size", "tgt_vocab_size"] {
         if model.overrides.contains_key(key) {
             return Err(ConfigError::VocabularySizeInModel { key });
         }
     }
 
-    validate_model(experiment)?;
+    match experiment.finetune.model {
+        Some(_) => finetune::validate(experiment)?,
+        None => validate_model(experiment)?,
+    }
 
     let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
     within(
@@ -166,7 +170,8 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> {
+/// Checks the settings; a model that the run begins with has tokenizers of its own.
+fn validate_tokenizer(tokenizer: &TokenizerSettings, is_known: bool) -> Result<(), ConfigError> {
     if tokenizer.vocabulary == Vocabulary::Joint {
         let target_keys = [
             ("tgt_kind", tokenizer.tgt_kind.is_some()),
@@ -198,7 +203,7 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings) -> Result<(), ConfigError> 
         .into_iter()
         .find(|(_, kind)| *kind != TokenizerKind::Bpe);
     match without_merges {
-        Some((key, kind)) if tokenizer.dropout > 0.0 => {
+        Some((key, kind)) if tokenizer.dropout > 0.0 && !is_known => {
             Err(ConfigError::DropoutWithoutMerges { key, kind })
         }
         _ => Ok(()),

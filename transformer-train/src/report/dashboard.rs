@@ -14,17 +14,24 @@ pub(crate) fn dashboard(keys: &Interrupter, checkpoint: Option<usize>) -> Box<dy
     renderer
 }
 
-/// Has the terminal turn Ctrl-C into a signal again, which the dashboard, on its own thread, makes a key.
+/// Has the terminal turn Ctrl-C into a signal again, which the dashboard, on its own thread, makes a key. Ctrl-Z and
+/// Ctrl-\\ stay keys: whoever they stopped could not tidy the terminal up.
 #[cfg(unix)]
 fn hear_interrupts() {
     use std::fs::File;
     use std::thread::sleep;
     use std::time::{Duration, Instant};
 
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
     const PAUSE: Duration = Duration::from_millis(2);
     const PATIENCE: Duration = Duration::from_secs(2);
+    /// POSIX's `_POSIX_VDISABLE`: no key.
+    const NONE: u8 = if cfg!(any(target_os = "linux", target_os = "android")) {
+        0
+    } else {
+        0xFF
+    };
 
     let Ok(terminal) = File::open("/dev/tty") else {
         return; // Nobody can press a key.
@@ -36,6 +43,8 @@ fn hear_interrupts() {
         };
         if !modes.local_modes.intersects(LocalModes::ICANON) {
             modes.local_modes.insert(LocalModes::ISIG);
+            modes.special_codes[SpecialCodeIndex::VSUSP] = NONE;
+            modes.special_codes[SpecialCodeIndex::VQUIT] = NONE;
             let _ = tcsetattr(&terminal, OptionalActions::Now, &modes);
             return;
         }

@@ -7,6 +7,7 @@ mod dashboard;
 mod data;
 mod devices;
 mod embeddings;
+mod finetune;
 mod folder;
 mod forecast;
 mod kills;

@@ -48,6 +48,20 @@ fn a_store_is_made_once() {
 }
 
 #[test]
+fn a_run_keeps_the_store_of_its_text_alone() {
+    let workplace = Workplace::new();
+    workplace.train("run", &ON_DISK).lines();
+    let before = stores(&workplace, "run/store");
+    workplace.write("a.src", workplace.read("a.src") + "11\n");
+    workplace.write("b.tgt", workplace.read("b.tgt") + "3\n");
+    let replaced = [&ON_DISK[..], &["--overwrite"]].concat();
+    workplace.train("run", &replaced).lines();
+    let after = stores(&workplace, "run/store");
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert_ne!(after, before);
+}
+
+#[test]
 fn other_text_and_other_settings_have_stores_of_their_own() {
     let workplace = Workplace::new();
     let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();

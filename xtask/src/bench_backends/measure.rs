@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -173,9 +173,11 @@ fn measured(command: &mut Command, limit: Duration, used: Duration) -> Result<Fi
     let (output, errors) = (said(output), said(errors));
     let mut figures =
         Figures::read(output.lines()).context("the benchmark prints other figures")?;
-    figures.trouble = trouble.map(|trouble| match last_line(&errors) {
-        Some(line) => format!("{trouble}: {line}"),
-        None => trouble,
+    figures.trouble = trouble.map(|trouble| match (trouble, last_line(&errors)) {
+        (Trouble::Failed(status), Some(line)) => format!("it ended with {status}: {line}"),
+        (Trouble::Failed(status), None) => format!("it ended with {status}"),
+        // What it said last has nothing to do with it.
+        (Trouble::Stopped, _) => format!("it was stopped after {:.0} minutes", minutes(limit)),
     });
     Ok(figures)
 }
@@ -190,20 +192,24 @@ fn listen(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
+/// Says why a program did not come to its end.
+#[derive(Debug)]
+enum Trouble {
+    Failed(ExitStatus),
+    Stopped,
+}
+
 /// Waits for a program and returns what went wrong with it, if anything.
-fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<String>> {
+fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<Trouble>> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok((!status.success()).then(|| format!("it ended with {status}")));
+            return Ok((!status.success()).then_some(Trouble::Failed(status)));
         }
         if used + started.elapsed() > limit {
             child.kill()?;
             child.wait()?;
-            return Ok(Some(format!(
-                "it was stopped after {:.0} minutes",
-                minutes(limit)
-            )));
+            return Ok(Some(Trouble::Stopped));
         }
         thread::sleep(PAUSE);
     }

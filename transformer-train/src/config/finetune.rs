@@ -1,0 +1,35 @@
+//! `[finetune]`: a model to go on from.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ConfigError, Experiment};
+
+/// Says which trained model a run begins with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FinetuneSettings {
+    /// A model directory, or the folder of a run, to begin with: its weights, tokenizers and shape. `[model]` then
+    /// chooses the recipe (`preset`) and dropout, and `[tokenizer]` only its own `dropout`. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<PathBuf>,
+}
+
+/// Refuses what has no part in a model that goes on from another.
+pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
+    const FREE: [&str; 3] = ["dropout", "attention_dropout", "activation_dropout"];
+    let shape = experiment.model.overrides.keys();
+    let shape = shape.filter(|key| !FREE.contains(&key.as_str()));
+    let embeddings = &experiment.embeddings;
+    let vectors = [
+        ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
+        ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
+    ];
+    let vectors = vectors.into_iter().filter(|(_, path)| path.is_some());
+    let mut fixed = shape
+        .map(|key| format!("model.{key}"))
+        .chain(vectors.map(|(key, _)| key.to_owned()));
+    let first = fixed.next();
+    first.map_or(Ok(()), |key| Err(ConfigError::FixedByModel { key }))
+}

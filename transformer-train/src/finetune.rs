@@ -1,0 +1,54 @@
+//! A trained model that a run begins with.
+
+use transformer_core::TransformerConfig;
+use transformer_core::config::Positions;
+use transformer_core::directory::ModelDirectory;
+
+use crate::TrainError;
+use crate::config::{ConfigError, Experiment};
+use crate::report::Say;
+
+/// Opens the model that an experiment goes on from, if it does.
+///
+/// `published` is the model of a run that was begun so: it has the tokenizers and the shape, so that the first model
+/// need not be there any more.
+pub(crate) fn base(
+    experiment: &Experiment,
+    published: Option<ModelDirectory>,
+) -> Result<Option<ModelDirectory>, TrainError> {
+    let Some(path) = &experiment.finetune.model else {
+        return Ok(None);
+    };
+    match published {
+        Some(published) => Ok(Some(published)),
+        None => Ok(Some(ModelDirectory::open(path)?)),
+    }
+}
+
+/// Returns the config of a model that goes on from another, the same but for dropout, and tells of it.
+pub(crate) fn config(
+    experiment: &Experiment,
+    base: &TransformerConfig,
+    say: &Say,
+) -> Result<TransformerConfig, TrainError> {
+    let config = experiment.model.over(base)?;
+    config.validate()?;
+    let (max_positions, max_len) = (config.max_positions, experiment.data.max_len);
+    if config.positions == Positions::Learned && max_positions <= max_len {
+        return Err(ConfigError::TooFewPositions {
+            max_positions,
+            max_len,
+        }
+        .into());
+    }
+    if let Some(path) = &experiment.finetune.model {
+        say(&format!(
+            "finetuning  {}: {}+{} layers, d_model {}",
+            path.display(),
+            config.n_encoder_layers,
+            config.n_decoder_layers,
+            config.d_model
+        ));
+    }
+    Ok(config)
+}

@@ -1,0 +1,126 @@
+//! Runs that begin with a trained model.
+
+use std::fs;
+
+use transformer_core::directory::ModelDirectory;
+
+use crate::workplace::{Ended, Workplace};
+
+/// A workplace with a trained model in `base`, and settings without a model in `tune.toml`.
+fn workplace() -> Workplace {
+    let workplace = Workplace::new();
+    workplace.train("base", &[]).lines();
+    let config = workplace.read("run.toml");
+    let (before, from_model) = config
+        .split_once("[model]")
+        .expect("the config has a model");
+    let (_, training) = from_model
+        .split_once("[training]")
+        .expect("and says how to train it");
+    workplace.write("tune.toml", format!("{before}[training]{training}"));
+    workplace
+}
+
+fn finetune(workplace: &Workplace, out: &str, more: &[&str]) -> Ended {
+    let common = [
+        "--config",
+        "tune.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "b.tgt",
+        "--threads",
+        "1",
+    ];
+    let from = ["--finetune", "base", "--out", out];
+    workplace.run(&[&common[..], &from, more].concat())
+}
+
+fn config(workplace: &Workplace, out: &str) -> transformer_core::TransformerConfig {
+    let directory = ModelDirectory::open(workplace.path(out)).expect("training wrote a model");
+    directory.config().clone()
+}
+
+#[test]
+fn a_run_begins_with_the_weights_tokenizers_and_shape_of_the_model() {
+    let workplace = workplace();
+    // Characters that the model never saw are unknown to it.
+    workplace.write("a.src", "10a1\n11b\n1\n");
+    workplace.write("b.tgt", "5x\n3y\n1\n");
+    let stays = [
+        "--set",
+        "training.learning_rate_factor=1e-30",
+        "--set",
+        "data.valid_pairs=1",
+    ];
+    let dropout = ["--set", "model.dropout=0.25", "--updates", "2"];
+    let ended = finetune(&workplace, "tuned", &[&stays[..], &dropout].concat());
+    let told = "finetuning  base: 1+1 layers, d_model 16";
+    assert!(ended.lines().contains(&told), "{ended:?}");
+    assert!(workplace.weights("tuned") == workplace.weights("base"));
+    let tokenizer = |out| workplace.read(&format!("{out}/model/tokenizer.json"));
+    assert_eq!(tokenizer("tuned"), tokenizer("base"));
+    let expected = transformer_core::TransformerConfig {
+        dropout: 0.25,
+        ..config(&workplace, "base")
+    };
+    assert_eq!(config(&workplace, "tuned"), expected);
+}
+
+#[test]
+fn training_moves_on_from_there() {
+    let workplace = workplace();
+    finetune(&workplace, "tuned", &[]).lines();
+    assert!(workplace.weights("tuned") != workplace.weights("base"));
+    assert!(workplace.translates("tuned"));
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_without_the_model_it_began_with() {
+    let workplace = workplace();
+    finetune(&workplace, "whole", &["--updates", "40"]).lines();
+    finetune(&workplace, "run", &["--updates", "20"]).lines();
+    fs::remove_dir_all(workplace.path("base")).expect("it is there");
+    workplace
+        .run(&["--resume", "run", "--updates", "40"])
+        .lines();
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+}
+
+#[test]
+fn what_the_model_decides_is_refused_by_name() {
+    let workplace = workplace();
+    for setting in [
+        "model.d_model=32",
+        "embeddings.src_word_vectors=vectors.txt",
+    ] {
+        let ended = finetune(&workplace, "tuned", &["--set", setting]);
+        let (key, _) = setting.split_once('=').expect("it is a setting");
+        let expected = format!(
+            "`{key}` does not go with `finetune.model`, whose model decides about it; leave it out"
+        );
+        assert_eq!(ended.failure(), expected);
+    }
+    // Its tokenizer has characters, and no merges.
+    let settings = [
+        "--set",
+        "tokenizer.kind=bpe",
+        "--set",
+        "tokenizer.dropout=0.1",
+    ];
+    let ended = finetune(&workplace, "tuned", &settings);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("`tokenizer.dropout` does not go with"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_model_that_is_not_there_is_named() {
+    let workplace = workplace();
+    fs::remove_dir_all(workplace.path("base")).expect("it is there");
+    let ended = finetune(&workplace, "tuned", &[]);
+    assert!(ended.failure().contains("`base"), "{ended:?}");
+    assert!(!workplace.path("tuned").exists());
+}
