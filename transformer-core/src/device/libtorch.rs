@@ -1,5 +1,7 @@
 //! Libtorch's tensors as the numbers that they are, where those lie in the computer's memory.
 
+#![expect(deprecated, reason = "Burn's libtorch backend is, as a whole")]
+
 use burn::backend::libtorch::{LibTorchDevice, TchTensor};
 use burn::backend::{LibTorch, TensorMetadata};
 use burn::tensor::{DType, Tensor};
