@@ -272,7 +272,8 @@ mod tests {
         }
         // Libtorch's own operations round otherwise.
         let mut pairs = ours.iter().flatten().zip(expected.iter().flatten());
-        let apart = pairs.find(|(ours, expected)| !((*ours - *expected).abs() < 1e-6));
+        let is_near = |a: f32, b: f32| (a - b).abs() < 1e-6 * b.abs().max(1.0);
+        let apart = pairs.find(|(ours, expected)| !is_near(**ours, **expected));
         assert_eq!(apart, None);
     }
 
