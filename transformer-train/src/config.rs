@@ -28,6 +28,7 @@ pub use error::ConfigError;
 pub use finetune::FinetuneSettings;
 pub use given::Given;
 pub use model::ModelSettings;
+pub(crate) use model::check_positions;
 pub(crate) use nearest::nearest;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
 pub use training::{BestBy, ComputePrecision, TrainingSettings, ValidationSettings};

@@ -1,11 +1,10 @@
 //! A trained model that a run begins with.
 
 use transformer_core::TransformerConfig;
-use transformer_core::config::Positions;
 use transformer_core::directory::ModelDirectory;
 
 use crate::TrainError;
-use crate::config::{ConfigError, Experiment};
+use crate::config::{Experiment, check_positions};
 use crate::report::Say;
 
 /// Opens the model that an experiment goes on from, if it does.
@@ -33,14 +32,7 @@ pub(crate) fn config(
 ) -> Result<TransformerConfig, TrainError> {
     let config = experiment.model.over(base)?;
     config.validate()?;
-    let (max_positions, max_len) = (config.max_positions, experiment.data.max_len);
-    if config.positions == Positions::Learned && max_positions <= max_len {
-        return Err(ConfigError::TooFewPositions {
-            max_positions,
-            max_len,
-        }
-        .into());
-    }
+    check_positions(&config, experiment.data.max_len)?;
     if let Some(path) = &experiment.finetune.model {
         say(&format!(
             "finetuning  {}: {}+{} layers, d_model {}",

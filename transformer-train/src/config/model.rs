@@ -1,7 +1,7 @@
 //! `[model]`: what to train.
 
 use serde::{Deserialize, Serialize};
-use transformer_core::config::Tying;
+use transformer_core::config::{Positions, Tying};
 use transformer_core::{Preset, TransformerConfig};
 
 use crate::config::{ConfigError, Vocabulary, optional};
@@ -102,4 +102,20 @@ impl ModelSettings {
             reason: error.message().to_owned(),
         })
     }
+}
+
+/// Refuses learned positions that end before the longest line.
+pub(crate) fn check_positions(
+    config: &TransformerConfig,
+    max_len: usize,
+) -> Result<(), ConfigError> {
+    let max_positions = config.max_positions;
+    // A source has its end and a target its beginning beside the tokens of the line.
+    if config.positions == Positions::Learned && max_positions <= max_len {
+        return Err(ConfigError::TooFewPositions {
+            max_positions,
+            max_len,
+        });
+    }
+    Ok(())
 }

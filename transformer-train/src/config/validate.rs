@@ -2,13 +2,12 @@
 
 use std::fmt::Display;
 
-use transformer_core::config::Positions;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
-    Vocabulary, finetune,
+    Vocabulary, check_positions, finetune,
 };
 use crate::schedule::ScheduleKind;
 
@@ -159,15 +158,7 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     };
     let config = experiment.model.config(src, tgt, tokenizer.vocabulary)?;
     config.validate().map_err(ConfigError::Shape)?;
-    let (max_positions, max_len) = (config.max_positions, experiment.data.max_len);
-    // A source has its end and a target its beginning beside the tokens of the line.
-    if config.positions == Positions::Learned && max_positions <= max_len {
-        return Err(ConfigError::TooFewPositions {
-            max_positions,
-            max_len,
-        });
-    }
-    Ok(())
+    check_positions(&config, experiment.data.max_len)
 }
 
 /// Checks the settings; a model that the run begins with has tokenizers of its own.
