@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     };
     let named = std::env::var("BURN_DEVICE").ok();
     let (_, device) = device::choose(named.as_deref())?;
-    let translator = Translator::from(Marian::read(folder, &device)?);
+    let translator = Translator::try_from(Marian::read(folder, &device)?)?;
     // The beam and the limits are those that the model brought along.
     for translation in translator.translate(lines, translator.search())? {
         println!("{}", translation.text());

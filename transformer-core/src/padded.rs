@@ -10,6 +10,8 @@ pub struct Padded {
     ids: Tensor<2, Int>,
     mask: Option<Tensor<2, Bool>>,
     has_empty: bool,
+    /// Padding left out; `None` of sequences that are all empty.
+    largest_id: Option<u32>,
 }
 
 impl Padded {
@@ -38,6 +40,8 @@ impl Padded {
         let shortest = lengths.min().unwrap_or(0);
         let len = longest.max(1);
         let shape = [sequences.len(), len];
+        let of_all = sequences.iter().flat_map(|sequence| sequence.as_ref());
+        let largest_id = of_all.copied().max();
         let mut ids = vec![i64::from(PAD); sequences.len() * len];
         for (row, sequence) in ids.chunks_exact_mut(len).zip(sequences) {
             for (cell, id) in row.iter_mut().zip(sequence.as_ref()) {
@@ -55,6 +59,7 @@ impl Padded {
             ids: Tensor::from_data(TensorData::new(ids, shape), device),
             mask,
             has_empty: shortest == 0,
+            largest_id,
         }
     }
 
@@ -79,6 +84,20 @@ impl Padded {
     /// Says whether a sequence of the batch is empty, so that its row is all padding.
     pub fn has_empty(&self) -> bool {
         self.has_empty
+    }
+
+    /// Checks that all ids are of the source vocabulary, without a read from the device.
+    ///
+    /// # Panics
+    ///
+    /// Panics if one is not.
+    pub(crate) fn assert_in_vocabulary(&self, vocab_size: usize) {
+        if let Some(id) = self.largest_id {
+            assert!(
+                (id as usize) < vocab_size,
+                "the source has the id {id}, which is not in its vocabulary of {vocab_size} tokens"
+            );
+        }
     }
 }
 

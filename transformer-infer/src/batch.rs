@@ -202,6 +202,17 @@ pub(crate) fn grouped(
     groups
 }
 
+/// Checks on the host that ids are of a vocabulary: a GPU computes with whatever lies behind the last row.
+///
+/// # Panics
+///
+/// Panics if one is not; `side` is `source` or `target`.
+pub(crate) fn assert_in_vocabulary(side: &str, ids: &[u32], vocab_size: usize) {
+    if let Some(id) = ids.iter().find(|id| **id as usize >= vocab_size) {
+        panic!("the {side} has the id {id}, which is not in its vocabulary of {vocab_size} tokens");
+    }
+}
+
 /// Returns the model as it is used: dropout acts, and the tape grows, wherever the device records gradients.
 pub(crate) fn out_of_training(model: &Transformer) -> Transformer {
     if model.output_weight().device().is_autodiff() {

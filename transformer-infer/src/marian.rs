@@ -4,8 +4,8 @@ use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
-use crate::Translator;
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
+use crate::{Translator, TranslatorError};
 
 /// Returns the search that does what the model asks of Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
@@ -39,10 +39,13 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
     }
 }
 
-impl From<Marian> for Translator {
+impl TryFrom<Marian> for Translator {
+    type Error = TranslatorError;
+
     /// Makes a translator that searches as the model is meant to be searched.
-    fn from(marian: Marian) -> Self {
+    fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
-        Self::new(marian.model, &marian.config, marian.tokenizers).with_search(search)
+        let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;
+        Ok(translator.with_search(search))
     }
 }

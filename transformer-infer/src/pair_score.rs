@@ -4,7 +4,7 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, activation};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
-use crate::batch::{grouped, out_of_training};
+use crate::batch::{assert_in_vocabulary, grouped, out_of_training};
 use crate::{BatchLimits, Translator, TranslatorError};
 
 /// Number of places whose logits are in memory at once.
@@ -92,6 +92,12 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
         .iter()
         .map(|(src, tgt)| Pair::within(src.as_ref(), tgt.as_ref(), limits))
         .collect();
+    let [src_size, tgt_size] =
+        [model.src_embedding(), model.tgt_embedding()].map(|it| it.dims()[0]);
+    for pair in &pairs {
+        assert_in_vocabulary("source", &pair.src, src_size);
+        assert_in_vocabulary("target", &pair.score.ids, tgt_size);
+    }
     let mut scores: Vec<PairScore> = pairs.iter().map(|pair| pair.score.clone()).collect();
     for batch in batches(&pairs, limits.batch_tokens) {
         let of_batch: Vec<&Pair> = batch.iter().map(|index| &pairs[*index]).collect();

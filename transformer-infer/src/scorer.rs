@@ -6,6 +6,7 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, act
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
+use crate::batch::assert_in_vocabulary;
 use crate::search::{Best, NEVER_GENERATED, NextToken};
 
 /// Scores next tokens with a Transformer, each row being the translation of one source.
@@ -31,7 +32,8 @@ impl<'a> Scorer<'a> {
     ///
     /// # Panics
     ///
-    /// Panics if there is no source at all, or if learned positions run out.
+    /// Panics if there is no source at all, if an id is not in the source vocabulary, or if learned positions run
+    /// out. Every step panics at a last token that is not in the target vocabulary.
     pub fn new<S: AsRef<[u32]>>(model: &'a Transformer, sources: &[S]) -> Self {
         let weight = model.output_weight();
         let (device, [vocab_size, _]) = (weight.device(), weight.dims());
@@ -64,6 +66,7 @@ impl<'a> Scorer<'a> {
     ///
     /// - returns: `[batch, vocab]`
     fn advance(&mut self, last_tokens: &[u32], maps: Option<&mut AttentionMaps>) -> Tensor<2> {
+        assert_in_vocabulary("target", last_tokens, self.vocab_size);
         let column: Vec<i64> = last_tokens.iter().copied().map(i64::from).collect();
         let column = TensorData::new(column, [last_tokens.len(), 1]);
         let last_tokens = Tensor::<2, Int>::from_data(column, &self.device);

@@ -32,7 +32,7 @@ const SEARCH: &str = "search";
 /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(n, n) };
 /// let (_, device) = device::choose(None)?;
 /// let model = config.init(&device)?;
-/// let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer));
+/// let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer))?;
 ///
 /// let translations = translator.translate(&["ein Haus", ""], &Search::default())?;
 /// assert_eq!(translations.len(), 2);
@@ -115,16 +115,37 @@ impl std::fmt::Display for Warning {
 
 impl Translator {
     /// Puts a model and its tokenizers together; `config` is the one the model was built from.
-    pub fn new(model: Transformer, config: &TransformerConfig, tokenizers: Tokenizers) -> Self {
-        let limits = BatchLimits::for_model(config);
-        Self {
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TranslatorError::VocabSize`] if the tokenizers are not of the config's vocabularies.
+    pub fn new(
+        model: Transformer,
+        config: &TransformerConfig,
+        tokenizers: Tokenizers,
+    ) -> Result<Self, TranslatorError> {
+        let sides = [
+            ("src_vocab_size", config.src_vocab_size, tokenizers.src()),
+            ("tgt_vocab_size", config.tgt_vocab_size, tokenizers.tgt()),
+        ];
+        for (field, expected, tokenizer) in sides {
+            let found = tokenizer.vocab_size();
+            if found != expected {
+                return Err(TranslatorError::VocabSize {
+                    field,
+                    found,
+                    expected,
+                });
+            }
+        }
+        Ok(Self {
             model,
             others: Vec::new(),
             config: config.clone(),
             tokenizers,
-            limits,
+            limits: BatchLimits::for_model(config),
             search: Search::default(),
-        }
+        })
     }
 
     /// Reads a model directory and puts the model on the device.
@@ -138,7 +159,7 @@ impl Translator {
         let tokenizers = directory.tokenizers().clone();
         Ok(Self {
             search: Self::search_of(&directory)?,
-            ..Self::new(model, directory.config(), tokenizers)
+            ..Self::new(model, directory.config(), tokenizers)?
         })
     }
 

@@ -38,6 +38,11 @@ impl VocabularyMatrix {
         }
     }
 
+    /// Returns the number of tokens.
+    pub(crate) fn size(&self) -> usize {
+        self.weight.val().dims()[0]
+    }
+
     /// Looks up the tokens' vectors, scaled.
     ///
     /// # Shapes

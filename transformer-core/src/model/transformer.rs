@@ -22,6 +22,10 @@ use crate::padded::Padded;
 /// often as wanted; [`forward`](Self::forward) is the same three with all target tokens at once, so
 /// there is no second path that could differ.
 ///
+/// All ids must be of their side's vocabulary. Those of a source are checked as far as the [`Padded`] knows
+/// them; those of a target tensor are not, since that would be a read from the device: backends on the CPU
+/// panic at a wrong one, and those on GPUs compute with whatever lies behind the matrix.
+///
 /// # Example
 ///
 /// ```
@@ -105,7 +109,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if learned positions run out.
+    /// Panics if an id is not in the source vocabulary, or if learned positions run out.
     pub fn encode(&self, src: &Padded) -> Memory {
         self.encode_with(src, &AttentionMasks::default(), None)
     }
@@ -115,7 +119,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if a mask has another shape, or if learned positions run out.
+    /// Panics as [`encode`](Self::encode) does, and if a mask has another shape.
     pub fn encode_with(
         &self,
         src: &Padded,
@@ -125,6 +129,7 @@ impl Transformer {
         let padding = src
             .mask()
             .map(|hidden| Mask::padding_of(hidden, src.has_empty()));
+        src.assert_in_vocabulary(self.src_vocabulary.size());
         let embedded = self.src_vocabulary.embed(src.ids());
         let x = self.place(embedded, &self.src_positions, 0);
         let mut recorder = Recorder::serving(maps.as_deref());
@@ -229,7 +234,7 @@ impl Transformer {
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, len]`, beginning with BOS at the first call
+    /// - `tgt`: `[batch, len]`, beginning with BOS at the first call; that ids are of the vocabulary is not checked
     /// - returns: `[batch, len, vocab]`
     ///
     /// # Panics
@@ -267,12 +272,12 @@ impl Transformer {
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, tgt_len]`, each row beginning with BOS
+    /// - `tgt`: `[batch, tgt_len]`, each row beginning with BOS; that ids are of the vocabulary is not checked
     /// - returns: `[batch, tgt_len, vocab]`
     ///
     /// # Panics
     ///
-    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    /// Panics if `src` and `tgt` differ in batch size, and as [`encode`](Self::encode) does.
     pub fn forward(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         self.project(self.forward_features(src, tgt))
     }
@@ -327,7 +332,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    /// Panics as [`forward`](Self::forward) does.
     pub fn probs(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         activation::softmax(self.forward(src, tgt), 2)
     }
@@ -342,7 +347,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    /// Panics as [`forward`](Self::forward) does.
     pub fn log_probs(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         activation::log_softmax(self.forward(src, tgt), 2)
     }
@@ -356,7 +361,7 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `src` and `tgt` differ in batch size, or if learned positions run out.
+    /// Panics as [`forward`](Self::forward) does.
     pub fn forward_features(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         let mut state = self.begin(&self.encode(src));
         self.decode_features(tgt, &mut state)

@@ -265,3 +265,10 @@ fn one_source_is_not_taken_for_that_of_every_target() {
     let tgt = tgt_ids(&[vec![BOS, 7], vec![BOS, 8]], &test_device());
     let _ = random_model(&smallest(), 3).forward(&src, tgt);
 }
+
+#[test]
+#[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
+fn a_source_of_another_vocabulary_is_refused_before_the_device_sees_it() {
+    let src = Padded::new(&[vec![5, 13, 4], vec![7]], &test_device());
+    let _ = random_model(&smallest(), 3).encode(&src);
+}

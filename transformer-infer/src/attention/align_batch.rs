@@ -9,7 +9,7 @@ use transformer_core::{Padded, Transformer};
 use super::alignment::Words;
 use super::record::words_of;
 use super::{Alignment, AttentionError, Head, Heads, Kind};
-use crate::batch::{grouped, out_of_training};
+use crate::batch::{assert_in_vocabulary, grouped, out_of_training};
 use crate::{Candidate, Translation, Translator};
 
 impl Translator {
@@ -27,7 +27,7 @@ impl Translator {
     ///
     /// # Panics
     ///
-    /// Panics if there are not as many translations as lines.
+    /// Panics if there are not as many translations as lines, or if a token of one is not in the target vocabulary.
     ///
     /// # Example
     ///
@@ -157,7 +157,8 @@ struct Weights {
 impl Weights {
     /// Encodes each line of a batch once, and reads all that was written for it.
     fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
-        let device: Device = model.output_weight().device();
+        let weight = model.output_weight();
+        let device: Device = weight.device();
         let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
         let written = || {
             batch.iter().enumerate().flat_map(|(at, line)| {
@@ -168,6 +169,9 @@ impl Weights {
         };
         let rows: Vec<usize> = written().map(|(at, _)| at).collect();
         let targets: Vec<&[u32]> = written().map(|(_, read)| read).collect();
+        for target in &targets {
+            assert_in_vocabulary("target", target, weight.dims()[0]);
+        }
         let memory = model.encode(&Padded::new(&sources, &device));
         let mut state = model.begin(&memory).select(&rows);
         let targets = Padded::new(&targets, &device);

@@ -8,7 +8,7 @@ use transformer_core::{AttentionMaps, AttentionMasks, Padded};
 
 use super::{Attention, AttentionError, Map, Token};
 use crate::Translator;
-use crate::batch::out_of_training;
+use crate::batch::{assert_in_vocabulary, out_of_training};
 use crate::search::Hypothesis;
 
 impl Translator {
@@ -21,6 +21,10 @@ impl Translator {
     /// # Errors
     ///
     /// Returns an [`AttentionError`] if there is nothing to look at, or more than the model can read.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a token of the hypothesis is not in the target vocabulary.
     ///
     /// # Example
     ///
@@ -112,7 +116,9 @@ impl Translator {
 
     fn maps(&self, src_ids: &[u32], written: &[u32]) -> AttentionMaps {
         let model = out_of_training(&self.model);
-        let device = model.output_weight().device();
+        let weight = model.output_weight();
+        assert_in_vocabulary("target", written, weight.dims()[0]);
+        let device = weight.device();
         let read = [BOS]
             .into_iter()
             .chain(written.iter().copied())

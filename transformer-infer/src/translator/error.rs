@@ -17,6 +17,19 @@ pub enum TranslatorError {
     /// The weights do not load.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A tokenizer belongs to another model.
+    #[error(
+        "the tokenizer has {found} tokens, but the model was made for `{field}` = {expected}; use the tokenizer \
+         that the model was trained with"
+    )]
+    VocabSize {
+        /// The field of the configuration.
+        field: &'static str,
+        /// The size of the vocabulary, in tokens.
+        found: usize,
+        /// The size in the configuration, in tokens.
+        expected: usize,
+    },
     /// The search cannot be done as asked.
     #[error(transparent)]
     Search(#[from] SearchError),

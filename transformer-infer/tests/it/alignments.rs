@@ -13,7 +13,7 @@ const LINES: [&str; 6] = ["a cab", "", "feed a bad cab", "d", " \t", " bad  cab 
 fn translator() -> Translator {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
-    Translator::new(model, &config, tokenizers)
+    Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's")
 }
 
 fn beam(n_best: usize) -> Search {

@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded};
 use transformer_infer::attention::{Attention, AttentionError, Map};
-use transformer_infer::search::{LengthLimit, Search};
+use transformer_infer::search::{Hypothesis, LengthLimit, Search};
 use transformer_infer::{BatchLimits, Translator};
 
 use crate::model::{LINES, Ruin, random_model, tokenizers};
@@ -16,7 +16,7 @@ const TOLERANCE: f32 = 1e-5;
 fn translator() -> Translator {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
-    Translator::new(model, &config, tokenizers)
+    Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's")
 }
 
 /// Searches, and looks at what was found.
@@ -239,7 +239,8 @@ fn text_beyond_the_models_places_is_refused() {
 fn a_model_of_nan_has_no_weights() {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
-    let translator = Translator::new(model.map(&mut Ruin), &config, tokenizers);
+    let translator = Translator::new(model.map(&mut Ruin), &config, tokenizers)
+        .expect("the tokenizers are the model's");
     assert_eq!(
         translator.forced_attention("a", "d"),
         Err(AttentionError::NotANumber)
@@ -254,10 +255,21 @@ fn a_model_in_training_is_looked_at_without_dropout() {
     let model = config
         .init(&device.autodiff())
         .expect("the config describes a model");
-    let translator = Translator::new(model, &config, tokenizers);
+    let translator =
+        Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's");
     let looked = || translator.forced_attention("a cab", "bad");
     assert_eq!(
         looked().expect("it is short"),
         looked().expect("it is short")
     );
+}
+
+#[test]
+#[should_panic(expected = "the target has the id 99, which is not in its vocabulary")]
+fn a_hypothesis_of_another_vocabulary_is_not_looked_at() {
+    let hypothesis = Hypothesis {
+        ids: vec![5, 99],
+        ..Hypothesis::empty()
+    };
+    let _ = translator().attention("a cab", &hypothesis);
 }

@@ -285,3 +285,18 @@ fn a_model_in_training_translates_as_one_out_of_training() {
         translate_ids(&model, &sources, &Search::default(), &limits)
     );
 }
+
+#[test]
+#[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
+fn a_source_of_another_vocabulary_is_not_translated() {
+    let (_, config, model) = random_model(VOCAB_SIZE);
+    let limits = BatchLimits::for_model(&config);
+    let _ = translate_ids(&model, &[[5, 13]], &Search::greedy(), &limits);
+}
+
+#[test]
+#[should_panic(expected = "the target has the id 14, which is not in its vocabulary of 13 tokens")]
+fn a_scorer_takes_no_token_of_another_vocabulary() {
+    let (_, _, model) = random_model(VOCAB_SIZE);
+    let _ = Scorer::new(&model, &[[5, 9]]).log_probs(&[14]);
+}

@@ -75,7 +75,7 @@ pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
     let tokenizers = tokenizers_of(lines);
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     write_directory(path, &config, &model, &tokenizers);
-    Translator::new(model, &config, tokenizers)
+    Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's")
 }
 
 #[test]
@@ -98,6 +98,20 @@ fn a_model_read_back_translates_as_the_one_written() {
             .iter()
             .any(|translation| !translation.text().is_empty())
     );
+}
+
+#[test]
+fn tokenizers_of_another_model_are_refused() {
+    let tokenizers = tokenizers();
+    let n_tokens = tokenizers.src().vocab_size();
+    let (_, config, model) = random_model(n_tokens + 2);
+    let refused = Translator::new(model, &config, tokenizers).expect_err("two tokens are missing");
+    let expected = format!(
+        "the tokenizer has {n_tokens} tokens, but the model was made for `src_vocab_size` = {}; use the \
+         tokenizer that the model was trained with",
+        n_tokens + 2
+    );
+    assert_eq!(refused.to_string(), expected);
 }
 
 #[test]
@@ -150,6 +164,7 @@ pub(crate) fn ruined_translator() -> Translator {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     Translator::new(model.map(&mut Ruin), &config, tokenizers)
+        .expect("the tokenizers are the model's")
 }
 
 #[test]

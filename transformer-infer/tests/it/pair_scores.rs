@@ -88,7 +88,8 @@ fn a_translator_scores_text_as_its_tokens_and_blank_text_as_none() {
         (Vec::new(), ids(LINES[4])),
     ];
     let expected = score_ids(&model, &expected, &BatchLimits::for_model(&config));
-    let translator = Translator::new(model, &config, tokenizers);
+    let translator =
+        Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's");
     let scores = translator.score(&pairs).expect("the weights are finite");
     assert_eq!(scores, expected);
     assert_eq!(scores[0].ids.len(), LINES[1].len() + 1);
@@ -101,4 +102,21 @@ fn a_model_of_nan_is_an_error_that_names_the_pair() {
         .score(&[("", ""), ("bad", "d")])
         .expect_err("NaN says nothing");
     assert!(matches!(error, TranslatorError::NotANumber { line: 1 }));
+}
+
+#[test]
+#[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
+fn a_source_of_another_vocabulary_is_not_scored() {
+    let (_, config, model) = random_model(VOCAB_SIZE);
+    let limits = BatchLimits::for_model(&config);
+    let _ = score_ids(&model, &[(vec![5, 13], vec![6])], &limits);
+}
+
+#[test]
+#[should_panic(expected = "the target has the id 99, which is not in its vocabulary of 13 tokens")]
+fn a_target_of_another_vocabulary_is_not_scored() {
+    let (_, config, model) = random_model(VOCAB_SIZE);
+    let limits = BatchLimits::for_model(&config);
+    // The last token is looked up among the log-probabilities alone.
+    let _ = score_ids(&model, &[(vec![5], vec![6, 99])], &limits);
 }
