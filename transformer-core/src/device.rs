@@ -4,6 +4,7 @@
 //! rule here is that what was asked for by cargo feature is what runs: the default backend, `flex`,
 //! gives way to any other that is compiled in, and a request by name goes before everything.
 
+mod error;
 #[cfg(feature = "tch")]
 mod libtorch;
 #[cfg(not(feature = "tch"))]
@@ -16,6 +17,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
+pub use error::DeviceError;
 pub use libtorch::{change_in_place, is_changeable};
 
 /// Names a backend of Burn by its cargo feature.
@@ -50,65 +52,6 @@ const PREFERENCE: [Backend; 8] = [
     Backend::NdArray,
     Backend::Flex,
 ];
-
-/// Says why no device could be had.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeviceError {
-    /// The program holds no backend at all.
-    #[error(
-        "no backend is compiled in; build with one of the cargo features flex, ndarray, wgpu, vulkan, \
-         metal, tch, cuda, rocm"
-    )]
-    NoBackend,
-    /// The name is no backend's.
-    #[error(
-        "`{name}` names no backend; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
-    )]
-    UnknownBackend {
-        /// The name given.
-        name: String,
-    },
-    /// The name is empty.
-    #[error(
-        "BURN_DEVICE is set but empty; unset it, or set it to one of cuda, rocm, metal, vulkan, wgpu, tch, \
-         ndarray, flex"
-    )]
-    EmptyName,
-    /// The backend exists but is not part of this program.
-    #[error(
-        "backend `{requested}` is not compiled in (this program has: {compiled}); build again with \
-         `--features {requested}`"
-    )]
-    NotCompiled {
-        /// The backend asked for.
-        requested: Backend,
-        /// The backends that are compiled in, separated by commas.
-        compiled: String,
-    },
-    /// The backend is compiled in, but finds nothing to run on.
-    #[error("backend `{backend}` finds no device on this machine: {remedy} ({reason})")]
-    Unavailable {
-        /// The backend asked for.
-        backend: Backend,
-        /// What to install or to do instead.
-        remedy: &'static str,
-        /// What the backend itself said, on one line.
-        reason: String,
-    },
-    /// The backend has fewer devices than are wanted.
-    #[error("{wanted} devices are asked for, and backend `{backend}` has {found} here: {remedy}")]
-    TooFew {
-        /// The backend asked for.
-        backend: Backend,
-        /// Number of devices asked for.
-        wanted: usize,
-        /// Number of devices there are.
-        found: usize,
-        /// What to do instead.
-        remedy: &'static str,
-    },
-}
 
 impl Backend {
     /// Returns the backends of this program, the preferred one first.
