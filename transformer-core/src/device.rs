@@ -77,6 +77,21 @@ impl Backend {
     }
 
     /// Returns the backend's default device, without touching it, if the backend is compiled in.
+    ///
+    /// Nothing has been computed on it, unlike on that of [`choose`]: it may not work, and Burn still lets the types
+    /// of its numbers be [configured](Device::configure).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{DType, FloatDType, Tensor};
+    /// use transformer_core::device::Backend;
+    ///
+    /// let mut device = Backend::Flex.device().expect("flex is compiled in by default");
+    /// device.configure(FloatDType::F64)?;
+    /// assert_eq!(Tensor::<1>::zeros([3], &device).dtype(), DType::F64);
+    /// # Ok::<(), burn::tensor::DeviceError>(())
+    /// ```
     #[cfg_attr(
         any(feature = "ndarray", feature = "tch"),
         expect(
@@ -84,7 +99,7 @@ impl Backend {
             reason = "Burn 0.22 is the last release with these two backends"
         )
     )]
-    fn device(self) -> Option<Device> {
+    pub fn device(self) -> Option<Device> {
         match self {
             #[cfg(feature = "cuda")]
             Self::Cuda => Some(Device::cuda(0usize)),
@@ -204,6 +219,11 @@ impl FromStr for Backend {
 /// `BURN_DEVICE`; reading it is left to the program. Without one, the first of CUDA, ROCm, Metal,
 /// Vulkan, wgpu, libtorch, ndarray and flex that is compiled in is taken.
 ///
+/// That computation is the device's first: from then on Burn refuses to [configure](Device::configure) the types of its
+/// numbers. While it lasts, the panic hook of the process is one that says nothing, since drivers panic where
+/// there is no device: a panic of another thread is not told, and a hook set meanwhile is lost. Where either
+/// matters, take [`Backend::device`], which computes nothing.
+///
 /// # Errors
 ///
 /// Returns a [`DeviceError`] when the name is empty or unknown, the backend not compiled in, or nothing on the
@@ -243,7 +263,8 @@ pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError>
     Ok((backend, device))
 }
 
-/// Returns so many devices of one backend, each of which has computed something.
+/// Returns so many devices of one backend, each of which has computed something, with what [`choose`] says about
+/// that.
 ///
 /// # Errors
 ///
