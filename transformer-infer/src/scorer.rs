@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
+use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
@@ -48,7 +48,9 @@ impl<'a> Scorer<'a> {
                 *ban = f32::NEG_INFINITY;
             }
         }
-        let bans = Tensor::from_data(TensorData::new(bans, [1, vocab_size]), &device);
+        let bans = TensorData::new(bans, [1, vocab_size]);
+        // They are added to log-probabilities, which are of single precision on every device.
+        let bans = Tensor::from_data(bans, (&device, DType::F32));
         Self {
             model,
             device,

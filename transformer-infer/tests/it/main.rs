@@ -6,6 +6,7 @@ mod browser;
 mod command;
 mod export;
 mod files;
+mod half;
 mod invariance;
 mod limits;
 mod marian;
