@@ -86,8 +86,8 @@ impl VocabularyMatrix {
         );
         let is_tracked = self.weight.is_require_grad();
         let replaced = self.weight.clone().map(|old| {
-            let device = old.device();
-            Tensor::from_data(weight.into_data(), &device)
+            let kind = (&old.device(), old.dtype());
+            Tensor::from_data(weight.into_data(), kind)
         });
         // On a plain device, the parameter itself remembers whether it is to be trained.
         self.weight = match is_tracked {

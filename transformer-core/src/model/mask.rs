@@ -147,7 +147,7 @@ impl Mask {
             (hidden, other) => hidden.or(other),
         };
         let bias = match (self.bias, other.bias) {
-            (Some(bias), Some(other)) => Some(bias + other),
+            (Some(bias), Some(other)) => Some(other.cast(bias.dtype()) + bias),
             (bias, other) => bias.or(other),
         };
         Self {
@@ -221,7 +221,8 @@ impl Mask {
             }
             (Some(bias), hidden) => {
                 // What is seen stays above what is hidden, however low its bias.
-                let scores = (scores + bias.clone()).clamp_min(lowest / 2.0);
+                let bias = bias.clone().cast(scores.dtype());
+                let scores = (scores + bias).clamp_min(lowest / 2.0);
                 match hidden {
                     // The bias of another mask may be high where this one hides.
                     Some(hidden) => scores.mask_fill(hidden.clone(), lowest),

@@ -2,7 +2,7 @@
 
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorCreationOptions, TensorData};
 
 use crate::config::{Positions, TransformerConfig};
 
@@ -32,6 +32,8 @@ impl PositionalEncoding {
 
     /// Returns the vectors of the places `offset .. offset + len`, or `None` where there are none.
     ///
+    /// `options` say where sinusoids are to be, and in which precision; learned vectors are what they are.
+    ///
     /// # Shapes
     ///
     /// - returns: `[len, d_model]`
@@ -39,7 +41,12 @@ impl PositionalEncoding {
     /// # Panics
     ///
     /// Panics if positions are learned and `offset + len` exceeds their number.
-    pub(crate) fn forward(&self, offset: usize, len: usize, device: &Device) -> Option<Tensor<2>> {
+    pub(crate) fn forward(
+        &self,
+        offset: usize,
+        len: usize,
+        options: impl Into<TensorCreationOptions>,
+    ) -> Option<Tensor<2>> {
         match self.kind {
             Positions::None => None,
             Positions::Learned => self.learned.as_ref().map(|learned| {
@@ -53,13 +60,13 @@ impl PositionalEncoding {
                 vectors.narrow(0, offset, len)
             }),
             Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                Some(tensor(self.kind, offset, len, self.d_model, device))
+                Some(tensor(self.kind, offset, len, self.d_model, options))
             }
         }
     }
 }
 
-/// Returns the positional encoding of the places `offset .. offset + len` (§3.5):
+/// Returns the positional encoding of the places `offset .. offset + len` (§3.5), in the device's default precision:
 ///
 /// ```text
 /// PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
@@ -99,10 +106,10 @@ fn tensor(
     offset: usize,
     len: usize,
     d_model: usize,
-    device: &Device,
+    options: impl Into<TensorCreationOptions>,
 ) -> Tensor<2> {
     let data = TensorData::new(table(kind, offset, len, d_model), [len, d_model]);
-    Tensor::from_data(data, device)
+    Tensor::from_data(data, options)
 }
 
 /// Computes in double precision: an angle of a thousand radians has few digits left in single precision.

@@ -370,7 +370,7 @@ impl Transformer {
     /// Adds positions to embedded tokens and drops out features of the sum (§3.5, §5.4).
     fn place(&self, x: Tensor<3>, positions: &PositionalEncoding, offset: usize) -> Tensor<3> {
         let [_, len, _] = x.dims();
-        let x = match positions.forward(offset, len, &x.device()) {
+        let x = match positions.forward(offset, len, (&x.device(), x.dtype())) {
             Some(vectors) => x + vectors.unsqueeze(),
             None => x,
         };

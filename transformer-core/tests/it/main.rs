@@ -6,6 +6,7 @@ mod backends;
 mod ctranslate2;
 mod goldens;
 mod gradients;
+mod half;
 mod import;
 mod loss;
 mod maps;
