@@ -73,6 +73,10 @@ fn own(tensor: TchTensor) -> TchTensor {
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
 fn numbers(tensor: &mut TchTensor) -> &mut [f32] {
     let tensor = &mut tensor.tensor;
+    if tensor.numel() == 0 {
+        // Its pointer is null.
+        return &mut [];
+    }
     // SAFETY: so many numbers of this type lie there one behind the other, and nobody else holds them.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
@@ -81,6 +85,9 @@ fn numbers(tensor: &mut TchTensor) -> &mut [f32] {
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
 fn numbers_of(tensor: &TchTensor) -> &[f32] {
     let tensor = &tensor.tensor;
+    if tensor.numel() == 0 {
+        return &[];
+    }
     // SAFETY: so many numbers of this type lie there one behind the other, and nobody writes to them meanwhile.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
@@ -115,5 +122,14 @@ mod tests {
         assert_eq!(numbers(&mine), [0.0; 6]);
         assert_eq!(numbers(&shared), [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
         assert_eq!(numbers(&keeper), [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+    }
+
+    #[test]
+    fn tensors_without_numbers_are_empty_slices() {
+        let empty = Tensor::<2>::zeros([0, 3], &Device::libtorch());
+        let [changed] = change_in_place([empty.clone()], empty, |[changed], read| {
+            assert!(changed.is_empty() && read.is_empty());
+        });
+        assert_eq!(changed.dims(), [0, 3]);
     }
 }
