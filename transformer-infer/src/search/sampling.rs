@@ -109,8 +109,13 @@ impl Sampling {
         if self.top_k.is_none_or(|k| k >= weights.len()) && self.top_p == 1.0 {
             return weights;
         }
-        weights.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        weights.truncate(self.top_k.unwrap_or(usize::MAX));
+        let likelier = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if let Some(k) = self.top_k.filter(|k| *k < weights.len()) {
+            // A few of a vocabulary are found much faster than all of it is sorted.
+            weights.select_nth_unstable_by(k, likelier);
+            weights.truncate(k);
+        }
+        weights.sort_unstable_by(likelier);
         let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
         let mut sum = 0.0;
         let enough = weights.iter().position(|(_, weight)| {
@@ -201,6 +206,22 @@ mod tests {
         assert_eq!(ids(top_p(0.39)), [6]);
         assert_eq!(ids(top_p(0.41)), [6, 5]);
         assert_eq!(ids(top_p(0.91)), [6, 5, 4, 3]);
+    }
+
+    #[test]
+    fn of_equally_likely_tokens_top_k_leaves_those_of_the_lowest_ids() {
+        // So many and so mixed that a search for the k likeliest has to move them about.
+        let ranks: Vec<f32> = (0..1000_u32).map(|id| -((id * 7919 % 13) as f32)).collect();
+        let mut sorted: Vec<u32> = (3..1000).collect();
+        sorted.sort_by(|a, b| ranks[*b as usize].total_cmp(&ranks[*a as usize]));
+        for k in [1, 2, 75, 76, 77, 500, 996] {
+            let left = Sampling {
+                top_k: Some(k),
+                ..Sampling::default()
+            };
+            let left: Vec<u32> = left.weights(&ranks).iter().map(|(id, _)| *id).collect();
+            assert_eq!(left, sorted[..k]);
+        }
     }
 
     #[test]
