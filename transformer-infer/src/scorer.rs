@@ -9,6 +9,9 @@ use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Tran
 use crate::batch::assert_in_vocabulary;
 use crate::search::{Best, NEVER_GENERATED, NextToken};
 
+/// Why a scorer has a state: only a selection of rows takes it, and puts another in its place.
+const HAS_STATE: &str = "rows that do not exist were selected before";
+
 /// Scores next tokens with a Transformer, each row being the translation of one source.
 ///
 /// The sources are encoded once, when it is made. Each step uploads one token a row and reads the
@@ -16,7 +19,8 @@ use crate::search::{Best, NEVER_GENERATED, NextToken};
 pub struct Scorer<'a> {
     model: &'a Transformer,
     device: Device,
-    state: DecoderState,
+    /// Absent only while rows are selected.
+    state: Option<DecoderState>,
     n_rows: usize,
     /// Number of source tokens of each row, EOS included.
     src_lens: Vec<usize>,
@@ -54,7 +58,7 @@ impl<'a> Scorer<'a> {
         Self {
             model,
             device,
-            state,
+            state: Some(state),
             n_rows: sources.len(),
             src_lens: ended.iter().map(Vec::len).collect(),
             vocab_size,
@@ -73,7 +77,8 @@ impl<'a> Scorer<'a> {
         let column = TensorData::new(column, [last_tokens.len(), 1]);
         let last_tokens = Tensor::<2, Int>::from_data(column, &self.device);
         let (model, masks) = (self.model, AttentionMasks::default());
-        let logits = model.decode_with(last_tokens, &mut self.state, &masks, maps); // [batch, 1, vocab]
+        let state = self.state.as_mut().expect(HAS_STATE);
+        let logits = model.decode_with(last_tokens, state, &masks, maps); // [batch, 1, vocab]
         // Sums of many log-probabilities need single precision, whatever the model computes in.
         let logits = logits
             .reshape([self.n_rows, self.vocab_size])
@@ -139,7 +144,9 @@ impl NextToken for Scorer<'_> {
     }
 
     fn select(&mut self, rows: &[usize]) {
-        self.state = self.state.clone().select(rows);
+        // A clone would keep the old tensors until all new ones are made.
+        let state = self.state.take().expect(HAS_STATE);
+        self.state = Some(state.select(rows));
         self.n_rows = rows.len();
         self.src_lens = rows.iter().map(|row| self.src_lens[*row]).collect();
     }
@@ -150,7 +157,7 @@ impl fmt::Debug for Scorer<'_> {
         let Self {
             n_rows, vocab_size, ..
         } = self;
-        let n_decoded = self.state.n_decoded();
+        let n_decoded = self.state.as_ref().map_or(0, DecoderState::n_decoded);
         write!(
             f,
             "Scorer {{ n_rows: {n_rows}, vocab_size: {vocab_size}, n_decoded: {n_decoded} }}"

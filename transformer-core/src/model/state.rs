@@ -1,5 +1,7 @@
 //! What a decoder remembers between steps: a value that the caller owns.
 
+use std::mem;
+
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::attention::KeyValues;
@@ -138,7 +140,7 @@ impl DecoderState {
     ///
     /// Panics if there is no such row.
     #[must_use]
-    pub fn select(self, rows: &[usize]) -> Self {
+    pub fn select(mut self, rows: &[usize]) -> Self {
         let n_rows = self.n_rows();
         assert!(
             rows.iter().all(|row| *row < n_rows),
@@ -149,7 +151,9 @@ impl DecoderState {
         let rows_per_memory = common_group(&sources.collect::<Vec<_>>());
         let memories: Vec<usize> = memories.into_iter().step_by(rows_per_memory).collect();
         let kept = self.kept(rows, n_rows);
-        let layers = self.layers.iter().cloned().map(|layer| LayerState {
+        // A layer's old tensors are let go before the next one's new ones are made: never are there two whole states.
+        let layers = mem::take(&mut self.layers).into_iter();
+        let layers = layers.map(|layer| LayerState {
             self_attention: layer.self_attention.map(|held| match &kept {
                 Some(kept) => held.select(kept.clone()),
                 None => held,
