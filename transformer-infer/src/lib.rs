@@ -21,11 +21,10 @@
 //! ```no_run
 //! use transformer_core::device;
 //! use transformer_infer::Translator;
-//! use transformer_infer::search::Search;
 //!
 //! let (_, device) = device::choose(None)?;
 //! let translator = Translator::open("runs/numbers", &device)?;
-//! let translations = translator.translate(&["one million and seven"], &Search::default())?;
+//! let translations = translator.translate(&["one million and seven"], translator.search())?;
 //! println!("{}", translations[0].text());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

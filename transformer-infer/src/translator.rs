@@ -25,7 +25,6 @@ const SEARCH: &str = "search";
 /// use transformer_core::text::{Tokenizer, TokenizerConfig};
 /// use transformer_core::{TransformerConfig, device};
 /// use transformer_infer::Translator;
-/// use transformer_infer::search::Search;
 ///
 /// let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"])?;
 /// let n = tokenizer.vocab_size();
@@ -34,7 +33,7 @@ const SEARCH: &str = "search";
 /// let model = config.init(&device)?;
 /// let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer))?;
 ///
-/// let translations = translator.translate(&["ein Haus", ""], &Search::default())?;
+/// let translations = translator.translate(&["ein Haus", ""], translator.search())?;
 /// assert_eq!(translations.len(), 2);
 /// assert_eq!(translations[1].text(), "");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -253,6 +252,9 @@ impl Translator {
     ///
     /// A translation does not depend on the other lines. A line of whitespace has the empty
     /// translation; an over-long line is cut, and its translation says so.
+    ///
+    /// The search given is the one that is done: [`search`](Self::search) returns the one that the model was made
+    /// for, with the beam and the limits of its manifest, which the default and any other know nothing of.
     ///
     /// # Errors
     ///

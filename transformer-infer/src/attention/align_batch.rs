@@ -35,12 +35,11 @@ impl Translator {
     /// use transformer_core::device;
     /// use transformer_infer::Translator;
     /// use transformer_infer::attention::Heads;
-    /// use transformer_infer::search::Search;
     ///
     /// let (_, device) = device::choose(None)?;
     /// let translator = Translator::open("runs/numbers", &device)?;
     /// let lines = ["one million and seven", "twelve"];
-    /// let translations = translator.translate(&lines, &Search::default())?;
+    /// let translations = translator.translate(&lines, translator.search())?;
     /// for of_line in translator.alignments(&lines, &translations, Heads::default())? {
     ///     println!("{}", of_line[0]);
     /// }
