@@ -10,7 +10,7 @@ pub struct Padded {
     ids: Tensor<2, Int>,
     mask: Option<Tensor<2, Bool>>,
     has_empty: bool,
-    /// Padding left out; `None` of sequences that are all empty.
+    /// Padding left out; `None` of sequences that are all empty, and where ids are known to the device alone.
     largest_id: Option<u32>,
 }
 
@@ -63,6 +63,55 @@ impl Padded {
         }
     }
 
+    /// Takes ids and padding that are tensors already, as a program's own batcher makes them.
+    ///
+    /// `hidden` is `true` where there is padding, and `None` where there is none. The device is not read, so a
+    /// row counts as one that may be all padding wherever there is a mask, and ids are not held against a
+    /// vocabulary (see [`Transformer`](crate::Transformer)).
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`, padded on the right: places are counted from the left
+    /// - `hidden`: `[batch, len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no sequence or no place at all, or if the mask has another shape.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{Int, Tensor};
+    /// use transformer_core::{Padded, device};
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let ids = Tensor::<2, Int>::from_data([[5, 6, 7], [8, 0, 0]], &device);
+    /// let hidden = ids.clone().equal_elem(0); // PAD
+    /// let batch = Padded::from_tensors(ids, Some(hidden));
+    /// assert_eq!(batch.ids().dims(), [2, 3]);
+    /// # Ok::<(), device::DeviceError>(())
+    /// ```
+    pub fn from_tensors(ids: Tensor<2, Int>, hidden: Option<Tensor<2, Bool>>) -> Self {
+        let shape = ids.dims();
+        assert!(
+            !shape.contains(&0),
+            "a batch needs at least one sequence and one place, but its shape is {shape:?}"
+        );
+        if let Some(hidden) = &hidden {
+            let of_mask = hidden.dims();
+            assert_eq!(
+                of_mask, shape,
+                "the mask has the shape of the ids, on the right"
+            );
+        }
+        Self {
+            ids,
+            has_empty: hidden.is_some(),
+            mask: hidden,
+            largest_id: None,
+        }
+    }
+
     /// Returns the token ids.
     ///
     /// # Shapes
@@ -104,7 +153,7 @@ impl Padded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device;
+    use crate::{TransformerConfig, device};
 
     #[test]
     fn shorter_sequences_are_padded_and_masked_on_the_right() {
@@ -119,6 +168,35 @@ mod tests {
             [false, false, false, false, true, true, true, true, true]
         );
         assert!(batch.has_empty());
+    }
+
+    #[test]
+    fn a_batch_of_tensors_is_encoded_as_that_of_its_sequences() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 8,
+            ..TransformerConfig::tiny(9, 9)
+        };
+        let model = config.init(&device).expect("the config is right");
+        let made = Padded::new(&[vec![5, 6, 3], vec![8, 3], vec![]], &device);
+        let taken = Padded::from_tensors(made.ids(), made.mask());
+        let states = |batch| model.encode(batch).states().into_data();
+        states(&taken).assert_eq(&states(&made), true);
+        let whole = Padded::new(&[[5, 6], [7, 8]], &device);
+        let taken = Padded::from_tensors(whole.ids(), None);
+        states(&taken).assert_eq(&states(&whole), true);
+    }
+
+    #[test]
+    #[should_panic(expected = "the mask has the shape of the ids, on the right")]
+    fn a_mask_of_another_shape_is_refused() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let (batch, other) = (
+            Padded::new(&[[5, 6]], &device),
+            Padded::new(&[vec![5], vec![]], &device),
+        );
+        let _ = Padded::from_tensors(batch.ids(), other.mask());
     }
 
     #[test]
