@@ -209,7 +209,7 @@ impl Preset {
         }
     }
 
-    /// Returns the configuration for vocabularies of these sizes.
+    /// Returns the configuration for vocabularies of these sizes; equal ones mean one joint vocabulary, as in `base`.
     pub fn config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
         let mut config = self.start(src_vocab_size, tgt_vocab_size);
         let set_layers = |config: &mut TransformerConfig, n_layers| {
@@ -298,8 +298,8 @@ impl Default for TransformerConfig {
 impl TransformerConfig {
     /// Returns the paper's base model (Table 3, first row).
     ///
-    /// All three vocabulary matrices are tied when the two vocabularies have one size; otherwise the
-    /// target embedding is tied with the output only.
+    /// Equal sizes mean one joint vocabulary, the paper's: all three matrices are tied (§3.4), otherwise target and
+    /// output only. Two vocabularies that merely have one size need `tying: Tying::Decoder`; sizes cannot tell.
     pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         let joint = src_vocab_size == tgt_vocab_size;
         Self {
@@ -330,7 +330,7 @@ impl TransformerConfig {
         }
     }
 
-    /// Returns the paper's big model (Table 3, last row).
+    /// Returns the paper's big model (Table 3, last row); equal sizes mean one joint vocabulary, as in `base`.
     pub fn big(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         Self {
             d_model: 1024,
@@ -343,7 +343,7 @@ impl TransformerConfig {
 
     /// Returns a model for tens of thousands of sentences: 4 + 4 layers, `d_model` 128, `d_ff` 256,
     /// 4 heads, the shape of Wu et al. 2021, "Good for Misconceived Reasons"
-    /// (<https://arxiv.org/abs/2105.14462>), with dropout 0.1.
+    /// (<https://arxiv.org/abs/2105.14462>), with dropout 0.1; equal sizes mean one joint vocabulary, as in `base`.
     pub fn tiny(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         Self {
             d_model: 128,

@@ -63,6 +63,19 @@ pub enum ConfigError {
         /// Size of the target vocabulary.
         tgt: usize,
     },
+    /// All three matrices cannot be one when the vocabularies have other tokens.
+    #[error(
+        "`tying = \"all\"` needs one vocabulary, but the token {id} is `{src}` of the source and `{tgt}` of the \
+         target; use a joint vocabulary or `tying = \"decoder\"`"
+    )]
+    TyingOfOtherTokens {
+        /// The first id that means two tokens.
+        id: u32,
+        /// The source's token.
+        src: String,
+        /// The target's token.
+        tgt: String,
+    },
     /// A probability or small number is outside its range.
     #[error("`{field}` is {value}; choose {allowed}")]
     OutOfRange {

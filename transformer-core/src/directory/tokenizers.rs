@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::DirectoryError;
-use crate::config::TransformerConfig;
+use crate::config::{ConfigError, TransformerConfig, Tying};
 use crate::text::Tokenizer;
 
 /// File of the tokenizer of both sides.
@@ -51,6 +51,31 @@ impl Tokenizers {
         match self {
             Self::Joint(tokenizer) => vec![(TOKENIZER, tokenizer)],
             Self::Separate { src, tgt } => vec![(SRC_TOKENIZER, src), (TGT_TOKENIZER, tgt)],
+        }
+    }
+
+    /// Checks that an id is the same token on both sides where one matrix serves both, which two vocabularies of
+    /// one size need not have in common.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConfigError::TyingOfOtherTokens`] with the first id that is not.
+    pub fn check_tying(&self, config: &TransformerConfig) -> Result<(), ConfigError> {
+        let Self::Separate { src, tgt } = self else {
+            return Ok(());
+        };
+        if config.tying != Tying::All {
+            return Ok(());
+        }
+        let n_tokens = src.vocab_size().max(tgt.vocab_size());
+        let of = |side: &Tokenizer, id| side.token(id).unwrap_or_default();
+        let ids = (0..).take(n_tokens);
+        match ids
+            .map(|id| (id, of(src, id), of(tgt, id)))
+            .find(|(_, src, tgt)| src != tgt)
+        {
+            Some((id, src, tgt)) => Err(ConfigError::TyingOfOtherTokens { id, src, tgt }),
+            None => Ok(()),
         }
     }
 

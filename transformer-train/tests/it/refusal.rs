@@ -79,6 +79,31 @@ fn a_corpus_of_over_long_lines_is_refused() {
 }
 
 #[test]
+fn a_matrix_for_two_vocabularies_of_one_size_is_refused_before_training() {
+    let workplace = Workplace::new();
+    // Both sides have ten digits, spelled otherwise.
+    let lines = |zero: u8| {
+        (0..60_u8)
+            .map(|n| [zero + n % 10, zero + n / 7, b'\n'])
+            .collect::<Vec<_>>()
+    };
+    workplace.write("a.src", lines(b'0').concat());
+    workplace.write("b.tgt", lines(b'a').concat());
+    let settings = [
+        "--set",
+        "tokenizer.vocabulary=separate",
+        "--set",
+        "model.tying=all",
+    ];
+    let ended = workplace.train("run", &settings);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("`tying = \"all\"` needs one vocabulary, but the token 4 is `"),
+        "{message}"
+    );
+}
+
+#[test]
 fn an_unknown_setting_is_refused_with_line_and_nearest_name() {
     let message = config_refusal("warmup_steps", "warmup_step");
     assert!(message.starts_with("`run.toml` line "), "{message}");
