@@ -7,7 +7,7 @@ use burn::store::RecordError;
 use burn::tensor::Device;
 
 use crate::config::TransformerConfig;
-use crate::directory::{ModelDirectory, Precision};
+use crate::directory::{DirectoryError, ModelDirectory, Precision};
 use crate::model::Transformer;
 use crate::reduce::read_weights;
 
@@ -15,6 +15,9 @@ use crate::reduce::read_weights;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
+    /// The file with the weights cannot be read, or is not what the manifest says any more.
+    #[error(transparent)]
+    File(#[from] DirectoryError),
     /// The file is smaller than the weights of a model of this config, whose memory is not even asked for.
     #[error(
         "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
@@ -57,7 +60,8 @@ pub enum LoadError {
 }
 
 impl ModelDirectory {
-    /// Builds the model that the directory holds, with its weights, on the device.
+    /// Builds the model that the directory holds, with its weights, on the device. They are read as a whole, and their hash
+    /// is checked once more: what happens to the file afterwards has no part in the model.
     ///
     /// # Errors
     ///
@@ -96,7 +100,7 @@ impl ModelDirectory {
                 n_parameters,
             });
         }
-        let record = read_weights(&path, self.manifest().precision)?;
+        let record = read_weights(self.read_weights()?, &path, self.manifest().precision)?;
         let model = config.init(device).expect("a config that is valid");
         // Weights may be stored in another type than they are computed in.
         let loaded = model.try_load_record(record.cast_to_module_dtype());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::store::{ModuleRecord, RecordError};
-use burn::tensor::{DType, TensorData};
+use burn::tensor::{Bytes, DType, TensorData};
 use burn_pack::{Reader, Tensor, Writer};
 
 use crate::directory::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
@@ -192,16 +192,24 @@ fn reduce(
     ])
 }
 
-/// Reads weights that were stored in this precision, as a record of 32-bit floats.
-pub(crate) fn read_weights(path: &Path, precision: Precision) -> Result<ModuleRecord, LoadError> {
+/// Reads weights that were stored in this precision, as a record of 32-bit floats; `path` is where they come from.
+///
+/// They are given as bytes: of a file, Burn would read each tensor at its first use, and training may have written another
+/// model under the same name by then.
+pub(crate) fn read_weights(
+    bytes: Vec<u8>,
+    path: &Path,
+    precision: Precision,
+) -> Result<ModuleRecord, LoadError> {
     let failed = |source| LoadError::Weights {
         path: path.to_owned(),
         source,
     };
+    let bytes = Bytes::from_bytes_vec(bytes);
     if precision == Precision::F32 {
-        return ModuleRecord::load(path).map_err(failed);
+        return ModuleRecord::from_bytes(bytes).map_err(failed);
     }
-    let read = Reader::from_file(path).and_then(Reader::into_tensors);
+    let read = Reader::from_bytes(bytes).and_then(Reader::into_tensors);
     let mut tensors = BTreeMap::new();
     for tensor in read.map_err(|error| failed(error.into()))? {
         let (name, data, id) = unpack(tensor).map_err(failed)?;

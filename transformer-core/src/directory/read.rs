@@ -123,6 +123,11 @@ impl ModelDirectory {
         self.path.join(&self.manifest.files.weights.name)
     }
 
+    /// Reads the file with the weights, and checks that it is the one that the manifest describes.
+    pub(crate) fn read_weights(&self) -> Result<Vec<u8>, DirectoryError> {
+        read_file(&self.path, &self.manifest.files.weights)
+    }
+
     /// The manifest; it says how the model was trained.
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest

@@ -71,6 +71,29 @@ fn logits(model: &Transformer) -> Tensor<3> {
     forward(model, &src, &tgt)
 }
 
+/// Whoever translates while training goes on has the model that was there when it was opened.
+#[test]
+fn a_model_that_is_loaded_needs_its_files_no_more() {
+    let (directory, model) = written(unchanged);
+    let loaded = open(&directory).load(&test_device());
+    drop(directory);
+    let loaded = loaded.expect("it was just written");
+    assert!(difference(logits(&loaded), logits(&model)) < 1e-6);
+}
+
+#[test]
+fn weights_that_are_others_than_when_the_directory_was_opened_are_refused() {
+    let (directory, _) = written(unchanged);
+    let opened = open(&directory);
+    let path = opened.weights_path();
+    let mut bytes = fs::read(&path).expect("the weights are there");
+    *bytes.last_mut().expect("there are weights") ^= 1;
+    fs::write(&path, bytes).expect("the directory is writable");
+    let error = opened.load(&test_device()).map(drop);
+    let error = error.expect_err("one bit is another").to_string();
+    assert!(error.contains(&path.display().to_string()), "{error}");
+}
+
 #[test]
 fn a_16_bit_float_is_off_by_half_of_its_last_bit_at_most() {
     let (before, after, _) = reduced(Precision::F16);
