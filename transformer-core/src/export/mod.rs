@@ -27,7 +27,10 @@ use crate::config::TransformerConfig;
 #[non_exhaustive]
 pub enum ExportError {
     /// The format has no word for a setting.
-    #[error("`{key}` is {found}, which {format} cannot have; only {expected} can be exported")]
+    #[error(
+        "`{key}` is {found}, which {format} cannot have; only {expected} can be exported: train with `model.{key}` so, or \
+         choose another format"
+    )]
     Setting {
         /// The field of the config.
         key: &'static str,

@@ -223,7 +223,8 @@ fn heads_of_their_own_width_are_not_exported() {
     let message = refused.expect_err("d_model is 7, with 2 heads").to_string();
     assert_eq!(
         message,
-        "`d_k` is 5, which CTranslate2's models cannot have; only d_model / n_heads can be exported"
+        "`d_k` is 5, which CTranslate2's models cannot have; only d_model / n_heads can be \
+         exported: train with `model.d_k` so, or choose another format"
     );
 }
 

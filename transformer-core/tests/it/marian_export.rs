@@ -136,7 +136,8 @@ fn what_marians_models_cannot_have_is_not_exported() {
         .to_string();
     assert_eq!(
         message,
-        "`positions` is \"sinusoidal\", which Marian's models cannot have; only sinusoidal_halves can be exported"
+        "`positions` is \"sinusoidal\", which Marian's models cannot have; only sinusoidal_halves can be exported: \
+         train with `model.positions` so, or choose another format"
     );
     assert!(!out.exists());
 }

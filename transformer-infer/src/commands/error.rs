@@ -65,10 +65,7 @@ pub(crate) enum CommandError {
     #[error("the weights cannot be put into a file")]
     Record(#[from] RecordError),
     /// The text to translate is no text.
-    #[error(
-        "{name}, line {line}: byte {byte} is not UTF-8; convert the text first, for example \
-         with `iconv -f latin1 -t utf-8`"
-    )]
+    #[error("{name}, line {line}: byte {byte} is not UTF-8; {remedy}")]
     NotUtf8 {
         /// The file.
         name: String,
@@ -76,6 +73,8 @@ pub(crate) enum CommandError {
         line: usize,
         /// The first offending byte in it, counted from 1.
         byte: usize,
+        /// What makes it text.
+        remedy: &'static str,
     },
     /// A file or standard input cannot be read.
     #[error("cannot read {name}")]

@@ -105,15 +105,17 @@ impl Evaluate {
             .iter()
             .map(|translation| on_one_line(translation.text()))
             .collect();
-        if let Some(out) = out {
-            out.write(&lines)?;
-        }
         let chrf = options.chrf(Chrf::default());
         let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
         if let Some(ter) = options.ter() {
             metrics.push(Box::new(ter));
         }
-        print_scores(&metrics, &lines, &files, options.width())
+        // Scores are known even if the file cannot be written.
+        let printed = print_scores(&metrics, &lines, &files, options.width());
+        if let Some(out) = out {
+            out.write(&lines)?;
+        }
+        printed
     }
 
     /// Returns the search, as far as `defaults` say what no flag does.

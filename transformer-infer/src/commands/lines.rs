@@ -6,6 +6,7 @@ use std::iter;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use transformer_infer::remedy_for_bytes;
 
 use super::CommandError;
 
@@ -26,6 +27,8 @@ struct Lines<R> {
     /// What errors call the stream.
     name: String,
     n_read: usize,
+    /// What to do if it is not UTF-8.
+    remedy: Option<&'static str>,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -34,6 +37,7 @@ impl<R: BufRead> Lines<R> {
             reader,
             name,
             n_read: 0,
+            remedy: None,
         }
     }
 }
@@ -84,6 +88,7 @@ impl<R: BufRead> Iterator for Lines<R> {
                 return Some(Err(CommandError::Read { name, source }));
             }
         }
+        let remedy = *self.remedy.get_or_insert_with(|| remedy_for_bytes(&bytes));
         let has_mark = self.n_read == 1 && bytes.starts_with(BYTE_ORDER_MARK);
         let n_left_out = if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
         bytes.drain(..n_left_out);
@@ -98,6 +103,7 @@ impl<R: BufRead> Iterator for Lines<R> {
                 name: self.name.clone(),
                 line: self.n_read,
                 byte: n_left_out + error.utf8_error().valid_up_to() + 1,
+                remedy,
             }),
         )
     }

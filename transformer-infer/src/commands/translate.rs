@@ -96,6 +96,15 @@ impl Translate {
             progress: Progress::new(from_input && !self.quiet),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
+        if !from_input && !self.quiet {
+            for file in self.text.iter().filter(|text| Path::new(text).is_file()) {
+                let _ = writeln!(
+                    io::stderr(),
+                    "note: `{file}` is a file, and what is translated is its name; for what is in it give it as standard \
+                     input: `< {file}`"
+                );
+            }
+        }
         if from_input {
             let lines = LineStream::new(BufReader::new(io::stdin()), LINES_AT_ONCE);
             session.translate_stream(&lines, &mut output)?;
