@@ -70,7 +70,11 @@ pub(crate) struct Arguments {
         conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "finetune", "out", "seed", "overwrite"]
     )]
     resume: Option<PathBuf>,
-    /// Replace the run that the folder holds; other files in it stay
+    /// Go on with a run with other settings that change what later updates do: learning rate, schedule, dropout, label
+    /// smoothing, Adam, clipping, weight decay
+    #[arg(long, conflicts_with = "overwrite")]
+    pub(crate) allow_changes: bool,
+    /// Replace the run that the folder holds, unless it is this one, unfinished; other files in it stay
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
     /// Length of the training, in updates

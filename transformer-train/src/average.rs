@@ -14,12 +14,13 @@ use crate::config::Experiment;
 use crate::ema;
 use crate::folder::Folder;
 use crate::history::best;
-use crate::saved_state::{STATE, SavedState, saved};
+use crate::report::Say;
+use crate::saved_state::{SavedState, last_of, with_whole_weights};
 
 /// Says which checkpoints of a run are averaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The last ones.
+    /// The last ones, of which none is left out but those that are not what was saved.
     Last(usize),
     /// The best ones by `training.best_by`, of those that the run has kept.
     Best(usize),
@@ -36,7 +37,7 @@ struct Weights {
 
 /// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns the
 /// numbers of updates after which they were, in order. Of a run with `ema_decay` it is the mean of the
-/// averages.
+/// averages. `say` is told of checkpoints that are passed over, as they are not what was saved.
 ///
 /// # Errors
 ///
@@ -47,6 +48,7 @@ pub fn average_checkpoints(
     choice: &Choice,
     out: &Path,
     device: &Device,
+    say: &Say,
 ) -> Result<Vec<u64>, TrainError> {
     let folder = Folder::new(run);
     let experiment = folder.experiment()?;
@@ -54,15 +56,12 @@ pub fn average_checkpoints(
         let path = out.to_owned();
         return Err(TrainError::FolderExists { path });
     }
-    let states: BTreeMap<usize, SavedState> = saved(&folder.checkpoints, STATE)
+    let states: BTreeMap<usize, SavedState> = with_whole_weights(&folder.checkpoints, say)
         .into_iter()
         .filter_map(|interval| {
-            Some((
-                interval,
-                SavedState::of(&folder.checkpoints, interval).ok()?,
-            ))
+            let state = SavedState::of(&folder.checkpoints, interval);
+            Some((interval, state.ok()?))
         })
-        .filter(|(interval, state)| state.has_whole_weights(&folder.checkpoints, *interval))
         .collect();
     let intervals = chosen(&states, choice, &experiment, run)?;
     let there = ModelDirectory::open(&folder.model)?;
@@ -94,11 +93,22 @@ fn chosen(
     experiment: &Experiment,
     run: &Path,
 ) -> Result<Vec<usize>, TrainError> {
+    let updates_of = |intervals: &[usize]| intervals.iter().map(|it| states[it].updates).collect();
     let there = || states.values().map(|state| state.updates).collect();
     let path = || run.to_owned();
     let all: Vec<usize> = states.keys().copied().collect();
     let (mut intervals, wanted) = match choice {
-        Choice::Last(n) => (all[all.len().saturating_sub(*n)..].to_vec(), *n),
+        Choice::Last(n) => {
+            let last = last_of(&all, *n);
+            if last.len() < *n {
+                return Err(TrainError::TooFewCheckpoints {
+                    path: path(),
+                    wanted: *n,
+                    there: updates_of(last),
+                });
+            }
+            (last.to_vec(), *n)
+        }
         Choice::Best(n) => {
             let validations = states.values().last().map(|state| &state.validations[..]);
             let validations = validations.unwrap_or_default();

@@ -1,12 +1,13 @@
 //! What is written at the end of each interval, and the average of the last few (§6.1).
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::store::ModuleRecord;
-use burn::tensor::Tensor;
+use burn::tensor::{Bytes, Tensor};
 use burn_train::checkpoint::{Checkpointer, CheckpointerError};
 use transformer_core::directory::{DirectoryError, ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
@@ -156,7 +157,10 @@ fn load<M: Module>(template: &M, path: &Path) -> Result<M, SaveError> {
         action: "read",
         reason,
     };
-    let record = ModuleRecord::load(path).map_err(|error| read_error(error.to_string()))?;
+    // As bytes: of a file, Burn would read each tensor at its first use.
+    let bytes = fs::read(path).map_err(|error| read_error(error.to_string()))?;
+    let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes))
+        .map_err(|error| read_error(error.to_string()))?;
     let loaded = template.clone().try_load_record(record);
     loaded.map_err(|error| read_error(error.to_string()))
 }

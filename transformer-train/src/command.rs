@@ -3,9 +3,11 @@
 use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{ArgGroup, Args, Subcommand};
 use transformer_core::device;
+use transformer_train::Say;
 use transformer_train::average::{Choice, average_checkpoints};
 
 use crate::Failure;
@@ -55,7 +57,10 @@ impl Average {
         };
         let requested = env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref())?;
-        let updates = average_checkpoints(&self.run, &choice, &self.out, &device)?;
+        let say: Say = Arc::new(|line| {
+            let _ = writeln!(io::stderr(), "{line}");
+        });
+        let updates = average_checkpoints(&self.run, &choice, &self.out, &device, &say)?;
         let updates: Vec<String> = updates.iter().map(u64::to_string).collect();
         let _ = writeln!(
             io::stdout(),

@@ -70,14 +70,49 @@ pub enum TrainError {
     },
     /// The folder holds a run with other settings.
     #[error(
-        "`{}` holds a run with other settings: {}; go on without the change, train in another folder with --out, or \
-         replace the run with --overwrite", path.display(), differences.join(", ")
+        "`{}` holds a run with other settings: {}; go on without the change{}, train in another folder with --out, or \
+         replace the run with --overwrite", path.display(), differences.join(", "),
+        if *.is_possible { ", or with it by --allow-changes" } else { "" }
     )]
     OtherRun {
         /// The folder.
         path: PathBuf,
         /// The settings that differ, with both values.
         differences: Vec<String>,
+        /// Whether the run can go on with them ([`Existing::Change`](crate::Existing::Change)).
+        is_possible: bool,
+    },
+    /// The run in the folder is this one, and it would be deleted to begin it anew.
+    #[error(
+        "`{}` holds this very run, stopped after {done} updates; leave out --overwrite to go on with it, or delete the \
+         folder to begin anew", path.display()
+    )]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// Number of updates done.
+        done: u64,
+    },
+    /// The model that a run is to go on from would be replaced by it.
+    #[error(
+        "`{}` holds the model that is to be trained further, which the run would replace; choose another folder with \
+         --out", path.display()
+    )]
+    OwnModel {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file of a checkpoint is there and cannot be read.
+    #[error(
+        "cannot read `{}` or what belongs to it: {source}; check the disk and its rights, and run the same command \
+         again: nothing was changed", path.display()
+    )]
+    Unread {
+        /// The state of the checkpoint.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
     },
     /// The run in the folder has no checkpoint that is whole.
     #[error(
@@ -181,23 +216,27 @@ pub enum TrainError {
         #[source]
         source: io::Error,
     },
-    /// The loss is infinite or not a number: the weights are lost, but not those saved before.
+    /// The loss, or the norm of the gradients, is infinite or not a number: the weights are lost, but not those saved
+    /// before.
     #[error(
-        "the loss of update {update} is {loss}{}; {}; lower `learning_rate_factor`, raise `warmup_steps`, \
-         or set `clip_norm`", made_of(.lines), kept(.model.as_deref())
+        "the {what} of update {update} is {value}{}; {}; lower the learning rate (`learning_rate_factor`, or \
+         `peak_learning_rate` where it is set), raise `warmup_steps`, or set `clip_norm`",
+        made_of(.lines), kept(.model.as_deref())
     )]
-    NonFiniteLoss {
+    NonFinite {
         /// The update, from 1.
         update: u64,
-        /// The loss.
-        loss: f64,
+        /// What is not a number.
+        what: &'static str,
+        /// Its value.
+        value: f64,
         /// The lines of the text that the update was made from, from 1; none if they are not known.
         lines: Vec<u64>,
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,
     },
     /// Burn's Learner stopped on an error of its own.
-    #[error("training stopped: {reason}; {}", kept(.model.as_deref()))]
+    #[error("training stopped: {reason}; {}; the same command goes on from the last checkpoint", kept(.model.as_deref()))]
     Learner {
         /// What the Learner said.
         reason: String,

@@ -1,5 +1,7 @@
 //! A trained model that a run begins with.
 
+use std::path::Path;
+
 use transformer_core::TransformerConfig;
 use transformer_core::directory::ModelDirectory;
 
@@ -21,6 +23,17 @@ pub(crate) fn base(
     match published {
         Some(published) => Ok(Some(published)),
         None => Ok(Some(ModelDirectory::open(path)?)),
+    }
+}
+
+/// Says whether the model that an experiment goes on from lies in this folder.
+pub(crate) fn is_within(experiment: &Experiment, folder: &Path) -> bool {
+    let Some(model) = &experiment.finetune.model else {
+        return false;
+    };
+    match (model.canonicalize(), folder.canonicalize()) {
+        (Ok(model), Ok(folder)) => model.starts_with(folder),
+        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::history::{Validation, best, is_out_of_patience};
 use crate::loader::{ValidPairs, valid_batches};
 use crate::objective::Objective;
 use crate::run::{Outcome, Run, Sample, TestScore};
-use crate::saved_state::{SavedState, with_whole_weights};
+use crate::saved_state::{SavedState, last_of, with_whole_weights};
 use crate::text_scores::TextScores;
 
 /// Evaluates what a run has left in its checkpoints.
@@ -116,7 +116,7 @@ impl<'a> Finish<'a> {
     fn candidates(&self, saved: &[usize], validations: &[Validation]) -> Vec<(String, Vec<usize>)> {
         let training = &self.run.experiment.training;
         let newest = &saved[saved.len().saturating_sub(1)..];
-        let averaged = &saved[saved.len().saturating_sub(training.average_last)..];
+        let averaged = last_of(saved, training.average_last);
         let mut candidates = vec![("the last checkpoint".to_owned(), newest.to_vec())];
         if averaged.len() > 1 {
             let name = format!("the mean of the last {}", averaged.len());
@@ -147,6 +147,11 @@ impl<'a> Finish<'a> {
             n_updates,
             is_out_of_patience,
         } = chosen;
+        if !valid_perplexity.is_finite() {
+            self.run.say(
+                "warning     the model has learnt nothing: its perplexity is beyond all numbers; lower the learning rate",
+            );
+        }
         let test = self.test(&model);
         let (text_scores, samples) = self.translate_valid(&model);
         let scores = serde_json::json!({

@@ -6,18 +6,22 @@ use std::path::{Path, PathBuf};
 use transformer_core::directory::{ModelDirectory, write_file};
 
 use crate::TrainError;
+use crate::changes::changes;
 use crate::checkpoint::SaveError;
 use crate::config::Experiment;
 use crate::history::is_out_of_patience;
 use crate::report::Say;
-use crate::saved_state::{PARTS, Resumed, STATE, differences};
+use crate::saved_state::{PARTS, Resumed, STATE, saved};
 
 /// Says what happens to a run that is in the folder already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     /// It goes on where it stopped, if it is the same run; another one is refused.
     Resume,
-    /// It is deleted once the new run has read its data; other files in the folder stay.
+    /// The same, and settings that change what later updates do, as the learning rate, may be others.
+    Change,
+    /// It is deleted once the new run has read its data; other files in the folder stay. The same run, stopped before
+    /// its end, is not deleted.
     Replace,
 }
 
@@ -63,28 +67,50 @@ impl Folder {
     }
 
     /// Returns the checkpoint of the run in the folder from which this experiment goes on; `None` if there is
-    /// no run, or one that ended before its first checkpoint.
+    /// no run, or one that ended before its first checkpoint, or one that is to be replaced.
     pub(crate) fn resume(
         &self,
         experiment: &Experiment,
+        existing: Existing,
         say: &Say,
     ) -> Result<Option<Resumed>, TrainError> {
+        if existing == Existing::Replace {
+            return match self.unfinished(experiment) {
+                Some(done) => Err(TrainError::Unfinished {
+                    path: self.directory.clone(),
+                    done,
+                }),
+                None => Ok(None),
+            };
+        }
         if !self.settings.exists() {
             return match self.files().is_empty() {
                 true => Ok(None),
                 false => Err(self.taken()),
             };
         }
-        let there = self.experiment()?;
-        let differences = differences(&there, experiment)?;
+        let changes = changes(&self.experiment()?, experiment)?;
+        let is_possible = changes.iter().all(|change| change.is_possible);
+        let mut differences: Vec<String> = changes.into_iter().map(|change| change.told).collect();
+        if existing == Existing::Change && is_possible {
+            for difference in differences.drain(..) {
+                say(&format!("changed     {difference}"));
+            }
+        }
         if !differences.is_empty() {
             return Err(TrainError::OtherRun {
                 path: self.directory.clone(),
                 differences,
+                is_possible,
             });
         }
         let resumed = Resumed::find(&self.checkpoints, experiment, say)?;
-        if resumed.is_none() && self.published_updates() > experiment.training.validation_interval {
+        // To begin anew would delete what is left of it.
+        let is_lost = || {
+            !saved(&self.checkpoints, STATE).is_empty()
+                || self.published_updates() > experiment.training.validation_interval
+        };
+        if resumed.is_none() && is_lost() {
             return Err(TrainError::NoCheckpoint {
                 path: self.directory.clone(),
             });
@@ -107,23 +133,26 @@ impl Folder {
 
     /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
     pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
+        self.unfinished(experiment).is_some() && self.lock().is_ok()
+    }
+
+    /// Returns after how many updates exactly this run was stopped, if it is in the folder and not at its end.
+    fn unfinished(&self, experiment: &Experiment) -> Option<u64> {
         let unheard: Say = std::sync::Arc::new(|_| {});
+        let there = Experiment::from_toml(&self.settings).ok()?;
         // How a run is validated has no part in what it becomes.
-        let is_same = Experiment::from_toml(&self.settings).is_ok_and(|there| {
-            let validation = experiment.validation.clone();
-            Experiment {
-                validation,
-                ..there
-            } == *experiment
-        });
-        let n_updates = experiment.training.updates;
-        is_same
-            && self.lock().is_ok()
-            && matches!(
-                self.resume(experiment, &unheard),
-                Ok(Some(Resumed { state, .. })) if state.updates < n_updates
-                    && !is_out_of_patience(&state.validations, &experiment.training)
-            )
+        let there = Experiment {
+            validation: experiment.validation.clone(),
+            ..there
+        };
+        if there != *experiment {
+            return None;
+        }
+        let found = Resumed::find(&self.checkpoints, experiment, &unheard);
+        let state = found.ok()??.state;
+        let is_at_end = state.updates >= experiment.training.updates
+            || is_out_of_patience(&state.validations, &experiment.training);
+        (!is_at_end).then_some(state.updates)
     }
 
     /// Keeps other programs from training in this folder, which must be there, until the file is dropped.

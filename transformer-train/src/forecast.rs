@@ -21,24 +21,33 @@ use crate::store_folder::{IfMissing, StorePlace};
 /// Returns a [`TrainError`] for what would end the run before its first update.
 pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(), TrainError> {
     experiment.validate()?;
-    Folder::new(&surroundings.directory).check()?;
-    let start = Start::fresh(experiment)?;
-    let directory = &surroundings.directory;
-    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Hold)?;
+    let folder = Folder::new(&surroundings.directory);
+    folder.check()?;
     let watch = surroundings.watch();
     let say = watch.say();
+    let resumed = folder.resume(experiment, surroundings.existing, say)?;
+    let start = Start::new(experiment, &folder, resumed.is_some())?;
+    let directory = &surroundings.directory;
+    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Hold)?;
     let mut prepared = Prepared::new(experiment, start, place, &watch)?;
+    if let Some(resumed) = &resumed {
+        resumed.check_corpus(prepared.fingerprint, directory)?;
+        say(&format!(
+            "resumed     after update {}",
+            resumed.state.updates
+        ));
+    }
     let memory = memory_of(experiment, &prepared, surroundings);
     for line in lines(experiment, &mut prepared, &memory) {
         say(&line);
     }
     prepared.warn(experiment, say);
-    let there = memory::of_this_machine().filter(|_| device::is_in_memory(&surroundings.device));
+    let there = memory::there_is().filter(|_| device::is_in_memory(&surroundings.device));
     if let Some(there) = there
         && memory.total() > there
     {
         say(&format!(
-            "warning     the run takes about {}, and this machine has {} of memory; lower what takes most of it, \
+            "warning     the run takes about {}, and there is {} of memory; lower what takes most of it, \
              as the model's size, or `training.tokens_per_batch` for activations",
             bytes(memory.total()),
             bytes(there)

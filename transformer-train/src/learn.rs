@@ -36,21 +36,35 @@ pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainErr
 
     held.say_all();
     let model = run.saved_model();
-    if let Some((update, loss)) = trouble.first() {
-        return Err(TrainError::NonFiniteLoss {
+    if let Some(NotANumber {
+        what,
+        update,
+        value,
+    }) = trouble.first()
+    {
+        return Err(TrainError::NonFinite {
             update: update + 1,
-            loss,
+            what,
+            value,
             lines: lines_of(run, update).unwrap_or_default(),
             model,
         });
     }
     match result.error {
         Some(error) => Err(TrainError::Learner {
-            reason: error.to_string(),
+            reason: in_our_words(&error.to_string()),
             model,
         }),
         None => Ok(()),
     }
+}
+
+/// Takes from an error what Burn's Learner has wrapped around one of ours.
+fn in_our_words(error: &str) -> String {
+    let wrapped = error
+        .strip_prefix("Checkpoint error: Unknown error: `")
+        .and_then(|rest| rest.strip_suffix('`'));
+    wrapped.unwrap_or(error).to_owned()
 }
 
 /// Puts together Burn's training: an epoch of it is an interval of ours.
@@ -67,15 +81,15 @@ fn supervised(
     let history = History::new(run.validations());
     let curve = curve(run, history.clone())?;
     let directory = &run.folder.checkpoints;
-    let checkpoints = Arc::new(Checkpoints::new(run, history.clone()));
+    let gate = Arc::new(Gate::new(interrupter));
+    let train = Arc::new(train_loader(run, &gate)?);
+    let checkpoints = Arc::new(Checkpoints::new(run, history.clone(), train.plan()));
     let part = |part| PartCheckpointer {
         part,
         checkpoints: Arc::clone(&checkpoints),
     };
     let model = Arc::clone(&checkpoints);
     let model = ModelCheckpointer::new(run, model, objective.valid(), held.clone());
-    let gate = Arc::new(Gate::new(interrupter));
-    let train = Arc::new(train_loader(run, &gate)?);
     let done = train.next_update();
     let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
     let valid = Arc::new(valid_loader(run));
@@ -84,16 +98,26 @@ fn supervised(
     let keys = Interrupter::new();
     let stop_training = end_of_all(&devices, gate, &stop);
     let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
-        .metric_train_numeric(Ratio::loss(
-            trouble.watch(stop_training, Arc::new(|update| update)),
-        ))
+        .metric_train_numeric(Ratio::loss(trouble.watch(
+            "loss",
+            Arc::clone(&stop_training),
+            Arc::new(|update| update),
+        )))
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
         .metric_train_numeric(Ratio::padding())
         .metric_train_numeric(Ratio::waiting())
-        .metric_train_numeric(Ratio::gradient_norm())
+        .metric_train_numeric(Ratio::gradient_norm(trouble.watch(
+            "norm of the gradients",
+            stop_training,
+            Arc::new(|update| update),
+        )))
         .metric_train_numeric(LearningRateMetric::new())
-        .metric_valid_numeric(Ratio::loss(trouble.watch(stop, validated)))
+        .metric_valid_numeric(Ratio::loss(trouble.watch(
+            "validation loss",
+            stop,
+            validated,
+        )))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
         .metric_valid_numeric(TextScore::bleu(metrics))
@@ -105,8 +129,7 @@ fn supervised(
         .with_checkpointing_strategy(Keep::new(
             training,
             history.clone(),
-            // Of one whose deletion was cut short, not all parts may be there.
-            PARTS.iter().flat_map(|part| saved(directory, part)),
+            checkpoints_to_keep(run),
         ))
         .early_stopping(Stop::new(
             &run.surroundings.interrupt,
@@ -121,6 +144,24 @@ fn supervised(
         None => supervised,
     };
     Ok(displayed(run, supervised, objective, held, &keys))
+}
+
+/// Returns the checkpoints that are deleted when their time comes. The best ones by another measure than that of now, which
+/// cannot be compared with those to come, stay.
+fn checkpoints_to_keep(run: &Run<'_>) -> Vec<usize> {
+    let directory = &run.folder.checkpoints;
+    // Of one whose deletion was cut short, not all parts may be there.
+    let mut there: Vec<usize> = PARTS
+        .iter()
+        .flat_map(|part| saved(directory, part))
+        .collect();
+    if let Some(resumed) = &run.resumed
+        && resumed.state.validations.is_empty()
+    {
+        let n_last = run.experiment.training.n_last();
+        there.retain(|interval| interval + n_last > resumed.interval);
+    }
+    there
 }
 
 /// Has the training shown in the way that was asked for.
@@ -216,23 +257,42 @@ fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
     (adam.into(), run.schedule().into())
 }
 
-/// Remembers the first loss that was not a number.
+/// A measure that was not a number.
+#[derive(Clone, Copy)]
+struct NotANumber {
+    what: &'static str,
+    /// The last update before it, from 0.
+    update: u64,
+    value: f64,
+}
+
+/// Remembers the first measure that was not a number.
 #[derive(Clone, Default)]
-struct Trouble(Arc<Mutex<Option<(u64, f64)>>>);
+struct Trouble(Arc<Mutex<Option<NotANumber>>>);
 
 impl Trouble {
-    /// Returns what a metric calls with such a loss: it ends the training. `update_of` turns the number
+    /// Returns what a metric calls with such a value: it ends the training. `update_of` turns the number
     /// that the metric has into that of the last update.
-    fn watch(&self, end: End, update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>) -> OnNonFinite {
+    fn watch(
+        &self,
+        what: &'static str,
+        end: End,
+        update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>,
+    ) -> OnNonFinite {
         let trouble = self.clone();
-        Arc::new(move |update, loss| {
+        Arc::new(move |update, value| {
+            let update = update_of(update);
             let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert((update_of(update), loss));
+            first.get_or_insert(NotANumber {
+                what,
+                update,
+                value,
+            });
             end();
         })
     }
 
-    fn first(&self) -> Option<(u64, f64)> {
+    fn first(&self) -> Option<NotANumber> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

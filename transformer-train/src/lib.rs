@@ -53,6 +53,7 @@ pub mod schedule;
 pub mod tasks;
 pub mod threads;
 
+mod changes;
 mod checkpoint;
 mod devices;
 mod ema;

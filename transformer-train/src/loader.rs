@@ -67,6 +67,11 @@ impl TrainLoader {
         Arc::clone(&self.next_update)
     }
 
+    /// Returns the plan, which counts passes as they come.
+    pub(crate) fn plan(&self) -> Arc<Mutex<Plan>> {
+        Arc::clone(&self.plan)
+    }
+
     fn update(&self, number: u64) -> Result<Update, CorpusError> {
         let batches = number * self.n_batches..(number + 1) * self.n_batches;
         let sentences: Vec<(u64, Vec<u32>)> = {

@@ -77,10 +77,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     tell(&format!("run         {}", directory.display()));
     let surroundings = Surroundings {
         directory: directory.clone(),
-        existing: if arguments.overwrite {
-            Existing::Replace
-        } else {
-            Existing::Resume
+        existing: match (arguments.overwrite, arguments.allow_changes) {
+            (true, _) => Existing::Replace,
+            (false, true) => Existing::Change,
+            (false, false) => Existing::Resume,
         },
         threads,
         device,

@@ -173,7 +173,7 @@ impl Adaptor<Numbers> for ValidReport {
     }
 }
 
-/// Is told the update whose loss is not a number, and the loss.
+/// Is told the update of which something is not a number, and its value.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
 
 /// Averages one ratio over all batches of an interval: sums of numerators over sums of denominators,
@@ -254,9 +254,12 @@ impl Ratio {
         }
     }
 
-    /// Norm of all gradients together before clipping, the mean of the updates.
-    pub(crate) fn gradient_norm() -> Self {
-        Self::new(GRADIENT_NORM, |n| Terms::Batch(n.gradient_norm, 1.0))
+    /// Norm of all gradients together before clipping, the mean of the updates; tells about one that is not a number.
+    pub(crate) fn gradient_norm(on_non_finite: OnNonFinite) -> Self {
+        Self {
+            on_non_finite: Some(on_non_finite),
+            ..Self::new(GRADIENT_NORM, |n| Terms::Batch(n.gradient_norm, 1.0))
+        }
     }
 
     /// Share of sentences translated exactly as the reference has it, in percent.

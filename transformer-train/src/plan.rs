@@ -91,7 +91,8 @@ pub enum PlanError {
 /// resumed run sees what an uninterrupted one would have seen.
 ///
 /// Passes differ a little in their number of updates, so that a jump to a far update plans the passes
-/// before it once (two seconds each for four million sentences, 4 ms for Multi30k); one pass is kept.
+/// before it once (two seconds each for four million sentences, 4 ms for Multi30k), unless it is told where they begin
+/// ([`know`](Self::know)); one pass is kept.
 ///
 /// # Example
 ///
@@ -224,6 +225,21 @@ impl Plan {
             self.count_to(self.first_updates.len() as u64);
         }
         self.first_updates.partition_point(|&first| first <= k) as u64 - 1
+    }
+
+    /// Returns the first update of each pass that was planned so far, and of the one after.
+    pub fn first_updates(&self) -> &[u64] {
+        &self.first_updates
+    }
+
+    /// Takes what [`first_updates`](Self::first_updates) has said of the same plan, so that these passes need not be
+    /// planned again. Numbers that cannot be this plan's are left alone.
+    pub fn know(&mut self, first_updates: &[u64]) {
+        let own = &self.first_updates;
+        let is_longer = first_updates.len() > own.len() && first_updates.starts_with(own);
+        if is_longer && first_updates.is_sorted_by(|a, b| a < b) {
+            self.first_updates = first_updates.to_vec();
+        }
     }
 
     /// Returns the share of padding among the cells of both sides in the pass that was last asked

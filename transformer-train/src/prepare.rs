@@ -1,5 +1,6 @@
 //! From an experiment to everything that training needs: tokenizers, ids, and the model's config.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use burn::tensor::Device;
@@ -11,16 +12,20 @@ use crate::TrainError;
 use crate::batch::SentencePair;
 use crate::config::{ConfigError, EmbeddingSettings, Experiment};
 use crate::corpus::{
-    Copies, CorpusSummary, Duplicates, Filter, ParallelText, SubwordDropout, Subwords,
-    TrainingText, encode,
+    Copies, CorpusError, CorpusSummary, Duplicates, Filter, ParallelText, SubwordDropout, Subwords,
+    TokenStore, TrainingText, encode,
 };
 use crate::embeddings::Embeddings;
 use crate::finetune;
+use crate::folder::Folder;
 use crate::plan::{Plan, Share};
 use crate::read_text::ReadText;
 use crate::report::{Say, Watch};
 use crate::store_folder::StorePlace;
 use crate::warnings::{Facts, warnings};
+
+/// Most pairs that the validation pairs are looked for in: a second's work.
+const MOST_PAIRS_TO_COMPARE: usize = 1_000_000;
 
 /// Says what a run has before it reads its text.
 pub(crate) struct Start {
@@ -33,9 +38,20 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Begins a run.
-    pub(crate) fn fresh(experiment: &Experiment) -> Result<Self, TrainError> {
+    /// Begins the run of a folder, or goes on with the one that is there, whose model is asked for what it has.
+    pub(crate) fn new(
+        experiment: &Experiment,
+        folder: &Folder,
+        goes_on: bool,
+    ) -> Result<Self, TrainError> {
+        if goes_on {
+            return Self::resumed(experiment, folder.published());
+        }
         let base = finetune::base(experiment, None)?;
+        if base.is_some() && finetune::is_within(experiment, &folder.directory) {
+            let path = folder.directory.clone();
+            return Err(TrainError::OwnModel { path });
+        }
         Ok(Self {
             is_fresh: true,
             tokenizers: base.as_ref().map(|it| it.tokenizers().clone()),
@@ -44,7 +60,7 @@ impl Start {
     }
 
     /// Goes on with a run, whose model is `published`, if that can be read.
-    pub(crate) fn resumed(
+    fn resumed(
         experiment: &Experiment,
         published: Option<ModelDirectory>,
     ) -> Result<Self, TrainError> {
@@ -88,6 +104,8 @@ pub(crate) struct Prepared {
     pub(crate) valid: Vec<SentencePair>,
     /// What became of the validation pairs.
     pub(crate) valid_summary: CorpusSummary,
+    /// How many of them are trained on as well, if that was counted.
+    n_valid_seen: usize,
     /// The text of each validation pair.
     pub(crate) valid_text: Vec<(String, String)>,
     /// Text that is neither trained on nor looked at before the end; only tasks can make some.
@@ -140,6 +158,10 @@ impl Prepared {
         let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;
         let shares = shares(&train_summary, &weights);
         say_shares(&shares, say);
+        let n_valid_seen = match store.lengths().len() <= MOST_PAIRS_TO_COMPARE {
+            true => n_seen(&store, &valid.pairs)?,
+            false => 0,
+        };
         let plan = Plan::weighted(store.lengths(), &experiment.training.plan(), &shares)?;
         Ok(Self {
             config,
@@ -151,6 +173,7 @@ impl Prepared {
             tokenizers,
             train_summary,
             plan,
+            n_valid_seen,
             valid: valid.pairs,
             valid_summary: valid.summary,
             valid_text: valid.text,
@@ -180,6 +203,7 @@ impl Prepared {
             config: &self.config,
             train: &self.train_summary,
             valid: &self.valid_summary,
+            n_valid_seen: self.n_valid_seen,
         };
         for warning in warnings(&facts) {
             say(&format!("warning     {warning}"));
@@ -237,6 +261,25 @@ impl Validation {
             summary,
         })
     }
+}
+
+/// Counts the validation pairs that are trained on as well.
+fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
+    let lengths = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
+    let widths: HashSet<(u32, u32)> = valid.iter().map(lengths).collect();
+    let both = |pair: &SentencePair| (pair.src.clone(), pair.tgt.clone());
+    let wanted: HashSet<_> = valid.iter().map(both).collect();
+    let mut seen = HashSet::new();
+    for (number, width) in store.lengths().iter().enumerate() {
+        if widths.contains(width) {
+            let SentencePair { src, tgt } = store.pair(number)?;
+            seen.extend(wanted.get(&(src, tgt)));
+        }
+    }
+    Ok(valid
+        .iter()
+        .filter(|pair| seen.contains(&both(pair)))
+        .count())
 }
 
 /// Returns how often the pairs of each corpus come.

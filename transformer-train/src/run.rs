@@ -12,11 +12,12 @@ use transformer_infer::BatchLimits;
 
 use crate::checkpoint::Publisher;
 use crate::config::Experiment;
+use crate::corpus::Fingerprint;
 use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
 use crate::history::{Validation, is_out_of_patience};
 use crate::learn::learn;
-use crate::loss::{LabelSmoothing, SmoothingForm};
+use crate::loss::LabelSmoothing;
 use crate::objective::{Objective, Settings, Translation};
 use crate::prepare::{Prepared, Start};
 use crate::report::{Say, Show, Watch};
@@ -177,14 +178,8 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     folder.check()?;
     // Nobody else may train in a folder that holds a run already; in a new one, from when it is made.
     let held = folder.holds_run().then(|| folder.lock()).transpose()?;
-    let resumed = match surroundings.existing {
-        Existing::Resume => folder.resume(experiment, say)?,
-        Existing::Replace => None,
-    };
-    let start = match &resumed {
-        Some(_) => Start::resumed(experiment, folder.published())?,
-        None => Start::fresh(experiment)?,
-    };
+    let mut resumed = folder.resume(experiment, surroundings.existing, say)?;
+    let start = Start::new(experiment, &folder, resumed.is_some())?;
     // A run that fails on its data leaves nothing behind, and takes nothing away.
     let directory = &surroundings.directory;
     let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Make)?;
@@ -203,6 +198,10 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
         None => folder.claim()?,
     };
     accept(&folder, experiment, resumed.as_ref(), prepared.fingerprint)?;
+    if let Some(resumed) = &mut resumed {
+        prepared.plan.know(&resumed.state.passes);
+        compare_validations(resumed, measure(experiment, &prepared), say);
+    }
     if let Some(place) = place {
         place.remove_others();
     }
@@ -244,6 +243,35 @@ fn accept(
     resumed.check_corpus(fingerprint, &folder.directory)?;
     resumed.delete_newer(&folder.checkpoints)?;
     folder.write_settings(experiment)
+}
+
+/// Returns a fingerprint of what is validated on, and how: of two with the same, perplexities and scores can be compared.
+fn measure(experiment: &Experiment, prepared: &Prepared) -> u64 {
+    let mut fingerprint = Fingerprint::default();
+    for pair in &prepared.valid {
+        fingerprint.push(&pair.src, &pair.tgt);
+    }
+    let validation = &experiment.validation;
+    let search = validation.search(validation.interval_beam_size);
+    let how = (search, validation.max_sentences, validation.tokenize);
+    let how = serde_json::to_string(&how).expect("settings are numbers and names");
+    let how: Vec<u32> = how.bytes().map(u32::from).collect();
+    fingerprint.push(&how, &[]);
+    fingerprint.value()
+}
+
+/// Forgets the validations of a run that goes on if they were of something else, or measured in another way, than those to
+/// come.
+fn compare_validations(resumed: &mut Resumed, measure: u64, say: &Say) {
+    let state = &mut resumed.state;
+    if state.measure.is_some_and(|before| before != measure) {
+        say(&format!(
+            "validation  on other pairs, or measured in another way, than before: the {} validations so far are not \
+             compared with those to come, and the best checkpoints by them stay",
+            state.validations.len()
+        ));
+        state.validations.clear();
+    }
 }
 
 /// Returns what writes the run's models, and says in their manifests how they were trained.
@@ -355,6 +383,12 @@ impl Run<'_> {
 
     pub(crate) fn schedule(&self) -> Schedule {
         Schedule::new(&self.experiment.training, self.prepared.config.d_model)
+            .after(self.begun().n_updates)
+    }
+
+    /// Returns the fingerprint of what this run is validated on, and how.
+    pub(crate) fn measure(&self) -> u64 {
+        measure(self.experiment, &self.prepared)
     }
 
     /// Returns how translations are scored.
@@ -384,7 +418,7 @@ impl Run<'_> {
         let settings = Settings {
             smoothing: LabelSmoothing {
                 epsilon: training.label_smoothing,
-                form: SmoothingForm::AllTokens,
+                form: training.label_smoothing_form,
             },
             clip_norm: training.clip_norm,
             ema_decay: training.ema_decay,

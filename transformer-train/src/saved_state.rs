@@ -1,9 +1,10 @@
-//! What a run needs to go on where it was: which checkpoint is whole, and whether the run is still the same.
+//! What a run needs to go on where it was, and which of its checkpoints is whole.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use burn::tensor::Bytes;
@@ -16,6 +17,7 @@ use crate::TrainError;
 use crate::checkpoint::SaveError;
 use crate::config::{Experiment, TrainingSettings};
 use crate::history::{History, Validation};
+use crate::plan::Plan;
 use crate::report::Say;
 use crate::run::Run;
 
@@ -31,26 +33,8 @@ pub(crate) const MODEL: &str = "model";
 /// What the name of a state begins with.
 pub(crate) const STATE: &str = "state";
 
-/// The settings that have no part in what the weights become, or in which update sees which sentences.
-const MAY_DIFFER: [&str; 17] = [
-    "data.src",
-    "data.store",
-    "data.store_folder",
-    "data.tgt",
-    "data.tsv",
-    "data.valid_src",
-    "data.valid_tgt",
-    "data.valid_tsv",
-    "embeddings.src_word_vectors",
-    "embeddings.tgt_word_vectors",
-    "training.average_best",
-    "training.average_last",
-    "training.best_by",
-    "training.keep_best",
-    "training.patience",
-    "training.updates",
-    "validation.",
-];
+/// The hash of a state in its own text, before it is known.
+const NO_HASH: &str = "\"sha256\": \"\"";
 
 /// Says how far a run has come: `state-N.json`, written when the other files of checkpoint N are whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,8 +54,35 @@ pub(crate) struct SavedState {
     /// What every validation found so far.
     #[serde(default)]
     pub(crate) validations: Vec<Validation>,
+    /// Fingerprint of what was validated on, and how.
+    #[serde(default)]
+    pub(crate) measure: Option<u64>,
+    /// The first batch of each pass over the data that was planned.
+    #[serde(default)]
+    pub(crate) passes: Vec<u64>,
     /// The other files of the checkpoint.
     files: Vec<FileEntry>,
+    /// Hash of the text of this state without it.
+    #[serde(default)]
+    sha256: String,
+}
+
+/// Says why a checkpoint is not gone on from.
+#[derive(Debug)]
+enum Unusable {
+    /// It is not what was saved.
+    Damaged(String),
+    /// The system does not give it; it may be whole.
+    Unread(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Damaged(error.to_string()),
+            _ => Self::Unread(error),
+        }
+    }
 }
 
 /// Names the checkpoint that a run goes on from.
@@ -89,7 +100,10 @@ impl SavedState {
 
     /// Reads the state of a checkpoint, and says why it cannot be used.
     pub(crate) fn of(checkpoints: &Path, interval: usize) -> Result<Self, String> {
-        Self::read(&state_path(checkpoints, interval))
+        Self::read(&state_path(checkpoints, interval)).map_err(|why| match why {
+            Unusable::Damaged(what) => what,
+            Unusable::Unread(error) => error.to_string(),
+        })
     }
 
     /// Says whether the weights of the checkpoint are what was saved.
@@ -99,16 +113,54 @@ impl SavedState {
         files.any(|file| file.name == name && file.is_whole_in(checkpoints))
     }
 
-    fn read(path: &Path) -> Result<Self, String> {
-        let text = fs::read(path).map_err(|error| error.to_string())?;
-        let state: Self = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-        match state.format {
-            FORMAT => Ok(state),
-            format => Err(format!(
-                "its format is {format}, and this program reads {FORMAT}"
-            )),
+    fn read(path: &Path) -> Result<Self, Unusable> {
+        let text = fs::read(path)?;
+        let text = String::from_utf8_lossy(&text);
+        let state: Self =
+            serde_json::from_str(&text).map_err(|error| Unusable::Damaged(error.to_string()))?;
+        if state.format != FORMAT {
+            return Err(Unusable::Damaged(format!(
+                "its format is {}, and this program reads {FORMAT}",
+                state.format
+            )));
+        }
+        let hash = format!("\"sha256\": \"{}\"", state.sha256);
+        let is_whole = || hash_of(&text.replacen(&hash, NO_HASH, 1)) == state.sha256;
+        // Earlier versions wrote none.
+        match state.sha256.is_empty() || is_whole() {
+            true => Ok(state),
+            false => Err(Unusable::Damaged("it is not what was saved".to_owned())),
         }
     }
+
+    /// Checks that every file of the checkpoint is what was saved.
+    fn check_files(&self, checkpoints: &Path) -> Result<(), Unusable> {
+        let mut files = self.files.iter();
+        let Some(file) = files.find(|file| !file.is_whole_in(checkpoints)) else {
+            return Ok(());
+        };
+        // What the disk does not give may be whole when it does.
+        io::copy(
+            &mut File::open(checkpoints.join(&file.name))?,
+            &mut io::sink(),
+        )?;
+        Err(Unusable::Damaged(format!(
+            "`{}` is not what was saved",
+            file.name
+        )))
+    }
+
+    /// Returns the text of the state, with its hash.
+    fn sealed(&self) -> String {
+        let text = serde_json::to_string_pretty(self).expect("a state is numbers and text");
+        let hash = format!("\"sha256\": \"{}\"", hash_of(&text));
+        text.replacen(NO_HASH, &hash, 1)
+    }
+}
+
+/// Returns the SHA-256 of a text.
+fn hash_of(text: &str) -> String {
+    FileEntry::new(String::new(), text.as_bytes()).sha256
 }
 
 impl Resumed {
@@ -126,28 +178,24 @@ impl Resumed {
         let mut within = None;
         for interval in saved(checkpoints, STATE).into_iter().rev() {
             let path = state_path(checkpoints, interval);
-            let damage = |what: &str| say_damage(&path, what, say);
-            let state = match SavedState::read(&path) {
-                Ok(state) => state,
-                Err(reason) => {
-                    damage(&reason);
-                    continue;
-                }
-            };
-            if state.updates > training.updates {
+            let read = SavedState::read(&path);
+            if let Ok(state) = &read
+                && state.updates > training.updates
+            {
                 return Err(TrainError::Shorter {
                     done: state.updates,
                     wanted: training.updates,
                 });
             }
-            if let Some(file) = state
-                .files
-                .iter()
-                .find(|file| !file.is_whole_in(checkpoints))
-            {
-                damage(&format!("`{}` is not what was saved", file.name));
-                continue;
-            }
+            let whole = read.and_then(|state| state.check_files(checkpoints).map(|()| state));
+            let state = match whole {
+                Ok(state) => state,
+                Err(Unusable::Damaged(what)) => {
+                    say_damage(&path, &what, say);
+                    continue;
+                }
+                Err(Unusable::Unread(source)) => return Err(TrainError::Unread { path, source }),
+            };
             // A run that was shorter ended within an interval; a longer one goes on from the one before.
             let is_boundary = state.updates == interval as u64 * training.validation_interval;
             if is_boundary || state.updates == training.updates {
@@ -189,79 +237,6 @@ impl Resumed {
     }
 }
 
-/// Lists the settings in which two experiments differ, of those that make another run.
-pub(crate) fn differences(
-    there: &Experiment,
-    here: &Experiment,
-) -> Result<Vec<String>, TrainError> {
-    // Batches are the same whether one device computes them or several.
-    let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
-    let n_batches_there = n_batches(there);
-    let is_same_update = n_batches_there == n_batches(here);
-    let (there, here) = (flat(there)?, flat(here)?);
-    let mut keys: Vec<&String> = there.keys().chain(here.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    // A schedule that ends with the run makes every update depend on its length.
-    let key_of_end = "training.updates";
-    let has_end = |flat: &BTreeMap<String, String>| {
-        let schedule = flat.get("training.schedule").map(String::as_str);
-        matches!(schedule, Some("\"linear\"" | "\"cosine\""))
-    };
-    let has_end = has_end(&there) || has_end(&here);
-    let matters = |key: &str| {
-        if matches!(key, "training.accumulate" | "training.devices") {
-            return !is_same_update;
-        }
-        (has_end && key == key_of_end)
-            || !MAY_DIFFER.iter().any(|free| match free.strip_suffix('.') {
-                Some(section) => key.split('.').next() == Some(section),
-                None => key == *free,
-            })
-    };
-    let written = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
-    let differing = keys
-        .into_iter()
-        .filter(|key| matters(key) && there.get(*key) != here.get(*key));
-    Ok(differing
-        .map(|key| {
-            let (there, here) = (written(there.get(key)), written(here.get(key)));
-            let difference = format!("`{key}` is {here} here and {there} there");
-            match key.as_str() {
-                "training.devices" => format!(
-                    "{difference} (any number can go on if `training.devices` times `training.accumulate` stays \
-                     {n_batches_there})"
-                ),
-                key if key == key_of_end => {
-                    format!("{difference} (the learning rate falls to zero at the end, wherever that is)")
-                }
-                _ => difference,
-            }
-        })
-        .collect())
-}
-
-/// Writes every setting as `section.key` and its value; corpora without their paths, as [`MAY_DIFFER`] has it.
-fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
-    let table: toml::Table = toml::from_str(&experiment.to_toml()?)
-        .expect("what was written as TOML can be read as TOML");
-    let sections = table.into_iter().flat_map(|(section, value)| {
-        let keys = match value {
-            toml::Value::Table(keys) => keys.into_iter().collect(),
-            value => vec![(String::new(), value)],
-        };
-        keys.into_iter().map(move |(key, mut value)| {
-            for corpus in value.as_array_mut().into_iter().flatten() {
-                if let Some(corpus) = corpus.as_table_mut() {
-                    corpus.retain(|key, _| !["src", "tgt", "tsv"].contains(&key));
-                }
-            }
-            (format!("{section}.{key}"), value.to_string())
-        })
-    });
-    Ok(sections.collect())
-}
-
 /// Writes the files of checkpoints, and a state when all of one are there.
 pub(crate) struct Checkpoints {
     directory: PathBuf,
@@ -269,13 +244,15 @@ pub(crate) struct Checkpoints {
     template: SavedState,
     training: TrainingSettings,
     history: History,
+    plan: Arc<Mutex<Plan>>,
     started: Instant,
     /// The files of checkpoints that are not complete yet, by number.
     written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(run: &Run<'_>, history: History) -> Self {
+    /// `plan` is the one that the training goes by.
+    pub(crate) fn new(run: &Run<'_>, history: History, plan: Arc<Mutex<Plan>>) -> Self {
         Self {
             directory: run.folder.checkpoints.clone(),
             template: SavedState {
@@ -286,10 +263,14 @@ impl Checkpoints {
                 device: run.surroundings.device_names(),
                 corpus: run.prepared.fingerprint,
                 validations: Vec::new(),
+                measure: Some(run.measure()),
+                passes: Vec::new(),
                 files: Vec::new(),
+                sha256: String::new(),
             },
             training: run.experiment.training.clone(),
             history,
+            plan,
             started: Instant::now(),
             written: Mutex::default(),
         }
@@ -308,16 +289,24 @@ impl Checkpoints {
         let state = SavedState {
             updates: self.training.updates_after(interval),
             validations: self.history.up_to(interval),
+            passes: {
+                let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+                plan.first_updates().to_vec()
+            },
             seconds: self.template.seconds + self.started.elapsed().as_secs_f64(),
             files: written.remove(&interval).unwrap_or_default(),
             ..self.template.clone()
         };
-        let json = serde_json::to_vec_pretty(&state).expect("a state is numbers and text");
-        Ok(write_file(&self.directory, &state_name(interval), &json)?)
+        let name = state_name(interval);
+        Ok(write_file(
+            &self.directory,
+            &name,
+            state.sealed().as_bytes(),
+        )?)
     }
 
     /// Deletes a file of a checkpoint, which is none from then on.
-    fn delete(&self, interval: usize, part: &str) -> std::io::Result<()> {
+    fn delete(&self, interval: usize, part: &str) -> io::Result<()> {
         for name in [state_name(interval), part_name(part, interval)] {
             let path = self.directory.join(name);
             // Whoever keeps another part may delete the same state at this moment.
@@ -333,7 +322,7 @@ impl Checkpoints {
 /// Keeps one of the [`PARTS`] of every checkpoint.
 pub(crate) struct PartCheckpointer {
     pub(crate) part: &'static str,
-    pub(crate) checkpoints: std::sync::Arc<Checkpoints>,
+    pub(crate) checkpoints: Arc<Checkpoints>,
 }
 
 impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
@@ -379,6 +368,14 @@ fn say_damage(state: &Path, what: &str, say: &Say) {
     say(&format!("damaged     `{state}`: {what}; it is passed over"));
 }
 
+/// Returns those of some checkpoints, in order, that are of the last so many intervals: an older one that was kept as one of
+/// the best is none of them.
+pub(crate) fn last_of(checkpoints: &[usize], n_intervals: usize) -> &[usize] {
+    let newest = checkpoints.last().copied().unwrap_or_default();
+    let first = checkpoints.partition_point(|interval| interval + n_intervals <= newest);
+    &checkpoints[first..]
+}
+
 /// Returns the numbers of the checkpoints whose weights are what was saved, in order, and names those whose are not.
 pub(crate) fn with_whole_weights(checkpoints: &Path, say: &Say) -> Vec<usize> {
     let mut intervals = saved(checkpoints, STATE);
@@ -422,25 +419,11 @@ fn number_of(name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn with_batches(devices: u64, accumulate: u64) -> Experiment {
-        let mut experiment =
-            Experiment::from_toml_text("", "defaults").expect("the defaults are an experiment");
-        experiment.training.devices = devices;
-        experiment.training.accumulate = accumulate;
-        experiment
-    }
-
     #[test]
-    fn other_devices_go_on_if_an_update_has_as_many_batches() {
-        let there = with_batches(1, 4);
-        let found = differences(&there, &with_batches(2, 2)).expect("settings can be written");
-        assert!(found.is_empty(), "{found:?}");
-
-        let found = differences(&there, &with_batches(2, 4)).expect("settings can be written");
-        let [named] = found.as_slice() else {
-            panic!("{found:?}");
-        };
-        assert!(named.starts_with("`training.devices` is 2 here and 1 there"));
-        assert!(named.ends_with("`training.devices` times `training.accumulate` stays 4)"));
+    fn an_older_checkpoint_is_none_of_the_last() {
+        assert_eq!(last_of(&[2, 4, 5, 6], 3), [4, 5, 6]);
+        assert_eq!(last_of(&[2, 5, 6], 4), [5, 6]);
+        assert_eq!(last_of(&[6], 1), [6]);
+        assert!(last_of(&[], 3).is_empty());
     }
 }

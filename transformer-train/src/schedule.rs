@@ -66,6 +66,14 @@ impl Schedule {
         }
     }
 
+    /// Goes on after so many updates.
+    pub(crate) fn after(self, updates: u64) -> Self {
+        Self {
+            step: updates,
+            ..self
+        }
+    }
+
     /// Returns the learning rate of an update, which are numbered from 1.
     pub fn learning_rate(&self, update: u64) -> f64 {
         let step = update as f64;
@@ -199,6 +207,26 @@ mod tests {
     fn a_cosine_rate_is_at_half_in_the_middle() {
         assert_rate(ScheduleKind::Cosine, 61, 0.5);
         assert_rate(ScheduleKind::Cosine, 36, 0.5 + 0.125_f64.sqrt());
+    }
+
+    /// A record that cannot be read must not begin the schedule anew.
+    #[test]
+    fn a_schedule_that_goes_on_needs_no_record() {
+        let mut schedule = schedule(ScheduleKind::Linear).after(37);
+        schedule.load_record(LrSchedulerRecord::from_state(&Other));
+        schedule.step();
+        assert_eq!(schedule.step, 38);
+    }
+
+    /// What another scheduler would save.
+    struct Other;
+
+    impl RecordState for Other {
+        fn state_flatten(&self, _prefix: &str, _sink: &mut StateSink) {}
+
+        fn state_unflatten(_: &str, _: &mut StateSource, _: &Device) -> Option<Self> {
+            Some(Self)
+        }
     }
 
     #[test]

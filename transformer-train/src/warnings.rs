@@ -7,6 +7,7 @@ use transformer_core::text::TokenizerKind;
 
 use crate::config::{Experiment, TokenizerSettings, Vocabulary};
 use crate::corpus::CorpusSummary;
+use crate::schedule::Schedule;
 use crate::tasks::Task;
 
 /// Fewest tokens of text for each entry of a vocabulary; Multi30k has 130 for each of 6000.
@@ -24,6 +25,15 @@ const MAX_UNKNOWN: f64 = 0.01;
 /// Largest share of pairs that are left out.
 const MAX_LEFT_OUT: f64 = 0.1;
 
+/// Fewest updates that are worth a checkpoint before the last of them.
+const MIN_UPDATES_AT_STAKE: u64 = 100;
+
+/// Highest learning rate times the root of `d_model`, as Eq. 3 scales it; the presets have up to 0.036.
+const MAX_PEAK: f64 = 0.3;
+
+/// Largest share of validation pairs that are trained on as well: short sentences come again in any language.
+const MAX_SEEN: f64 = 0.05;
+
 /// Holds what is known about a run before its first update.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
@@ -31,6 +41,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) config: &'a TransformerConfig,
     pub(crate) train: &'a CorpusSummary,
     pub(crate) valid: &'a CorpusSummary,
+    /// Validation pairs that are trained on as well.
+    pub(crate) n_valid_seen: usize,
     pub(crate) updates_per_pass: u64,
 }
 
@@ -38,7 +50,9 @@ pub(crate) struct Facts<'a> {
 pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(schedule(facts));
+    all.extend(peak(facts));
     all.extend(length(facts));
+    all.extend(interval(facts));
     all.extend(vocabulary(facts));
     all.extend(size(facts));
     all.extend(batch(facts));
@@ -49,17 +63,50 @@ pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
 fn schedule(facts: &Facts<'_>) -> Option<String> {
     let training = &facts.experiment.training;
     let (rising, updates) = (training.warmup_steps, training.updates);
-    let remedy = (updates / 10).max(1);
-    if rising >= updates {
-        return Some(format!(
-            "the learning rate rises for {rising} updates, and the run ends after {updates}; lower \
-             `training.warmup_steps`, for example to {remedy}"
-        ));
+    if 2 * rising <= updates {
+        return None;
     }
-    (2 * rising > updates).then(|| {
+    let ends = match rising >= updates {
+        true => format!("for {rising} updates, and the run ends after {updates}"),
+        false => format!("for {rising} of {updates} updates"),
+    };
+    let remedy = (updates / 10).max(1);
+    // What Eq. 3 makes of a shorter warm-up is a higher peak.
+    let factor = training.learning_rate_factor * (remedy as f64 / rising as f64).sqrt();
+    let same_peak = match training.peak_learning_rate {
+        Some(_) => String::new(),
+        None => format!(
+            " and, so that it rises no higher, `training.learning_rate_factor` to {factor:.2}"
+        ),
+    };
+    Some(format!(
+        "the learning rate rises {ends}; lower `training.warmup_steps`, for example to {remedy}{same_peak}"
+    ))
+}
+
+fn peak(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let schedule = Schedule::new(training, facts.config.d_model);
+    let peak = schedule.learning_rate(training.warmup_steps.min(training.updates));
+    let key = match training.peak_learning_rate {
+        Some(_) => "peak_learning_rate",
+        None => "learning_rate_factor",
+    };
+    (peak * (facts.config.d_model as f64).sqrt() > MAX_PEAK).then(|| {
         format!(
-            "the learning rate rises for {rising} of {updates} updates; lower `training.warmup_steps`, for \
-             example to {remedy}"
+            "the learning rate rises to {peak:.1e}, at which hardly a model learns; lower `training.{key}`"
+        )
+    })
+}
+
+fn interval(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let (updates, interval) = (training.updates, training.validation_interval);
+    (interval >= updates && updates >= MIN_UPDATES_AT_STAKE).then(|| {
+        format!(
+            "nothing is saved before the last of {updates} updates; lower `training.validation_interval`, for example \
+             to {}",
+            updates / 10
         )
     })
 }
@@ -175,7 +222,10 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
             all.push(format!(
                 "{:.1}% of the {what} tokens are not in the vocabulary; {}",
                 100.0 * unknown,
-                for_fewer_unknown(&facts.experiment.tokenizer, side)
+                match facts.experiment.finetune.model {
+                    Some(_) => "they are those of the model that is trained further".to_owned(),
+                    None => for_fewer_unknown(&facts.experiment.tokenizer, side),
+                }
             ));
         }
     }
@@ -188,10 +238,19 @@ fn validation(facts: &Facts<'_>) -> Option<String> {
     let is_same = |files: [&Option<PathBuf>; 2]| files[0].is_some() && files[0] == files[1];
     let are_same = is_same([&data.src, &data.valid_src]) && is_same([&data.tgt, &data.valid_tgt])
         || is_same([&data.tsv, &data.valid_tsv]);
-    are_same.then(|| {
-        "the run is validated on the text that it learns, which says nothing about other text; choose other \
-         files, or none to have pairs held out"
-            .to_owned()
+    if are_same {
+        return Some(
+            "the run is validated on the text that it learns, which says nothing about other text; choose other \
+             files, or none to have pairs held out"
+                .to_owned(),
+        );
+    }
+    let (n_seen, n_valid) = (facts.n_valid_seen as u64, facts.valid.kept);
+    (share(n_seen, n_valid) > MAX_SEEN && data.task.is_none()).then(|| {
+        format!(
+            "{n_seen} of {n_valid} validation pairs are trained on as well, which makes the run look better than it is; \
+             take them out of the text, of which held-out pairs may have copies"
+        )
     })
 }
 
@@ -223,172 +282,4 @@ fn share(part: u64, whole: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use transformer_core::Preset;
-
-    use super::*;
-
-    /// A corpus like Multi30k, with the recipe for its size.
-    fn check(
-        change: impl FnOnce(&mut Experiment, &mut CorpusSummary, &mut CorpusSummary),
-    ) -> Vec<String> {
-        let mut experiment = Experiment::for_preset(Preset::Tiny);
-        let mut train = CorpusSummary {
-            read: 29_000,
-            kept: 29_000,
-            src_tokens: 400_000,
-            tgt_tokens: 400_000,
-            longest: 50,
-            ..CorpusSummary::default()
-        };
-        let mut valid = CorpusSummary {
-            read: 1014,
-            kept: 1014,
-            src_tokens: 14_000,
-            tgt_tokens: 14_000,
-            ..CorpusSummary::default()
-        };
-        change(&mut experiment, &mut train, &mut valid);
-        let vocabulary = experiment.tokenizer.vocab_size;
-        warnings(&Facts {
-            config: &experiment.model.preset.config(vocabulary, vocabulary),
-            experiment: &experiment,
-            train: &train,
-            valid: &valid,
-            updates_per_pass: 110,
-        })
-    }
-
-    #[test]
-    fn a_recipe_on_the_data_it_is_for_is_silent() {
-        assert_eq!(check(|_, _, _| {}), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_rate_that_never_reaches_its_peak_is_told() {
-        let warnings = check(|experiment, _, _| experiment.training.updates = 500);
-        assert_eq!(
-            warnings,
-            [
-                "the learning rate rises for 500 updates, and the run ends after 500; lower \
-             `training.warmup_steps`, for example to 50"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_run_shorter_than_a_pass_is_told() {
-        let warnings = check(|experiment, _, _| {
-            experiment.training.updates = 109;
-            experiment.training.warmup_steps = 10;
-        });
-        assert_eq!(warnings.len(), 1);
-        assert!(
-            warnings[0]
-                .starts_with("the run ends after 109 updates, and one pass over the data has 110;")
-        );
-    }
-
-    #[test]
-    fn the_papers_vocabulary_and_model_on_little_text_are_told() {
-        let warnings = check(|experiment, _, _| {
-            experiment.tokenizer.vocab_size = 37_000;
-            experiment.model.preset = Preset::Base;
-        });
-        let expected = "the text has 800000 tokens for a vocabulary of 37000, 21 for each; lower \
-                        `tokenizer.vocab_size`, for example to 13333";
-        assert_eq!(warnings[0], expected);
-        assert!(warnings[1].starts_with("the model has 157 parameters for each target token"));
-        assert_eq!(warnings.len(), 2);
-    }
-
-    #[test]
-    fn a_batch_of_a_few_sentences_is_told() {
-        let warnings = check(|experiment, _, _| experiment.training.tokens_per_batch = 100);
-        let expected = "an update has room for 7 sentences of 14 tokens; raise `training.tokens_per_batch`, \
-                        for example to 448";
-        assert_eq!(warnings, [expected]);
-    }
-
-    #[test]
-    fn files_of_one_language_are_told() {
-        let warnings = check(|_, train, _| train.copies = 20_000);
-        assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].starts_with("source and target are the same line in 69% of the pairs"));
-    }
-
-    #[test]
-    fn copies_are_what_the_task_copy_is_about() {
-        let warnings = check(|experiment, train, _| {
-            experiment.data.task = Some(Task::Copy);
-            train.copies = 29_000;
-        });
-        assert_eq!(warnings, Vec::<String>::new());
-    }
-
-    #[test]
-    fn more_validation_than_training_is_told() {
-        let warnings = check(|_, _, valid| valid.kept = 29_001);
-        assert_eq!(warnings.len(), 1);
-    }
-
-    #[test]
-    fn unknown_tokens_are_told_by_side() {
-        let warnings = check(|_, train, valid| {
-            train.tgt_unknown = 3999;
-            valid.tgt_unknown = 280;
-        });
-        assert_eq!(warnings.len(), 1);
-        assert!(
-            warnings[0]
-                .starts_with("2.0% of the validation target tokens are not in the vocabulary")
-        );
-    }
-
-    #[test]
-    fn what_is_advised_for_unknown_tokens_is_not_set_already() {
-        let advice = |vocabulary, kind, tgt_kind| {
-            let warnings = check(|experiment, train, _| {
-                experiment.tokenizer.vocabulary = vocabulary;
-                experiment.tokenizer.kind = kind;
-                experiment.tokenizer.tgt_kind = tgt_kind;
-                train.tgt_unknown = 40_000;
-            });
-            let advice = warnings.iter().find_map(|warning| warning.split_once("; "));
-            advice.map(|(_, advice)| advice.to_owned())
-        };
-        let (joint, separate) = (Vocabulary::Joint, Vocabulary::Separate);
-        let (word, bpe) = (TokenizerKind::Word, TokenizerKind::Bpe);
-        let cases = [
-            (joint, bpe, None, "raise `tokenizer.vocab_size`"),
-            (separate, bpe, None, "raise `tokenizer.tgt_vocab_size`"),
-            (
-                joint,
-                word,
-                None,
-                "raise `tokenizer.vocab_size`, or choose `tokenizer.kind = \"bpe\"`",
-            ),
-            (
-                separate,
-                bpe,
-                Some(word),
-                "raise `tokenizer.tgt_vocab_size`, or choose `tokenizer.tgt_kind = \"bpe\"`",
-            ),
-        ];
-        for (vocabulary, kind, tgt_kind, expected) in cases {
-            assert_eq!(
-                advice(vocabulary, kind, tgt_kind).as_deref(),
-                Some(expected)
-            );
-        }
-    }
-
-    #[test]
-    fn a_corpus_of_which_much_is_left_out_is_told() {
-        let warnings = check(|_, train, _| train.read = 40_000);
-        assert_eq!(
-            warnings,
-            ["28% of the pairs are left out, for the reasons above"]
-        );
-    }
-}
+mod tests;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
-use crate::config::{ConfigError, Experiment};
+use crate::config::{ConfigError, Experiment, read};
 
 /// Says which trained model a run begins with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,9 +28,22 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
     ];
     let vectors = vectors.into_iter().filter(|(_, path)| path.is_some());
+    let tokenizer = tokenizer_keys(experiment)?;
     let mut fixed = shape
         .map(|key| format!("model.{key}"))
-        .chain(vectors.map(|(key, _)| key.to_owned()));
+        .chain(vectors.map(|(key, _)| key.to_owned()))
+        .chain(tokenizer.iter().map(|key| format!("tokenizer.{key}")));
     let first = fixed.next();
     first.map_or(Ok(()), |key| Err(ConfigError::FixedByModel { key }))
+}
+
+/// Returns the keys of `[tokenizer]` that are not those of the preset, but for subword dropout.
+fn tokenizer_keys(experiment: &Experiment) -> Result<Vec<String>, ConfigError> {
+    let table = |experiment: &Experiment| Table::try_from(&experiment.tokenizer);
+    let given = table(experiment).map_err(ConfigError::Write)?;
+    let preset = table(&read::defaults(experiment)).map_err(ConfigError::Write)?;
+    let keys = given.iter().filter(|(key, value)| {
+        key.as_str() != "dropout" && preset.get(key.as_str()) != Some(value)
+    });
+    Ok(keys.map(|(key, _)| key.clone()).collect())
 }

@@ -5,6 +5,7 @@ use transformer_infer::metrics::Tokenization;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{length_penalty, optional};
+use crate::loss::SmoothingForm;
 use crate::plan::PlanConfig;
 use crate::schedule::ScheduleKind;
 use crate::tasks::Task;
@@ -40,6 +41,9 @@ pub struct TrainingSettings {
     /// Share of the target distribution spread over the whole vocabulary, from 0 to below 1. Default
     /// 0.1 (§5.4, ε_ls).
     pub label_smoothing: f64,
+    /// Over which tokens it is spread: `all_tokens`, the right one too, as in PyTorch, or `other_tokens`, as in
+    /// Tensor2Tensor and fairseq, which is as much as a share larger by `V/(V−1)` for `V` tokens. Default `all_tokens`.
+    pub label_smoothing_form: SmoothingForm,
     /// Decay of Adam's mean of gradients, from 0 to below 1. Default 0.9 (§5.3, β₁).
     pub adam_beta1: f64,
     /// Decay of Adam's mean of squared gradients, from 0 to below 1. Default 0.98 (§5.3, β₂).
@@ -152,6 +156,7 @@ impl Default for TrainingSettings {
             learning_rate_factor: 1.0,
             peak_learning_rate: None,
             label_smoothing: 0.1,
+            label_smoothing_form: SmoothingForm::AllTokens,
             adam_beta1: 0.9,
             adam_beta2: 0.98,
             adam_epsilon: 1e-9,

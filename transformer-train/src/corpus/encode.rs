@@ -103,6 +103,7 @@ pub(crate) fn encode_into(
     }
     match summary.kept {
         0 => Err(CorpusError::NothingKept {
+            file: text.name().to_owned(),
             summary: Box::new(summary),
         }),
         _ => Ok((summary, fingerprint)),
@@ -368,8 +369,8 @@ mod tests {
         let error = encode_pairs(&[("", "x")], &Filter::default()).expect_err("it is empty");
         assert_eq!(
             error.to_string(),
-            "no pair is left to train on: 1 pairs read, 0 kept, 1 with an empty source dropped; \
-             raise `max_len`, or look at the files"
+            "no pair of the list of pairs is left: 1 pairs read, 0 kept, 1 with an empty source dropped; \
+             look at the files, or at `max_len` and what else `[data]` leaves out"
         );
     }
 

@@ -30,10 +30,7 @@ pub enum CorpusError {
         source: io::Error,
     },
     /// A line is not UTF-8.
-    #[error(
-        "{file} line {line}: byte {byte} of the line is not valid UTF-8; convert the file, for \
-         example with `iconv -f LATIN1 -t UTF-8`"
-    )]
+    #[error("{file} line {line}: byte {byte} of the line is not valid UTF-8; {remedy}")]
     NotUtf8 {
         /// The file.
         file: String,
@@ -41,6 +38,8 @@ pub enum CorpusError {
         line: u64,
         /// The first byte of the line that is wrong.
         byte: usize,
+        /// What makes it text.
+        remedy: &'static str,
     },
     /// A gzip file ends before its end.
     #[error("{file} is cut off after line {line}: its gzip data has no end; copy it again")]
@@ -106,8 +105,12 @@ pub enum CorpusError {
         file: String,
     },
     /// No line is left after filtering.
-    #[error("no pair is left to train on: {summary}; raise `max_len`, or look at the files")]
+    #[error(
+        "no pair of {file} is left: {summary}; look at the files, or at `max_len` and what else `[data]` leaves out"
+    )]
     NothingKept {
+        /// The file, or both.
+        file: String,
         /// Where they went.
         summary: Box<CorpusSummary>,
     },

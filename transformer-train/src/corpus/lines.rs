@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use flate2::bufread::MultiGzDecoder;
+use transformer_infer::remedy_for_bytes;
 
 use crate::corpus::CorpusError;
 use crate::corpus::source::Input;
@@ -18,6 +19,8 @@ pub(super) struct Lines {
     gzip: bool,
     n_read: u64,
     line: Vec<u8>,
+    /// What to do if it is not UTF-8.
+    remedy: &'static str,
 }
 
 impl Lines {
@@ -34,6 +37,7 @@ impl Lines {
             gzip,
             n_read: 0,
             line: Vec::new(),
+            remedy: "",
         })
     }
 
@@ -60,6 +64,7 @@ impl Lines {
                 file: self.name.clone(),
                 line: self.n_read,
                 byte: error.valid_up_to() + 1,
+                remedy: self.remedy,
             }),
         }
     }
@@ -76,6 +81,9 @@ impl Lines {
             Ok(0) => Ok(false),
             Ok(_) => {
                 self.n_read += 1;
+                if self.n_read == 1 {
+                    self.remedy = remedy_for_bytes(&self.line);
+                }
                 Ok(true)
             }
             Err(source) => Err(self.read_error(source)),

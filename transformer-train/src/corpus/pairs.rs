@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(
             message(read_files(b"a\nna\xefve\n", b"1\n2\n")),
             "`a` line 2: byte 3 of the line is not valid UTF-8; convert the file, for example with \
-             `iconv -f LATIN1 -t UTF-8`"
+             `iconv -f LATIN1 -t UTF-8` if that is what it is in"
         );
     }
 

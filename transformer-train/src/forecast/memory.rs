@@ -1,6 +1,7 @@
 //! How much memory a run takes.
 
 use std::fs;
+use std::path::Path;
 
 use transformer_core::TransformerConfig;
 use transformer_infer::BatchLimits;
@@ -22,8 +23,25 @@ const SLICES_OF_NUMBERS: f64 = 1.5;
 /// The same where it is computed by tensors: logits, their exponentials, and what a product with them takes.
 const SLICES_OF_TENSORS: f64 = 3.0;
 
-/// Returns the memory of this machine in bytes, where the system has a file that says so (Linux).
-pub(super) fn of_this_machine() -> Option<f64> {
+/// Returns the memory that there is in bytes, of the machine or of the container, where the system has files that say so
+/// (Linux).
+pub(super) fn there_is() -> Option<f64> {
+    let limits = LIMITS.iter().filter_map(|path| limit(Path::new(path)));
+    limits.chain(of_this_machine()).reduce(f64::min)
+}
+
+/// Where a container sees how much it may have, with control groups of either version.
+const LIMITS: [&str; 2] = [
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+];
+
+/// Reads a limit; `max` is none.
+fn limit(path: &Path) -> Option<f64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn of_this_machine() -> Option<f64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
@@ -163,6 +181,16 @@ mod tests {
         let mut experiment = Experiment::for_preset(Preset::Tiny);
         experiment.training.tokens_per_batch = cells;
         Memory::of(&experiment, &Preset::Tiny.config(6000, 6000), sizes)
+    }
+
+    #[test]
+    fn a_container_without_a_limit_has_none() {
+        let dir = tempfile::tempdir().expect("the system has temporary directories");
+        let path = dir.path().join("memory.max");
+        for (text, expected) in [("max\n", None), ("1048576\n", Some(1_048_576.0))] {
+            fs::write(&path, text).expect("the temporary directory is writable");
+            assert_eq!(limit(&path), expected);
+        }
     }
 
     #[test]

@@ -244,3 +244,35 @@ fn weights_that_leave_nothing_are_refused() {
         "with these weights a pass has about 1.2 sentences; choose weights that make it 1 to 4,294,967,295"
     );
 }
+
+#[test]
+fn a_plan_that_is_told_where_passes_begin_is_the_same_plan() {
+    let lengths = translation_lengths(300, 5);
+    let config = config(512, 100, 1);
+    let mut counted = Plan::new(&lengths, &config).expect("they fit");
+    let far = counted.updates_per_pass(0) * 7 / 2;
+    let expected = counted.update(far).to_vec();
+    let first_updates = counted.first_updates().to_vec();
+    let mut told = Plan::new(&lengths, &config).expect("they fit");
+    told.know(&first_updates);
+    assert_eq!(told.first_updates(), first_updates);
+    assert_eq!(told.update(far), expected);
+    assert_eq!(told.pass_of(far), counted.pass_of(far));
+}
+
+#[test]
+fn numbers_of_another_plan_are_left_alone() {
+    let lengths = translation_lengths(300, 5);
+    let plan = || Plan::new(&lengths, &config(512, 100, 1)).expect("they fit");
+    let own = plan().first_updates().to_vec();
+    for wrong in [
+        vec![],
+        vec![0],
+        vec![0, own[1] + 1, own[1] + 9],
+        vec![0, own[1], own[1]],
+    ] {
+        let mut told = plan();
+        told.know(&wrong);
+        assert_eq!(told.first_updates(), own);
+    }
+}

@@ -119,6 +119,29 @@ fn average(workplace: &Workplace, which: [&str; 2], out: &str) {
 }
 
 #[test]
+fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_told() {
+    let workplace = with("keep_best = 9");
+    workplace.train("run", &["--updates", "40"]).lines();
+    let path = workplace.path("run/checkpoints/model-3.bpk");
+    let mut bytes = fs::read(&path).expect("the run keeps its checkpoints");
+    bytes[100] ^= 1;
+    fs::write(&path, bytes).expect("the temporary directory is writable");
+    let arguments = ["average", "--run", "run", "--last", "2", "--out", "mean"];
+    let ended = workplace.run(&arguments);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert!(
+        lines[0].starts_with("damaged     `run/checkpoints/state-3.json`: `model-3.bpk` is not"),
+        "{ended:?}"
+    );
+    assert_eq!(
+        lines[1],
+        "error: `run` has no 2 whole checkpoints, only those after 40; choose at most 1; raise `average_last` or \
+         `keep_best` in the next run"
+    );
+}
+
+#[test]
 fn the_mean_of_two_checkpoints_is_that_of_their_weights() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "40"]).lines();

@@ -6,14 +6,14 @@ use transformer_core::directory::ModelDirectory;
 
 use crate::workplace::{Ended, Workplace};
 
-/// A workplace with a trained model in `base`, and settings without a model in `tune.toml`.
+/// A workplace with a trained model in `base`, and settings without a model or tokenizer in `tune.toml`.
 fn workplace() -> Workplace {
     let workplace = Workplace::new();
     workplace.train("base", &[]).lines();
     let config = workplace.read("run.toml");
     let (before, from_model) = config
-        .split_once("[model]")
-        .expect("the config has a model");
+        .split_once("[tokenizer]")
+        .expect("the config has a tokenizer");
     let (_, training) = from_model
         .split_once("[training]")
         .expect("and says how to train it");
@@ -93,6 +93,7 @@ fn what_the_model_decides_is_refused_by_name() {
     for setting in [
         "model.d_model=32",
         "embeddings.src_word_vectors=vectors.txt",
+        "tokenizer.vocab_size=77",
     ] {
         let ended = finetune(&workplace, "tuned", &["--set", setting]);
         let (key, _) = setting.split_once('=').expect("it is a setting");
@@ -102,18 +103,28 @@ fn what_the_model_decides_is_refused_by_name() {
         assert_eq!(ended.failure(), expected);
     }
     // Its tokenizer has characters, and no merges.
-    let settings = [
-        "--set",
-        "tokenizer.kind=bpe",
-        "--set",
-        "tokenizer.dropout=0.1",
-    ];
-    let ended = finetune(&workplace, "tuned", &settings);
+    let ended = finetune(&workplace, "tuned", &["--set", "tokenizer.dropout=0.1"]);
     let message = ended.failure();
     assert!(
         message.starts_with("`tokenizer.dropout` does not go with"),
         "{message}"
     );
+}
+
+/// Its weights would be deleted before they are the new run's.
+#[test]
+fn a_model_is_not_replaced_by_the_run_that_begins_with_it() {
+    let workplace = workplace();
+    let before = workplace.weights("base");
+    for more in [&["--overwrite"][..], &["--overwrite", "--dry-run"]] {
+        let ended = finetune(&workplace, "base", more);
+        assert_eq!(
+            ended.failure(),
+            "`base` holds the model that is to be trained further, which the run would replace; choose another folder \
+             with --out"
+        );
+    }
+    assert!(workplace.weights("base") == before);
 }
 
 #[test]

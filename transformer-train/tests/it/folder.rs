@@ -73,6 +73,23 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
     assert_eq!(workplace.read("run/experiment.toml"), "theirs");
 }
 
+/// The same command again goes on, even from a script that always overwrites.
+#[test]
+fn this_very_run_is_not_overwritten_before_its_end() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", 5000);
+    running.wait_for_intervals(2);
+    running.kill();
+    let ended = workplace.train("run", &["--updates", "5000", "--overwrite"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("`run` holds this very run, stopped after "),
+        "{message}"
+    );
+    assert!(workplace.translates("run"));
+    workplace.train("run", &["--overwrite"]).lines();
+}
+
 #[test]
 fn overwriting_nothing_is_training() {
     let workplace = Workplace::new();

@@ -151,6 +151,46 @@ fn a_dry_run_warns_of_more_memory_than_there_is() {
 }
 
 #[test]
+fn validation_pairs_that_are_trained_on_are_counted() {
+    let workplace = Workplace::new();
+    for name in ["a.src", "b.tgt"] {
+        let text = workplace.read(name);
+        let few: String = text
+            .lines()
+            .take(4)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        workplace.write(&format!("valid-{name}"), few + "9\n");
+    }
+    let files = [
+        "--valid-src",
+        "valid-a.src",
+        "--valid-tgt",
+        "valid-b.tgt",
+        "--dry-run",
+    ];
+    let ended = workplace.train("run", &files);
+    let start = "warning     4 of 5 validation pairs are trained on as well,";
+    assert!(
+        ended.lines().iter().any(|line| line.starts_with(start)),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn a_run_that_would_go_on_is_looked_at_as_such() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    let ended = workplace.run(&["--resume", "run", "--updates", "40", "--dry-run"]);
+    assert!(
+        ended.lines().contains(&"resumed     after update 20"),
+        "{ended:?}"
+    );
+    let refused = workplace.train("run", &["--seed", "2", "--dry-run"]);
+    assert!(refused.failure().contains("`training.seed` is 2 here"));
+}
+
+#[test]
 fn validating_on_the_text_that_is_learnt_is_warned_of() {
     let workplace = Workplace::new();
     let files = ["--valid-src", "a.src", "--valid-tgt", "b.tgt", "--dry-run"];

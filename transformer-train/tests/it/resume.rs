@@ -126,6 +126,99 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
 }
 
 #[test]
+fn a_damaged_state_is_named_and_the_checkpoint_before_is_used() {
+    let workplace = Workplace::new();
+    workplace.train("whole", &["--updates", "40"]).lines();
+    workplace.train("run", &["--updates", "30"]).lines();
+    let name = "run/checkpoints/state-3.json";
+    let state = workplace.read(name);
+    assert!(state.contains("\"perplexity\": "));
+    workplace.write(
+        name,
+        state.replacen("\"perplexity\": ", "\"perplexity\": 9", 1),
+    );
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let told =
+        "damaged     `run/checkpoints/state-3.json`: it is not what was saved; it is passed over";
+    assert!(ended.lines().contains(&told), "{ended:?}");
+    assert!(
+        ended.lines().contains(&"resumed     after update 20"),
+        "{ended:?}"
+    );
+    assert_same(&workplace, "run", "whole");
+}
+
+/// To begin anew would delete the model that is there.
+#[test]
+fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "10"]).lines();
+    let before = workplace.weights("run");
+    let path = workplace.path("run/checkpoints/optim-1.bpk");
+    let mut bytes = fs::read(&path).expect("the run keeps its checkpoint");
+    bytes[100] ^= 1;
+    fs::write(&path, bytes).expect("the temporary directory is writable");
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let message = ended.failure();
+    assert!(
+        message.contains("`run` holds a run without a whole checkpoint to go on from"),
+        "{message}"
+    );
+    assert!(workplace.weights("run") == before);
+}
+
+#[test]
+fn settings_may_be_changed_on_request_if_they_are_of_updates_to_come() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let rate = [
+        "--set",
+        "training.learning_rate_factor=0.5",
+        "--updates",
+        "40",
+    ];
+    let refused = workplace.train("run", &rate);
+    let message = refused.failure();
+    assert!(
+        message.contains("or with it by --allow-changes"),
+        "{message}"
+    );
+    let changed = workplace.train("run", &[&rate[..], &["--allow-changes"]].concat());
+    let told = "changed     `training.learning_rate_factor` is 0.5 here and 0.8 there";
+    assert!(changed.lines().contains(&told), "{changed:?}");
+    assert!(
+        changed.lines().contains(&"resumed     after update 20"),
+        "{changed:?}"
+    );
+    // From then on it is the run's own.
+    let same = workplace.run(&["--resume", "run", "--updates", "50"]);
+    assert!(
+        same.lines().contains(&"resumed     after update 40"),
+        "{same:?}"
+    );
+
+    let fixed = workplace.train("run", &["--set", "training.window=7", "--allow-changes"]);
+    let message = fixed.failure();
+    assert!(message.contains("`training.window` is 7 here"), "{message}");
+    assert!(!message.contains("--allow-changes"), "{message}");
+}
+
+#[test]
+fn validations_by_another_measure_are_not_compared() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let other = ["--set", "validation.max_sentences=1"];
+    let ended = workplace.run(&[&["--resume", "run", "--updates", "30"], &other[..]].concat());
+    let told = "validation  on other pairs, or measured in another way, than before: the 2 validations so far";
+    assert!(
+        ended.lines().iter().any(|line| line.starts_with(told)),
+        "{ended:?}"
+    );
+    let state = workplace.read("run/checkpoints/state-3.json");
+    assert_eq!(state.matches("\"perplexity\"").count(), 1, "{state}");
+}
+
+#[test]
 fn a_checkpoint_without_its_state_does_not_count() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
@@ -272,8 +365,8 @@ fn every_other_setting_is_named() {
     assert_eq!(
         ended.failure(),
         "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and \"none\" there, \
-         `training.warmup_steps` is 16 here and 15 there; go on without the change, train in another folder with \
-         --out, or replace the run with --overwrite"
+         `training.warmup_steps` is 16 here and 15 there; go on without the change, or with it by --allow-changes, \
+         train in another folder with --out, or replace the run with --overwrite"
     );
 }
 

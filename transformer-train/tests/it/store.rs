@@ -126,7 +126,7 @@ fn a_failure_leaves_no_store() {
     );
     let message = ended.failure();
     assert!(
-        message.starts_with("no pair is left to train on"),
+        message.starts_with("no pair of `a.src` with `b.tgt` is left"),
         "{message}"
     );
     assert_eq!(stores(&workplace, "run/store"), Vec::<PathBuf>::new());

@@ -1,0 +1,193 @@
+//! Warnings, by facts that are made up.
+
+use transformer_core::Preset;
+
+use super::*;
+
+/// A corpus like Multi30k, with the recipe for its size.
+fn check(
+    change: impl FnOnce(&mut Experiment, &mut CorpusSummary, &mut CorpusSummary),
+) -> Vec<String> {
+    let mut experiment = Experiment::for_preset(Preset::Tiny);
+    let mut train = CorpusSummary {
+        read: 29_000,
+        kept: 29_000,
+        src_tokens: 400_000,
+        tgt_tokens: 400_000,
+        longest: 50,
+        ..CorpusSummary::default()
+    };
+    let mut valid = CorpusSummary {
+        read: 1014,
+        kept: 1014,
+        src_tokens: 14_000,
+        tgt_tokens: 14_000,
+        ..CorpusSummary::default()
+    };
+    change(&mut experiment, &mut train, &mut valid);
+    let vocabulary = experiment.tokenizer.vocab_size;
+    warnings(&Facts {
+        config: &experiment.model.preset.config(vocabulary, vocabulary),
+        experiment: &experiment,
+        train: &train,
+        valid: &valid,
+        n_valid_seen: 0,
+        updates_per_pass: 110,
+    })
+}
+
+#[test]
+fn a_recipe_on_the_data_it_is_for_is_silent() {
+    assert_eq!(check(|_, _, _| {}), Vec::<String>::new());
+}
+
+#[test]
+fn a_rate_that_never_reaches_its_peak_is_told() {
+    let warnings = check(|experiment, _, _| experiment.training.updates = 500);
+    assert_eq!(
+        warnings,
+        [
+            "the learning rate rises for 500 updates, and the run ends after 500; lower \
+         `training.warmup_steps`, for example to 50 and, so that it rises no higher, \
+         `training.learning_rate_factor` to 0.25"
+        ]
+    );
+}
+
+#[test]
+fn a_rate_at_which_nothing_is_learnt_is_told() {
+    let warnings = check(|experiment, _, _| experiment.training.learning_rate_factor = 8.0);
+    assert_eq!(
+        warnings,
+        [
+            "the learning rate rises to 3.2e-2, at which hardly a model learns; lower `training.learning_rate_factor`"
+        ]
+    );
+}
+
+#[test]
+fn a_run_that_saves_nothing_before_its_end_is_told() {
+    let warnings = check(|experiment, _, _| {
+        experiment.training.updates = 2000;
+        experiment.training.validation_interval = 2000;
+    });
+    let expected = "nothing is saved before the last of 2000 updates; lower `training.validation_interval`, for \
+                    example to 200";
+    assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn a_run_shorter_than_a_pass_is_told() {
+    let warnings = check(|experiment, _, _| {
+        experiment.training.updates = 109;
+        experiment.training.validation_interval = 50;
+        experiment.training.warmup_steps = 10;
+    });
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0]
+            .starts_with("the run ends after 109 updates, and one pass over the data has 110;")
+    );
+}
+
+#[test]
+fn the_papers_vocabulary_and_model_on_little_text_are_told() {
+    let warnings = check(|experiment, _, _| {
+        experiment.tokenizer.vocab_size = 37_000;
+        experiment.model.preset = Preset::Base;
+    });
+    let expected = "the text has 800000 tokens for a vocabulary of 37000, 21 for each; lower \
+                    `tokenizer.vocab_size`, for example to 13333";
+    assert_eq!(warnings[0], expected);
+    assert!(warnings[1].starts_with("the model has 157 parameters for each target token"));
+    assert_eq!(warnings.len(), 2);
+}
+
+#[test]
+fn a_batch_of_a_few_sentences_is_told() {
+    let warnings = check(|experiment, _, _| experiment.training.tokens_per_batch = 100);
+    let expected = "an update has room for 7 sentences of 14 tokens; raise `training.tokens_per_batch`, \
+                    for example to 448";
+    assert_eq!(warnings, [expected]);
+}
+
+#[test]
+fn files_of_one_language_are_told() {
+    let warnings = check(|_, train, _| train.copies = 20_000);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].starts_with("source and target are the same line in 69% of the pairs"));
+}
+
+#[test]
+fn copies_are_what_the_task_copy_is_about() {
+    let warnings = check(|experiment, train, _| {
+        experiment.data.task = Some(Task::Copy);
+        train.copies = 29_000;
+    });
+    assert_eq!(warnings, Vec::<String>::new());
+}
+
+#[test]
+fn more_validation_than_training_is_told() {
+    let warnings = check(|_, _, valid| valid.kept = 29_001);
+    assert_eq!(warnings.len(), 1);
+}
+
+#[test]
+fn unknown_tokens_are_told_by_side() {
+    let warnings = check(|_, train, valid| {
+        train.tgt_unknown = 3999;
+        valid.tgt_unknown = 280;
+    });
+    assert_eq!(warnings.len(), 1);
+    assert!(
+        warnings[0].starts_with("2.0% of the validation target tokens are not in the vocabulary")
+    );
+}
+
+#[test]
+fn what_is_advised_for_unknown_tokens_is_not_set_already() {
+    let advice = |vocabulary, kind, tgt_kind| {
+        let warnings = check(|experiment, train, _| {
+            experiment.tokenizer.vocabulary = vocabulary;
+            experiment.tokenizer.kind = kind;
+            experiment.tokenizer.tgt_kind = tgt_kind;
+            train.tgt_unknown = 40_000;
+        });
+        let advice = warnings.iter().find_map(|warning| warning.split_once("; "));
+        advice.map(|(_, advice)| advice.to_owned())
+    };
+    let (joint, separate) = (Vocabulary::Joint, Vocabulary::Separate);
+    let (word, bpe) = (TokenizerKind::Word, TokenizerKind::Bpe);
+    let cases = [
+        (joint, bpe, None, "raise `tokenizer.vocab_size`"),
+        (separate, bpe, None, "raise `tokenizer.tgt_vocab_size`"),
+        (
+            joint,
+            word,
+            None,
+            "raise `tokenizer.vocab_size`, or choose `tokenizer.kind = \"bpe\"`",
+        ),
+        (
+            separate,
+            bpe,
+            Some(word),
+            "raise `tokenizer.tgt_vocab_size`, or choose `tokenizer.tgt_kind = \"bpe\"`",
+        ),
+    ];
+    for (vocabulary, kind, tgt_kind, expected) in cases {
+        assert_eq!(
+            advice(vocabulary, kind, tgt_kind).as_deref(),
+            Some(expected)
+        );
+    }
+}
+
+#[test]
+fn a_corpus_of_which_much_is_left_out_is_told() {
+    let warnings = check(|_, train, _| train.read = 40_000);
+    assert_eq!(
+        warnings,
+        ["28% of the pairs are left out, for the reasons above"]
+    );
+}
