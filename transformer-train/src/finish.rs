@@ -86,15 +86,22 @@ impl<'a> Finish<'a> {
         let newest = candidates
             .next()
             .expect("the last checkpoint is a candidate");
+        let n_candidates = 1 + candidates.len();
+        self.show(&format!("choosing    the model: 1 of {n_candidates}"));
         let mut chosen = self.evaluate(newest)?;
         let mut told = vec![chosen.told(training.best_by)];
-        for candidate in candidates {
+        for (number, candidate) in candidates.enumerate() {
+            self.show(&format!(
+                "choosing    the model: {} of {n_candidates}",
+                number + 2
+            ));
             let other = self.evaluate(candidate)?;
             told.push(other.told(training.best_by));
             if other.worth >= chosen.worth {
                 chosen = other;
             }
         }
+        self.show("");
         if told.len() > 1 {
             let what = match training.best_by {
                 BestBy::Loss => "validation perplexity",
@@ -152,8 +159,10 @@ impl<'a> Finish<'a> {
                 "warning     the model has learnt nothing: its perplexity is beyond all numbers; lower the learning rate",
             );
         }
+        self.show("translating what the model is tested on");
         let test = self.test(&model);
         let (text_scores, samples) = self.translate_valid(&model);
+        self.show("");
         let scores = serde_json::json!({
             "updates": n_updates,
             "seconds": elapsed.as_secs(),
@@ -177,6 +186,13 @@ impl<'a> Finish<'a> {
             test,
             samples,
         })
+    }
+
+    /// Shows what is being done, where somebody looks; the next line takes its place.
+    fn show(&self, line: &str) {
+        if let Some(show) = &self.run.surroundings.show {
+            show(line);
+        }
     }
 
     /// Takes the mean of these checkpoints, and finds out what it is worth on the validation pairs.

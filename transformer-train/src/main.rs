@@ -214,23 +214,9 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
         tell(&format!("reference    {}", sample.reference));
         tell(&format!("translation  {}", sample.translation));
     }
-    tell(&format!(
-        "\n{} updates in {:.0} seconds; validation perplexity {:.3}",
-        outcome.n_updates,
-        outcome.elapsed.as_secs_f64(),
-        outcome.valid_perplexity
-    ));
-    let scores = &outcome.text_scores;
-    tell(&format!(
-        "on {} validation pairs:\nBLEU|{} = {:.1}\nchrF2|{} = {:.1}",
-        scores.n_pairs, scores.bleu_signature, scores.bleu, scores.chrf_signature, scores.chrf
-    ));
-    if let Some(test) = outcome.test {
-        let percent = 100.0 * test.exact_match();
-        let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);
-        tell(&format!(
-            "exact match {percent:.1}%: {n_exact} of {n_pairs} held-out pairs"
-        ));
+    tell("");
+    for (name, value) in summary(outcome, experiment) {
+        tell(&format!("{name:<12}{value}"));
     }
     let text = outcome
         .samples
@@ -253,6 +239,45 @@ fn report(outcome: &Outcome, experiment: &Experiment, directory: &Path, backend:
             program("transformer-train", "", backend)
         ));
     }
+}
+
+/// Returns the rows of the table that a run ends with.
+fn summary(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, String)> {
+    let scores = &outcome.text_scores;
+    let mut rows = vec![
+        (
+            "updates",
+            format!(
+                "{} of {}, in {:.0} seconds",
+                outcome.n_updates,
+                experiment.training.updates,
+                outcome.elapsed.as_secs_f64()
+            ),
+        ),
+        (
+            "perplexity",
+            format!("{:<7.3} of the validation pairs", outcome.valid_perplexity),
+        ),
+        (
+            "BLEU",
+            format!("{:<7.1} {}", scores.bleu, scores.bleu_signature),
+        ),
+        (
+            "chrF2",
+            format!("{:<7.1} {}", scores.chrf, scores.chrf_signature),
+        ),
+        (
+            "",
+            format!("        of {} of them, translated", scores.n_pairs),
+        ),
+    ];
+    if let Some(test) = outcome.test {
+        let percent = format!("{:.1}%", 100.0 * test.exact_match());
+        let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);
+        let row = format!("{percent:<7} {n_exact} of {n_pairs} held-out pairs");
+        rows.push(("exact match", row));
+    }
+    rows
 }
 
 /// Returns how a program is called: by cargo, if this one was, and otherwise by its name, with its folder if the

@@ -233,7 +233,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
     assert!((of_manifest("valid_bleu") - bleu).abs() < 1e-9, "{scores}");
     assert!((of_manifest("valid_chrf") - chrf).abs() < 1e-9, "{scores}");
     assert_eq!(scores["valid_pairs_translated"], 2);
-    let printed = format!("BLEU|{} = {bleu:.1}\n", metric.signature(1));
+    let printed = format!("\nBLEU        {bleu:<7.1} {}\n", metric.signature(1));
     assert!(ended.stdout.contains(&printed), "{}", ended.stdout);
 }
 
