@@ -1,6 +1,6 @@
 //! Hands a model to Burn's Learner: loaders, metrics, optimizer, schedule, checkpoints (§5.1–5.3).
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::module::Module;
@@ -90,34 +90,21 @@ fn supervised(
     };
     let model = Arc::clone(&checkpoints);
     let model = ModelCheckpointer::new(run, model, objective.valid(), held.clone());
-    let done = train.next_update();
-    let validated = Arc::new(move |_| done.load(Ordering::Relaxed).saturating_sub(1));
     let valid = Arc::new(valid_loader(run));
     let devices = run.surroundings.devices();
-    let stop = end_of(interrupter);
     let keys = Interrupter::new();
+    let stop = end_of(interrupter);
     let stop_training = end_of_all(&devices, gate, &stop);
+    let [loss, norm, valid_loss] = watches(trouble, &stop, &stop_training, train.next_update());
     let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
-        .metric_train_numeric(Ratio::loss(trouble.watch(
-            "loss",
-            Arc::clone(&stop_training),
-            Arc::new(|update| update),
-        )))
+        .metric_train_numeric(Ratio::loss(loss))
         .metric_train_numeric(Ratio::perplexity())
         .metric_train_numeric(Ratio::speed())
         .metric_train_numeric(Ratio::padding())
         .metric_train_numeric(Ratio::waiting())
-        .metric_train_numeric(Ratio::gradient_norm(trouble.watch(
-            "norm of the gradients",
-            stop_training,
-            Arc::new(|update| update),
-        )))
+        .metric_train_numeric(Ratio::gradient_norm(norm))
         .metric_train_numeric(LearningRateMetric::new())
-        .metric_valid_numeric(Ratio::loss(trouble.watch(
-            "validation loss",
-            stop,
-            validated,
-        )))
+        .metric_valid_numeric(Ratio::loss(valid_loss))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
         .metric_valid_numeric(TextScore::bleu(metrics))
@@ -144,6 +131,23 @@ fn supervised(
         None => supervised,
     };
     Ok(displayed(run, supervised, objective, held, &keys))
+}
+
+/// Returns what is called with a loss, a norm of gradients and a validation loss that are no numbers. `next_update` is the
+/// update after the last one.
+fn watches(
+    trouble: &Trouble,
+    stop: &End,
+    stop_training: &End,
+    next_update: Arc<AtomicU64>,
+) -> [OnNonFinite; 3] {
+    let own = |update| update;
+    let validated = move |_| next_update.load(Ordering::Relaxed).saturating_sub(1);
+    [
+        trouble.watch("loss", stop_training, Arc::new(own)),
+        trouble.watch("norm of the gradients", stop_training, Arc::new(own)),
+        trouble.watch("validation loss", stop, Arc::new(validated)),
+    ]
 }
 
 /// Returns the checkpoints that are deleted when their time comes. The best ones by another measure than that of now, which
@@ -276,10 +280,10 @@ impl Trouble {
     fn watch(
         &self,
         what: &'static str,
-        end: End,
+        end: &End,
         update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>,
     ) -> OnNonFinite {
-        let trouble = self.clone();
+        let (trouble, end) = (self.clone(), Arc::clone(end));
         Arc::new(move |update, value| {
             let update = update_of(update);
             let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
