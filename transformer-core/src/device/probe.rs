@@ -1,0 +1,42 @@
+//! Whether a device computes at all.
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Mutex, PoisonError};
+
+use burn::tensor::{Device, Tensor};
+
+/// Computes `1 + 1` on the device; what a driver says by panicking comes back as one line.
+pub(super) fn probe(device: &Device) -> Result<(), String> {
+    // The hook belongs to the whole process: two probes at once would leave it empty.
+    static PROBING: Mutex<()> = Mutex::new(());
+    let _alone = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let computed = panic::catch_unwind(AssertUnwindSafe(|| {
+        Tensor::<1>::ones([1], device)
+            .add_scalar(1.0)
+            .try_into_data()
+            .map(|data| data.iter::<f32>().next())
+    }));
+    panic::set_hook(hook);
+    match computed {
+        Ok(Ok(Some(2.0))) => Ok(()),
+        Ok(Ok(other)) => Err(format!("it computes 1 + 1 = {other:?}")),
+        Ok(Err(error)) => Err(first_line(&error.to_string())),
+        Err(payload) => {
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| payload.downcast_ref::<&str>().copied());
+            Err(first_line(text.unwrap_or("no reason given")))
+        }
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}
