@@ -286,6 +286,34 @@ pub fn several(backend: Backend, n_devices: usize) -> Result<Vec<Device>, Device
     Ok(devices)
 }
 
+/// Names the hardware behind a device where the backend knows it, and else the device as Burn does.
+///
+/// The backends for GPUs know it, so that somebody sees when a program computes Vulkan's commands on the CPU
+/// (`llvmpipe`). The device is opened for it, if it was not before.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::device;
+///
+/// let (_, device) = device::choose(Some("flex"))?;
+/// assert_eq!(device::describe(&device), "Device<Flex(Cpu)>");
+/// # Ok::<(), transformer_core::device::DeviceError>(())
+/// ```
+pub fn describe(device: &Device) -> String {
+    #[cfg(any(
+        feature = "cuda",
+        feature = "rocm",
+        feature = "metal",
+        feature = "vulkan",
+        feature = "wgpu"
+    ))]
+    if let Some(identity) = device.identity().filter(|it| !it.name.trim().is_empty()) {
+        return identity.name.trim().to_owned();
+    }
+    format!("{device:?}")
+}
+
 /// Says whether devices of this kind add up tensors between them by themselves, without the host.
 ///
 /// Burn 0.22 does so on CUDA alone, by NCCL; its other backends panic or hold a single device.
@@ -362,6 +390,12 @@ mod tests {
     fn autodiff_does_not_change_where_a_device_is() {
         let device = Device::flex();
         assert!(is_host(&device) && is_host(&device.autodiff()));
+    }
+
+    #[cfg(feature = "flex")]
+    #[test]
+    fn a_device_without_hardware_of_its_own_is_called_as_burn_calls_it() {
+        assert_eq!(describe(&Device::flex()), "Device<Flex(Cpu)>");
     }
 
     #[cfg(not(feature = "cuda"))]

@@ -69,7 +69,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         1 => vec![device],
         n_devices => device::several(backend, n_devices as usize)?,
     };
-    let names: Vec<String> = devices.iter().map(|device| format!("{device:?}")).collect();
+    let names: Vec<String> = devices.iter().map(device::describe).collect();
     let device = devices.remove(0);
     let threads = arguments.threads(&device);
     let interrupt = stop_on_interrupt()?;
