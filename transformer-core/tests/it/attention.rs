@@ -9,10 +9,8 @@ use serde::Deserialize;
 use transformer_core::model::{AttentionConfig, MultiHeadAttention};
 use transformer_core::{Mask, Padded};
 
-use crate::goldens::{
-    GRADIENT_TOLERANCE, GoldenParameter, LOGITS_TOLERANCE, NEGLIGIBLE, WEIGHTS_TOLERANCE,
-};
-use crate::model::{difference, relative_difference, same_sums, test_device};
+use crate::goldens::{GoldenParameter, NEGLIGIBLE};
+use crate::model::{difference, relative_difference, same_sums, test_device, tolerances};
 use crate::weights::{gradients, rewrite, weights};
 
 const BERT_ATTENTION: &str = include_str!("../fixtures/bert_attention.json");
@@ -68,7 +66,7 @@ impl GoldenParameter {
     fn check_gradient(&self, name: &str, ours: &TensorData, floor: f64) {
         let ours: Vec<f64> = ours.iter::<f64>().collect();
         let found = relative_difference(&ours, &self.gradient, floor);
-        assert!(found < GRADIENT_TOLERANCE, "{name}: {found:e}");
+        assert!(found < tolerances().gradients, "{name}: {found:e}");
     }
 }
 
@@ -120,7 +118,7 @@ fn outputs_over_a_memory_of_another_width_are_those_of_pytorch() {
     let device = test_device();
     let (output, _) = golden.attend(&golden.additive(&device));
     let found = difference(output, golden.output.tensor(&device));
-    assert!(found < LOGITS_TOLERANCE, "{found:e}");
+    assert!(found < tolerances().logits, "{found:e}");
 }
 
 #[test]
@@ -129,7 +127,7 @@ fn weights_over_a_memory_of_another_width_are_those_of_pytorch() {
     let device = test_device();
     let (_, ours) = golden.attend(&golden.additive(&device));
     let found = difference(ours, golden.weights.tensor(&device));
-    assert!(found < WEIGHTS_TOLERANCE, "{found:e}");
+    assert!(found < tolerances().weights, "{found:e}");
 }
 
 #[test]
@@ -169,8 +167,8 @@ fn minus_ten_thousand_hides_what_a_padding_mask_hides() {
     let padding = Mask::padding(padding.expect("one row is shorter"));
     let (expected, expected_weights) = golden.attend(&padding);
     let (output, weights) = golden.attend(&golden.additive(&device));
-    assert!(difference(output, expected) <= same_sums(LOGITS_TOLERANCE));
-    assert!(difference(weights, expected_weights) <= same_sums(WEIGHTS_TOLERANCE));
+    assert!(difference(output, expected) <= same_sums(tolerances().logits));
+    assert!(difference(weights, expected_weights) <= same_sums(tolerances().weights));
 }
 
 #[test]
@@ -182,5 +180,5 @@ fn asking_for_weights_changes_no_output() {
     let keys_values = layer.keys_values(golden.memory.tensor(&device));
     let plain = layer.attend(golden.query.tensor(&device), keys_values, Some(&mask));
     let (with_weights, _) = golden.attend(&mask);
-    assert!(difference(with_weights, plain) <= same_sums(LOGITS_TOLERANCE));
+    assert!(difference(with_weights, plain) <= same_sums(tolerances().logits));
 }

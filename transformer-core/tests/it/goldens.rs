@@ -12,25 +12,12 @@ use transformer_core::{
 };
 
 use crate::loss::Labels;
-use crate::model::{relative_difference, test_device, tgt_ids};
+use crate::model::{relative_difference, test_device, tgt_ids, tolerances};
 use crate::weights::{gradients, rewrite, weights};
-
-/// Of float32 beside float64, in units of the largest logit or output.
-pub(crate) const LOGITS_TOLERANCE: f64 = 1e-5;
-
-/// Of attention weights, which are at most 1.
-pub(crate) const WEIGHTS_TOLERANCE: f64 = 1e-5;
-
-/// In units of the largest entry of the parameter's gradient: backward goes twice as deep.
-pub(crate) const GRADIENT_TOLERANCE: f64 = 1e-4;
 
 /// A gradient this much smaller than the largest of the model is zero but for rounding. (The keys'
 /// biases have none: they add the same to all scores of a query.)
 pub(crate) const NEGLIGIBLE: f64 = 1e-2;
-
-/// Of a loss after many updates, in units of the loss: Adam divides small gradients by their own size, so
-/// that rounding grows from update to update.
-const CURVE_TOLERANCE: f64 = 1e-3;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +112,7 @@ impl GoldenMaps {
             let row = index / (n_heads * n_queries);
             if is_real[row][index % n_queries] {
                 let found = relative_difference(ours, theirs, 1.0);
-                assert!(found < WEIGHTS_TOLERANCE, "{kind} {index}: {found:e}");
+                assert!(found < tolerances().weights, "{kind} {index}: {found:e}");
             }
         }
     }
@@ -193,10 +180,10 @@ impl Golden {
             .filter(|(_, label)| label.is_some())
             .flat_map(|(row, _)| row.to_vec());
         let found = relative_difference(&real.collect::<Vec<_>>(), &self.logits.concat(), 1.0);
-        assert!(found < LOGITS_TOLERANCE, "{found:e}");
+        assert!(found < tolerances().logits, "{found:e}");
         let loss = self.loss().value(logits);
         assert!(
-            (loss - self.loss).abs() < LOGITS_TOLERANCE,
+            (loss - self.loss).abs() < tolerances().logits,
             "{loss} instead of {}",
             self.loss
         );
@@ -240,7 +227,7 @@ impl Golden {
             let actual: Vec<f64> = ours[name].numbers.iter().map(|g| f64::from(*g)).collect();
             let floor = NEGLIGIBLE * largest;
             let found = relative_difference(&actual, &parameter.gradient, floor);
-            assert!(found < GRADIENT_TOLERANCE, "{name}: {found:e}");
+            assert!(found < tolerances().gradients, "{name}: {found:e}");
         }
     }
 }
@@ -257,7 +244,7 @@ impl Golden {
             let loss: f64 = loss.into_scalar();
             let found = (loss - expected).abs() / expected;
             assert!(
-                found < CURVE_TOLERANCE,
+                found < tolerances().curve,
                 "update {update}: {loss} instead of {expected}"
             );
             model = adam.step(curve.learning_rate, model, gradients);

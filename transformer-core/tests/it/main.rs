@@ -17,6 +17,7 @@ mod model;
 mod parameters;
 mod properties;
 mod reduced;
+mod tolerances;
 mod weights;
 mod windows;
 mod word_vectors;

@@ -5,9 +5,11 @@ use std::sync::OnceLock;
 use burn::tensor::{Device, Int, Tensor};
 use proptest::prelude::*;
 use transformer_core::config::{Activation, NormPlacement, Positions, Tying};
+use transformer_core::device::{self, Backend};
 use transformer_core::text::{BOS, N_SPECIAL};
-use transformer_core::{Padded, Transformer, TransformerConfig, device};
+use transformer_core::{Padded, Transformer, TransformerConfig};
 
+use crate::tolerances::Tolerances;
 use crate::weights::fill;
 
 /// Sizes of the vocabularies, unequal unless all matrices are tied.
@@ -21,13 +23,28 @@ pub(crate) struct Batch {
     pub(crate) tgt: Vec<Vec<u32>>,
 }
 
-/// Returns the device under test, chosen once: the choice silences panics while it probes.
-pub(crate) fn test_device() -> Device {
-    static DEVICE: OnceLock<Device> = OnceLock::new();
+/// Returns the backend and the device under test, chosen once: the choice silences panics while it probes.
+fn under_test() -> &'static (Backend, Device) {
+    static CHOSEN: OnceLock<(Backend, Device)> = OnceLock::new();
     // BURN_DEVICE chooses among several backends, as it does for the programs.
     let named = std::env::var("BURN_DEVICE").ok();
     let choose = || device::choose(named.as_deref()).expect("tests are built with a backend");
-    DEVICE.get_or_init(|| choose().1).clone()
+    CHOSEN.get_or_init(choose)
+}
+
+/// Returns the backend under test.
+pub(crate) fn test_backend() -> Backend {
+    under_test().0
+}
+
+/// Returns the device under test.
+pub(crate) fn test_device() -> Device {
+    under_test().1.clone()
+}
+
+/// Returns how far the backend under test may be from PyTorch.
+pub(crate) fn tolerances() -> Tolerances {
+    Tolerances::of(test_backend())
 }
 
 /// Draws every switch of the config.
