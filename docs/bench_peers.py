@@ -1,19 +1,31 @@
 #!/usr/bin/env python3
 """Measures PyTorch or CTranslate2 as `cargo xtask bench-backends --peers PYTHON` measures the backends.
 
-    python bench_peers.py pytorch|pytorch-compile|ctranslate2 tiny|c-d256|base|big RUNS SECONDS
+    python bench_peers.py PEER tiny|c-d256|base|big RUNS SECONDS
+    python bench_peers.py check
+
+PEER is `pytorch` (eager, as a careful user writes it), `pytorch-compile` or `ctranslate2`, on the CPU, or one of
+
+    pytorch-gpu           on an NVIDIA GPU, in float32, products too (TF32 is off)
+    pytorch-gpu-tf32      products round their factors to TF32, as Burn's do on CUDA
+    pytorch-gpu-bf16      forward and loss under autocast to bfloat16
+    pytorch-compile-gpu   as pytorch-gpu, compiled
+    ctranslate2-gpu       float32
 
 Prints figures as `examples/bench_backend` does: lines of JSON, the same names, the same work: updates of 32
 sentences of 32 tokens on both sides, vocabularies of 8000, and translations of 24 tokens. Training is that
-of `multi30k_pytorch.py`: eager PyTorch as a careful user writes it, or compiled. Translation is Hugging
-Face's `generate` (for `pytorch`) and CTranslate2, both with the Marian-shaped model of `decoding_speed.py`.
-As many threads as this process may use cores. Memory is not measured: all three libraries are in it.
-Needs what `bench_peers.txt` lists.
+of `multi30k_pytorch.py`, on tensors that are made before, and every update is waited for. Translation is Hugging
+Face's `generate` (for `pytorch`, `pytorch-gpu` and `pytorch-gpu-tf32`) and CTranslate2, both with the Marian-shaped
+model of `decoding_speed.py`. On the CPU it is as many threads as this process may use cores. The process's memory is
+not measured: all three libraries are in it. A GPU's is, as what is taken of all NVIDIA GPUs more than before.
+`check` prints which peers cannot be measured here, and why. Needs what `bench_peers.txt` lists.
 """
 
+import contextlib
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +39,12 @@ import torch
 
 import decoding_speed
 import multi30k_pytorch
+
+PEERS = [
+    "pytorch", "pytorch-compile", "ctranslate2",
+    "pytorch-gpu", "pytorch-gpu-tf32", "pytorch-gpu-bf16", "pytorch-compile-gpu", "ctranslate2-gpu",
+]
+TRANSLATING = ["pytorch", "pytorch-gpu", "pytorch-gpu-tf32", "ctranslate2", "ctranslate2-gpu"]
 
 VOCAB, LEN, SENTENCES = 8000, 31, 32
 PRESETS = {
@@ -59,38 +77,69 @@ def sentences(n, seed):
     return [ids[i:i + LEN] for i in range(0, len(ids), LEN)]
 
 
-def train(preset, runs, duration, compiled):
-    """Measures updates, and the parts of an update."""
+def device_of(peer):
+    return "cuda" if "gpu" in peer.split("-") else "cpu"
+
+
+def gpu_memory():
+    """Returns the MiB that all programs hold of all NVIDIA GPUs, or `None` if nobody says."""
+    command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        numbers = list(map(float, told.stdout.splitlines()))
+        return sum(numbers) if numbers else None
+    except (OSError, ValueError):
+        return None
+
+
+def train(peer, preset, runs, duration):
+    """Measures updates, and the parts of an update; returns the seconds of the first."""
     torch.manual_seed(1)
-    model = multi30k_pytorch.Transformer(PRESETS[preset], VOCAB)
-    forward = torch.compile(model) if compiled else model
+    device = device_of(peer)
+    model = multi30k_pytorch.Transformer(PRESETS[preset], VOCAB).to(device)
+    forward = torch.compile(model) if "compile" in peer else model
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
     batch = list(zip(sentences(SENTENCES, 1), sentences(SENTENCES, 2)))
-    parts = []
+    src, tgt, gold = (tensor.to(device) for tensor in multi30k_pytorch.tensors(batch))
+    labels = SENTENCES * (LEN + 1)
+    bf16 = peer.endswith("bf16")
+    precision = torch.autocast(device, torch.bfloat16) if bf16 else contextlib.nullcontext()
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
 
-    def update():
-        start = time.perf_counter()
-        loss, n_tokens = multi30k_pytorch.summed_loss(forward, batch, 0.1)
-        loss = loss / n_tokens
-        forward_end = time.perf_counter()
+    def update(between=lambda: None):
+        with precision:
+            loss = multi30k_pytorch.smoothed_sum(forward, src, tgt, gold, 0.1) / labels
+        between()
         optimizer.zero_grad()
         loss.backward()
-        backward_end = time.perf_counter()
+        between()
         optimizer.step()
-        parts.append((forward_end - start, backward_end - forward_end,
-                      time.perf_counter() - backward_end))
+        wait()
+
+    parts = []
+
+    def update_in_parts():
+        times = [time.perf_counter()]
+
+        def end_part():
+            wait()
+            times.append(time.perf_counter())
+
+        update(end_part)
+        end_part()
+        parts.append([end - start for start, end in zip(times, times[1:])])
 
     start = time.perf_counter()
     update()
-    say(first_update_s=time.perf_counter() - start,
-        parameters=sum(p.numel() for p in model.parameters()))
+    first = time.perf_counter() - start
+    say(first_update_s=first, parameters=sum(p.numel() for p in model.parameters()))
     update()
-    parts.clear()
-    labels = SENTENCES * (LEN + 1)
     speeds = [labels / mean for mean in seconds(runs, duration, update)]
     say(training={"labels": labels, "tokens_per_second": speeds})
+    seconds(runs, duration, update_in_parts)
     forward_s, backward_s, optimizer_s = map(statistics.median, zip(*parts))
     say(parts={"forward_s": [forward_s], "backward_s": [backward_s], "optimizer_s": [optimizer_s]})
+    return first
 
 
 def marian(preset):
@@ -101,11 +150,17 @@ def marian(preset):
 
 
 def decode(translate, runs, duration):
-    """Measures translation; `translate(sources, beam, n_tokens)` gives the tokens of each."""
+    """Measures translation; `translate(sources, beam, n_tokens)` gives the tokens of each.
+
+    Returns the seconds of the first translations.
+    """
+    warm_up = 0.0
     for batch in (1, 32):
         for beam in (1, 4):
             sources = sentences(batch, 1)
+            start = time.perf_counter()
             lengths = {len(ids) for ids in translate(sources, beam, 24)}
+            warm_up += time.perf_counter() - start
             assert lengths == {24}, f"translations have {lengths} tokens"
             first = seconds(runs, duration, lambda: translate(sources, beam, 1))
             whole = seconds(runs, duration, lambda: translate(sources, beam, 24))
@@ -113,14 +168,16 @@ def decode(translate, runs, duration):
                 "batch": batch, "beam": beam,
                 "tokens_per_second": [24 * batch / mean for mean in whole],
                 "first_token_ms": [1e3 * mean for mean in first]})
+    return warm_up
 
 
-def hugging_face(preset):
-    model = marian(preset)
+def hugging_face(preset, device):
+    model = marian(preset).to(device)
 
     @torch.inference_mode()
     def translate(sources, beam, n_tokens):
-        rows = torch.tensor([source + [decoding_speed.EOS] for source in sources])
+        ids = [source + [decoding_speed.EOS] for source in sources]
+        rows = torch.tensor(ids, device=device)
         found = model.generate(
             rows, attention_mask=torch.ones_like(rows), num_beams=beam, do_sample=False,
             max_new_tokens=n_tokens, length_penalty=1.0, early_stopping=False)
@@ -129,11 +186,11 @@ def hugging_face(preset):
     return translate
 
 
-def ctranslate2(preset, folder):
+def ctranslate2(preset, device, folder):
     import ctranslate2 as program
     tokens = decoding_speed.write_ctranslate2(marian(preset), folder)
     translator = program.Translator(
-        str(folder), device="cpu", intra_threads=THREADS, inter_threads=1,
+        str(folder), device=device, intra_threads=THREADS, inter_threads=1,
         compute_type="float32")
 
     def translate(sources, beam, n_tokens):
@@ -145,21 +202,61 @@ def ctranslate2(preset, folder):
     return translate
 
 
-def main():
-    if len(sys.argv) != 5 or sys.argv[2] not in PRESETS:
-        raise SystemExit(__doc__)
-    peer, preset, runs, duration = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-    torch.set_num_threads(THREADS)
-    say(backend=peer, threads=THREADS)
-    if peer == "ctranslate2":
-        with tempfile.TemporaryDirectory() as folder:
-            decode(ctranslate2(preset, Path(folder)), runs, duration)
-    elif peer in ("pytorch", "pytorch-compile"):
-        if peer == "pytorch":
-            decode(hugging_face(preset), runs, duration)
-        train(preset, runs, duration, compiled=peer == "pytorch-compile")
+def missing():
+    """Returns why the peers that cannot be measured here cannot."""
+    why = {}
+    if not torch.cuda.is_available():
+        reason = f"torch {torch.__version__} sees no CUDA device"
+        why |= {peer: reason for peer in PEERS if device_of(peer) == "cuda"}
+    try:
+        import ctranslate2 as program
+    except (ImportError, OSError) as error:
+        why |= {peer: str(error) for peer in PEERS if peer.startswith("ctranslate2")}
     else:
-        raise SystemExit(__doc__)
+        if not program.get_cuda_device_count():
+            why.setdefault("ctranslate2-gpu", "CTranslate2 sees no CUDA device")
+    return why
+
+
+def measure(peer, preset, runs, duration):
+    """Prints all figures of a peer."""
+    device = device_of(peer)
+    is_gpu = device == "cuda"
+    before = gpu_memory() if is_gpu else None  # CUDA is not begun yet
+    torch.set_num_threads(THREADS)
+    if is_gpu:
+        torch.set_float32_matmul_precision("high" if peer.endswith("tf32") else "highest")
+    name = torch.cuda.get_device_name() if is_gpu else "cpu"
+    say(backend=peer, device=name, threads=1 if is_gpu else THREADS)
+
+    def tell_memory():
+        if before is not None and (after := gpu_memory()) is not None:
+            say(gpu_memory_mib=after - before)
+
+    warm_up = 0.0
+    if peer in TRANSLATING:
+        with tempfile.TemporaryDirectory() as folder:
+            if peer.startswith("ctranslate2"):
+                translate = ctranslate2(preset, device, Path(folder))
+            else:
+                translate = hugging_face(preset, device)
+            warm_up += decode(translate, runs, duration)
+            tell_memory()
+        del translate
+    if peer.startswith("pytorch"):
+        warm_up += train(peer, preset, runs, duration)
+        tell_memory()
+    say(warm_up_s=warm_up)
+
+
+def main():
+    match sys.argv[1:]:
+        case ["check"]:
+            say(missing=missing())
+        case [peer, preset, runs, duration] if peer in PEERS and preset in PRESETS:
+            measure(peer, preset, int(runs), float(duration))
+        case _:
+            raise SystemExit(__doc__)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,9 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "2"
 
-import ctranslate2
 import numpy
 import torch
 import transformers
-from ctranslate2.converters.transformers import BartLoader
 from safetensors.torch import save_file
 
 PAD, UNK, BOS, EOS = range(4)
@@ -119,6 +117,8 @@ def write_ours(model, folder):
 
 def write_ctranslate2(model, folder):
     """Converts with CTranslate2's own converter; Marian's needs a tokenizer, which there is none of."""
+    from ctranslate2.converters.transformers import BartLoader  # here, so that others do without it
+
     model.config.normalize_before = False
     model.config.normalize_embedding = False
     spec = BartLoader().get_model_spec(model)
@@ -134,6 +134,8 @@ def write_ctranslate2(model, folder):
 
 
 def run_ctranslate2(folder, tokens, sources, batch, beam, runs, compute_type):
+    import ctranslate2
+
     translator = ctranslate2.Translator(
         str(folder), device="cpu", intra_threads=2, inter_threads=1, compute_type=compute_type)
     lines = [[tokens[id] for id in source] for source in sources]

@@ -294,11 +294,17 @@ def translate(model, tokenizer, lines, beam, penalty, batch_size):
     return hypotheses
 
 
+def smoothed_sum(forward, src, tgt, gold, smoothing):
+    """Returns the sum of the smoothed loss of tensors that `tensors` has made."""
+    logits = forward(src, tgt).flatten(0, 1)
+    return F.cross_entropy(
+        logits, gold.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
+
+
 def summed_loss(forward, batch, smoothing):
     """Returns the sum of the smoothed loss, and the number of target tokens."""
     src, tgt, gold = tensors(batch)
-    logits, gold = forward(src, tgt).flatten(0, 1), gold.flatten()
-    loss = F.cross_entropy(logits, gold, ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
+    loss = smoothed_sum(forward, src, tgt, gold, smoothing)
     return loss, (gold != PAD).sum().item()
 
 
