@@ -1,5 +1,7 @@
 //! Speed of translation: greedy and with a beam, one sentence and 32 at once.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::json;
@@ -17,9 +19,15 @@ const N_TOKENS: usize = 24;
 /// What is measured: sentences at once, and hypotheses of each.
 const CELLS: [(usize, usize); 4] = [(1, 1), (1, 4), (32, 1), (32, 4)];
 
-/// Prints tokens a second of the best hypothesis, and milliseconds to the first token, of every cell.
-pub(crate) fn measure(config: &TransformerConfig, device: &Device, effort: Effort) -> Result<()> {
+/// Prints tokens a second of the best hypothesis, and milliseconds to the first token, of every cell. Returns how long
+/// all cells took the first time.
+pub(crate) fn measure(
+    config: &TransformerConfig,
+    device: &Device,
+    effort: Effort,
+) -> Result<Duration> {
     let model = endless(config, device)?;
+    let mut warm_up = Duration::ZERO;
     for (batch, beam) in CELLS {
         let search = Search {
             beam_size: beam,
@@ -34,7 +42,9 @@ pub(crate) fn measure(config: &TransformerConfig, device: &Device, effort: Effor
             Ok(())
         };
         // Kernels are compiled, and memory is claimed.
+        let started = Instant::now();
         translate(N_TOKENS)?;
+        warm_up += started.elapsed();
         let first = effort.seconds(|| translate(1))?;
         let all = effort.seconds(|| translate(N_TOKENS))?;
         let speed = |seconds: &f64| (batch * N_TOKENS) as f64 / seconds;
@@ -45,7 +55,7 @@ pub(crate) fn measure(config: &TransformerConfig, device: &Device, effort: Effor
             "first_token_ms": first.iter().map(|seconds| 1e3 * seconds).collect::<Vec<_>>(),
         }}))?;
     }
-    Ok(())
+    Ok(warm_up)
 }
 
 /// Makes a model that never ends a translation: the bias of EOS forbids it.

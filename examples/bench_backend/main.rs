@@ -3,21 +3,26 @@
 //!
 //! ```sh
 //! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
+//! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES
 //! ```
 //!
 //! Every figure is printed as soon as it is known, as one line of JSON, so that a backend that gets stuck has
 //! told what it could. A figure that varies is measured `RUNS` times for `SECONDS` seconds, and is an array.
+//! With `varied` it is memory alone, during updates of which no two have the same shape.
 
 #![expect(clippy::print_stdout, reason = "an example shows what comes out")]
 
 mod decoding;
 mod goldens;
+mod occupied;
+#[path = "../../transformer-core/tests/it/tolerances.rs"]
+mod tolerances;
 mod training;
+mod varied;
 #[path = "../../transformer-core/tests/it/weights.rs"]
 #[expect(dead_code, reason = "what only the tests of transformer-core use")]
 mod weights;
 
-use std::fs;
 use std::io::Write;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
@@ -27,6 +32,9 @@ use serde_json::{Value, json};
 use transformer_core::text::N_SPECIAL;
 use transformer_core::{Preset, device};
 use transformer_infer::memory;
+
+use crate::occupied::Occupied;
+use crate::tolerances::Tolerances;
 
 /// Size of both vocabularies.
 const VOCAB: usize = 8000;
@@ -59,26 +67,39 @@ impl Effort {
 fn main() -> Result<()> {
     memory::keep_pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [preset, n_runs, seconds] = arguments.as_slice() else {
-        anyhow::bail!("give PRESET RUNS SECONDS");
+    let [preset, work, amount] = arguments.as_slice() else {
+        anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES");
     };
-    let preset: Preset = preset.parse()?;
-    let effort = Effort {
-        n_runs: n_runs.parse()?,
-        run: Duration::try_from_secs_f64(seconds.parse()?)?,
-    };
+    let config = preset.parse::<Preset>()?.config(VOCAB, VOCAB);
     let named = std::env::var("BURN_DEVICE").ok();
+    let before = occupied::of_gpus_mib();
     let (backend, device) = device::choose(named.as_deref())?;
+    let occupied = Occupied::new(&device, before);
     let n_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let n_threads = if device::is_in_memory(&device) {
+        n_threads
+    } else {
+        1
+    };
     say(&json!({
-        "backend": backend.to_string(), "device": format!("{device:?}"), "threads": n_threads,
+        "backend": backend.to_string(), "device": device::describe(&device), "threads": n_threads,
     }))?;
+    if work == "varied" {
+        return varied::measure(&config, &device, n_threads, amount.parse()?, &occupied);
+    }
 
-    say(&goldens::differences(&device)?)?;
-    let config = preset.config(VOCAB, VOCAB);
-    decoding::measure(&config, &device, effort)?;
-    training::measure(&config, &device, n_threads, effort)?;
-    say(&json!({ "peak_memory_mib": peak_memory_mib() }))
+    let effort = Effort {
+        n_runs: work.parse()?,
+        run: Duration::try_from_secs_f64(amount.parse()?)?,
+    };
+    let started = Instant::now();
+    say(&goldens::differences(&device, &Tolerances::of(backend))?)?;
+    let mut warm_up = started.elapsed();
+    warm_up += decoding::measure(&config, &device, effort)?;
+    say(&occupied.most())?;
+    warm_up += training::measure(&config, &device, n_threads, effort)?;
+    say(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
+    say(&occupied.most())
 }
 
 /// Prints a line at once, even if nobody reads yet.
@@ -93,14 +114,4 @@ fn sentences(n: usize, seed: usize) -> Vec<Vec<u32>> {
     let first = seed * n * LEN;
     let tokens: Vec<u32> = (first..first + n * LEN).map(token).collect();
     tokens.chunks(LEN).map(<[u32]>::to_vec).collect()
-}
-
-/// Returns the most memory that this process has held, where the system says it.
-fn peak_memory_mib() -> Option<f64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kib / 1024.0)
 }

@@ -1,6 +1,6 @@
 //! Speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use burn::module::Module;
@@ -28,19 +28,21 @@ const SMOOTHING: LabelSmoothing = LabelSmoothing {
 
 const LEARNING_RATE: f64 = 1e-4;
 
-/// Prints the seconds of the first update, target tokens a second, and the seconds of each part.
+/// Prints the seconds of the first update, target tokens a second, and the seconds of each part. Returns how long the
+/// first update took.
 pub(crate) fn measure(
     config: &TransformerConfig,
     device: &Device,
     n_threads: usize,
     effort: Effort,
-) -> Result<()> {
-    let threads = is_host(device).then(|| Threads::new(n_threads)).flatten();
-    let mut training = Training::new(config, device, threads)?;
+) -> Result<Duration> {
+    let mut training = Training::new(config, device, n_threads)?;
     let started = Instant::now();
     training.update()?;
-    let first = started.elapsed().as_secs_f64();
-    say(&json!({ "parameters": training.model().num_params(), "first_update_s": first }))?;
+    let first = started.elapsed();
+    say(&json!({
+        "parameters": training.model().num_params(), "first_update_s": first.as_secs_f64(),
+    }))?;
 
     let all = effort.seconds(|| training.update())?;
     let n_labels = training.update.size.n_labels as f64;
@@ -59,11 +61,12 @@ pub(crate) fn measure(
     };
     say(&json!({ "parts": {
         "forward_s": [median(0)], "backward_s": [median(1)], "optimizer_s": [median(2)],
-    }}))
+    }}))?;
+    Ok(first)
 }
 
 /// Holds a model in training, and the update that it is given again and again.
-struct Training {
+pub(crate) struct Training {
     model: Option<Transformer>,
     optimizer: ModuleOptimizer,
     threads: Option<Threads>,
@@ -74,7 +77,12 @@ struct Training {
 }
 
 impl Training {
-    fn new(config: &TransformerConfig, device: &Device, threads: Option<Threads>) -> Result<Self> {
+    pub(crate) fn new(
+        config: &TransformerConfig,
+        device: &Device,
+        n_threads: usize,
+    ) -> Result<Self> {
+        let threads = is_host(device).then(|| Threads::new(n_threads)).flatten();
         let device = device.clone().autodiff();
         device.seed(1);
         seed_dropout(&device, 1);
@@ -99,6 +107,13 @@ impl Training {
             .expect("it is gone only while Adam has it")
     }
 
+    /// Takes other sentences for the next update.
+    pub(crate) fn take(&mut self, pairs: Vec<SentencePair>, number: u64) {
+        let n_shards = self.threads.as_ref().map_or(1, Threads::n_threads);
+        let deal = Deal::to_one_device(n_shards);
+        self.update = Update::new(vec![pairs], number, 1, deal, &self.device);
+    }
+
     fn gradients(&self, model: &Transformer, shard: Batch) -> GradientsParams {
         let scale = 1.0 / self.update.size.n_labels as f64;
         let loss = label_loss(model, shard, &SMOOTHING, scale);
@@ -106,7 +121,7 @@ impl Training {
     }
 
     /// Makes one update, its sentences shared out among the threads.
-    fn update(&mut self) -> Result<()> {
+    pub(crate) fn update(&mut self) -> Result<()> {
         let shards = self.update.micro_batches[0].clone();
         let gradients = match &self.threads {
             None => shards

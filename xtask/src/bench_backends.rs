@@ -1,13 +1,16 @@
 //! `cargo xtask bench-backends`: one benchmark built for each backend, and all of them side by side.
 //!
 //! `examples/bench_backend` measures. What it prints goes through [`Figures`]; a backend that cannot be built or
-//! run here is a column that says why.
+//! run here is a column that says why, and one that computes something else is an error, after all is written.
 
 mod build;
 mod chart;
 mod figures;
+mod files;
 mod measure;
+mod peers;
 mod table;
+mod verdict;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,9 +21,9 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::libtorch;
-use build::Build;
 use figures::Figures;
 use measure::Contender;
+use peers::Peers;
 
 /// What is compared, how long, and where it is written.
 #[derive(Args, Debug)]
@@ -32,33 +35,37 @@ pub(crate) struct Flags {
         value_name = "A,B",
         default_value = "flex,ndarray,tch,wgpu,cuda"
     )]
-    backends: Vec<Backend>,
+    pub(crate) backends: Vec<Backend>,
     /// The model.
     #[arg(long, default_value = "tiny")]
-    preset: Preset,
+    pub(crate) preset: Preset,
     /// How often each figure is measured; the programs take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    runs: u32,
+    pub(crate) runs: u32,
     /// For how many seconds each time.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
-    seconds: f64,
-    /// After how many minutes a backend is stopped, all its turns together; what it measured until then is shown.
+    pub(crate) seconds: f64,
+    /// After how many minutes a backend is stopped, all its turns together, and once more its varied updates; what it
+    /// measured until then is shown.
     #[arg(long, value_name = "MINUTES", default_value_t = 8.0)]
-    limit: f64,
+    pub(crate) limit: f64,
     /// A Python with what docs/bench_peers.txt lists, to put PyTorch and CTranslate2 beside them.
     #[arg(long, value_name = "PYTHON")]
-    peers: Option<PathBuf>,
+    pub(crate) peers: Option<PathBuf>,
+    /// Makes N updates with each backend, of ever other shapes, and shows what memory they take.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) varied: Option<u64>,
     /// Folder for table.md, results.json and chart.svg. [default: bench-backends in the target folder]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Writes the figures to this file as well.
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// A backend, by the name of its cargo feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Backend {
+pub(crate) enum Backend {
     Flex,
     Ndarray,
     Tch,
@@ -71,7 +78,7 @@ enum Backend {
 
 /// A model whose size is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Preset {
+pub(crate) enum Preset {
     Tiny,
     /// Table 3 (C), with 256 features.
     #[value(name = "c-d256")]
@@ -89,8 +96,29 @@ struct Results<'a> {
     columns: &'a [Figures],
 }
 
-/// Measures what the flags ask for, prints the table, and writes the files.
+/// What came of a comparison, beside its files.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What a backend computes wrongly.
+    pub(crate) faults: Vec<String>,
+    /// Whether any backend was measured.
+    pub(crate) is_something: bool,
+}
+
+/// Measures what the flags ask for, and fails if a backend is wrong.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
+    let outcome = compare(root, flags)?;
+    ensure!(
+        outcome.faults.is_empty(),
+        "not every backend is right: {}",
+        outcome.faults.join("; ")
+    );
+    ensure!(outcome.is_something, "no backend could be measured");
+    Ok(())
+}
+
+/// Measures what the flags ask for, prints the table, and writes the files.
+pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     let target = libtorch::target_folder(root)?;
     let out = flags
         .out
@@ -111,99 +139,111 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     );
 
     // What cannot be done is said before the first build, not after the last.
-    if let Some(python) = &flags.peers {
-        measure::check_peers(root, python)?;
-    }
+    let peers = flags
+        .peers
+        .as_ref()
+        .map(|python| Peers::check(root, python))
+        .transpose()?;
     if let Some(path) = &flags.json {
-        write(path, "")?;
+        files::check(path)?;
     }
 
-    let columns = measure_all(root, &target, &out, flags, &effort);
-    let table = table::markdown(&columns);
+    let mut contenders = build_all(root, &target, &out, &flags.backends);
+    let n_ours = contenders.len();
+    if let Some(peers) = &peers {
+        let works = contenders.iter().filter(|it| it.trouble().is_none());
+        let kinds: Vec<_> = works.map(Contender::kind).collect();
+        contenders.extend(peers.contenders(root, &kinds));
+    }
+    measure_all(&mut contenders, &effort);
+    if let Some(n_updates) = flags.varied {
+        vary_all(&mut contenders[..n_ours], &effort, n_updates);
+    }
+    let columns: Vec<Figures> = contenders
+        .into_iter()
+        .map(Contender::into_figures)
+        .collect();
+    write_all(&out, flags, &columns)?;
+    Ok(Outcome {
+        faults: verdict::faults(&columns),
+        is_something: columns.iter().any(|it| it.logits.is_some()),
+    })
+}
+
+/// Prints the table and writes all files.
+fn write_all(out: &Path, flags: &Flags, columns: &[Figures]) -> Result<()> {
+    let table = table::markdown(columns);
     let results = Results {
         preset: name(&flags.preset),
         machine: machine(),
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
-        columns: &columns,
+        columns,
     };
     println!(
         "\npreset {}, {}\n\n{table}",
         results.preset, results.machine
     );
     let json = serde_json::to_string_pretty(&results)? + "\n";
-    let chart = chart::svg(&results.preset, &results.machine, &columns);
-    let files = [
+    let chart = chart::svg(&results.preset, &results.machine, columns);
+    let texts = [
         ("table.md", &table),
         ("results.json", &json),
         ("chart.svg", &chart),
     ];
-    for (name, text) in files {
-        write(&out.join(name), text)?;
+    for (name, text) in texts {
+        files::replace(&out.join(name), text)?;
     }
     if let Some(path) = &flags.json {
-        write(path, &json)?;
+        files::replace(path, &json)?;
     }
     println!(
         "table.md, results.json and chart.svg are in {}",
         out.display()
     );
-    let works = |figures: &Figures| figures.logit_difference.is_some();
-    ensure!(columns.iter().any(works), "no backend could be measured");
     Ok(())
 }
 
-/// Builds all backends, and then measures them and what stands beside them in turns: what a machine does to the
-/// speed of one minute, it does to all of them.
-fn measure_all(
-    root: &Path,
-    target: &Path,
-    out: &Path,
-    flags: &Flags,
-    effort: &measure::Effort,
-) -> Vec<Figures> {
-    let mut contenders = Vec::new();
-    for backend in &flags.backends {
+fn build_all(root: &Path, target: &Path, out: &Path, backends: &[Backend]) -> Vec<Contender> {
+    let built = backends.iter().map(|backend| {
         let backend = name(backend);
         eprintln!("==> building {backend}");
-        let contender = contender(root, target, &backend, out)
+        let contender = build::build(root, target, &backend, out)
+            .and_then(Contender::ours)
             .unwrap_or_else(|error| Contender::missing(&backend, &format!("{error:#}")));
-        if let Some(trouble) = contender.trouble() {
-            eprintln!("{backend}: {trouble}");
-        }
-        contenders.push(contender);
-    }
-    if let Some(python) = &flags.peers {
-        contenders.extend(Contender::peers(root, python));
-    }
+        tell_trouble(&contender);
+        contender
+    });
+    built.collect()
+}
+
+/// Measures all in turns: what a machine does to the speed of one minute, it does to all of them.
+fn measure_all(contenders: &mut [Contender], effort: &measure::Effort) {
     for round in 1..=effort.n_rounds {
         for contender in contenders.iter_mut().filter(|it| it.trouble().is_none()) {
             eprintln!("==> round {round}: {}", contender.name());
             contender.take_turn(effort);
-            if let Some(trouble) = contender.trouble() {
-                eprintln!("{}: {trouble}", contender.name());
-            }
+            tell_trouble(contender);
         }
     }
-    contenders
-        .into_iter()
-        .map(Contender::into_figures)
-        .collect()
 }
 
-/// Builds one backend.
-fn contender(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Contender> {
-    match build::build(root, target, backend, out)? {
-        Build::Made(program) => Contender::ours(program),
-        Build::Impossible { why } => Ok(Contender::missing(backend, &why)),
+/// Has all that were built make updates of varying shapes, those too that were too slow for all rounds.
+fn vary_all(contenders: &mut [Contender], effort: &measure::Effort, n_updates: u64) {
+    for contender in contenders.iter_mut().filter(|it| it.is_built()) {
+        eprintln!("==> {n_updates} varied updates: {}", contender.name());
+        contender.vary(effort, n_updates);
+        tell_trouble(contender);
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
+fn tell_trouble(contender: &Contender) {
+    if let Some(trouble) = contender.trouble() {
+        eprintln!("{}: {trouble}", contender.name());
+    }
 }
 
 /// Returns what the user types for a value.
-fn name(value: &impl ValueEnum) -> String {
+pub(crate) fn name(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |name| name.get_name().to_owned())
 }

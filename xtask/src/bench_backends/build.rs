@@ -7,18 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::ci::cargo;
 use crate::libtorch;
-
-/// What came of a build.
-pub(super) enum Build {
-    /// A program.
-    Made(Program),
-    /// Nothing, for a reason.
-    Impossible { why: String },
-}
 
 /// A program that was built.
 #[derive(Debug)]
@@ -35,26 +27,8 @@ pub(super) struct Program {
 ///
 /// The default backend stays in it: burn-train depends on burn-flex in any case, and without the same features it would
 /// be compiled a second time.
-pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Build> {
-    let impossible = |why: &str| {
-        let why = why.to_owned();
-        Ok(Build::Impossible { why })
-    };
-    let mut environment = Vec::new();
-    match backend {
-        "cuda" if !answers("nvidia-smi") => {
-            return impossible("no NVIDIA driver: `nvidia-smi -L` does not answer");
-        }
-        "rocm" if !Path::new("/dev/kfd").exists() => {
-            return impossible("no ROCm driver: there is no /dev/kfd");
-        }
-        "metal" if !cfg!(target_os = "macos") => return impossible("Metal is macOS's"),
-        "tch" => match libtorch_environment(&libtorch::folder(root)?) {
-            Some(variables) => environment = variables,
-            None => return impossible("no libtorch: `cargo xtask libtorch` gets it"),
-        },
-        _ => {}
-    }
+pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Program> {
+    let environment = environment(root, backend)?;
     let arguments = ["build", "-p", "examples", "--example", "bench_backend"];
     let started = Instant::now();
     let status = cargo(root)
@@ -64,19 +38,34 @@ pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Re
         .status()
         .context("cargo cannot be started")?;
     let build_s = started.elapsed().as_secs_f64();
-    if !status.success() {
-        return impossible("the build failed, see above");
-    }
+    ensure!(status.success(), "the build failed, see above");
     let name = format!("bench_backend{}", env::consts::EXE_SUFFIX);
     let path = out.join(format!("{backend}-{name}"));
     let built = target.join("debug/examples").join(name);
     fs::copy(&built, &path).with_context(|| format!("cannot copy `{}`", built.display()))?;
-    Ok(Build::Made(Program {
+    Ok(Program {
         backend: backend.to_owned(),
         path,
         build_s,
         environment,
-    }))
+    })
+}
+
+/// Returns what a backend needs in the environment to be built and to run, or why it cannot run here, as far as that
+/// can be known without a build.
+pub(crate) fn environment(root: &Path, backend: &str) -> Result<Vec<(&'static str, OsString)>> {
+    match backend {
+        "cuda" if !answers("nvidia-smi") => {
+            bail!("no NVIDIA driver: `nvidia-smi -L` does not answer")
+        }
+        "rocm" if !Path::new("/dev/kfd").exists() => {
+            bail!("no ROCm driver: there is no /dev/kfd")
+        }
+        "metal" if !cfg!(target_os = "macos") => bail!("Metal is macOS's"),
+        "tch" => libtorch_environment(&libtorch::folder(root)?)
+            .context("no libtorch: `cargo xtask libtorch` gets it"),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Says whether a program can be run and has something to list.

@@ -10,24 +10,83 @@ pub(super) struct Figures {
     pub(super) backend: String,
     pub(super) device: Option<String>,
     pub(super) threads: Option<u32>,
-    /// Largest difference from PyTorch's logits, in units of the largest logit.
-    pub(super) logit_difference: Option<f64>,
-    /// Largest difference from PyTorch's gradients, in units of the largest entry of the same parameter.
-    pub(super) gradient_difference: Option<f64>,
+    /// From PyTorch's logits, in units of the largest logit.
+    pub(super) logits: Option<Difference>,
+    /// From PyTorch's gradients, in units of the largest entry of the same parameter.
+    pub(super) gradients: Option<Difference>,
     /// What PyTorch's weights translate the golden sources to, greedily and with a beam.
     pub(super) translations: Vec<Vec<u32>>,
     pub(super) parameters: Option<u64>,
     /// Seconds of the first update: kernels are compiled, memory is claimed.
     pub(super) first_update_s: Option<f64>,
+    /// Seconds of everything that was done for the first time.
+    pub(super) warm_up_s: Option<f64>,
     pub(super) training: Option<Training>,
     pub(super) parts: Option<Parts>,
     pub(super) decoding: Vec<Decoding>,
     pub(super) peak_memory_mib: Option<f64>,
+    pub(super) gpu_memory_mib: Option<f64>,
+    /// How many updates of varying shapes were asked for.
+    pub(super) n_varied: Option<u64>,
+    /// Memory after some of them.
+    pub(super) varied: Vec<Look>,
     pub(super) build_s: Option<f64>,
     pub(super) binary_mib: Option<f64>,
     /// Why figures are missing.
     pub(super) trouble: Option<String>,
 }
+
+/// The largest difference of all goldens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Difference {
+    /// `None` if something is not a number.
+    pub(super) found: Option<f64>,
+    /// Below this it is rounding.
+    pub(super) tolerance: f64,
+}
+
+impl Difference {
+    pub(super) fn is_rounding(self) -> bool {
+        self.found.is_some_and(|found| found < self.tolerance)
+    }
+
+    /// Returns the larger of two differences.
+    fn worse(self, other: Self) -> Self {
+        let found = self.found.zip(other.found);
+        Self {
+            found: found.map(|(one, other)| one.max(other)),
+            ..self
+        }
+    }
+}
+
+/// Memory after some updates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Look {
+    pub(super) update: u64,
+    pub(super) memory_mib: Option<f64>,
+    pub(super) gpu_memory_mib: Option<f64>,
+}
+
+/// What computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Cpu,
+    Gpu,
+}
+
+/// Backends and programs beside them that compute on the CPU.
+const ON_CPU: [&str; 6] = [
+    "flex",
+    "ndarray",
+    "tch",
+    "pytorch",
+    "pytorch-compile",
+    "ctranslate2",
+];
+
+/// Names of devices that are the CPU, playing the GPU.
+const SOFTWARE: [&str; 3] = ["llvmpipe", "SwiftShader", "Microsoft Basic Render"];
 
 /// Speed of whole updates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,18 +128,31 @@ impl Figures {
         }
     }
 
+    /// Says what computes, as far as name and device tell.
+    pub(super) fn kind(&self) -> Kind {
+        let device = self.device.as_deref().unwrap_or_default();
+        let is_software = SOFTWARE.iter().any(|name| device.contains(name));
+        if is_software || ON_CPU.contains(&self.backend.as_str()) {
+            Kind::Cpu
+        } else {
+            Kind::Gpu
+        }
+    }
+
     /// Reads lines of JSON, each with some of the figures; other lines are passed over.
     pub(super) fn read<'a>(lines: impl Iterator<Item = &'a str>) -> serde_json::Result<Self> {
         let mut all = Map::new();
-        let mut decoding = Vec::new();
+        let (mut decoding, mut varied) = (Vec::new(), Vec::new());
         for line in lines {
             let Ok(Value::Object(mut figures)) = serde_json::from_str(line) else {
                 continue;
             };
             decoding.extend(figures.remove("decoding"));
+            varied.extend(figures.remove("varied"));
             all.extend(figures);
         }
         all.insert("decoding".to_owned(), Value::Array(decoding));
+        all.insert("varied".to_owned(), Value::Array(varied));
         serde_json::from_value(Value::Object(all))
     }
 
@@ -91,13 +163,14 @@ impl Figures {
     pub(super) fn join(&mut self, later: Self) {
         self.device = self.device.take().or(later.device);
         self.threads = self.threads.or(later.threads);
-        self.logit_difference = larger(self.logit_difference, later.logit_difference);
-        self.gradient_difference = larger(self.gradient_difference, later.gradient_difference);
+        self.logits = worse(self.logits, later.logits);
+        self.gradients = worse(self.gradients, later.gradients);
         if self.translations.is_empty() {
             self.translations = later.translations;
         }
         self.parameters = self.parameters.or(later.parameters);
         self.first_update_s = self.first_update_s.or(later.first_update_s);
+        self.warm_up_s = self.warm_up_s.or(later.warm_up_s);
         match (&mut self.training, later.training) {
             (Some(ours), Some(theirs)) => ours.tokens_per_second.extend(theirs.tokens_per_second),
             (ours, theirs) => *ours = ours.take().or(theirs),
@@ -121,6 +194,7 @@ impl Figures {
             }
         }
         self.peak_memory_mib = larger(self.peak_memory_mib, later.peak_memory_mib);
+        self.gpu_memory_mib = larger(self.gpu_memory_mib, later.gpu_memory_mib);
         self.trouble = self.trouble.take().or(later.trouble);
     }
 
@@ -133,6 +207,10 @@ impl Figures {
 
 fn larger(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     [one, other].into_iter().flatten().reduce(f64::max)
+}
+
+fn worse(one: Option<Difference>, other: Option<Difference>) -> Option<Difference> {
+    [one, other].into_iter().flatten().reduce(Difference::worse)
 }
 
 /// The middle of some numbers, and how far they are apart.
@@ -174,6 +252,8 @@ mod tests {
             "a warning of a driver",
             r#"{"decoding":{"batch":1,"beam":4,"tokens_per_second":[7.0],"first_token_ms":[1.5]}}"#,
             r#"{"decoding":{"batch":32,"beam":4,"tokens_per_second":[9.0],"first_token_ms":[2.5]}}"#,
+            r#"{"varied":{"update":5,"memory_mib":310.0,"gpu_memory_mib":null}}"#,
+            r#"{"varied":{"update":10,"memory_mib":311.0,"gpu_memory_mib":null}}"#,
         ];
         let figures = Figures::read(lines.into_iter()).expect("the lines are figures");
         assert_eq!(
@@ -184,6 +264,29 @@ mod tests {
         assert_eq!(cell.tokens_per_second, [9.0]);
         assert_eq!(figures.decoding(32, 1), None);
         assert_eq!(figures.training, None);
+        let memory: Vec<_> = figures.varied.iter().map(|look| look.memory_mib).collect();
+        assert_eq!(memory, [Some(310.0), Some(311.0)]);
+    }
+
+    #[test]
+    fn a_difference_that_is_no_number_is_no_rounding_and_stays() {
+        let read = |line: &str| Figures::read([line].into_iter()).expect("the line is figures");
+        let mut figures = read(r#"{"logits":{"found":null,"tolerance":1e-5}}"#);
+        figures.join(read(r#"{"logits":{"found":1e-7,"tolerance":1e-5}}"#));
+        let logits = figures.logits.expect("it was measured");
+        assert_eq!(logits.found, None);
+        assert!(!logits.is_rounding());
+    }
+
+    #[test]
+    fn a_gpu_that_the_cpu_plays_is_the_cpu() {
+        let wgpu = |device: &str| Figures {
+            backend: "wgpu".to_owned(),
+            device: Some(device.to_owned()),
+            ..Figures::default()
+        };
+        assert_eq!(wgpu("llvmpipe (LLVM 15.0.6, 256 bits)").kind(), Kind::Cpu);
+        assert_eq!(wgpu("NVIDIA H200").kind(), Kind::Gpu);
     }
 
     #[test]
@@ -194,17 +297,17 @@ mod tests {
             ..Figures::default()
         };
         figures.join(read(
-            r#"{"logit_difference":1.0,"first_update_s":9.0,"peak_memory_mib":5.0,
+            r#"{"logits":{"found":1.0,"tolerance":3.0},"first_update_s":9.0,"peak_memory_mib":5.0,
                 "parts":{"forward_s":[1.0],"backward_s":[2.0],"optimizer_s":[3.0]},
                 "decoding":{"batch":1,"beam":4,"tokens_per_second":[7.0],"first_token_ms":[1.5]}}"#,
         ));
         figures.join(read(
-            r#"{"logit_difference":2.0,"first_update_s":1.0,"peak_memory_mib":4.0,
+            r#"{"logits":{"found":2.0,"tolerance":3.0},"first_update_s":1.0,"peak_memory_mib":4.0,
                 "parts":{"forward_s":[4.0],"backward_s":[5.0],"optimizer_s":[6.0]},
                 "decoding":{"batch":1,"beam":4,"tokens_per_second":[8.0],"first_token_ms":[2.5]}}"#,
         ));
         assert_eq!(figures.backend, "flex");
-        assert_eq!(figures.logit_difference, Some(2.0));
+        assert_eq!(figures.logits.and_then(|it| it.found), Some(2.0));
         assert_eq!(figures.first_update_s, Some(9.0));
         assert_eq!(figures.peak_memory_mib, Some(5.0));
         let parts = figures.parts.clone().expect("both have them");

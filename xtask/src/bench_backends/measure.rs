@@ -8,16 +8,13 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::build::Program;
-use super::figures::Figures;
+use super::figures::{Figures, Kind};
 
 /// How a program's end is waited for.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The programs that `docs/bench_peers.py` can measure.
-const PEERS: [&str; 3] = ["pytorch", "pytorch-compile", "ctranslate2"];
 
 /// What is measured, and for how long.
 #[derive(Debug)]
@@ -63,24 +60,24 @@ impl Contender {
         })
     }
 
-    /// Returns the benchmarks of the programs beside ours.
-    pub(super) fn peers(root: &Path, python: &Path) -> Vec<Self> {
-        let one = |peer: &&str| Self {
+    /// Returns the benchmark of a program beside ours.
+    pub(super) fn beside(
+        name: &str,
+        program: &Path,
+        arguments: Vec<OsString>,
+        environment: Vec<(&'static str, OsString)>,
+    ) -> Self {
+        Self {
             figures: Figures {
-                backend: (*peer).to_owned(),
+                backend: name.to_owned(),
                 ..Figures::default()
             },
-            program: python.into(),
-            arguments: vec![root.join("docs/bench_peers.py").into(), (*peer).into()],
-            // As glibc is told to do in our programs: keep freed pages.
-            environment: vec![
-                ("MALLOC_MMAP_MAX_", "0".into()),
-                ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
-            ],
+            program: program.into(),
+            arguments,
+            environment,
             n_turns: 0,
             used: Duration::ZERO,
-        };
-        PEERS.iter().map(one).collect()
+        }
     }
 
     /// Returns the column of a backend of which nothing can be measured: it has trouble from the beginning.
@@ -131,29 +128,44 @@ impl Contender {
         self.n_turns += 1;
     }
 
+    /// Measures memory while updates vary in shape, for which there is one limit more.
+    pub(super) fn vary(&mut self, effort: &Effort, n_updates: u64) {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.arguments)
+            .args([&effort.preset, "varied", &n_updates.to_string()])
+            .envs(self.environment.iter().cloned());
+        self.figures.n_varied = Some(n_updates);
+        let trouble = match measured(&mut command, effort.limit, Duration::ZERO) {
+            Ok(found) => {
+                self.figures.varied = found.varied;
+                found.trouble
+            }
+            Err(error) => Some(format!("{error:#}")),
+        };
+        let trouble = trouble.map(|trouble| format!("of varied updates: {trouble}"));
+        let all: Vec<String> = self
+            .figures
+            .trouble
+            .take()
+            .into_iter()
+            .chain(trouble)
+            .collect();
+        self.figures.trouble = (!all.is_empty()).then(|| all.join("; "));
+    }
+
+    /// Says whether there is a program.
+    pub(super) fn is_built(&self) -> bool {
+        !self.program.is_empty()
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.figures.kind()
+    }
+
     pub(super) fn into_figures(self) -> Figures {
         self.figures
     }
-}
-
-/// Checks that a Python has what the programs beside ours need.
-pub(super) fn check_peers(root: &Path, python: &Path) -> Result<()> {
-    let mut command = Command::new(python);
-    command
-        .current_dir(root.join("docs"))
-        .args(["-c", "import bench_peers, ctranslate2"]);
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("`{}` cannot be started", python.display()))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        output.status.success(),
-        "`{}` cannot measure the peers: {}; docs/bench_peers.txt lists what it needs",
-        python.display(),
-        last_line(&errors).unwrap_or("no reason given")
-    );
-    Ok(())
 }
 
 /// Runs a program until it ends or `limit` is up, of which some is used already, and reads what it has printed.
@@ -220,7 +232,7 @@ fn minutes(duration: Duration) -> f64 {
 }
 
 /// Returns the last line that says something, without the word that errors begin with.
-fn last_line(text: &str) -> Option<&str> {
+pub(super) fn last_line(text: &str) -> Option<&str> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     Some(line.trim_start_matches("Error: "))
 }
@@ -258,15 +270,10 @@ mod tests {
                 .is_some_and(|trouble| trouble.contains("stopped"))
         );
     }
+
     fn contender(line: &str) -> Contender {
-        Contender {
-            figures: Figures::default(),
-            program: "sh".into(),
-            arguments: vec!["-c".into(), line.into()],
-            environment: Vec::new(),
-            n_turns: 0,
-            used: Duration::ZERO,
-        }
+        let arguments = vec!["-c".into(), line.into()];
+        Contender::beside("sh", Path::new("sh"), arguments, Vec::new())
     }
 
     fn effort(limit: Duration) -> Effort {
@@ -308,5 +315,29 @@ mod tests {
         let expected = "1 of 2 runs, as each takes 40 s and --limit is 1 minutes";
         assert_eq!(shell.trouble(), Some(expected));
         assert_eq!(shell.into_figures().threads, None);
+    }
+
+    #[test]
+    fn varied_updates_have_their_own_limit_and_change_nothing_else() {
+        let line =
+            r#"echo '{"threads":2,"varied":{"update":8,"memory_mib":5.0,"gpu_memory_mib":1.0}}'"#;
+        let mut shell = contender(line);
+        shell.used = Duration::from_secs(59);
+        shell.vary(&effort(Duration::from_secs(60)), 8);
+        assert_eq!(shell.trouble(), None);
+        let figures = shell.into_figures();
+        assert_eq!((figures.n_varied, figures.threads), (Some(8), None));
+        assert_eq!(figures.varied[0].gpu_memory_mib, Some(1.0));
+    }
+
+    #[test]
+    fn varied_updates_that_fail_say_so() {
+        let mut shell = contender("echo 'Error: out of memory' >&2; exit 1");
+        shell.figures.trouble = Some("1 of 2 runs".to_owned());
+        shell.vary(&effort(Duration::from_secs(60)), 8);
+        let trouble = shell.trouble().expect("it failed");
+        let both = "1 of 2 runs; of varied updates: ";
+        assert!(trouble.starts_with(both), "{trouble}");
+        assert!(trouble.ends_with("out of memory"), "{trouble}");
     }
 }

@@ -1,23 +1,33 @@
 //! The figures as a table in Markdown, which is readable in a terminal as well.
 
-use super::figures::{Figures, Spread};
+use super::figures::{Difference, Figures, Kind, Look, Spread};
+use super::verdict;
 
 /// What stands where nothing was measured.
 const NOTHING: &str = "–";
 
+/// What stands beside a figure that must not be.
+const WRONG: &str = "✗";
+
 /// A row: what it is called, and what it says of a column.
 type Row = (&'static str, fn(&Figures) -> Option<String>);
 
-const ROWS: [Row; 14] = [
-    ("logits, largest difference", |it| {
-        it.logit_difference.map(scientific)
-    }),
+const HARDWARE: [Row; 2] = [
+    ("device", |it| it.device.clone()),
+    ("threads", |it| it.threads.map(|n| n.to_string())),
+];
+
+const TRAINING: [Row; 3] = [
+    ("logits, largest difference", |it| it.logits.map(difference)),
     ("gradients, largest difference", |it| {
-        it.gradient_difference.map(scientific)
+        it.gradients.map(difference)
     }),
     ("training, target tokens/s", |it| {
         spread(&it.training.as_ref()?.tokens_per_second)
     }),
+];
+
+const REST: [Row; 15] = [
     ("forward and loss, backward, Adam, ms", |it| {
         let parts = it.parts.as_ref()?;
         let all = [&parts.forward_s, &parts.backward_s, &parts.optimizer_s];
@@ -32,38 +42,70 @@ const ROWS: [Row; 14] = [
     ("first token, greedy, 1 sentence, ms", |it| {
         first_token(it, 1, 1)
     }),
+    ("first token, beam 4, 1 sentence, ms", |it| {
+        first_token(it, 1, 4)
+    }),
+    ("first token, greedy, 32 sentences, ms", |it| {
+        first_token(it, 32, 1)
+    }),
     ("first token, beam 4, 32 sentences, ms", |it| {
         first_token(it, 32, 4)
     }),
     ("first update, s", |it| it.first_update_s.map(rounded)),
+    ("warm-up, s", |it| it.warm_up_s.map(rounded)),
     ("peak memory, MiB", |it| it.peak_memory_mib.map(rounded)),
+    ("GPU memory, MiB", |it| it.gpu_memory_mib.map(rounded)),
     ("program, MiB", |it| it.binary_mib.map(rounded)),
     ("build, s", |it| it.build_s.map(rounded)),
 ];
 
 /// Writes a row for each figure, a column for each backend that has any, and what went wrong below.
 pub(super) fn markdown(all: &[Figures]) -> String {
-    let has_some = |it: &&Figures| ROWS.iter().any(|(_, figure)| figure(it).is_some());
+    let groups: [&[Row]; 3] = [&HARDWARE, &TRAINING, &REST];
+    let has_some = |it: &&Figures| {
+        let mut rows = groups.into_iter().flatten();
+        rows.any(|(_, figure)| figure(it).is_some())
+    };
     let columns: Vec<&Figures> = all.iter().filter(has_some).collect();
-    let mut cells: Vec<Vec<String>> = vec![Vec::new()];
-    cells[0].push(String::new());
-    cells[0].extend(columns.iter().map(|it| it.backend.clone()));
-    if let Some(row) = agreement(&columns) {
-        cells.push(row);
-    }
-    for (name, figure) in ROWS {
-        let figures: Vec<Option<String>> = columns.iter().map(|it| figure(it)).collect();
-        if figures.iter().any(Option::is_some) {
-            let figures = figures
-                .into_iter()
-                .map(|it| it.unwrap_or_else(|| NOTHING.to_owned()));
-            cells.push([name.to_owned()].into_iter().chain(figures).collect());
-        }
-    }
+    let names = columns.iter().map(|it| it.backend.clone());
+    let mut cells: Vec<Vec<String>> = vec![[String::new()].into_iter().chain(names).collect()];
+    let rows_of = |group: &[Row]| -> Vec<Vec<String>> {
+        let rows = group.iter();
+        rows.filter_map(|(name, figure)| row(name, &columns, figure))
+            .collect()
+    };
+    cells.extend(rows_of(&HARDWARE));
+    cells.extend(agreement(&columns));
+    cells.extend(rows_of(&TRAINING));
+    cells.extend(ratio(&columns));
+    cells.extend(rows_of(&REST));
+    cells.extend(varied("memory", &columns, |look| look.memory_mib));
+    cells.extend(varied("GPU memory", &columns, |look| look.gpu_memory_mib));
+    let notes = notes(all);
+    let gap = if notes.is_empty() { "" } else { "\n" };
+    format!("{}{gap}{notes}", lined_up(&cells))
+}
+
+/// Returns a row, unless no column has anything to say.
+fn row(
+    name: &str,
+    columns: &[&Figures],
+    figure: impl Fn(&Figures) -> Option<String>,
+) -> Option<Vec<String>> {
+    let figures: Vec<Option<String>> = columns.iter().map(|it| figure(it)).collect();
+    figures.iter().any(Option::is_some).then(|| {
+        let figures = figures
+            .into_iter()
+            .map(|it| it.unwrap_or_else(|| NOTHING.to_owned()));
+        [name.to_owned()].into_iter().chain(figures).collect()
+    })
+}
+
+/// Writes rows of cells as a table, the first of them as its head.
+fn lined_up(cells: &[Vec<String>]) -> String {
+    let n_columns = cells.first().map_or(0, Vec::len);
     let width_of = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..=columns.len())
-        .map(|it| width_of(it).unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> = (0..n_columns).map(|it| width_of(it).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).enumerate();
         let cells = cells.map(|(column, (cell, width))| match column {
@@ -80,35 +122,75 @@ pub(super) fn markdown(all: &[Figures]) -> String {
             _ => format!("{}:|", "-".repeat(width + 1)),
         });
     let rule = format!("|{}\n", rule.collect::<String>());
-    let notes = all
-        .iter()
-        .filter_map(|it| Some((&it.backend, it.trouble.as_ref()?)));
-    let notes: String = notes
-        .map(|(name, trouble)| format!("- {name}: {trouble}\n"))
-        .collect();
-    let gap = if notes.is_empty() { "" } else { "\n" };
-    let rows: String = cells[1..].iter().map(line).collect();
-    format!("{}{rule}{rows}{gap}{notes}", line(&cells[0]))
+    let mut lines: Vec<String> = cells.iter().map(line).collect();
+    lines.insert(1, rule);
+    lines.concat()
+}
+
+/// Says what went wrong, and once where it is the same of several.
+fn notes(all: &[Figures]) -> String {
+    let mut notes: Vec<(String, &str)> = Vec::new();
+    for figures in all {
+        let Some(trouble) = figures.trouble.as_deref() else {
+            continue;
+        };
+        match notes.last_mut().filter(|(_, before)| *before == trouble) {
+            Some((names, _)) => *names = format!("{names}, {}", figures.backend),
+            None => notes.push((figures.backend.clone(), trouble)),
+        }
+    }
+    notes
+        .into_iter()
+        .map(|(names, trouble)| format!("- {names}: {trouble}\n"))
+        .collect()
 }
 
 /// Returns the row of how many golden sources are translated as in the first column that has any.
 fn agreement(columns: &[&Figures]) -> Option<Vec<String>> {
-    let first = columns.iter().find(|it| !it.translations.is_empty())?;
-    let count = |it: &&Figures| {
-        let pairs = it.translations.iter().zip(&first.translations);
-        let n_equal = pairs.filter(|(ours, theirs)| ours == theirs).count();
-        match it.translations.len() {
-            0 => NOTHING.to_owned(),
-            n => format!("{n_equal} of {n}"),
-        }
-    };
+    let first = verdict::first_that_translates(columns.iter().copied())?;
     let name = format!("translations as {}'s", first.backend);
-    Some(
-        [name]
-            .into_iter()
-            .chain(columns.iter().map(count))
-            .collect(),
-    )
+    row(&name, columns, |it| {
+        let n = it.translations.len();
+        let n_equal = verdict::n_equal(it, first);
+        match n {
+            0 => None,
+            _ if n_equal == n => Some(format!("{n_equal} of {n}")),
+            _ => Some(format!("{n_equal} of {n} {WRONG}")),
+        }
+    })
+}
+
+/// Returns the row of how fast training is beside PyTorch, eager and in float32, on what computes there.
+fn ratio(columns: &[&Figures]) -> Option<Vec<String>> {
+    let median = |it: &Figures| Some(Spread::of(&it.training.as_ref()?.tokens_per_second)?.median);
+    let pytorch = |kind: Kind| {
+        let name = match kind {
+            Kind::Cpu => "pytorch",
+            Kind::Gpu => "pytorch-gpu",
+        };
+        median(columns.iter().find(|it| it.backend == name)?)
+    };
+    row("ratio of training to PyTorch", columns, |it| {
+        Some(format!("{:.2}", median(it)? / pytorch(it.kind())?))
+    })
+}
+
+/// Returns the row of what memory was taken a quarter, a half, three quarters of the way, and at the end.
+fn varied(
+    name: &str,
+    columns: &[&Figures],
+    memory: fn(&Look) -> Option<f64>,
+) -> Option<Vec<String>> {
+    let n = columns.iter().find_map(|it| it.n_varied)?;
+    let name = format!("{name}, MiB, at quarters of {n} varied updates");
+    row(&name, columns, |it| {
+        let looks = it.varied.iter();
+        let at = |quarter: u64| looks.clone().find(|look| 4 * look.update >= quarter * n);
+        let memory: Vec<String> = (1..=4)
+            .filter_map(|quarter| Some(rounded(memory(at(quarter)?)?)))
+            .collect();
+        (!memory.is_empty()).then(|| memory.join(", "))
+    })
 }
 
 fn speed(figures: &Figures, batch: u32, beam: u32) -> Option<String> {
@@ -144,8 +226,17 @@ pub(super) fn rounded(number: f64) -> String {
     format!("{number:.digits$}")
 }
 
-fn scientific(number: f64) -> String {
-    format!("{number:.0e}")
+/// Writes a difference and, where that is more than rounding, what is tolerated.
+fn difference(difference: Difference) -> String {
+    let found = match difference.found {
+        Some(found) => format!("{found:.0e}"),
+        None => "not a number".to_owned(),
+    };
+    if difference.is_rounding() {
+        found
+    } else {
+        format!("{found} {WRONG} (tolerated {:.0e})", difference.tolerance)
+    }
 }
 
 #[cfg(test)]
@@ -166,14 +257,17 @@ mod tests {
         );
         let missing = Figures::missing("cuda", "no driver");
         let row = agreement(&[&missing, &flex, &tch]).expect("two of them translate");
-        assert_eq!(row, ["translations as flex's", "–", "2 of 2", "1 of 2"]);
+        assert_eq!(row, ["translations as flex's", "–", "2 of 2", "1 of 2 ✗"]);
     }
 
     #[test]
     fn a_backend_without_figures_says_why_below_the_table() {
         let flex = Figures {
             backend: "flex".to_owned(),
-            logit_difference: Some(2.4e-7),
+            logits: Some(Difference {
+                found: Some(2.4e-7),
+                tolerance: 1e-5,
+            }),
             training: Some(Training {
                 labels: 1024.0,
                 tokens_per_second: vec![5100.4, 4890.0, 5000.0],
@@ -190,5 +284,83 @@ mod tests {
 - cuda: no driver
 ";
         assert_eq!(table, expected);
+    }
+
+    #[test]
+    fn what_is_more_than_rounding_is_marked() {
+        let written = |found| {
+            difference(Difference {
+                found,
+                tolerance: 1e-5,
+            })
+        };
+        assert_eq!(written(Some(9e-6)), "9e-6");
+        assert_eq!(written(Some(3e-3)), "3e-3 ✗ (tolerated 1e-5)");
+        assert_eq!(written(None), "not a number ✗ (tolerated 1e-5)");
+    }
+
+    fn trains(backend: &str, tokens_per_second: f64) -> Figures {
+        Figures {
+            backend: backend.to_owned(),
+            training: Some(Training {
+                labels: 1024.0,
+                tokens_per_second: vec![tokens_per_second],
+            }),
+            ..Figures::default()
+        }
+    }
+
+    #[test]
+    fn training_is_compared_with_pytorch_where_that_computes_on_the_same() {
+        let columns = [
+            trains("flex", 300.0),
+            trains("cuda", 4000.0),
+            trains("pytorch", 200.0),
+            trains("pytorch-gpu", 5000.0),
+        ];
+        let columns: Vec<&Figures> = columns.iter().collect();
+        let all = ratio(&columns).expect("PyTorch was measured");
+        assert_eq!(all[1..], ["1.50", "0.80", "1.00", "1.00"]);
+        let on_cpu = ratio(&columns[..3]).expect("PyTorch was measured on the CPU");
+        assert_eq!(on_cpu[1..], ["1.50", "–", "1.00"]);
+        assert_eq!(ratio(&columns[..2]), None);
+    }
+
+    #[test]
+    fn memory_is_told_at_each_quarter_that_was_reached() {
+        let look = |update| Look {
+            update,
+            memory_mib: Some(300.0 + update as f64),
+            gpu_memory_mib: None,
+        };
+        let column = |looks: &[u64]| Figures {
+            n_varied: Some(20),
+            varied: looks.iter().copied().map(look).collect(),
+            ..Figures::default()
+        };
+        let (whole, half) = (column(&[4, 5, 10, 14, 16, 20]), column(&[4, 6, 10]));
+        let row = varied("memory", &[&whole, &half], |look| look.memory_mib);
+        let expected = [
+            "memory, MiB, at quarters of 20 varied updates",
+            "305, 310, 316, 320",
+            "306, 310",
+        ];
+        assert_eq!(row.expect("there are looks"), expected);
+        assert_eq!(
+            varied("GPU memory", &[&whole], |look| look.gpu_memory_mib),
+            None
+        );
+    }
+
+    #[test]
+    fn what_went_wrong_with_several_is_said_once() {
+        let missing = |backend| Figures::missing(backend, "no CUDA");
+        let all = [
+            missing("pytorch-gpu"),
+            missing("ctranslate2-gpu"),
+            Figures::missing("rocm", "no driver"),
+        ];
+        let expected = "- pytorch-gpu, ctranslate2-gpu: no CUDA\n- rocm: no driver\n";
+        assert_eq!(notes(&all), expected);
     }
 }

@@ -1,0 +1,147 @@
+//! PyTorch and CTranslate2, which `docs/bench_peers.py` measures as we are measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::figures::Kind;
+use super::measure::{Contender, last_line};
+
+const ON_CPU: [&str; 3] = ["pytorch", "pytorch-compile", "ctranslate2"];
+
+const ON_GPU: [&str; 5] = [
+    "pytorch-gpu",
+    "pytorch-gpu-tf32",
+    "pytorch-gpu-bf16",
+    "pytorch-compile-gpu",
+    "ctranslate2-gpu",
+];
+
+/// A Python that can measure at least PyTorch.
+#[derive(Debug)]
+pub(super) struct Peers {
+    python: PathBuf,
+    /// Which of them it cannot measure, and why.
+    missing: BTreeMap<String, String>,
+}
+
+/// What `bench_peers.py check` prints.
+#[derive(Deserialize)]
+struct Check {
+    missing: BTreeMap<String, String>,
+}
+
+impl Peers {
+    /// Asks a Python what it can measure.
+    pub(super) fn check(root: &Path, python: &Path) -> Result<Self> {
+        let python = program(python)?;
+        let output = Command::new(&python)
+            .arg(root.join("docs/bench_peers.py"))
+            .arg("check")
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("`{}` cannot be started", python.display()))?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "`{}` cannot measure the peers: {}; docs/bench_peers.txt lists what it needs",
+            python.display(),
+            last_line(&errors).unwrap_or("no reason given")
+        );
+        let output = String::from_utf8_lossy(&output.stdout);
+        let check: Check = serde_json::from_str(last_line(&output).unwrap_or_default())
+            .context("docs/bench_peers.py says of no peer whether it can be measured")?;
+        Ok(Self {
+            python,
+            missing: check.missing,
+        })
+    }
+
+    /// Returns the benchmarks of all that compute on one of these kinds.
+    pub(super) fn contenders(&self, root: &Path, kinds: &[Kind]) -> Vec<Contender> {
+        let of = |kind: Kind, peers: &'static [&'static str]| {
+            let is_wanted = kinds.contains(&kind);
+            peers.iter().filter(move |_| is_wanted)
+        };
+        of(Kind::Cpu, &ON_CPU)
+            .chain(of(Kind::Gpu, &ON_GPU))
+            .map(|peer| self.contender(root, peer))
+            .collect()
+    }
+
+    fn contender(&self, root: &Path, peer: &str) -> Contender {
+        if let Some(why) = self.missing.get(peer) {
+            return Contender::missing(peer, why);
+        }
+        let arguments = vec![root.join("docs/bench_peers.py").into(), peer.into()];
+        // As glibc is told to do in our programs: keep freed pages.
+        let environment = vec![
+            ("MALLOC_MMAP_MAX_", "0".into()),
+            ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
+        ];
+        Contender::beside(peer, &self.python, arguments, environment)
+    }
+}
+
+/// Makes a path independent of the folder it is used in; a bare name is looked up by the system.
+///
+/// Links stay: the Python of a virtual environment is one, and finds its packages by where the link lies.
+fn program(path: &Path) -> Result<PathBuf> {
+    if path.components().count() == 1 && path.is_relative() {
+        return Ok(path.to_owned());
+    }
+    std::path::absolute(path).with_context(|| format!("there is no folder of `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peers(missing: &[(&str, &str)]) -> Peers {
+        let own = |(peer, why): &(&str, &str)| ((*peer).to_owned(), (*why).to_owned());
+        Peers {
+            python: "python3".into(),
+            missing: missing.iter().map(own).collect(),
+        }
+    }
+
+    fn names(contenders: &[Contender]) -> Vec<&str> {
+        contenders.iter().map(Contender::name).collect()
+    }
+
+    #[test]
+    fn peers_compute_where_a_backend_does() {
+        let peers = peers(&[]);
+        assert_eq!(
+            names(&peers.contenders(Path::new("/r"), &[Kind::Cpu])),
+            ON_CPU
+        );
+        assert_eq!(
+            names(&peers.contenders(Path::new("/r"), &[Kind::Gpu])),
+            ON_GPU
+        );
+        assert!(peers.contenders(Path::new("/r"), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_peer_that_is_missing_says_why_and_the_others_stay() {
+        let peers = peers(&[("ctranslate2", "No module named 'ctranslate2'")]);
+        let found = peers.contenders(Path::new("/r"), &[Kind::Cpu]);
+        let troubles: Vec<_> = found.iter().map(Contender::trouble).collect();
+        assert_eq!(
+            troubles,
+            [None, None, Some("No module named 'ctranslate2'")]
+        );
+    }
+
+    #[test]
+    fn a_relative_python_is_the_same_in_every_folder_and_a_bare_name_is_looked_up() {
+        let relative = program(Path::new("env/bin/python")).expect("there is a current folder");
+        assert!(relative.is_absolute() && relative.ends_with("env/bin/python"));
+        let bare = program(Path::new("python3")).expect("nothing is to be done");
+        assert_eq!(bare, Path::new("python3"));
+    }
+}
