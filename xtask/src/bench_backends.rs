@@ -21,6 +21,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::libtorch;
+pub(crate) use build::environment;
 use figures::Figures;
 use measure::Contender;
 use peers::Peers;
@@ -101,6 +102,8 @@ struct Results<'a> {
 pub(crate) struct Outcome {
     /// What a backend computes wrongly.
     pub(crate) faults: Vec<String>,
+    /// What could not be measured, and why.
+    pub(crate) troubles: Vec<String>,
     /// Whether any backend was measured.
     pub(crate) is_something: bool,
 }
@@ -164,8 +167,10 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         .map(Contender::into_figures)
         .collect();
     write_all(&out, flags, &columns)?;
+    let trouble = |it: &Figures| Some(format!("{}: {}", it.backend, it.trouble.as_ref()?));
     Ok(Outcome {
         faults: verdict::faults(&columns),
+        troubles: columns.iter().filter_map(trouble).collect(),
         is_something: columns.iter().any(|it| it.logits.is_some()),
     })
 }

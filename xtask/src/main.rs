@@ -8,6 +8,7 @@
 
 mod bench_backends;
 mod ci;
+mod gpu;
 mod libtorch;
 mod tidy;
 
@@ -33,6 +34,8 @@ enum Chore {
     Libtorch,
     /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
     BenchBackends(bench_backends::Flags),
+    /// Runs everything that wants a GPU: tests beside PyTorch's numbers, benchmarks, memory over many updates.
+    Gpu(gpu::Flags),
 }
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root),
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
+        Chore::Gpu(flags) => gpu::run(&root, &flags),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

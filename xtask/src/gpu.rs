@@ -1,0 +1,242 @@
+//! `cargo xtask gpu`: everything that a machine with a GPU can tell, in one folder.
+//!
+//! Each backend is held to PyTorch by the tests of transformer-core, and then all are compared, with PyTorch beside
+//! them. What fails is noted, and the rest goes on.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use crate::bench_backends::{self, Backend, Preset, name};
+use crate::ci::cargo;
+use crate::libtorch;
+
+/// What is run, and where it is written.
+#[derive(Args, Debug)]
+pub(crate) struct Flags {
+    /// The backends; `flex` rehearses it on a machine without a GPU.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        default_value = "cuda,wgpu"
+    )]
+    backends: Vec<Backend>,
+    /// The models; varied updates are made with the first.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        default_value = "tiny,base"
+    )]
+    presets: Vec<Preset>,
+    /// How often each figure is measured.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// For how many seconds each time.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
+    /// After how many minutes a backend is stopped, for each model: kernels are tuned at first.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
+    limit: f64,
+    /// Updates of varying shapes, which show whether memory grows.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
+    varied: u64,
+    /// A Python with what docs/bench_peers.txt lists, whose torch sees the GPU, to put PyTorch and CTranslate2 beside.
+    #[arg(long, value_name = "PYTHON")]
+    peers: Option<PathBuf>,
+    /// Folder for everything. [default: gpu in the target folder]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// What came of a part of the work.
+#[derive(Debug)]
+struct Part {
+    name: String,
+    /// Nothing, if all went well.
+    failures: Vec<String>,
+}
+
+/// Runs all parts, one after the other whatever becomes of them, and fails if one did.
+pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
+    let out = match &flags.out {
+        Some(folder) => folder.clone(),
+        None => libtorch::target_folder(root)?.join("gpu"),
+    };
+    fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    let mut parts = Vec::new();
+    for backend in &flags.backends {
+        let backend = name(backend);
+        println!("==> parity tests on {backend}");
+        let log = out.join(format!("parity-{backend}.txt"));
+        parts.push(Part {
+            name: format!("parity tests on {backend}"),
+            failures: messages(parity(root, &backend, &log)),
+        });
+    }
+    for (index, preset) in flags.presets.iter().enumerate() {
+        println!("==> benchmark, preset {}", name(preset));
+        parts.push(Part {
+            name: format!("benchmark, preset {}", name(preset)),
+            failures: benchmark(root, flags, *preset, index == 0, &out),
+        });
+    }
+    let summary = summary(&parts);
+    fs::write(out.join("summary.md"), &summary)?;
+    println!("\n{summary}\neverything is in {}", out.display());
+    let n_failed = parts.iter().filter(|it| !it.failures.is_empty()).count();
+    ensure!(n_failed == 0, "{n_failed} of {} parts failed", parts.len());
+    Ok(())
+}
+
+fn messages(result: Result<()>) -> Vec<String> {
+    let message = |error| format!("{error:#}");
+    result.err().map(message).into_iter().collect()
+}
+
+/// Holds a backend to PyTorch's numbers, and to sums made by hand.
+fn parity(root: &Path, backend: &str, log: &Path) -> Result<()> {
+    let environment = bench_backends::environment(root, backend)?;
+    let mut command = cargo(root);
+    command
+        .args(["test", "-p", "transformer-core", "--features", backend])
+        .args(["--test", "it", "--", "goldens", "backends"])
+        .envs(environment)
+        .env("BURN_DEVICE", backend);
+    let (status, output) = run_and_keep(&mut command, log)?;
+    ensure!(
+        status.success(),
+        "it ended with {status}, see {}",
+        log.display()
+    );
+    ensure!(n_passed(&output) > 0, "no test was run");
+    Ok(())
+}
+
+/// Compares the backends with one model, and returns what went wrong.
+fn benchmark(root: &Path, flags: &Flags, preset: Preset, varies: bool, out: &Path) -> Vec<String> {
+    let flags = bench_backends::Flags {
+        backends: flags.backends.clone(),
+        preset,
+        runs: flags.runs,
+        seconds: flags.seconds,
+        limit: flags.limit,
+        peers: flags.peers.clone(),
+        varied: varies.then_some(flags.varied),
+        out: Some(out.join(name(&preset))),
+        json: None,
+    };
+    match bench_backends::compare(root, &flags) {
+        Ok(outcome) => [outcome.faults, outcome.troubles].concat(),
+        Err(error) => vec![format!("{error:#}")],
+    }
+}
+
+/// Runs a program, and writes what it prints to the terminal and to a file; returns what came on standard output.
+fn run_and_keep(command: &mut Command, log: &Path) -> Result<(ExitStatus, String)> {
+    let file = File::create(log).with_context(|| format!("cannot write `{}`", log.display()))?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("cargo cannot be started")?;
+    let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+        bail!("a program that was started has no output");
+    };
+    let (output, errors) = thread::scope(|scope| {
+        let errors = scope.spawn(|| copy_lines(errors, &file, io::stderr()));
+        (copy_lines(output, &file, io::stdout()), errors.join())
+    });
+    if let Ok(errors) = errors {
+        errors?;
+    }
+    Ok((child.wait()?, output?))
+}
+
+/// Copies every line to a file and to a terminal, and returns all of them.
+fn copy_lines(from: impl Read, mut file: &File, mut terminal: impl Write) -> io::Result<String> {
+    let mut from = BufReader::new(from);
+    let mut all = Vec::new();
+    loop {
+        let start = all.len();
+        if from.read_until(b'\n', &mut all)? == 0 {
+            return Ok(String::from_utf8_lossy(&all).into_owned());
+        }
+        // A whole line at once, so that two streams are not mixed within one.
+        file.write_all(&all[start..])?;
+        // Whoever does not want to see it finds it in the file.
+        let _ = terminal.write_all(&all[start..]);
+    }
+}
+
+/// Counts the tests that passed.
+fn n_passed(output: &str) -> u64 {
+    let results = output
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("test result: ok. "));
+    let counts = results.filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+    counts.sum()
+}
+
+fn summary(parts: &[Part]) -> String {
+    let lines = parts.iter().flat_map(|part| {
+        let verdict = if part.failures.is_empty() {
+            "passed"
+        } else {
+            "FAILED"
+        };
+        let head = format!("- {verdict}: {}\n", part.name);
+        let failures = part.failures.iter().map(|it| format!("  - {it}\n"));
+        [head].into_iter().chain(failures)
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_prints_is_kept_and_its_end_is_told() {
+        let name = format!("xtask-gpu-{}.txt", std::process::id());
+        let log = std::env::temp_dir().join(name);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo passed; echo oh >&2; exit 3"]);
+        let (status, output) = run_and_keep(&mut shell, &log).expect("there is a shell");
+        let kept = fs::read_to_string(&log).expect("it was written");
+        fs::remove_file(&log).expect("the file is ours");
+        assert_eq!((status.code(), output.as_str()), (Some(3), "passed\n"));
+        assert!(kept.contains("passed\n") && kept.contains("oh\n"), "{kept}");
+    }
+
+    #[test]
+    fn only_tests_that_passed_count() {
+        let output = "\nrunning 2 tests\ntest result: ok. 2 passed; 0 failed; 0 ignored\n\
+                      test result: FAILED. 5 passed; 1 failed\n";
+        assert_eq!(n_passed(output), 2);
+        assert_eq!(n_passed("test result: ok. 0 passed; 0 failed\n"), 0);
+    }
+
+    #[test]
+    fn the_summary_says_what_failed_and_why() {
+        let parts = [
+            Part {
+                name: "parity tests on cuda".to_owned(),
+                failures: Vec::new(),
+            },
+            Part {
+                name: "benchmark, preset tiny".to_owned(),
+                failures: vec!["wgpu: no driver".to_owned()],
+            },
+        ];
+        let expected = "- passed: parity tests on cuda\n- FAILED: benchmark, preset tiny\n  - wgpu: no driver\n";
+        assert_eq!(summary(&parts), expected);
+    }
+}
