@@ -91,7 +91,7 @@ fn main() -> Result<()> {
     let n_cores = thread::available_parallelism().map_or(1, usize::from);
     let surroundings = Surroundings {
         directory: FOLDER.into(),
-        existing: Existing::Replace,
+        existing: Existing::Resume,
         threads: ThreadCount::Suggested(if device::is_host(&device) { n_cores } else { 1 }),
         device: device.clone(),
         more_devices: Vec::new(),

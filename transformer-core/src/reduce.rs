@@ -116,7 +116,8 @@ impl ModelDirectory {
             path: weights_path.clone(),
             source,
         };
-        let read = Reader::from_file(&weights_path).and_then(Reader::into_tensors);
+        let bytes = Bytes::from_bytes_vec(self.read_weights()?);
+        let read = Reader::from_bytes(bytes).and_then(Reader::into_tensors);
         let mut reduced = Vec::new();
         for tensor in read.map_err(|error| unreadable(error.into()))? {
             let (name, data, id) = unpack(tensor).map_err(unreadable)?;

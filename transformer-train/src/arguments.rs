@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use burn::tensor::Device;
-use clap::Parser;
+use clap::{ArgGroup, Parser};
 use toml::{Table, Value};
 use transformer_core::Preset;
 use transformer_core::device;
@@ -17,7 +17,10 @@ use crate::command::Command;
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]
 #[command(name = "transformer-train", version)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    group(ArgGroup::new("place").args(["out", "resume"]))
+)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of its own on the command line"
@@ -72,7 +75,7 @@ pub(crate) struct Arguments {
     resume: Option<PathBuf>,
     /// Go on with a run with other settings that change what later updates do: learning rate, schedule, dropout, label
     /// smoothing, Adam, clipping, weight decay
-    #[arg(long, conflicts_with = "overwrite")]
+    #[arg(long, requires = "place", conflicts_with = "overwrite")]
     pub(crate) allow_changes: bool,
     /// Replace the run that the folder holds, unless it is this one, unfinished; other files in it stay
     #[arg(long, requires = "out")]

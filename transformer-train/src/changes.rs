@@ -83,6 +83,7 @@ pub(crate) fn changes(there: &Experiment, here: &Experiment) -> Result<Vec<Chang
                 None => key == *free,
             })
     };
+    let here_has = |key: &String| here.contains_key(key);
     let written = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
     let differing = keys
         .into_iter()
@@ -101,8 +102,10 @@ pub(crate) fn changes(there: &Experiment, here: &Experiment) -> Result<Vec<Chang
                 }
                 _ => difference,
             };
+            // What a model trained further has of dropout is its own when nothing is said.
+            let is_gone = !here_has(key) && key.starts_with("model.");
             Change {
-                is_possible: ON_REQUEST.contains(&key.as_str()),
+                is_possible: ON_REQUEST.contains(&key.as_str()) && !is_gone,
                 told,
             }
         })

@@ -26,6 +26,7 @@ pub use data::{CorpusSettings, DataSettings, DataSource, Store};
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use finetune::FinetuneSettings;
+pub(crate) use finetune::check_tokenizer;
 pub use given::Given;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;

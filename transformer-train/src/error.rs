@@ -84,8 +84,8 @@ pub enum TrainError {
     },
     /// The run in the folder is this one, and it would be deleted to begin it anew.
     #[error(
-        "`{}` holds this very run, stopped after {done} updates; leave out --overwrite to go on with it, or delete the \
-         folder to begin anew", path.display()
+        "`{}` holds this very run, stopped after {done} updates; go on with it, without --overwrite, or delete the folder \
+         to begin anew", path.display()
     )]
     Unfinished {
         /// The folder.
@@ -236,7 +236,11 @@ pub enum TrainError {
         model: Option<PathBuf>,
     },
     /// Burn's Learner stopped on an error of its own.
-    #[error("training stopped: {reason}; {}; the same command goes on from the last checkpoint", kept(.model.as_deref()))]
+    #[error("training stopped: {reason}; {}{}", kept(.model.as_deref()), if .model.is_some() {
+        ", and --resume goes on from there"
+    } else {
+        ""
+    })]
     Learner {
         /// What the Learner said.
         reason: String,

@@ -26,15 +26,13 @@ pub(crate) fn base(
     }
 }
 
-/// Says whether the model that an experiment goes on from lies in this folder.
-pub(crate) fn is_within(experiment: &Experiment, folder: &Path) -> bool {
-    let Some(model) = &experiment.finetune.model else {
-        return false;
-    };
-    match (model.canonicalize(), folder.canonicalize()) {
-        (Ok(model), Ok(folder)) => model.starts_with(folder),
-        _ => false,
-    }
+/// Says whether the model that an experiment goes on from is that of the run in this folder.
+pub(crate) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
+    let model = experiment.finetune.model.as_ref();
+    let model = model.and_then(|model| model.canonicalize().ok());
+    let places = [folder.to_owned(), folder.join("model")];
+    let mut places = places.iter().filter_map(|place| place.canonicalize().ok());
+    model.is_some_and(|model| places.any(|place| place == model))
 }
 
 /// Returns the config of a model that goes on from another, the same but for dropout, and tells of it.

@@ -75,7 +75,7 @@ impl Folder {
         say: &Say,
     ) -> Result<Option<Resumed>, TrainError> {
         if existing == Existing::Replace {
-            return match self.unfinished(experiment) {
+            return match self.unfinished(experiment)? {
                 Some(done) => Err(TrainError::Unfinished {
                     path: self.directory.clone(),
                     done,
@@ -133,26 +133,35 @@ impl Folder {
 
     /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
     pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
-        self.unfinished(experiment).is_some() && self.lock().is_ok()
+        // One that cannot be read now is asked for again by name, and is then told of.
+        let found = self.unfinished(experiment);
+        !matches!(found, Ok(None)) && self.lock().is_ok()
     }
 
     /// Returns after how many updates exactly this run was stopped, if it is in the folder and not at its end.
-    fn unfinished(&self, experiment: &Experiment) -> Option<u64> {
+    fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
         let unheard: Say = std::sync::Arc::new(|_| {});
-        let there = Experiment::from_toml(&self.settings).ok()?;
+        // Settings that are none, or of another version, are not this run's.
+        let Ok(there) = Experiment::from_toml(&self.settings) else {
+            return Ok(None);
+        };
         // How a run is validated has no part in what it becomes.
         let there = Experiment {
             validation: experiment.validation.clone(),
             ..there
         };
         if there != *experiment {
-            return None;
+            return Ok(None);
         }
-        let found = Resumed::find(&self.checkpoints, experiment, &unheard);
-        let state = found.ok()??.state;
-        let is_at_end = state.updates >= experiment.training.updates
-            || is_out_of_patience(&state.validations, &experiment.training);
-        (!is_at_end).then_some(state.updates)
+        let found = match Resumed::find(&self.checkpoints, experiment, &unheard) {
+            Err(unread @ TrainError::Unread { .. }) => return Err(unread),
+            found => found.ok().flatten(),
+        };
+        Ok(found.map(|found| found.state).and_then(|state| {
+            let is_at_end = state.updates >= experiment.training.updates
+                || is_out_of_patience(&state.validations, &experiment.training);
+            (!is_at_end).then_some(state.updates)
+        }))
     }
 
     /// Keeps other programs from training in this folder, which must be there, until the file is dropped.

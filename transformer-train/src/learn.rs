@@ -25,6 +25,9 @@ use crate::run::{Display, Run};
 use crate::saved_state::{Checkpoints, PARTS, PartCheckpointer, saved};
 use crate::text_scores::TextScore;
 
+/// What errors call the loss of validation pairs.
+const VALID_LOSS: &str = "validation loss";
+
 /// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
 pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
     let interrupter = Interrupter::new();
@@ -46,7 +49,11 @@ pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainErr
             update: update + 1,
             what,
             value,
-            lines: lines_of(run, update).unwrap_or_default(),
+            // A validation hangs on all updates before it.
+            lines: match what {
+                VALID_LOSS => Vec::new(),
+                _ => lines_of(run, update).unwrap_or_default(),
+            },
             model,
         });
     }
@@ -146,26 +153,19 @@ fn watches(
     [
         trouble.watch("loss", stop_training, Arc::new(own)),
         trouble.watch("norm of the gradients", stop_training, Arc::new(own)),
-        trouble.watch("validation loss", stop, Arc::new(validated)),
+        trouble.watch(VALID_LOSS, stop, Arc::new(validated)),
     ]
 }
 
-/// Returns the checkpoints that are deleted when their time comes. The best ones by another measure than that of now, which
-/// cannot be compared with those to come, stay.
+/// Returns the checkpoints that are deleted when their time comes: all but the best ones by other measures than that of now,
+/// which cannot be compared with those to come.
 fn checkpoints_to_keep(run: &Run<'_>) -> Vec<usize> {
     let directory = &run.folder.checkpoints;
     // Of one whose deletion was cut short, not all parts may be there.
-    let mut there: Vec<usize> = PARTS
-        .iter()
-        .flat_map(|part| saved(directory, part))
-        .collect();
-    if let Some(resumed) = &run.resumed
-        && resumed.state.validations.is_empty()
-    {
-        let n_last = run.experiment.training.n_last();
-        there.retain(|interval| interval + n_last > resumed.interval);
-    }
-    there
+    let parts = PARTS.iter().flat_map(|part| saved(directory, part));
+    parts
+        .filter(|interval| !run.pinned().contains(interval))
+        .collect()
 }
 
 /// Has the training shown in the way that was asked for.

@@ -10,7 +10,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use crate::TrainError;
 use crate::batch::SentencePair;
-use crate::config::{ConfigError, EmbeddingSettings, Experiment};
+use crate::config::{ConfigError, EmbeddingSettings, Experiment, check_tokenizer};
 use crate::corpus::{
     Copies, CorpusError, CorpusSummary, Duplicates, Filter, ParallelText, SubwordDropout, Subwords,
     TokenStore, TrainingText, encode,
@@ -47,8 +47,9 @@ impl Start {
         if goes_on {
             return Self::resumed(experiment, folder.published());
         }
+        check_tokenizer(experiment)?;
         let base = finetune::base(experiment, None)?;
-        if base.is_some() && finetune::is_within(experiment, &folder.directory) {
+        if base.is_some() && finetune::is_of(experiment, &folder.directory) {
             let path = folder.directory.clone();
             return Err(TrainError::OwnModel { path });
         }

@@ -15,7 +15,7 @@ use crate::config::Experiment;
 use crate::corpus::Fingerprint;
 use crate::finish::Finish;
 use crate::folder::{Existing, Folder};
-use crate::history::{Validation, is_out_of_patience};
+use crate::history::{Validation, best, is_out_of_patience};
 use crate::learn::learn;
 use crate::loss::LabelSmoothing;
 use crate::objective::{Objective, Settings, Translation};
@@ -200,7 +200,7 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     accept(&folder, experiment, resumed.as_ref(), prepared.fingerprint)?;
     if let Some(resumed) = &mut resumed {
         prepared.plan.know(&resumed.state.passes);
-        compare_validations(resumed, measure(experiment, &prepared), say);
+        compare_validations(resumed, measure(experiment, &prepared), experiment, say);
     }
     if let Some(place) = place {
         place.remove_others();
@@ -261,13 +261,16 @@ fn measure(experiment: &Experiment, prepared: &Prepared) -> u64 {
 }
 
 /// Forgets the validations of a run that goes on if they were of something else, or measured in another way, than those to
-/// come.
-fn compare_validations(resumed: &mut Resumed, measure: u64, say: &Say) {
+/// come; the best checkpoints by them are kept from then on.
+fn compare_validations(resumed: &mut Resumed, measure: u64, experiment: &Experiment, say: &Say) {
     let state = &mut resumed.state;
+    let training = &experiment.training;
     if state.measure.is_some_and(|before| before != measure) {
+        let best = best(&state.validations, training.best_by, training.n_best());
+        state.pinned.extend(best);
         say(&format!(
             "validation  on other pairs, or measured in another way, than before: the {} validations so far are not \
-             compared with those to come, and the best checkpoints by them stay",
+             compared with those to come; the best checkpoints by them stay",
             state.validations.len()
         ));
         state.validations.clear();
@@ -372,6 +375,13 @@ impl Run<'_> {
         self.resumed
             .as_ref()
             .map_or(&[], |resumed| &resumed.state.validations)
+    }
+
+    /// Returns the checkpoints that were the best by other measures than that of now.
+    pub(crate) fn pinned(&self) -> &[usize] {
+        self.resumed
+            .as_ref()
+            .map_or(&[], |resumed| &resumed.state.pinned)
     }
 
     /// Returns the sentences that are shown at every validation.

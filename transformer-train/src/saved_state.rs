@@ -1,7 +1,7 @@
 //! What a run needs to go on where it was, and which of its checkpoints is whole.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 use serde::{Deserialize, Serialize};
-use transformer_core::directory::{FileEntry, write_file};
+use transformer_core::directory::{DirectoryError, FileEntry, write_file};
 use transformer_infer::one_line;
 
 use crate::TrainError;
@@ -57,6 +57,9 @@ pub(crate) struct SavedState {
     /// Fingerprint of what was validated on, and how.
     #[serde(default)]
     pub(crate) measure: Option<u64>,
+    /// Checkpoints that were the best by other measures, which are kept.
+    #[serde(default)]
+    pub(crate) pinned: Vec<usize>,
     /// The first batch of each pass over the data that was planned.
     #[serde(default)]
     pub(crate) passes: Vec<u64>,
@@ -135,19 +138,14 @@ impl SavedState {
 
     /// Checks that every file of the checkpoint is what was saved.
     fn check_files(&self, checkpoints: &Path) -> Result<(), Unusable> {
-        let mut files = self.files.iter();
-        let Some(file) = files.find(|file| !file.is_whole_in(checkpoints)) else {
-            return Ok(());
-        };
-        // What the disk does not give may be whole when it does.
-        io::copy(
-            &mut File::open(checkpoints.join(&file.name))?,
-            &mut io::sink(),
-        )?;
-        Err(Unusable::Damaged(format!(
-            "`{}` is not what was saved",
-            file.name
-        )))
+        for file in &self.files {
+            file.check_in(checkpoints).map_err(|error| match error {
+                // What the disk does not give may be whole when it does.
+                DirectoryError::Read { source, .. } => Unusable::Unread(source),
+                _ => Unusable::Damaged(format!("`{}` is not what was saved", file.name)),
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the text of the state, with its hash.
@@ -264,6 +262,7 @@ impl Checkpoints {
                 corpus: run.prepared.fingerprint,
                 validations: Vec::new(),
                 measure: Some(run.measure()),
+                pinned: run.pinned().to_vec(),
                 passes: Vec::new(),
                 files: Vec::new(),
                 sha256: String::new(),

@@ -28,7 +28,8 @@ pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
 pub(crate) struct HostSums {
     pub(crate) smoothed: f64,
     pub(crate) nll: f64,
-    pub(crate) gradient_norm: f64,
+    /// Absent where there are no gradients, or it is not known yet.
+    pub(crate) gradient_norm: Option<f64>,
 }
 
 impl Sums {
@@ -57,7 +58,7 @@ impl Sums {
                 Ok(Self::Host(HostSums {
                     smoothed: next(),
                     nll: next(),
-                    gradient_norm: next(),
+                    gradient_norm: values.next(),
                 }))
             }
             host @ Self::Host(_) => Ok(host),
@@ -70,7 +71,7 @@ impl Sums {
             Self::Device(_) => HostSums {
                 smoothed: f64::NAN,
                 nll: f64::NAN,
-                gradient_norm: f64::NAN,
+                gradient_norm: None,
             },
         }
     }

@@ -76,12 +76,20 @@ fn schedule(facts: &Facts<'_>) -> Option<String> {
     let same_peak = match training.peak_learning_rate {
         Some(_) => String::new(),
         None => format!(
-            " and, so that it rises no higher, `training.learning_rate_factor` to {factor:.2}"
+            " and, so that it rises no higher, `training.learning_rate_factor` to {}",
+            significant(factor)
         ),
     };
     Some(format!(
         "the learning rate rises {ends}; lower `training.warmup_steps`, for example to {remedy}{same_peak}"
     ))
+}
+
+/// Writes a number with two digits that count.
+fn significant(number: f64) -> String {
+    let before_point = number.log10().floor() as i32;
+    let digits = usize::try_from(1 - before_point).unwrap_or(0);
+    format!("{number:.digits$}")
 }
 
 fn peak(facts: &Facts<'_>) -> Option<String> {

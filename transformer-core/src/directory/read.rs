@@ -206,10 +206,16 @@ fn read_tokenizer(path: &Path, entry: &FileEntry) -> Result<Tokenizer, Directory
     Tokenizer::from_json(&json).map_err(|source| DirectoryError::Tokenizer { path, source })
 }
 
-/// Reads a small file and checks it.
+/// Reads a file and checks it.
 fn read_file(path: &Path, entry: &FileEntry) -> Result<Vec<u8>, DirectoryError> {
     let mut content = Vec::new();
-    scan(path, entry, |chunk| content.extend_from_slice(chunk))?;
+    scan(path, entry, |chunk| {
+        if content.capacity() == 0 {
+            // The file has as many bytes as the entry says: that was looked at.
+            content.reserve_exact(usize::try_from(entry.bytes).unwrap_or(0));
+        }
+        content.extend_from_slice(chunk);
+    })?;
     Ok(content)
 }
 
@@ -272,7 +278,16 @@ impl FileEntry {
 
     /// Says whether the directory has the file, with this content.
     pub fn is_whole_in(&self, directory: &Path) -> bool {
-        check_file(directory, self).is_ok()
+        self.check_in(directory).is_ok()
+    }
+
+    /// Checks that the directory has the file, with this content.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DirectoryError`] that tells a file that cannot be read from one that is not there, or another.
+    pub fn check_in(&self, directory: &Path) -> Result<(), DirectoryError> {
+        check_file(directory, self)
     }
 }
 

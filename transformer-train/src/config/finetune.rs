@@ -28,22 +28,27 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
         ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
     ];
     let vectors = vectors.into_iter().filter(|(_, path)| path.is_some());
-    let tokenizer = tokenizer_keys(experiment)?;
     let mut fixed = shape
         .map(|key| format!("model.{key}"))
-        .chain(vectors.map(|(key, _)| key.to_owned()))
-        .chain(tokenizer.iter().map(|key| format!("tokenizer.{key}")));
+        .chain(vectors.map(|(key, _)| key.to_owned()));
     let first = fixed.next();
     first.map_or(Ok(()), |key| Err(ConfigError::FixedByModel { key }))
 }
 
-/// Returns the keys of `[tokenizer]` that are not those of the preset, but for subword dropout.
-fn tokenizer_keys(experiment: &Experiment) -> Result<Vec<String>, ConfigError> {
+/// Refuses, when a run begins, what of `[tokenizer]` has no part in it: keys that are not those of the preset, but for
+/// subword dropout. A run that goes on has the settings that it began with.
+pub(crate) fn check_tokenizer(experiment: &Experiment) -> Result<(), ConfigError> {
+    if experiment.finetune.model.is_none() {
+        return Ok(());
+    }
     let table = |experiment: &Experiment| Table::try_from(&experiment.tokenizer);
     let given = table(experiment).map_err(ConfigError::Write)?;
     let preset = table(&read::defaults(experiment)).map_err(ConfigError::Write)?;
-    let keys = given.iter().filter(|(key, value)| {
+    let mut others = given.iter().filter(|(key, value)| {
         key.as_str() != "dropout" && preset.get(key.as_str()) != Some(value)
     });
-    Ok(keys.map(|(key, _)| key.clone()).collect())
+    others.next().map_or(Ok(()), |(key, _)| {
+        let key = format!("tokenizer.{key}");
+        Err(ConfigError::FixedByModel { key })
+    })
 }

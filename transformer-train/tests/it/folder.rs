@@ -73,7 +73,7 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
     assert_eq!(workplace.read("run/experiment.toml"), "theirs");
 }
 
-/// The same command again goes on, even from a script that always overwrites.
+/// A script that always overwrites must not begin anew when it is started again.
 #[test]
 fn this_very_run_is_not_overwritten_before_its_end() {
     let workplace = Workplace::new();

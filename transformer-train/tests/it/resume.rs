@@ -168,57 +168,6 @@ fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
 }
 
 #[test]
-fn settings_may_be_changed_on_request_if_they_are_of_updates_to_come() {
-    let workplace = Workplace::new();
-    workplace.train("run", &["--updates", "20"]).lines();
-    let rate = [
-        "--set",
-        "training.learning_rate_factor=0.5",
-        "--updates",
-        "40",
-    ];
-    let refused = workplace.train("run", &rate);
-    let message = refused.failure();
-    assert!(
-        message.contains("or with it by --allow-changes"),
-        "{message}"
-    );
-    let changed = workplace.train("run", &[&rate[..], &["--allow-changes"]].concat());
-    let told = "changed     `training.learning_rate_factor` is 0.5 here and 0.8 there";
-    assert!(changed.lines().contains(&told), "{changed:?}");
-    assert!(
-        changed.lines().contains(&"resumed     after update 20"),
-        "{changed:?}"
-    );
-    // From then on it is the run's own.
-    let same = workplace.run(&["--resume", "run", "--updates", "50"]);
-    assert!(
-        same.lines().contains(&"resumed     after update 40"),
-        "{same:?}"
-    );
-
-    let fixed = workplace.train("run", &["--set", "training.window=7", "--allow-changes"]);
-    let message = fixed.failure();
-    assert!(message.contains("`training.window` is 7 here"), "{message}");
-    assert!(!message.contains("--allow-changes"), "{message}");
-}
-
-#[test]
-fn validations_by_another_measure_are_not_compared() {
-    let workplace = Workplace::new();
-    workplace.train("run", &["--updates", "20"]).lines();
-    let other = ["--set", "validation.max_sentences=1"];
-    let ended = workplace.run(&[&["--resume", "run", "--updates", "30"], &other[..]].concat());
-    let told = "validation  on other pairs, or measured in another way, than before: the 2 validations so far";
-    assert!(
-        ended.lines().iter().any(|line| line.starts_with(told)),
-        "{ended:?}"
-    );
-    let state = workplace.read("run/checkpoints/state-3.json");
-    assert_eq!(state.matches("\"perplexity\"").count(), 1, "{state}");
-}
-
-#[test]
 fn a_checkpoint_without_its_state_does_not_count() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
