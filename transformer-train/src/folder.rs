@@ -28,6 +28,9 @@ pub enum Existing {
 /// The table of the curve.
 pub(crate) const CURVE: &str = "metrics.csv";
 
+/// Sentences and their translations, validation by validation.
+pub(crate) const SAMPLES: &str = "samples.tsv";
+
 /// The picture of the curve.
 pub(crate) const PICTURE: &str = "curve.svg";
 
@@ -227,8 +230,8 @@ impl Folder {
     /// that what is deleted half is no model.
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
-        let picture = self.directory.join(PICTURE);
-        let named = [&self.settings, &self.curve, &picture, &manifest];
+        let [picture, samples] = [PICTURE, SAMPLES].map(|name| self.directory.join(name));
+        let named = [&self.settings, &self.curve, &samples, &picture, &manifest];
         let mut files: Vec<PathBuf> = named
             .into_iter()
             .filter(|path| path.exists())

@@ -22,6 +22,7 @@ use crate::metrics::{OnNonFinite, Ratio};
 use crate::objective::Objective;
 use crate::report::{CsvLog, HeldLine, LineRenderer, dashboard};
 use crate::run::{Display, Run};
+use crate::samples::Samples;
 use crate::saved_state::{Checkpoints, PARTS, PartCheckpointer, saved};
 use crate::text_scores::TextScore;
 
@@ -86,7 +87,7 @@ fn supervised(
     let (interval, n_updates) = (training.validation_interval, training.updates);
     let metrics = run.text_metrics();
     let history = History::new(run.validations());
-    let curve = curve(run, history.clone())?;
+    let curve = curve(run, history.clone(), objective.samples())?;
     let directory = &run.folder.checkpoints;
     let gate = Arc::new(Gate::new(interrupter));
     let train = Arc::new(train_loader(run, &gate)?);
@@ -200,13 +201,14 @@ fn valid_loader(run: &Run<'_>) -> ValidLoader {
 }
 
 /// Opens the table of the curve, with what it has of the updates done.
-fn curve(run: &Run<'_>, history: History) -> Result<CsvLog, TrainError> {
+fn curve(run: &Run<'_>, history: History, samples: Samples) -> Result<CsvLog, TrainError> {
     let curve = CsvLog::open(
         &run.folder.directory,
         &run.experiment.training,
         run.schedule(),
         run.begun().n_updates,
         history,
+        samples,
     );
     curve.map_err(TrainError::write(&run.folder.curve))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{ConfigError, optional};
-use crate::corpus::{Copies, CorpusSource, Duplicates, Filter, OverLong};
+use crate::corpus::{Copies, CorpusSource, Duplicates, Empty, Filter, OverLong};
 use crate::tasks::Task;
 
 /// Says where the data is, and which of it is trained on.
@@ -45,6 +45,9 @@ pub struct DataSettings {
     /// Validation pairs are not. Default: none. Translations are seldom beyond 3.
     #[serde(with = "optional")]
     pub max_ratio: Option<f64>,
+    /// What happens to a pair with an empty or blank side: `drop` or `refuse`, which ends the run and names the lines.
+    /// Default: `drop`.
+    pub empty: Empty,
     /// What happens to a pair that came before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
     /// What happens to a pair to train on whose target is its source: `keep` or `drop`. Default: `keep`.
@@ -141,6 +144,7 @@ impl Default for DataSettings {
             max_len: 256,
             over_long: OverLong::Drop,
             max_ratio: None,
+            empty: Empty::Drop,
             duplicates: Duplicates::Keep,
             copies: Copies::Keep,
             tokenizer_sample: 1_000_000,
@@ -170,6 +174,7 @@ impl DataSettings {
             max_len: self.max_len,
             over_long: self.over_long,
             max_ratio: self.max_ratio,
+            empty: self.empty,
             duplicates: self.duplicates,
             copies: self.copies,
         }

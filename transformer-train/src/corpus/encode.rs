@@ -6,8 +6,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use transformer_core::text::UNK;
 
 use crate::corpus::{
-    Copies, CorpusError, CorpusSummary, Duplicates, EncodedCorpus, Filter, Fingerprint, OverLong,
-    ParallelText,
+    Copies, CorpusError, CorpusSummary, Duplicates, Empty, EncodedCorpus, Filter, Fingerprint,
+    OverLong, ParallelText,
 };
 
 /// Number of pairs tokenized at a time: enough for threads, little in memory.
@@ -69,7 +69,17 @@ pub(crate) fn encode_into(
         while chunk.len() < CHUNK_PAIRS
             && let Some(pair) = pairs.next()
         {
-            chunk.push((pairs.part(), pair?));
+            let pair = pair?;
+            if filter.empty == Empty::Refuse
+                && let Some(side) = empty_side(&pair)
+            {
+                return Err(CorpusError::EmptySide {
+                    file: text.name().to_owned(),
+                    pair: pairs.n_read(),
+                    side,
+                });
+            }
+            chunk.push((pairs.part(), pair));
         }
         if chunk.is_empty() {
             break;
@@ -108,6 +118,13 @@ pub(crate) fn encode_into(
         }),
         _ => Ok((summary, fingerprint)),
     }
+}
+
+/// Says which side of a pair is blank, if one is.
+fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
+    let sides = [(src, "source"), (tgt, "target")];
+    let empty = sides.into_iter().find(|(line, _)| line.trim().is_empty());
+    empty.map(|(_, side)| side)
 }
 
 struct Encoder<'a> {
@@ -362,6 +379,21 @@ mod tests {
             "7 pairs read, 2 kept, 2 with an empty source dropped, 1 with an empty target dropped, \
              2 too long, dropped, 1 identical to another"
         );
+    }
+
+    #[test]
+    fn an_empty_line_is_refused_by_its_number_where_none_should_be() {
+        let filter = Filter {
+            empty: Empty::Refuse,
+            ..Filter::default()
+        };
+        let pairs = [("a", "x"), ("b", " "), ("", "y")];
+        let error = encode_pairs(&pairs, &filter).expect_err("two lines are blank");
+        assert_eq!(
+            error.to_string(),
+            "pair 2 of the list of pairs has an empty target; correct the files, or set `data.empty` to `drop`"
+        );
+        assert!(encode_pairs(&pairs[..1], &filter).is_ok());
     }
 
     #[test]

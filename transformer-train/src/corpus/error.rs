@@ -104,6 +104,18 @@ pub enum CorpusError {
         /// The file, or both.
         file: String,
     },
+    /// A line is blank, and that is not allowed.
+    #[error(
+        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
+    )]
+    EmptySide {
+        /// The file, or both.
+        file: String,
+        /// The number of the pair, from 1: that of its lines.
+        pair: u64,
+        /// Which of the two it is.
+        side: &'static str,
+    },
     /// No line is left after filtering.
     #[error(
         "no pair of {file} is left: {summary}; look at the files, or at `max_len` and what else `[data]` leaves out"

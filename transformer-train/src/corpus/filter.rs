@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Says which pairs of a corpus are trained on.
 ///
-/// Pairs with an empty or blank side never are.
+/// Pairs with an empty or blank side never are: they are left out, or refused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     /// Longest source and longest target, in tokens without `BOS` and `EOS`. Default 256.
@@ -15,6 +15,8 @@ pub struct Filter {
     pub over_long: OverLong,
     /// Largest ratio of the longer to the shorter side, in tokens; pairs beyond it are left out.
     pub max_ratio: Option<f64>,
+    /// What happens to a pair with an empty or blank side.
+    pub empty: Empty,
     /// What happens to a pair that came before.
     pub duplicates: Duplicates,
     /// What happens to a pair whose target is its source.
@@ -27,6 +29,7 @@ impl Default for Filter {
             max_len: 256,
             over_long: OverLong::Drop,
             max_ratio: None,
+            empty: Empty::Drop,
             duplicates: Duplicates::Keep,
             copies: Copies::Keep,
         }
@@ -52,6 +55,17 @@ impl OverLong {
             Self::Cut => ids.starts_with(kept),
         }
     }
+}
+
+/// Says what happens to a pair with an empty or blank side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Empty {
+    /// It is left out.
+    #[default]
+    Drop,
+    /// It is an error: where no line should be empty, one may mean that the files have gone out of step.
+    Refuse,
 }
 
 /// Says what happens to a pair whose two lines both came before as a pair.

@@ -19,7 +19,7 @@ pub use encode::encode;
 pub(crate) use encode::{encode_in_memory, encode_into};
 pub use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
-pub use filter::{Copies, CorpusSummary, Duplicates, Filter, OverLong};
+pub use filter::{Copies, CorpusSummary, Duplicates, Empty, Filter, OverLong};
 pub(crate) use fingerprint::Fingerprint;
 pub use pairs::Pairs;
 pub use parallel_text::ParallelText;

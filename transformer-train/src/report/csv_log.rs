@@ -13,20 +13,24 @@ use transformer_core::directory::replace_file;
 
 use super::curve::curve;
 use crate::config::TrainingSettings;
-use crate::folder::{CURVE, PICTURE};
+use crate::folder::{CURVE, PICTURE, SAMPLES};
 use crate::history::{History, Validation};
 use crate::metrics::{BLEU, CHRF, PERPLEXITY};
+use crate::samples::Samples;
 use crate::schedule::Schedule;
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///
-/// `curve.svg` is drawn from it anew at each validation. Nothing is kept for Burn's strategies: ours ask the
+/// At each validation `samples.tsv` gets the sentences that are shown, for who has the dashboard or looks later, and
+/// `curve.svg` is drawn anew from the table. Nothing is kept for Burn's strategies: ours ask the
 /// [`History`].
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
     /// What the file holds.
     table: String,
+    samples: Samples,
+    samples_file: File,
     training: TrainingSettings,
     schedule: Schedule,
     names: BTreeMap<String, MetricId>,
@@ -34,39 +38,45 @@ pub(crate) struct CsvLog {
 }
 
 impl CsvLog {
-    /// Begins the table, or goes on with the rows of the first `n_done` updates.
+    /// Begins the tables, or goes on with the rows of the first `n_done` updates.
     pub(crate) fn open(
         folder: &Path,
         training: &TrainingSettings,
         schedule: Schedule,
         n_done: u64,
         history: History,
+        samples: Samples,
     ) -> io::Result<Self> {
-        let path = folder.join(CURVE);
-        let before = match n_done {
-            0 => String::new(),
-            _ => String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
-        };
-        let update_of = |row: &&str| row.split(',').next()?.parse::<u64>().ok();
-        let kept = before
-            .lines()
-            .filter(|row| update_of(row).is_some_and(|update| update <= n_done));
-        let mut table = "update,split,metric,value\n".to_owned();
-        for row in kept {
-            table.push_str(row);
-            table.push('\n');
-        }
-        replace_file(folder, CURVE, table.as_bytes())?;
-        let file = File::options().append(true).open(path)?;
+        let (file, table) = self::table(folder, CURVE, "update,split,metric,value", n_done)?;
+        let heading = "update\tsource\treference\ttranslation";
+        let (samples_file, _) = self::table(folder, SAMPLES, heading, n_done)?;
         Ok(Self {
             folder: folder.to_owned(),
             file,
             table,
+            samples,
+            samples_file,
             training: training.clone(),
             schedule,
             names: BTreeMap::new(),
             history,
         })
+    }
+
+    /// Writes the sentences that are shown, as the model translates them after so many updates.
+    fn write_samples(&mut self, done: u64) {
+        let one_cell = |text: &str| text.replace(char::is_control, " ");
+        let rows: String = self
+            .samples
+            .latest()
+            .iter()
+            .map(|sample| {
+                let cells = [&sample.src, &sample.reference, &sample.translation];
+                let [src, reference, translation] = cells.map(|text| one_cell(text));
+                format!("{done}\t{src}\t{reference}\t{translation}\n")
+            })
+            .collect();
+        let _ = self.samples_file.write_all(rows.as_bytes());
     }
 
     /// Returns the values over an interval, by the names of their metrics.
@@ -103,6 +113,28 @@ impl CsvLog {
     }
 }
 
+/// Begins a table of which each row begins with a number of updates, or goes on with the rows of the first `n_done`.
+/// Returns the file, to be written at its end, and what it holds.
+fn table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
+    let path = folder.join(name);
+    let before = match n_done {
+        0 => String::new(),
+        _ => String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
+    };
+    let update_of = |row: &&str| row.split([',', '\t']).next()?.parse::<u64>().ok();
+    let kept = before
+        .lines()
+        .filter(|row| update_of(row).is_some_and(|update| update <= n_done));
+    let mut table = format!("{heading}\n");
+    for row in kept {
+        table.push_str(row);
+        table.push('\n');
+    }
+    replace_file(folder, name, table.as_bytes())?;
+    let file = File::options().append(true).open(path)?;
+    Ok((file, table))
+}
+
 impl MetricLogger for CsvLog {
     fn log(&mut self, update: MetricsUpdate, interval: usize, split: &Split) {
         let done = self.training.updates_after(interval);
@@ -116,6 +148,7 @@ impl MetricLogger for CsvLog {
         self.table.push_str(&rows);
         if *split == Split::Valid {
             self.remember(&update, interval);
+            self.write_samples(done);
             self.draw();
         }
         // A curve that cannot be written is no reason to lose a training run; the checkpoint, which

@@ -98,6 +98,19 @@ fn every_validation_shows_sentences() {
             .all(|(line, start)| line.starts_with(start));
         assert!(are_shown, "{shown:?}");
     }
+    let samples = workplace.read("run/samples.tsv");
+    let rows: Vec<Vec<&str>> = samples
+        .lines()
+        .map(|row| row.split('\t').collect())
+        .collect();
+    assert_eq!(rows[0], ["update", "source", "reference", "translation"]);
+    let updates: Vec<&str> = rows[1..].iter().map(|row| row[0]).collect();
+    assert_eq!(updates, ["10", "10", "20", "20", "25", "25"]);
+    let last = lines
+        .iter()
+        .rfind(|line| line.starts_with("  translation  "));
+    let last = last.map(|line| &line[15..]);
+    assert_eq!(last, rows.last().map(|row| row[3]));
 }
 
 #[test]

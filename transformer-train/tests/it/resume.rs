@@ -20,6 +20,8 @@ fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
 pub(crate) fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
     assert!(workplace.weights(run) == workplace.weights(whole));
     assert_eq!(curve(workplace, run), curve(workplace, whole));
+    let samples = |out: &str| workplace.read(&format!("{out}/samples.tsv"));
+    assert_eq!(samples(run), samples(whole));
 }
 
 /// Starts a run and kills it after so many intervals; the next one is then under way.
