@@ -10,7 +10,7 @@ use crate::batch::assert_in_vocabulary;
 use crate::search::{Best, NEVER_GENERATED, NextToken};
 
 /// Why a scorer has a state: only a selection of rows takes it, and puts another in its place.
-const HAS_STATE: &str = "rows that do not exist were selected before";
+const HAS_STATE: &str = "an earlier selection of rows panicked";
 
 /// Scores next tokens with a Transformer, each row being the translation of one source.
 ///
@@ -144,6 +144,10 @@ impl NextToken for Scorer<'_> {
     }
 
     fn select(&mut self, rows: &[usize]) {
+        assert!(
+            rows.iter().all(|row| *row < self.n_rows),
+            "rows that do not exist are selected"
+        );
         // A clone would keep the old tensors until all new ones are made.
         let state = self.state.take().expect(HAS_STATE);
         self.state = Some(state.select(rows));

@@ -117,7 +117,8 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::VocabSize`] if the tokenizers are not of the config's vocabularies.
+    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config; that it has fewer, where rows
+    /// were added to fill a matrix up, does no harm.
     pub fn new(
         model: Transformer,
         config: &TransformerConfig,
@@ -129,7 +130,7 @@ impl Translator {
         ];
         for (field, expected, tokenizer) in sides {
             let found = tokenizer.vocab_size();
-            if found != expected {
+            if found > expected {
                 return Err(TranslatorError::VocabSize {
                     field,
                     found,

@@ -153,7 +153,9 @@ impl Prepared {
             Some(base) => finetune::config(experiment, base.config(), say)?,
             None => model_config(experiment, &tokenizers)?,
         };
-        tokenizers.check_tying(&config)?;
+        if is_fresh && base.is_none() {
+            tokenizers.check_tying(&config)?;
+        }
         say(&format!("vocabulary  {}", describe(&tokenizers)));
         let subwords = subwords(experiment, &tokenizers)?;
         let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;

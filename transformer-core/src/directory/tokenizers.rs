@@ -55,7 +55,7 @@ impl Tokenizers {
     }
 
     /// Checks that an id is the same token on both sides where one matrix serves both, which two vocabularies of
-    /// one size need not have in common.
+    /// one size need not have in common. To be asked before a training: the model is written all the same.
     ///
     /// # Errors
     ///

@@ -39,17 +39,10 @@ impl ModelDirectory {
     /// moment leaves the old model or the new one. Only one process may write at a time.
     ///
     /// # Errors
-    /// If the parts do not fit together, two vocabularies that are not one under [`Tying::All`](crate::config::Tying::All)
-    /// included, or if writing fails, for example because the disk is
-    /// full; then the old model is still the model.
+    /// If the parts do not fit together or writing fails, for example because the disk is full; then the old model is
+    /// still the model.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
-        let path = path.as_ref();
-        let tying = parts.tokenizers.check_tying(parts.config);
-        tying.map_err(|source| DirectoryError::Config {
-            path: path.join(CONFIG),
-            source,
-        })?;
-        Self::write_in(path, parts, Precision::F32)
+        Self::write_in(path.as_ref(), parts, Precision::F32)
     }
 
     /// As [`write`](Self::write), of weights that are stored in this precision.

@@ -86,8 +86,12 @@ impl VocabularyMatrix {
         );
         let is_tracked = self.weight.is_require_grad();
         let replaced = self.weight.clone().map(|old| {
-            let kind = (&old.device(), old.dtype());
-            Tensor::from_data(weight.into_data(), kind)
+            let (device, weight) = (old.device(), weight.into_data());
+            match old.dtype().is_float() {
+                true => Tensor::from_data(weight, (&device, old.dtype())),
+                // Weights that Burn has quantized give way to floats.
+                false => Tensor::from_data(weight, &device),
+            }
         });
         // On a plain device, the parameter itself remembers whether it is to be trained.
         self.weight = match is_tracked {

@@ -147,7 +147,10 @@ impl Mask {
             (hidden, other) => hidden.or(other),
         };
         let bias = match (self.bias, other.bias) {
-            (Some(bias), Some(other)) => Some(other.cast(bias.dtype()) + bias),
+            (Some(bias), Some(other)) => {
+                let dtype = wider(bias.dtype(), other.dtype());
+                Some(other.cast(dtype) + bias.cast(dtype))
+            }
             (bias, other) => bias.or(other),
         };
         Self {
@@ -221,7 +224,13 @@ impl Mask {
             }
             (Some(bias), hidden) => {
                 // What is seen stays above what is hidden, however low its bias.
-                let bias = bias.clone().cast(scores.dtype());
+                let bias = match (bias.dtype(), scores.dtype()) {
+                    (bias_dtype, dtype) if bias_dtype == dtype => bias.clone(),
+                    (_, dtype) => {
+                        let lowest = lowest_finite(dtype);
+                        bias.clone().clamp(lowest, -lowest).cast(dtype)
+                    }
+                };
                 let scores = (scores + bias).clamp_min(lowest / 2.0);
                 match hidden {
                     // The bias of another mask may be high where this one hides.
@@ -272,6 +281,15 @@ fn lowest_finite(dtype: DType) -> f64 {
         // `f32::MIN` is −∞ there.
         DType::BF16 => f64::from(f32::from_bits(0xFF7F_0000)),
         _ => f64::from(f32::MIN),
+    }
+}
+
+/// Returns the precision in which numbers of both are finite.
+fn wider(one: DType, other: DType) -> DType {
+    match one == other {
+        true => one,
+        false if one == DType::F64 || other == DType::F64 => DType::F64,
+        false => DType::F32,
     }
 }
 
@@ -343,6 +361,26 @@ mod tests {
         let scores: Vec<f32> = weights.into_data().iter::<f32>().collect();
         assert_eq!(scores, [0.0, -2.0, 0.5]);
         assert_eq!(hidden(Some(mask)), Some(vec![true, false, false]));
+    }
+
+    /// What is finite in one precision stays so, whichever mask comes first and whatever the model computes in.
+    #[test]
+    fn a_bias_beyond_half_precision_makes_no_infinity() {
+        // Not every backend has half precision.
+        let (_, device) = device::choose(Some("flex")).expect("tests have the default backend");
+        let mask = |bias: f32, dtype: FloatDType| {
+            let bias = Tensor::<4>::from_data([[[[bias, 0.0]]]], &device);
+            Mask::additive(bias.cast(dtype))
+        };
+        let (large, small) = (mask(1e5, FloatDType::F32), mask(1.0, FloatDType::F16));
+        for both in [large.clone().and(small.clone()), small.and(large.clone())] {
+            let scores = both.hide_scores(Tensor::zeros([1, 1, 1, 2], (&device, DType::F32)));
+            let scores: Vec<f32> = scores.into_data().iter::<f32>().collect();
+            assert_eq!(scores, [100_001.0, 0.0]);
+        }
+        let scores = large.hide_scores(Tensor::zeros([1, 1, 1, 2], (&device, DType::F16)));
+        let scores: Vec<f32> = scores.into_data().iter::<f32>().collect();
+        assert_eq!(scores, [65_504.0, 0.0]);
     }
 
     #[test]

@@ -107,6 +107,7 @@ impl Translator {
 
     fn written(&self, rank: usize, candidate: &Candidate) -> Written {
         let ids = &candidate.hypothesis.ids;
+        assert_in_vocabulary("target", ids, self.model.tgt_embedding().dims()[0]);
         let (text, spans) = self.tokenizers.tgt().decode_spans(ids);
         Written {
             rank,
@@ -156,8 +157,7 @@ struct Weights {
 impl Weights {
     /// Encodes each line of a batch once, and reads all that was written for it.
     fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
-        let weight = model.output_weight();
-        let device: Device = weight.device();
+        let device: Device = model.output_weight().device();
         let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
         let written = || {
             batch.iter().enumerate().flat_map(|(at, line)| {
@@ -168,9 +168,6 @@ impl Weights {
         };
         let rows: Vec<usize> = written().map(|(at, _)| at).collect();
         let targets: Vec<&[u32]> = written().map(|(_, read)| read).collect();
-        for target in &targets {
-            assert_in_vocabulary("target", target, weight.dims()[0]);
-        }
         let memory = model.encode(&Padded::new(&sources, &device));
         let mut state = model.begin(&memory).select(&rows);
         let targets = Padded::new(&targets, &device);

@@ -19,8 +19,8 @@ pub enum TranslatorError {
     Load(#[from] LoadError),
     /// A tokenizer belongs to another model.
     #[error(
-        "the tokenizer has {found} tokens, but the model was made for `{field}` = {expected}; use the tokenizer \
-         that the model was trained with"
+        "the tokenizer has {found} tokens, more than the model's `{field}` = {expected}; use the tokenizer that the \
+         model was trained with"
     )]
     VocabSize {
         /// The field of the configuration.

@@ -104,14 +104,18 @@ fn a_model_read_back_translates_as_the_one_written() {
 fn tokenizers_of_another_model_are_refused() {
     let tokenizers = tokenizers();
     let n_tokens = tokenizers.src().vocab_size();
-    let (_, config, model) = random_model(n_tokens + 2);
-    let refused = Translator::new(model, &config, tokenizers).expect_err("two tokens are missing");
+    let (_, config, model) = random_model(n_tokens - 2);
+    let refused = Translator::new(model, &config, tokenizers.clone());
+    let refused = refused.expect_err("the model has no rows for two tokens");
     let expected = format!(
-        "the tokenizer has {n_tokens} tokens, but the model was made for `src_vocab_size` = {}; use the \
-         tokenizer that the model was trained with",
-        n_tokens + 2
+        "the tokenizer has {n_tokens} tokens, more than the model's `src_vocab_size` = {}; use the tokenizer \
+         that the model was trained with",
+        n_tokens - 2
     );
     assert_eq!(refused.to_string(), expected);
+    // Rows that fill a matrix up belong to no token.
+    let (_, config, model) = random_model(n_tokens + 2);
+    assert!(Translator::new(model, &config, tokenizers).is_ok());
 }
 
 #[test]

@@ -116,7 +116,10 @@ fn a_source_of_another_vocabulary_is_not_scored() {
 #[should_panic(expected = "the target has the id 99, which is not in its vocabulary of 13 tokens")]
 fn a_target_of_another_vocabulary_is_not_scored() {
     let (_, config, model) = random_model(VOCAB_SIZE);
-    let limits = BatchLimits::for_model(&config);
-    // The last token is looked up among the log-probabilities alone.
+    // The last token that is scored is looked up among the log-probabilities alone: nothing is predicted from it.
+    let limits = BatchLimits {
+        max_tgt_len: Some(2),
+        ..BatchLimits::for_model(&config)
+    };
     let _ = score_ids(&model, &[(vec![5], vec![6, 99])], &limits);
 }
