@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::libtorch;
 pub(crate) use build::environment;
-use figures::Figures;
+use figures::{Figures, Kind};
 use measure::Contender;
 use peers::Peers;
 
@@ -120,6 +120,11 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     Ok(())
 }
 
+/// Checks that a Python can measure PyTorch beside the backends.
+pub(crate) fn check_peers(root: &Path, python: &Path) -> Result<()> {
+    Peers::check(root, python).map(drop)
+}
+
 /// Measures what the flags ask for, prints the table, and writes the files.
 pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     let target = libtorch::target_folder(root)?;
@@ -155,7 +160,10 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     let n_ours = contenders.len();
     if let Some(peers) = &peers {
         let works = contenders.iter().filter(|it| it.trouble().is_none());
-        let kinds: Vec<_> = works.map(Contender::kind).collect();
+        // Before its first turn nobody knows whether wgpu has a GPU; CUDA is all that the peers could use.
+        let has_gpu = build::answers("nvidia-smi");
+        let kind = |it: &Contender| if has_gpu { it.kind() } else { Kind::Cpu };
+        let kinds: Vec<_> = works.map(kind).collect();
         contenders.extend(peers.contenders(root, &kinds));
     }
     measure_all(&mut contenders, &effort);

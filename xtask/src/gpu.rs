@@ -70,7 +70,18 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         None => libtorch::target_folder(root)?.join("gpu"),
     };
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
+    // What cannot be done is said before the first build.
+    if let Some(python) = &flags.peers {
+        bench_backends::check_peers(root, python)?;
+    }
+    let summary_path = out.join("summary.md");
+    let keep = |parts: &[Part]| {
+        // An interrupted run leaves no summary but of what it did.
+        fs::write(&summary_path, summary(parts))
+            .with_context(|| format!("cannot write `{}`", summary_path.display()))
+    };
     let mut parts = Vec::new();
+    keep(&parts)?;
     for backend in &flags.backends {
         let backend = name(backend);
         println!("==> parity tests on {backend}");
@@ -79,6 +90,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
             name: format!("parity tests on {backend}"),
             failures: messages(parity(root, &backend, &log)),
         });
+        keep(&parts)?;
     }
     for (index, preset) in flags.presets.iter().enumerate() {
         println!("==> benchmark, preset {}", name(preset));
@@ -86,9 +98,9 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
             name: format!("benchmark, preset {}", name(preset)),
             failures: benchmark(root, flags, *preset, index == 0, &out),
         });
+        keep(&parts)?;
     }
     let summary = summary(&parts);
-    fs::write(out.join("summary.md"), &summary)?;
     println!("\n{summary}\neverything is in {}", out.display());
     let n_failed = parts.iter().filter(|it| !it.failures.is_empty()).count();
     ensure!(n_failed == 0, "{n_failed} of {} parts failed", parts.len());
@@ -107,6 +119,7 @@ fn parity(root: &Path, backend: &str, log: &Path) -> Result<()> {
     command
         .args(["test", "-p", "transformer-core", "--features", backend])
         .args(["--test", "it", "--", "goldens", "backends"])
+        .args(["attention", "import"])
         .envs(environment)
         .env("BURN_DEVICE", backend);
     let (status, output) = run_and_keep(&mut command, log)?;

@@ -69,7 +69,7 @@ pub(crate) fn environment(root: &Path, backend: &str) -> Result<Vec<(&'static st
 }
 
 /// Says whether a program can be run and has something to list.
-fn answers(program: &str) -> bool {
+pub(super) fn answers(program: &str) -> bool {
     let mut command = Command::new(program);
     command
         .arg("-L")

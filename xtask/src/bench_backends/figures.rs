@@ -118,6 +118,9 @@ pub(super) struct Decoding {
     pub(super) first_token_ms: Vec<f64>,
 }
 
+/// The tolerance of logits that are computed in single precision.
+const SINGLE: f64 = 1e-5;
+
 impl Figures {
     /// Returns the column of a backend of which nothing could be measured.
     pub(super) fn missing(backend: &str, why: &str) -> Self {
@@ -126,6 +129,12 @@ impl Figures {
             trouble: Some(why.to_owned()),
             ..Self::default()
         }
+    }
+
+    /// Says whether more than the rounding of single precision is tolerated.
+    pub(super) fn is_less_precise(&self) -> bool {
+        let tolerance = self.logits.map(|it| it.tolerance);
+        tolerance.is_some_and(|tolerance| tolerance > SINGLE)
     }
 
     /// Says what computes, as far as name and device tell.

@@ -160,18 +160,20 @@ fn agreement(columns: &[&Figures]) -> Option<Vec<String>> {
     })
 }
 
-/// Returns the row of how fast training is beside PyTorch, eager and in float32, on what computes there.
+/// Returns the row of how fast training is beside PyTorch, eager and in float32, or in TF32 beside a backend that multiplies
+/// in it, on what computes there.
 fn ratio(columns: &[&Figures]) -> Option<Vec<String>> {
     let median = |it: &Figures| Some(Spread::of(&it.training.as_ref()?.tokens_per_second)?.median);
-    let pytorch = |kind: Kind| {
-        let name = match kind {
+    let pytorch = |of: &Figures| {
+        let name = match of.kind() {
             Kind::Cpu => "pytorch",
+            Kind::Gpu if of.is_less_precise() => "pytorch-gpu-tf32",
             Kind::Gpu => "pytorch-gpu",
         };
         median(columns.iter().find(|it| it.backend == name)?)
     };
     row("ratio of training to PyTorch", columns, |it| {
-        Some(format!("{:.2}", median(it)? / pytorch(it.kind())?))
+        Some(format!("{:.2}", median(it)? / pytorch(it)?))
     })
 }
 
