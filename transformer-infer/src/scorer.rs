@@ -3,11 +3,16 @@
 use std::fmt;
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
+use transformer_core::device::is_in_memory;
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
 use crate::batch::assert_in_vocabulary;
-use crate::search::{Best, NEVER_GENERATED, NextToken};
+use crate::search::{Best, NEVER_GENERATED, NextToken, best_few_of_row};
+
+/// The most tokens of a row that a device chooses itself: of more, CubeCL's kernel (cubek-reduce 0.3.1) does not keep all
+/// in registers.
+const MAX_CHOSEN_BY_DEVICE: usize = 32;
 
 /// Why a scorer has a state: only a selection of rows takes it, and puts another in its place.
 const HAS_STATE: &str = "an earlier selection of rows panicked";
@@ -85,6 +90,49 @@ impl<'a> Scorer<'a> {
             .cast(FloatDType::F32);
         activation::log_softmax(logits, 1)
     }
+
+    /// Moves all rows on by one token, and returns the `n` likeliest tokens that may follow each.
+    ///
+    /// What the device chooses is looked at before it is believed. CubeCL's kernel begins with tokens that do not exist,
+    /// and leaves them where it finds nothing finite, or where it is wrong ([issue 422][issue]).
+    ///
+    /// [issue]: https://github.com/tracel-ai/cubek/issues/422
+    fn chosen_by_device(&mut self, last_tokens: &[u32], n: usize) -> Vec<Vec<Best>> {
+        let log_probs = self.advance(last_tokens, None) + self.bans.clone();
+        let n_banned = NEVER_GENERATED
+            .iter()
+            .filter(|id| (**id as usize) < self.vocab_size)
+            .count();
+        let n = n.min(self.vocab_size - n_banned);
+        if n > 0 {
+            let (values, ids) = log_probs.clone().topk_with_indices(n, 1);
+            let read = Transaction::default()
+                .register(values)
+                .register(ids)
+                .execute();
+            let [values, ids] = read.as_slice() else {
+                unreachable!("a transaction returns what was registered");
+            };
+            let pairs = values.iter::<f32>().zip(ids.iter::<i64>());
+            let exist = pairs.filter(|(log_prob, id)| {
+                log_prob.is_finite() && (0..self.vocab_size as i64).contains(id)
+            });
+            let best: Vec<Best> = exist
+                .map(|(log_prob, id)| Best {
+                    id: id as u32,
+                    log_prob,
+                })
+                .collect();
+            let is_in_order =
+                |row: &[Best]| row.is_sorted_by(|a, b| (b.log_prob, a.id) < (a.log_prob, b.id));
+            if best.len() == n * self.n_rows && best.chunks(n).all(is_in_order) {
+                return best.chunks(n).map(<[Best]>::to_vec).collect();
+            }
+        }
+        let log_probs: Vec<f32> = log_probs.into_data().iter::<f32>().collect();
+        let rows = log_probs.chunks(self.vocab_size);
+        rows.map(|row| best_few_of_row(row, n)).collect()
+    }
 }
 
 impl NextToken for Scorer<'_> {
@@ -143,6 +191,12 @@ impl NextToken for Scorer<'_> {
             .collect()
     }
 
+    /// Chooses on a device with memory of its own, from which a whole vocabulary for each row would have to be copied.
+    fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
+        let is_cheaper = !is_in_memory(&self.device) && n <= MAX_CHOSEN_BY_DEVICE;
+        is_cheaper.then(|| self.chosen_by_device(last_tokens, n))
+    }
+
     fn select(&mut self, rows: &[usize]) {
         assert!(
             rows.iter().all(|row| *row < self.n_rows),
@@ -166,5 +220,79 @@ impl fmt::Debug for Scorer<'_> {
             f,
             "Scorer {{ n_rows: {n_rows}, vocab_size: {vocab_size}, n_decoded: {n_decoded} }}"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use transformer_core::text::BOS;
+    use transformer_core::{TransformerConfig, device};
+
+    use super::*;
+
+    const VOCAB_SIZE: usize = 300;
+
+    /// Two rows are few, for which a GPU takes other kernels than for many.
+    #[test]
+    fn what_a_device_chooses_is_what_the_host_would_choose() {
+        let named = std::env::var("BURN_DEVICE").ok();
+        let (_, device) = device::choose(named.as_deref()).expect("tests are built with a backend");
+        let config = TransformerConfig {
+            d_model: 16,
+            d_ff: 32,
+            ..TransformerConfig::tiny(VOCAB_SIZE, VOCAB_SIZE)
+        };
+        let model = config.init(&device).expect("the config describes a model");
+        // 400 are more than there are.
+        for (n_rows, n) in [(2, 1), (1, 8), (2, 32), (70, 8), (2, 400)] {
+            let source = |row: u32| vec![4 + row, 5, 6 + row % 3];
+            let sources: Vec<Vec<u32>> = (0..n_rows).map(source).collect();
+            let mut on_device = Scorer::new(&model, &sources);
+            let mut on_host = Scorer::new(&model, &sources);
+            let mut last_tokens = vec![BOS; sources.len()];
+            for _ in 0..3 {
+                let found = on_device.chosen_by_device(&last_tokens, n);
+                let log_probs = on_host.log_probs(&last_tokens);
+                assert_eq!(found.len(), sources.len());
+                for (found, row) in found.iter().zip(log_probs.chunks(VOCAB_SIZE)) {
+                    assert_is_best(found, row, n);
+                }
+                last_tokens = found.iter().map(|row| row[0].id).collect();
+            }
+        }
+    }
+
+    fn assert_is_best(found: &[Best], row: &[f32], n: usize) {
+        let mut allowed: Vec<f32> = row[EOS as usize..].to_vec();
+        allowed.sort_by(|a, b| b.total_cmp(a));
+        assert_eq!(found.len(), n.min(allowed.len()), "{found:?}");
+        let ids: BTreeSet<u32> = found.iter().map(|best| best.id).collect();
+        assert_eq!(ids.len(), found.len(), "{found:?}");
+        for (best, expected) in found.iter().zip(allowed) {
+            // A GPU may sum in another order each time.
+            let near = |log_prob: f32| (log_prob - expected).abs() < 1e-4;
+            assert!(best.id >= EOS && near(best.log_prob) && near(row[best.id as usize]));
+        }
+    }
+
+    #[test]
+    fn a_device_chooses_where_the_host_would_have_to_copy_and_not_too_many() {
+        let named = std::env::var("BURN_DEVICE").ok();
+        let (_, device) = device::choose(named.as_deref()).expect("tests are built with a backend");
+        let config = TransformerConfig {
+            d_model: 16,
+            d_ff: 32,
+            ..TransformerConfig::tiny(VOCAB_SIZE, VOCAB_SIZE)
+        };
+        let model = config.init(&device).expect("the config describes a model");
+        let mut scorer = Scorer::new(&model, &[[4, 5]]);
+        assert!(scorer.best_few(&[BOS], MAX_CHOSEN_BY_DEVICE + 1).is_none());
+        let few = scorer.best_few(&[BOS], 4);
+        assert_eq!(few.is_some(), !is_in_memory(&device));
+        // What returned nothing has done nothing.
+        let state = scorer.state.as_ref().map(DecoderState::n_decoded);
+        assert_eq!(state, Some(usize::from(few.is_some())));
     }
 }

@@ -5,7 +5,7 @@ use transformer_core::text::EOS;
 use super::hypothesis::{Prefix, Step};
 use super::next_token::keep;
 use super::processors::{Prediction, Processors};
-use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
+use super::{Best, Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
 
 /// Follows the `beam_size` likeliest prefixes of each row, and returns the best sequences found.
 ///
@@ -47,17 +47,13 @@ pub fn beam_search(
     }
     while !active.is_empty() {
         keep(model, &rows);
-        let running = active.iter().flat_map(|sentence| {
-            let prefixes = sentence.running.iter();
-            prefixes.map(move |prefix| (sentence.request, prefix))
-        });
-        let prediction = processors.predict(model, running);
+        let known = Known::ask(model, &active, &processors, search);
         let mut first_row = 0;
         rows.clear();
         let mut later = Vec::with_capacity(active.len());
         for mut sentence in active {
             let n_rows = sentence.running.len();
-            let parents = sentence.advance(&prediction, first_row, search);
+            let parents = sentence.advance(&known, first_row, search);
             if sentence.is_done(search) {
                 let index = sentence.index;
                 found[index] = sentence.into_hypotheses(search);
@@ -91,9 +87,56 @@ struct Sentence<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     parent: usize,
-    id: u32,
+    step: Step,
     /// Of the prefix and the token.
     rank: f64,
+}
+
+/// Holds what a step knows about all rows.
+#[derive(Debug)]
+enum Known {
+    /// The likeliest tokens of each: no other can be among the candidates.
+    Few(Vec<Vec<Best>>),
+    /// Everything.
+    All(Prediction),
+}
+
+impl Known {
+    /// Puts the last token of each running prefix into the model, and asks for no more than is needed.
+    fn ask(
+        model: &mut impl NextToken,
+        active: &[Sentence<'_>],
+        processors: &Processors<'_>,
+        search: &Search,
+    ) -> Self {
+        let running = active.iter().flat_map(|sentence| {
+            let prefixes = sentence.running.iter();
+            prefixes.map(move |prefix| (sentence.request, prefix))
+        });
+        if processors.leave_all_as_it_is(running.clone())
+            && active.iter().all(|sentence| sentence.forced().is_none())
+        {
+            let last_tokens = running.clone().map(|(_, prefix)| prefix.last_token());
+            let last_tokens: Vec<u32> = last_tokens.collect();
+            if let Some(few) = model.best_few(&last_tokens, n_candidates(search)) {
+                return Self::Few(few);
+            }
+        }
+        Self::All(processors.predict(model, running))
+    }
+
+    /// Returns what the model gives each token of a row, as far as that is known.
+    fn log_probs(&self, row: usize) -> &[f32] {
+        match self {
+            Self::Few(_) => &[],
+            Self::All(prediction) => prediction.log_probs(row),
+        }
+    }
+}
+
+/// Returns how many continuations of a sentence are looked at.
+fn n_candidates(search: &Search) -> usize {
+    search.beam_size.saturating_mul(2)
 }
 
 impl<'a> Sentence<'a> {
@@ -108,47 +151,41 @@ impl<'a> Sentence<'a> {
         }
     }
 
+    /// Returns the token that must come next, if one must.
+    fn forced(&self) -> Option<u32> {
+        self.request.prefix.get(self.n_tokens).copied()
+    }
+
     /// Grows all prefixes by one token, and returns which prefix each of the new ones grew from.
     ///
     /// The prefixes are in the model's rows from `first_row` on.
-    fn advance(
-        &mut self,
-        prediction: &Prediction,
-        first_row: usize,
-        search: &Search,
-    ) -> Vec<usize> {
+    fn advance(&mut self, known: &Known, first_row: usize, search: &Search) -> Vec<usize> {
+        let forced = self.forced();
+        self.n_tokens += 1;
+        let Known::All(prediction) = known else {
+            return self.branch(known, first_row, search);
+        };
         for (row, prefix) in (first_row..).zip(&mut self.running) {
             if let Some(attention) = prediction.attention(row) {
                 prefix.attend(attention);
             }
         }
-        let forced = self.request.prefix.get(self.n_tokens).copied();
-        self.n_tokens += 1;
         if let Some(id) = forced {
             self.force(id, prediction.log_probs(first_row), search);
             return vec![0; self.running.len()];
         }
-        self.branch(prediction, first_row, search)
+        self.branch(known, first_row, search)
     }
 
     /// Grows the prefixes by their best continuations, and returns which prefix each grew from.
-    fn branch(&mut self, prediction: &Prediction, first_row: usize, search: &Search) -> Vec<usize> {
+    fn branch(&mut self, known: &Known, first_row: usize, search: &Search) -> Vec<usize> {
         let beam_size = search.beam_size;
-        let ranks = prediction.ranks(first_row, self.running.len());
-        // More candidates than there are continuations need no room.
-        let n_candidates = beam_size.saturating_mul(2).min(ranks.len());
-        let vocab_size = prediction.vocab_size();
-        let candidates = best_candidates(&self.running, ranks, vocab_size, n_candidates);
+        let candidates = self.best_candidates(known, first_row, search);
         let mut parents = Vec::with_capacity(candidates.len().min(beam_size));
         let mut grown = Vec::with_capacity(candidates.len().min(beam_size));
-        for (order, Candidate { parent, id, .. }) in candidates.into_iter().enumerate() {
+        for (order, Candidate { parent, step, .. }) in candidates.into_iter().enumerate() {
             let prefix = &self.running[parent];
-            let step = Step {
-                id,
-                log_prob: prediction.log_probs(first_row + parent)[id as usize],
-                rank: ranks[parent * vocab_size + id as usize],
-            };
-            if id != EOS {
+            if step.id != EOS {
                 if grown.len() < beam_size {
                     grown.push(prefix.grown(step));
                     parents.push(parent);
@@ -163,12 +200,39 @@ impl<'a> Sentence<'a> {
             }
         }
         if grown.is_empty() && self.finished.is_empty() {
-            let log_probs = prediction.log_probs(first_row);
             let best = self.running.first().cloned();
+            let log_probs = known.log_probs(first_row);
             self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
         }
         self.running = grown;
         parents
+    }
+
+    /// Returns the likeliest continuations, the likeliest first.
+    fn best_candidates(&self, known: &Known, first_row: usize, search: &Search) -> Vec<Candidate> {
+        let rows = first_row..first_row + self.running.len();
+        // More candidates than there are continuations need no room.
+        let n_continuations = match known {
+            Known::Few(few) => few[rows.clone()].iter().map(Vec::len).sum(),
+            Known::All(prediction) => prediction.vocab_size() * rows.len(),
+        };
+        let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
+        for (row, (parent, prefix)) in rows.zip(self.running.iter().enumerate()) {
+            match known {
+                Known::Few(few) => {
+                    for Best { id, log_prob } in few[row].iter().copied() {
+                        best.offer(parent, prefix, id, log_prob, || log_prob);
+                    }
+                }
+                Known::All(prediction) => {
+                    let log_probs = prediction.log_probs(row);
+                    for (id, rank) in (0..).zip(prediction.ranks(row)) {
+                        best.offer(parent, prefix, id, *rank, || log_probs[id as usize]);
+                    }
+                }
+            }
+        }
+        best.candidates
     }
 
     /// Grows the one prefix that there is by the token that must come next.
@@ -224,32 +288,50 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Returns the `n` likeliest continuations, the likeliest first.
-fn best_candidates(
-    running: &[Prefix],
-    ranks: &[f32],
-    vocab_size: usize,
+/// Keeps the `n` likeliest of all continuations that it is offered, the likeliest first, and of equally likely ones
+/// what was offered first.
+#[derive(Debug)]
+struct Likeliest {
     n: usize,
-) -> Vec<Candidate> {
-    let mut best: Vec<Candidate> = Vec::with_capacity(n + 1);
-    // What a continuation has to exceed; only few do, so that one pass over the numbers suffices.
-    let mut threshold = f64::NEG_INFINITY;
-    for (parent, (prefix, row)) in running
-        .iter()
-        .zip(ranks.chunks_exact(vocab_size))
-        .enumerate()
-    {
-        for (id, rank) in (0..).zip(row) {
-            let rank = prefix.rank + f64::from(*rank);
-            if rank > threshold && !NEVER_GENERATED.contains(&id) {
-                let place = best.partition_point(|held| held.rank >= rank);
-                best.insert(place, Candidate { parent, id, rank });
-                best.truncate(n);
-                if best.len() == n {
-                    threshold = best[n - 1].rank;
-                }
+    candidates: Vec<Candidate>,
+    /// What a continuation has to exceed; only few do, so that one pass over the numbers suffices.
+    threshold: f64,
+}
+
+impl Likeliest {
+    fn new(n: usize) -> Self {
+        Self {
+            n,
+            candidates: Vec::with_capacity(n + 1),
+            threshold: f64::NEG_INFINITY,
+        }
+    }
+
+    /// Takes a continuation if it is among the likeliest; only then its log-probability is looked up.
+    #[inline]
+    fn offer(
+        &mut self,
+        parent: usize,
+        prefix: &Prefix,
+        id: u32,
+        rank: f32,
+        log_prob: impl FnOnce() -> f32,
+    ) {
+        let sum = prefix.rank + f64::from(rank);
+        if sum > self.threshold && !NEVER_GENERATED.contains(&id) {
+            let log_prob = log_prob();
+            let step = Step { id, log_prob, rank };
+            let place = self.candidates.partition_point(|held| held.rank >= sum);
+            let candidate = Candidate {
+                parent,
+                step,
+                rank: sum,
+            };
+            self.candidates.insert(place, candidate);
+            self.candidates.truncate(self.n);
+            if self.candidates.len() == self.n {
+                self.threshold = self.candidates[self.n - 1].rank;
             }
         }
     }
-    best
 }

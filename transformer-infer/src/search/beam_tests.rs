@@ -6,8 +6,46 @@ use transformer_core::text::EOS;
 use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
 use super::{
-    AtLimit, Hypothesis, LengthPenalty, Request, Search, StopRule, beam_search, greedy_search,
+    AtLimit, Best, Hypothesis, LengthPenalty, NextToken, Request, Search, StopRule, beam_search,
+    best_few_of_row, greedy_search,
 };
+
+/// A table that chooses the likeliest tokens itself, as a GPU does.
+struct Choosing {
+    table: Table,
+    n_chosen: usize,
+}
+
+impl Choosing {
+    fn new(table: Table) -> Self {
+        Self { table, n_chosen: 0 }
+    }
+}
+
+impl NextToken for Choosing {
+    fn n_rows(&self) -> usize {
+        self.table.n_rows()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.table.vocab_size()
+    }
+
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+        self.table.log_probs(last_tokens)
+    }
+
+    fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
+        self.n_chosen += 1;
+        let log_probs = self.log_probs(last_tokens);
+        let rows = log_probs.chunks(self.vocab_size());
+        Some(rows.map(|row| best_few_of_row(row, n)).collect())
+    }
+
+    fn select(&mut self, rows: &[usize]) {
+        self.table.select(rows);
+    }
+}
 
 /// Searches by sorting all continuations at each step, until `is_enough` of the number of finished
 /// hypotheses.
@@ -122,6 +160,31 @@ proptest! {
     }
 
     #[test]
+    fn a_model_that_chooses_tokens_itself_changes_nothing(
+        seed: u64, beam_size in 1_usize..6, max_len in 2_usize..9, penalty in penalties(),
+        at_limit in limit_rules(), prefix in proptest::collection::vec(4_u32..8, 0..2),
+    ) {
+        let table = Table::random(seed, &[0, 1, 2], 40);
+        let mut requests = up_to(&[max_len, 6, 3]);
+        requests[1].prefix = prefix;
+        let search = Search { at_limit, ..search(beam_size, penalty) };
+        let expected = beam_search(&mut table.clone(), &requests, &search);
+        let mut choosing = Choosing::new(table);
+        // By a pointer to a pointer, as a boxed model is called.
+        prop_assert_eq!(beam_search(&mut &mut choosing, &requests, &search), expected);
+        prop_assert!(choosing.n_chosen > 0);
+    }
+
+    #[test]
+    fn equally_likely_tokens_are_chosen_in_the_same_order(beam_size in 1_usize..6) {
+        let table = Table::chain(&[5, 4, 4, EOS]);
+        let search = search(beam_size, LengthPenalty::None);
+        let expected = beam_search(&mut table.clone(), &up_to(&[6]), &search);
+        let found = beam_search(&mut Choosing::new(table), &up_to(&[6]), &search);
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
     fn asking_for_more_hypotheses_changes_none(
         seed: u64, n_best in 1_usize..4, penalty in penalties(),
     ) {
@@ -180,6 +243,29 @@ proptest! {
         let expected = by_sorting(&table, 7, &request, &search, |n| n >= beam_size);
         prop_assert_eq!(found, expected);
     }
+}
+
+#[test]
+fn where_no_token_is_finite_a_model_that_chooses_gives_up_as_others_do() {
+    let search = search(3, LengthPenalty::None);
+    let mut choosing = Choosing::new(Table::of_nan(2));
+    let found = beam_search(&mut choosing, &up_to(&[5, 5]), &search);
+    for found in found {
+        assert_eq!(found.len(), 1);
+        assert!(found[0].ids.is_empty() && found[0].score.is_nan());
+    }
+}
+
+/// At such a step the search looks at what the model gives a token that it would not choose.
+#[test]
+fn a_token_that_must_come_is_not_chosen() {
+    let mut choosing = Choosing::new(Table::random(1, &[0], 9));
+    let request = Request {
+        prefix: vec![4, 5, EOS],
+        ..Request::up_to(6)
+    };
+    let found = beam_search(&mut choosing, &[request], &search(2, LengthPenalty::None));
+    assert_eq!((&found[0][0].ids[..], choosing.n_chosen), (&[4, 5][..], 0));
 }
 
 #[test]

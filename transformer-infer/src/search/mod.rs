@@ -35,6 +35,7 @@ pub use error::SearchError;
 pub use greedy::greedy_search;
 pub use hypothesis::Hypothesis;
 pub use length_limit::LengthLimit;
+pub(crate) use next_token::best_few_of_row;
 pub use next_token::{Best, NEVER_GENERATED, NextToken};
 pub use penalty::LengthPenalty;
 pub use request::Request;

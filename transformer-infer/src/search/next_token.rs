@@ -48,6 +48,16 @@ pub trait NextToken {
             .collect()
     }
 
+    /// Like [`best`](Self::best), but returns the `n` likeliest tokens of each row, the likeliest first, and of
+    /// equally likely ones the lower id first; fewer where fewer have a finite log-probability.
+    ///
+    /// Returns `None`, and does nothing, if to return all log-probabilities costs no more, as it does by itself: a
+    /// beam search then asks for those.
+    fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
+        let _ = (last_tokens, n);
+        None
+    }
+
     /// Keeps the given rows, in the given order; a row may be kept more than once, or not at all.
     fn select(&mut self, rows: &[usize]);
 }
@@ -73,6 +83,10 @@ macro_rules! forward {
 
         fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
             (**self).best(last_tokens)
+        }
+
+        fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
+            (**self).best_few(last_tokens, n)
         }
 
         fn select(&mut self, rows: &[usize]) {
@@ -123,6 +137,23 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
     best
 }
 
+/// Returns the `n` likeliest tokens of a row, as [`NextToken::best_few`] orders them.
+pub(crate) fn best_few_of_row(log_probs: &[f32], n: usize) -> Vec<Best> {
+    let all = (0..).zip(log_probs);
+    let allowed =
+        all.filter(|(id, log_prob)| log_prob.is_finite() && !NEVER_GENERATED.contains(id));
+    let mut best: Vec<Best> = allowed
+        .map(|(id, log_prob)| Best {
+            id,
+            log_prob: *log_prob,
+        })
+        .collect();
+    // A stable sort: equal ones stay in the order of their ids.
+    best.sort_by(|a, b| b.log_prob.total_cmp(&a.log_prob));
+    best.truncate(n);
+    best
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +183,27 @@ mod tests {
         let mut both = Ensemble::new(members, EnsembleMean::Probs);
         let found = Search::greedy().run(&mut &mut both, &[Request::up_to(9)]);
         assert_eq!(found[0][0].ids, [5, 4]);
+    }
+
+    #[test]
+    fn the_best_few_come_in_order_and_only_those_that_are_finite() {
+        let row = [
+            0.0,
+            0.0,
+            0.0,
+            -3.0,
+            -2.0,
+            f32::NAN,
+            -1.0,
+            -2.0,
+            f32::NEG_INFINITY,
+        ];
+        let ids = |n: usize| -> Vec<u32> {
+            let best = best_few_of_row(&row, n);
+            best.iter().map(|best| best.id).collect()
+        };
+        assert_eq!(ids(2), [6, 4]);
+        assert_eq!(ids(9), [6, 4, 7, 3]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<'a> Processors<'a> {
         Self { search, are_needed }
     }
 
-    /// Says whether the likeliest token is all that a greedy search has to know of what follows.
+    /// Says whether the likeliest tokens are all that a search has to know of what follows.
     pub(super) fn leave_all_as_it_is<'p>(
         &self,
         rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
@@ -132,14 +132,14 @@ impl Prediction {
         &self.log_probs[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
-    /// Returns what the search ranks the tokens of `n_rows` rows by, row after row.
-    pub(super) fn ranks(&self, first_row: usize, n_rows: usize) -> &[f32] {
+    /// Returns what the search ranks the tokens of a row by.
+    pub(super) fn ranks(&self, row: usize) -> &[f32] {
         let ranks = if self.ranks.is_empty() {
             &self.log_probs
         } else {
             &self.ranks
         };
-        &ranks[first_row * self.vocab_size..(first_row + n_rows) * self.vocab_size]
+        &ranks[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
     /// Returns what a row looked at, if anybody asked.

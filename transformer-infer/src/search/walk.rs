@@ -136,7 +136,7 @@ impl Walker<'_> {
         if let Some(attention) = prediction.attention(row) {
             self.prefix.attend(attention);
         }
-        let (log_probs, ranks) = (prediction.log_probs(row), prediction.ranks(row, 1));
+        let (log_probs, ranks) = (prediction.log_probs(row), prediction.ranks(row));
         let unchanged = |id: u32| Step {
             id,
             log_prob: log_probs[id as usize],
