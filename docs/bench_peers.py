@@ -236,6 +236,9 @@ def measure(peer, preset, runs, duration):
             say(gpu_memory_mib=after - before)
 
     warm_up = 0.0
+    if peer.startswith("pytorch"):
+        warm_up += train(peer, preset, runs, duration)
+        tell_memory()
     if peer in TRANSLATING:
         with tempfile.TemporaryDirectory() as folder:
             if peer.startswith("ctranslate2"):
@@ -244,10 +247,6 @@ def measure(peer, preset, runs, duration):
                 translate = hugging_face(preset, device)
             warm_up += decode(translate, runs, duration)
             tell_memory()
-        del translate
-    if peer.startswith("pytorch"):
-        warm_up += train(peer, preset, runs, duration)
-        tell_memory()
     say(warm_up_s=warm_up)
 
 

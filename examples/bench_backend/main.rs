@@ -95,9 +95,10 @@ fn main() -> Result<()> {
     let started = Instant::now();
     say(&goldens::differences(&device, &Tolerances::of(backend))?)?;
     let mut warm_up = started.elapsed();
-    warm_up += decoding::measure(&config, &device, effort)?;
-    say(&occupied.most())?;
+    // First, so that it is told of a device too that is stopped before its end.
     warm_up += training::measure(&config, &device, n_threads, effort)?;
+    say(&occupied.most())?;
+    warm_up += decoding::measure(&config, &device, effort)?;
     say(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
     say(&occupied.most())
 }

@@ -24,6 +24,7 @@ use crate::libtorch;
 pub(crate) use build::environment;
 use figures::{Figures, Kind};
 use measure::Contender;
+pub(crate) use measure::{Trouble, wait};
 use peers::Peers;
 
 /// What is compared, how long, and where it is written.
@@ -56,7 +57,8 @@ pub(crate) struct Flags {
     /// Makes N updates with each backend, of ever other shapes, and shows what memory they take.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) varied: Option<u64>,
-    /// Folder for table.md, results.json and chart.svg. [default: bench-backends in the target folder]
+    /// Folder for table.md, results.json and chart.svg; until then so-far.json is there. [default: bench-backends in the
+    /// target folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Writes the figures to this file as well.
@@ -137,9 +139,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         preset: name(&flags.preset),
         n_rounds: flags.runs,
         seconds: flags.seconds,
-        limit: Duration::try_from_secs_f64(60.0 * flags.limit)
-            .ok()
-            .context("`--limit` must be a number of minutes")?,
+        limit: minutes(flags.limit)?,
     };
     ensure!(
         flags.seconds.is_finite() && flags.seconds > 0.0,
@@ -166,15 +166,22 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         let kinds: Vec<_> = works.map(kind).collect();
         contenders.extend(peers.contenders(root, &kinds));
     }
-    measure_all(&mut contenders, &effort);
+    // Whoever stops it, or is stopped, has what was measured until then, and the files of the time before.
+    let so_far = out.join("so-far.json");
+    let keep = |contenders: &[Contender]| {
+        let written =
+            json(flags, &columns(contenders)).and_then(|text| files::replace(&so_far, &text));
+        if let Err(error) = written {
+            eprintln!("{error:#}");
+        }
+    };
+    measure_all(&mut contenders, &effort, &keep);
     if let Some(n_updates) = flags.varied {
-        vary_all(&mut contenders[..n_ours], &effort, n_updates);
+        vary_all(&mut contenders, n_ours, &effort, n_updates, keep);
     }
-    let columns: Vec<Figures> = contenders
-        .into_iter()
-        .map(Contender::into_figures)
-        .collect();
+    let columns = columns(&contenders);
     write_all(&out, flags, &columns)?;
+    let _ = fs::remove_file(so_far);
     let trouble = |it: &Figures| Some(format!("{}: {}", it.backend, it.trouble.as_ref()?));
     Ok(Outcome {
         faults: verdict::faults(&columns),
@@ -183,21 +190,28 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     })
 }
 
-/// Prints the table and writes all files.
-fn write_all(out: &Path, flags: &Flags, columns: &[Figures]) -> Result<()> {
-    let table = table::markdown(columns);
+fn columns(contenders: &[Contender]) -> Vec<Figures> {
+    contenders.iter().map(|it| it.figures().clone()).collect()
+}
+
+/// Returns all that was found out, as text for programs.
+fn json(flags: &Flags, columns: &[Figures]) -> Result<String> {
     let results = Results {
         preset: name(&flags.preset),
         machine: machine(),
         command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
         columns,
     };
-    println!(
-        "\npreset {}, {}\n\n{table}",
-        results.preset, results.machine
-    );
-    let json = serde_json::to_string_pretty(&results)? + "\n";
-    let chart = chart::svg(&results.preset, &results.machine, columns);
+    Ok(serde_json::to_string_pretty(&results)? + "\n")
+}
+
+/// Prints the table and writes all files.
+fn write_all(out: &Path, flags: &Flags, columns: &[Figures]) -> Result<()> {
+    let (preset, machine) = (name(&flags.preset), machine());
+    let table = table::markdown(columns);
+    println!("\npreset {preset}, {machine}\n\n{table}");
+    let json = json(flags, columns)?;
+    let chart = chart::svg(&preset, &machine, columns);
     let texts = [
         ("table.md", &table),
         ("results.json", &json),
@@ -230,22 +244,42 @@ fn build_all(root: &Path, target: &Path, out: &Path, backends: &[Backend]) -> Ve
 }
 
 /// Measures all in turns: what a machine does to the speed of one minute, it does to all of them.
-fn measure_all(contenders: &mut [Contender], effort: &measure::Effort) {
+fn measure_all(
+    contenders: &mut [Contender],
+    effort: &measure::Effort,
+    keep: impl Fn(&[Contender]),
+) {
     for round in 1..=effort.n_rounds {
-        for contender in contenders.iter_mut().filter(|it| it.trouble().is_none()) {
+        for index in 0..contenders.len() {
+            let contender = &mut contenders[index];
+            if contender.trouble().is_some() {
+                continue;
+            }
             eprintln!("==> round {round}: {}", contender.name());
             contender.take_turn(effort);
             tell_trouble(contender);
+            keep(contenders);
         }
     }
 }
 
 /// Has all that were built make updates of varying shapes, those too that were too slow for all rounds.
-fn vary_all(contenders: &mut [Contender], effort: &measure::Effort, n_updates: u64) {
-    for contender in contenders.iter_mut().filter(|it| it.is_built()) {
+fn vary_all(
+    contenders: &mut [Contender],
+    n_ours: usize,
+    effort: &measure::Effort,
+    n_updates: u64,
+    keep: impl Fn(&[Contender]),
+) {
+    for index in 0..n_ours {
+        let contender = &mut contenders[index];
+        if !contender.is_built() {
+            continue;
+        }
         eprintln!("==> {n_updates} varied updates: {}", contender.name());
         contender.vary(effort, n_updates);
         tell_trouble(contender);
+        keep(contenders);
     }
 }
 
@@ -261,6 +295,12 @@ pub(crate) fn name(value: &impl ValueEnum) -> String {
     name.map_or_else(String::new, |name| name.get_name().to_owned())
 }
 
+/// Returns a limit that was given in minutes.
+pub(crate) fn minutes(number: f64) -> Result<Duration> {
+    let limit = Duration::try_from_secs_f64(60.0 * number).ok();
+    limit.context("`--limit` must be a number of minutes")
+}
+
 /// Says what machine this is, as far as it tells.
 fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -270,4 +310,35 @@ fn machine() -> String {
         .map_or(std::env::consts::ARCH, |(_, model)| model.trim());
     let n_cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     format!("{n_cores} cores of {model}, {}", std::env::consts::OS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn what_was_measured_is_kept_after_every_turn() {
+        let shell = |line: &str| {
+            let arguments = vec!["-c".into(), line.into()];
+            Contender::beside("sh", Path::new("sh"), arguments, Vec::new())
+        };
+        let mut contenders = [shell("echo '{\"threads\":2}'"), shell("exit 1")];
+        let effort = measure::Effort {
+            preset: "tiny".to_owned(),
+            n_rounds: 2,
+            seconds: 1.0,
+            limit: Duration::from_secs(60),
+        };
+        let n_known = RefCell::new(Vec::new());
+        let is_known = |it: &&Contender| it.trouble().is_some() || it.figures().threads.is_some();
+        measure_all(&mut contenders, &effort, |all| {
+            n_known
+                .borrow_mut()
+                .push(all.iter().filter(is_known).count());
+        });
+        // Who fails has no turn in the second round.
+        assert_eq!(n_known.into_inner(), [1, 2, 2]);
+    }
 }

@@ -3,16 +3,19 @@
 //! Each backend is held to PyTorch by the tests of transformer-core, and then all are compared, with PyTorch beside
 //! them. What fails is noted, and the rest goes on.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use serde_json::Value;
 
-use crate::bench_backends::{self, Backend, Preset, name};
+use crate::bench_backends::{self, Backend, Preset, Trouble, name};
 use crate::ci::cargo;
 use crate::libtorch;
 
@@ -41,7 +44,7 @@ pub(crate) struct Flags {
     /// For how many seconds each time.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// After how many minutes a backend is stopped, for each model: kernels are tuned at first.
+    /// After how many minutes a backend is stopped, for its tests and for each model: kernels are tuned at first.
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
     limit: f64,
     /// Updates of varying shapes, which show whether memory grows.
@@ -71,6 +74,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     };
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
     // What cannot be done is said before the first build.
+    let limit = bench_backends::minutes(flags.limit)?;
     if let Some(python) = &flags.peers {
         bench_backends::check_peers(root, python)?;
     }
@@ -88,7 +92,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
         let log = out.join(format!("parity-{backend}.txt"));
         parts.push(Part {
             name: format!("parity tests on {backend}"),
-            failures: messages(parity(root, &backend, &log)),
+            failures: messages(parity(root, &backend, &log, limit)),
         });
         keep(&parts)?;
     }
@@ -113,23 +117,69 @@ fn messages(result: Result<()>) -> Vec<String> {
 }
 
 /// Holds a backend to PyTorch's numbers, and to sums made by hand.
-fn parity(root: &Path, backend: &str, log: &Path) -> Result<()> {
+fn parity(root: &Path, backend: &str, log: &Path, limit: Duration) -> Result<()> {
     let environment = bench_backends::environment(root, backend)?;
-    let mut command = cargo(root);
-    command
-        .args(["test", "-p", "transformer-core", "--features", backend])
-        .args(["--test", "it", "--", "goldens", "backends"])
-        .args(["attention", "import"])
-        .envs(environment)
-        .env("BURN_DEVICE", backend);
-    let (status, output) = run_and_keep(&mut command, log)?;
-    ensure!(
-        status.success(),
-        "it ended with {status}, see {}",
-        log.display()
-    );
-    ensure!(n_passed(&output) > 0, "no test was run");
+    let mut log_file =
+        File::create(log).with_context(|| format!("cannot write `{}`", log.display()))?;
+    let core = ["goldens", "backends", "attention", "import"];
+    for (package, target, filters) in [
+        ("transformer-core", "--test=it", &core[..]),
+        ("transformer-infer", "--lib", &["scorer"]),
+    ] {
+        let program = test_program(root, package, target, backend, &environment)?;
+        let mut command = Command::new(program);
+        command
+            .args(filters)
+            .current_dir(root.join(package))
+            .envs(environment.iter().cloned())
+            .env("BURN_DEVICE", backend);
+        let (trouble, output) = run_and_keep(&mut command, &mut log_file, limit)?;
+        match trouble {
+            Some(Trouble::Failed(status)) => {
+                bail!("they ended with {status}, see {}", log.display())
+            }
+            Some(Trouble::Stopped) => bail!(
+                "they were stopped after {:.0} minutes, see {}",
+                limit.as_secs_f64() / 60.0,
+                log.display()
+            ),
+            None => {}
+        }
+        ensure!(n_passed(&output) > 0, "no test of {package} was run");
+    }
     Ok(())
+}
+
+/// Builds tests and returns their program, which is called without cargo, so that it alone can be stopped.
+fn test_program(
+    root: &Path,
+    package: &str,
+    target: &str,
+    backend: &str,
+    environment: &[(&'static str, OsString)],
+) -> Result<PathBuf> {
+    let output = cargo(root)
+        .args(["test", "-p", package, "--features", backend, target])
+        .args(["--no-run", "--message-format=json-render-diagnostics"])
+        .envs(environment.iter().cloned())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo cannot be started")?;
+    ensure!(
+        output.status.success(),
+        "the tests of {package} cannot be built, see above"
+    );
+    let messages = String::from_utf8_lossy(&output.stdout);
+    program_of_tests(&messages).context("cargo does not say where the tests are")
+}
+
+/// Returns the program of tests of which cargo's messages tell, one line of JSON each.
+fn program_of_tests(messages: &str) -> Option<PathBuf> {
+    let values = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut tests = values.filter(|message| message["profile"]["test"] == true);
+    tests.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
 /// Compares the backends with one model, and returns what went wrong.
@@ -151,26 +201,33 @@ fn benchmark(root: &Path, flags: &Flags, preset: Preset, varies: bool, out: &Pat
     }
 }
 
-/// Runs a program, and writes what it prints to the terminal and to a file; returns what came on standard output.
-fn run_and_keep(command: &mut Command, log: &Path) -> Result<(ExitStatus, String)> {
-    let file = File::create(log).with_context(|| format!("cannot write `{}`", log.display()))?;
+/// Runs a program until it ends or `limit` is up, and writes what it prints to the terminal and to a file; returns
+/// what went wrong, and what came on standard output.
+fn run_and_keep(
+    command: &mut Command,
+    file: &mut File,
+    limit: Duration,
+) -> Result<(Option<Trouble>, String)> {
+    let file = &*file;
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .context("cargo cannot be started")?;
+        .with_context(|| format!("`{}` cannot be started", command.get_program().display()))?;
     let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
         bail!("a program that was started has no output");
     };
-    let (output, errors) = thread::scope(|scope| {
-        let errors = scope.spawn(|| copy_lines(errors, &file, io::stderr()));
-        (copy_lines(output, &file, io::stdout()), errors.join())
-    });
-    if let Ok(errors) = errors {
-        errors?;
-    }
-    Ok((child.wait()?, output?))
+    thread::scope(|scope| {
+        let errors = scope.spawn(|| copy_lines(errors, file, io::stderr()));
+        let output = scope.spawn(|| copy_lines(output, file, io::stdout()));
+        let trouble = bench_backends::wait(&mut child, limit, Duration::ZERO)?;
+        let copied = |copier: thread::ScopedJoinHandle<'_, io::Result<String>>| {
+            copier.join().unwrap_or_else(|_| Ok(String::new()))
+        };
+        copied(errors)?;
+        Ok((trouble, copied(output)?))
+    })
 }
 
 /// Copies every line to a file and to a terminal, and returns all of them.
@@ -222,11 +279,40 @@ mod tests {
         let log = std::env::temp_dir().join(name);
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo passed; echo oh >&2; exit 3"]);
-        let (status, output) = run_and_keep(&mut shell, &log).expect("there is a shell");
+        let day = Duration::from_secs(86400);
+        let mut file = File::create(&log).expect("the system has a temporary folder");
+        let kept = run_and_keep(&mut shell, &mut file, day);
+        let (trouble, output) = kept.expect("there is a shell");
         let kept = fs::read_to_string(&log).expect("it was written");
         fs::remove_file(&log).expect("the file is ours");
+        let Some(Trouble::Failed(status)) = trouble else {
+            panic!("it failed, and not: {trouble:?}");
+        };
         assert_eq!((status.code(), output.as_str()), (Some(3), "passed\n"));
         assert!(kept.contains("passed\n") && kept.contains("oh\n"), "{kept}");
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_stopped_and_what_it_printed_is_kept() {
+        let name = format!("xtask-gpu-limit-{}.txt", std::process::id());
+        let log = std::env::temp_dir().join(name);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo begun; exec sleep 600"]);
+        let mut file = File::create(&log).expect("the system has a temporary folder");
+        let kept = run_and_keep(&mut shell, &mut file, Duration::from_secs(2));
+        let (trouble, output) = kept.expect("there is a shell");
+        fs::remove_file(&log).expect("the file is ours");
+        assert!(matches!(trouble, Some(Trouble::Stopped)), "{trouble:?}");
+        assert_eq!(output, "begun\n");
+    }
+
+    #[test]
+    fn the_program_of_tests_is_found_among_all_that_cargo_built() {
+        let messages = r#"{"reason":"compiler-artifact","profile":{"test":false},"executable":"/t/program"}
+                          {"reason":"compiler-artifact","profile":{"test":true},"executable":"/t/it-1"}
+                          {"reason":"build-finished","success":true}"#;
+        assert_eq!(program_of_tests(messages), Some(PathBuf::from("/t/it-1")));
+        assert_eq!(program_of_tests(""), None);
     }
 
     #[test]

@@ -163,8 +163,8 @@ impl Contender {
         self.figures.kind()
     }
 
-    pub(super) fn into_figures(self) -> Figures {
-        self.figures
+    pub(super) fn figures(&self) -> &Figures {
+        &self.figures
     }
 }
 
@@ -206,13 +206,13 @@ fn listen(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
 
 /// Says why a program did not come to its end.
 #[derive(Debug)]
-enum Trouble {
+pub(crate) enum Trouble {
     Failed(ExitStatus),
     Stopped,
 }
 
 /// Waits for a program and returns what went wrong with it, if anything.
-fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<Trouble>> {
+pub(crate) fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<Trouble>> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -293,7 +293,7 @@ mod tests {
         shell.take_turn(&minute);
         shell.take_turn(&minute);
         assert_eq!(shell.trouble(), None);
-        let training = shell.into_figures().training.expect("it was printed");
+        let training = shell.figures().training.clone().expect("it was printed");
         assert_eq!(training.tokens_per_second, [5.0, 5.0]);
     }
 
@@ -314,7 +314,7 @@ mod tests {
         shell.take_turn(&effort(Duration::from_secs(60)));
         let expected = "1 of 2 runs, as each takes 40 s and --limit is 1 minutes";
         assert_eq!(shell.trouble(), Some(expected));
-        assert_eq!(shell.into_figures().threads, None);
+        assert_eq!(shell.figures().threads, None);
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
         shell.used = Duration::from_secs(59);
         shell.vary(&effort(Duration::from_secs(60)), 8);
         assert_eq!(shell.trouble(), None);
-        let figures = shell.into_figures();
+        let figures = shell.figures();
         assert_eq!((figures.n_varied, figures.threads), (Some(8), None));
         assert_eq!(figures.varied[0].gpu_memory_mib, Some(1.0));
     }
