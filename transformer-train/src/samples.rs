@@ -40,14 +40,15 @@ impl Samples {
         }
     }
 
-    /// Returns the sentences that were translated.
+    /// Returns the sentences that were translated, each as one line: control characters are spaces.
     pub(crate) fn latest(&self) -> Vec<Sample> {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let one_line = |text: &str| text.replace(char::is_control, " ");
         let translated = shown.iter().filter_map(|shown| {
             Some(Sample {
-                src: shown.src.clone(),
-                reference: shown.reference.clone(),
-                translation: shown.translation.clone()?,
+                src: one_line(&shown.src),
+                reference: one_line(&shown.reference),
+                translation: one_line(shown.translation.as_ref()?),
             })
         });
         translated.collect()
@@ -65,13 +66,13 @@ mod tests {
             tgt: vec![id],
         };
         let text = |text: &str| (text.to_owned(), format!("ref {text}"));
-        let (pairs, texts) = ([pair(4), pair(5)], [text("a"), text("b")]);
+        let (pairs, texts) = ([pair(4), pair(5)], [text("a"), text("b\tc\n")]);
         let samples = Samples::new(pairs.iter().zip(&texts));
         samples.look(&[pair(6), pair(5)], &["six".to_owned(), "old".to_owned()]);
         samples.look(&[pair(5)], &["new".to_owned()]);
         let expected = Sample {
-            src: "b".to_owned(),
-            reference: "ref b".to_owned(),
+            src: "b c ".to_owned(),
+            reference: "ref b c ".to_owned(),
             translation: "new".to_owned(),
         };
         assert_eq!(samples.latest(), [expected]);

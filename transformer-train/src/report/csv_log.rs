@@ -16,6 +16,7 @@ use crate::config::TrainingSettings;
 use crate::folder::{CURVE, PICTURE, SAMPLES};
 use crate::history::{History, Validation};
 use crate::metrics::{BLEU, CHRF, PERPLEXITY};
+use crate::run::Sample;
 use crate::samples::Samples;
 use crate::schedule::Schedule;
 
@@ -65,14 +66,16 @@ impl CsvLog {
 
     /// Writes the sentences that are shown, as the model translates them after so many updates.
     fn write_samples(&mut self, done: u64) {
-        let one_cell = |text: &str| text.replace(char::is_control, " ");
         let rows: String = self
             .samples
             .latest()
             .iter()
             .map(|sample| {
-                let cells = [&sample.src, &sample.reference, &sample.translation];
-                let [src, reference, translation] = cells.map(|text| one_cell(text));
+                let Sample {
+                    src,
+                    reference,
+                    translation,
+                } = sample;
                 format!("{done}\t{src}\t{reference}\t{translation}\n")
             })
             .collect();

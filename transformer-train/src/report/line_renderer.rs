@@ -139,8 +139,6 @@ impl TrainingProgressLogger for LineRenderer {
                 ("reference", reference),
                 ("translation", translation),
             ] {
-                // A line stays one, whatever is in the text.
-                let text = text.replace(char::is_control, " ");
                 block.push_str(&format!("\n  {what:<11}  {text}"));
             }
         }

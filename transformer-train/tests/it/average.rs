@@ -135,10 +135,7 @@ fn average(workplace: &Workplace, which: [&str; 2], out: &str) {
 fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_told() {
     let workplace = with("keep_best = 9");
     workplace.train("run", &["--updates", "40"]).lines();
-    let path = workplace.path("run/checkpoints/model-3.bpk");
-    let mut bytes = fs::read(&path).expect("the run keeps its checkpoints");
-    bytes[100] ^= 1;
-    fs::write(&path, bytes).expect("the temporary directory is writable");
+    workplace.damage("run/checkpoints/model-3.bpk", 100);
     let arguments = ["average", "--run", "run", "--last", "2", "--out", "mean"];
     let ended = workplace.run(&arguments);
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -110,11 +110,7 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
-    let path = workplace.path("run/checkpoints/optim-3.bpk");
-    let mut bytes = fs::read(&path).expect("the run keeps its last checkpoints");
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&path, bytes).expect("the temporary directory is writable");
+    workplace.damage("run/checkpoints/optim-3.bpk", 5000);
     let ended = workplace.train("run", &["--updates", "40"]);
     let lines = ended.lines();
     let damaged = lines.iter().find(|line| line.starts_with("damaged"));
@@ -156,10 +152,7 @@ fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "10"]).lines();
     let before = workplace.weights("run");
-    let path = workplace.path("run/checkpoints/optim-1.bpk");
-    let mut bytes = fs::read(&path).expect("the run keeps its checkpoint");
-    bytes[100] ^= 1;
-    fs::write(&path, bytes).expect("the temporary directory is writable");
+    workplace.damage("run/checkpoints/optim-1.bpk", 100);
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
     assert!(
@@ -253,11 +246,7 @@ fn a_run_that_never_reached_the_end_of_an_interval_is_not_deleted_by_making_it_l
 fn damaged_weights_are_named_and_have_no_part_in_the_model() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "30"]).lines();
-    let path = workplace.path("run/checkpoints/model-2.bpk");
-    let mut bytes = fs::read(&path).expect("the run keeps its last two checkpoints");
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    fs::write(&path, bytes).expect("the temporary directory is writable");
+    workplace.damage("run/checkpoints/model-2.bpk", -1);
     let ended = workplace.run(&["--resume", "run"]);
     let lines = ended.lines();
     let damaged =

@@ -95,6 +95,14 @@ impl Workplace {
         fs::write(self.path(name), content).expect("the temporary directory is writable");
     }
 
+    /// Flips one bit of the byte at `place`, which counts from the end if it is negative.
+    pub(crate) fn damage(&self, name: &str, place: isize) {
+        let mut bytes = fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let from = if place < 0 { bytes.len() } else { 0 };
+        bytes[from.wrapping_add_signed(place)] ^= 1;
+        self.write(name, bytes);
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
     }
