@@ -175,7 +175,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
             eprintln!("{error:#}");
         }
     };
-    measure_all(&mut contenders, &effort, &keep);
+    measure_all(&mut contenders, &effort, keep);
     if let Some(n_updates) = flags.varied {
         vary_all(&mut contenders, n_ours, &effort, n_updates, keep);
     }
