@@ -106,15 +106,8 @@ impl<'a> Scorer<'a> {
         let n = n.min(self.vocab_size - n_banned);
         if n > 0 {
             let (values, ids) = log_probs.clone().topk_with_indices(n, 1);
-            let read = Transaction::default()
-                .register(values)
-                .register(ids)
-                .execute();
-            let [values, ids] = read.as_slice() else {
-                unreachable!("a transaction returns what was registered");
-            };
-            let pairs = values.iter::<f32>().zip(ids.iter::<i64>());
-            let exist = pairs.filter(|(log_prob, id)| {
+            let chosen = read_pairs(values, ids);
+            let exist = chosen.into_iter().filter(|(log_prob, id)| {
                 log_prob.is_finite() && (0..self.vocab_size as i64).contains(id)
             });
             let best: Vec<Best> = exist
@@ -133,6 +126,18 @@ impl<'a> Scorer<'a> {
         let rows = log_probs.chunks(self.vocab_size);
         rows.map(|row| best_few_of_row(row, n)).collect()
     }
+}
+
+/// Reads log-probabilities and the tokens that they are of, both at once.
+fn read_pairs(log_probs: Tensor<2>, ids: Tensor<2, Int>) -> Vec<(f32, i64)> {
+    let read = Transaction::default()
+        .register(log_probs)
+        .register(ids)
+        .execute();
+    let [log_probs, ids] = read.as_slice() else {
+        unreachable!("a transaction returns what was registered");
+    };
+    log_probs.iter::<f32>().zip(ids.iter::<i64>()).collect()
 }
 
 impl NextToken for Scorer<'_> {
@@ -175,20 +180,12 @@ impl NextToken for Scorer<'_> {
     fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
         let allowed = self.advance(last_tokens, None) + self.bans.clone();
         let (log_probs, ids) = allowed.max_dim_with_indices(1);
-        let read = Transaction::default()
-            .register(log_probs)
-            .register(ids)
-            .execute();
-        let [log_probs, ids] = read.as_slice() else {
-            unreachable!("a transaction returns what was registered");
-        };
-        let pairs = log_probs.iter::<f32>().zip(ids.iter::<i64>());
-        pairs
-            .map(|(log_prob, id)| Best {
-                id: id as u32,
-                log_prob,
-            })
-            .collect()
+        let best = read_pairs(log_probs, ids).into_iter();
+        best.map(|(log_prob, id)| Best {
+            id: id as u32,
+            log_prob,
+        })
+        .collect()
     }
 
     /// Chooses on a device with memory of its own, from which a whole vocabulary for each row would have to be copied.
@@ -234,9 +231,7 @@ mod tests {
 
     const VOCAB_SIZE: usize = 300;
 
-    /// Two rows are few, for which a GPU takes other kernels than for many.
-    #[test]
-    fn what_a_device_chooses_is_what_the_host_would_choose() {
+    fn model() -> Transformer {
         let named = std::env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(named.as_deref()).expect("tests are built with a backend");
         let config = TransformerConfig {
@@ -244,7 +239,13 @@ mod tests {
             d_ff: 32,
             ..TransformerConfig::tiny(VOCAB_SIZE, VOCAB_SIZE)
         };
-        let model = config.init(&device).expect("the config describes a model");
+        config.init(&device).expect("the config describes a model")
+    }
+
+    /// Two rows are few, for which a GPU takes other kernels than for many.
+    #[test]
+    fn what_a_device_chooses_is_what_the_host_would_choose() {
+        let model = model();
         // 400 are more than there are.
         for (n_rows, n) in [(2, 1), (1, 8), (2, 32), (70, 8), (2, 400)] {
             let source = |row: u32| vec![4 + row, 5, 6 + row % 3];
@@ -279,18 +280,11 @@ mod tests {
 
     #[test]
     fn a_device_chooses_where_the_host_would_have_to_copy_and_not_too_many() {
-        let named = std::env::var("BURN_DEVICE").ok();
-        let (_, device) = device::choose(named.as_deref()).expect("tests are built with a backend");
-        let config = TransformerConfig {
-            d_model: 16,
-            d_ff: 32,
-            ..TransformerConfig::tiny(VOCAB_SIZE, VOCAB_SIZE)
-        };
-        let model = config.init(&device).expect("the config describes a model");
+        let model = model();
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
         assert!(scorer.best_few(&[BOS], MAX_CHOSEN_BY_DEVICE + 1).is_none());
         let few = scorer.best_few(&[BOS], 4);
-        assert_eq!(few.is_some(), !is_in_memory(&device));
+        assert_eq!(few.is_some(), !is_in_memory(&scorer.device));
         // What returned nothing has done nothing.
         let state = scorer.state.as_ref().map(DecoderState::n_decoded);
         assert_eq!(state, Some(usize::from(few.is_some())));

@@ -273,18 +273,23 @@ fn summary(parts: &[Part]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_a_program_prints_is_kept_and_its_end_is_told() {
-        let name = format!("xtask-gpu-{}.txt", std::process::id());
+    /// Runs a line of shell; returns what went wrong, what it printed, and what is in the file.
+    fn shell(name: &str, line: &str, limit: Duration) -> (Option<Trouble>, String, String) {
+        let name = format!("xtask-gpu-{name}-{}.txt", std::process::id());
         let log = std::env::temp_dir().join(name);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "echo passed; echo oh >&2; exit 3"]);
-        let day = Duration::from_secs(86400);
         let mut file = File::create(&log).expect("the system has a temporary folder");
-        let kept = run_and_keep(&mut shell, &mut file, day);
-        let (trouble, output) = kept.expect("there is a shell");
+        let mut command = Command::new("sh");
+        let run = run_and_keep(command.args(["-c", line]), &mut file, limit);
+        let (trouble, output) = run.expect("there is a shell");
         let kept = fs::read_to_string(&log).expect("it was written");
         fs::remove_file(&log).expect("the file is ours");
+        (trouble, output, kept)
+    }
+
+    #[test]
+    fn what_a_program_prints_is_kept_and_its_end_is_told() {
+        let line = "echo passed; echo oh >&2; exit 3";
+        let (trouble, output, kept) = shell("end", line, Duration::from_secs(86400));
         let Some(Trouble::Failed(status)) = trouble else {
             panic!("it failed, and not: {trouble:?}");
         };
@@ -294,16 +299,10 @@ mod tests {
 
     #[test]
     fn a_program_that_takes_too_long_is_stopped_and_what_it_printed_is_kept() {
-        let name = format!("xtask-gpu-limit-{}.txt", std::process::id());
-        let log = std::env::temp_dir().join(name);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "echo begun; exec sleep 600"]);
-        let mut file = File::create(&log).expect("the system has a temporary folder");
-        let kept = run_and_keep(&mut shell, &mut file, Duration::from_secs(2));
-        let (trouble, output) = kept.expect("there is a shell");
-        fs::remove_file(&log).expect("the file is ours");
+        let line = "echo begun; exec sleep 600";
+        let (trouble, output, kept) = shell("limit", line, Duration::from_secs(2));
         assert!(matches!(trouble, Some(Trouble::Stopped)), "{trouble:?}");
-        assert_eq!(output, "begun\n");
+        assert_eq!((output.as_str(), kept.as_str()), ("begun\n", "begun\n"));
     }
 
     #[test]
