@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use serde_json::json;
-use transformer_core::device::is_host;
+use transformer_core::device::is_in_memory;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
 use transformer_train::adam::Adam;
 use transformer_train::clip::global_norm;
@@ -74,8 +74,6 @@ pub(crate) struct Training {
     optimizer: ModuleOptimizer,
     threads: Option<Threads>,
     update: Update,
-    /// The same sentences as one batch.
-    whole: Batch,
     device: Device,
 }
 
@@ -85,7 +83,9 @@ impl Training {
         device: &Device,
         n_threads: usize,
     ) -> Result<Self> {
-        let threads = is_host(device).then(|| Threads::new(n_threads)).flatten();
+        let threads = is_in_memory(device)
+            .then(|| Threads::new(n_threads))
+            .flatten();
         let device = device.clone().autodiff();
         device.seed(1);
         seed_dropout(&device, 1);
@@ -98,7 +98,6 @@ impl Training {
             model: Some(config.init(&device)?),
             optimizer: Adam::default().into(),
             threads,
-            whole: Batch::new(&pairs, &device),
             update: Update::new(vec![pairs], 0, 1, Deal::to_one_device(n_shards), &device),
             device,
         })
@@ -117,51 +116,68 @@ impl Training {
         self.update = Update::new(vec![pairs], number, 1, deal, &self.device);
     }
 
-    fn gradients(&self, model: &Transformer, shard: Batch) -> GradientsParams {
-        let scale = 1.0 / self.update.size.n_labels as f64;
-        let loss = label_loss(model, shard, &SMOOTHING, scale);
-        GradientsParams::from_grads(loss.backward(), model)
-    }
-
     /// Makes one update, its sentences shared out among the threads.
     pub(crate) fn update(&mut self) -> Result<()> {
-        let shards = self.update.micro_batches[0].clone();
-        let gradients = match &self.threads {
-            None => shards
-                .into_iter()
-                .map(|shard| self.gradients(self.model(), shard))
-                .collect(),
-            Some(threads) => {
-                // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
-                let fork = |shard| (self.model().clone().fork(&self.device), shard);
-                let parts = shards.into_iter().map(fork).collect();
-                threads.run(parts, |(model, shard)| self.gradients(&model, shard))
-            }
-        };
-        let mut sum = GradientsAccumulator::new();
-        for gradients in gradients {
-            sum.accumulate(self.model(), gradients);
-        }
-        self.apply(sum.grads())
+        let update = self.on_shards(self.shards(), |(model, shard)| {
+            let loss = self.loss(&model, shard);
+            GradientsParams::from_grads(loss.backward(), &model)
+        });
+        self.apply(self.sum(update))
     }
 
-    /// Makes one update and returns the seconds of forward with the loss, of backward, and of Adam; the
-    /// sentences are one batch, on the calling thread and those that the backend has.
+    /// Makes one update and returns the seconds of forward with the loss, of backward, and of Adam; the threads wait for
+    /// each other after each.
     fn parts(&mut self) -> Result<[f64; 3]> {
         let started = Instant::now();
-        let scale = 1.0 / self.whole.size.n_labels as f64;
-        let loss = label_loss(self.model(), self.whole.clone(), &SMOOTHING, scale);
+        let losses = self.on_shards(self.shards(), |(model, shard)| {
+            let loss = self.loss(&model, shard);
+            (model, loss)
+        });
         self.device.sync()?;
         let forward = started.elapsed().as_secs_f64();
-        let gradients = GradientsParams::from_grads(loss.backward(), self.model());
+        let gradients = self.on_shards(losses, |(model, loss)| {
+            GradientsParams::from_grads(loss.backward(), &model)
+        });
+        let sum = self.sum(gradients);
         self.device.sync()?;
         let both = started.elapsed().as_secs_f64();
-        self.apply(gradients)?;
+        self.apply(sum)?;
         Ok([
             forward,
             both - forward,
             started.elapsed().as_secs_f64() - both,
         ])
+    }
+
+    /// Returns what each thread has of the update, and a model for it.
+    fn shards(&self) -> Vec<(Transformer, Batch)> {
+        let shards = self.update.micro_batches[0].clone().into_iter();
+        let model = || match self.threads {
+            None => self.model().clone(),
+            // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
+            Some(_) => self.model().clone().fork(&self.device),
+        };
+        shards.map(|shard| (model(), shard)).collect()
+    }
+
+    fn on_shards<I: Send, O: Send>(&self, inputs: Vec<I>, task: impl Fn(I) -> O + Sync) -> Vec<O> {
+        match &self.threads {
+            None => inputs.into_iter().map(task).collect(),
+            Some(threads) => threads.run(inputs, task),
+        }
+    }
+
+    fn loss(&self, model: &Transformer, shard: Batch) -> Tensor<1> {
+        let scale = 1.0 / self.update.size.n_labels as f64;
+        label_loss(model, shard, &SMOOTHING, scale)
+    }
+
+    fn sum(&self, gradients: Vec<GradientsParams>) -> GradientsParams {
+        let mut sum = GradientsAccumulator::new();
+        for gradients in gradients {
+            sum.accumulate(self.model(), gradients);
+        }
+        sum.grads()
     }
 
     /// Lets Adam step, and waits for the device.

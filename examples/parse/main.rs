@@ -92,7 +92,7 @@ fn main() -> Result<()> {
     let surroundings = Surroundings {
         directory: FOLDER.into(),
         existing: Existing::Resume,
-        threads: ThreadCount::Suggested(if device::is_host(&device) { n_cores } else { 1 }),
+        threads: ThreadCount::Suggested(n_cores),
         device: device.clone(),
         more_devices: Vec::new(),
         say: Arc::new(|line| println!("{line}")),

@@ -5,11 +5,20 @@
 //! gives way to any other that is compiled in, and a request by name goes before everything.
 
 mod error;
+#[cfg(feature = "flex")]
+mod flex;
+#[cfg_attr(
+    not(any(feature = "flex", feature = "ndarray", feature = "tch")),
+    allow(dead_code, reason = "it is for these backends")
+)]
+mod host;
 #[cfg(feature = "tch")]
 mod libtorch;
 #[cfg(not(feature = "tch"))]
 #[path = "device/no_libtorch.rs"]
 mod libtorch;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod probe;
 
 use std::fmt;
@@ -17,7 +26,8 @@ use std::str::FromStr;
 
 use burn::tensor::Device;
 pub use error::DeviceError;
-pub use libtorch::{change_in_place, is_changeable};
+pub(crate) use host::{Host, OnHost};
+pub use libtorch::{change_in_place, is_changeable, stay_on_this_thread};
 use probe::probe;
 
 /// Names a backend of Burn by its cargo feature.
@@ -331,6 +341,31 @@ pub fn is_host(device: &Device) -> bool {
 /// Says whether the device's tensors live in the computer's memory, whoever computes on them.
 pub fn is_in_memory(device: &Device) -> bool {
     is_host(device) || is_backend(device, Backend::Tch)
+}
+
+/// Computes on the backend of a device whose numbers lie in the computer's memory; `None` if they lie elsewhere.
+#[cfg_attr(
+    any(feature = "ndarray", feature = "tch"),
+    expect(
+        deprecated,
+        reason = "Burn 0.22 is the last release with these two backends"
+    )
+)]
+pub(crate) fn on_host<C: OnHost>(device: &Device, computation: C) -> Option<C::Output> {
+    #[cfg(feature = "flex")]
+    if is_backend(device, Backend::Flex) {
+        return Some(computation.call::<burn::backend::Flex>());
+    }
+    #[cfg(feature = "ndarray")]
+    if is_backend(device, Backend::NdArray) {
+        return Some(computation.call::<burn::backend::NdArray>());
+    }
+    #[cfg(feature = "tch")]
+    if is_backend(device, Backend::Tch) {
+        return Some(computation.call::<burn::backend::LibTorch>());
+    }
+    let _ = (device, computation);
+    None
 }
 
 /// Says whether a small product occupies only the thread that calls, so that others can compute a part of it.

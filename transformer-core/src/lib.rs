@@ -49,12 +49,18 @@ pub mod export;
 pub mod import;
 pub mod model;
 pub mod presets;
+pub mod product;
 pub mod text;
 
 mod int8;
 mod load;
 mod padded;
 mod reduce;
+#[allow(
+    dead_code,
+    reason = "all of it is for backends, and a build may have none"
+)]
+mod taped;
 
 pub use config::{ConfigError, TransformerConfig};
 pub use directory::ModelDirectory;

@@ -164,7 +164,13 @@ impl Arguments {
     /// Returns the number of threads given, or as many as there are cores where that helps.
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
-        let suggested = || if device::is_host(device) { cores() } else { 1 };
+        let suggested = || {
+            if device::is_in_memory(device) {
+                cores()
+            } else {
+                1
+            }
+        };
         match self.threads {
             Some(threads) => ThreadCount::Exactly(usize::from(threads)),
             None => ThreadCount::Suggested(suggested()),

@@ -69,7 +69,6 @@ fn memory_of(experiment: &Experiment, prepared: &Prepared, surroundings: &Surrou
             src_width: width(summary.src_tokens),
             tgt_width: width(summary.tgt_tokens),
             n_threads: n_threads.max(1),
-            on_host: device::is_host(&surroundings.device),
             in_memory: device::is_in_memory(&surroundings.device),
             n_translated: (experiment.validation.max_sentences.min(n_valid))
                 .max(prepared.test.len()),

@@ -14,7 +14,6 @@
 //! bias of the output is one more column of `W`, of which every `h` holds a one.
 
 mod host;
-mod product;
 mod row;
 
 use std::ops::Add;

@@ -97,8 +97,8 @@ impl Surroundings {
 
 /// Says how many threads share an update.
 ///
-/// More than one pays on backends that compute on the thread that calls them (flex, ndarray), whose single
-/// operations leave most of a second core idle. The number is part of what fixes a run's weights to the last
+/// More than one pays where tensors lie in the computer's memory (flex, ndarray, libtorch): single operations leave most of
+/// a second core idle. The number is part of what fixes a run's weights to the last
 /// bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadCount {

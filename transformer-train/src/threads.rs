@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use transformer_core::device::stay_on_this_thread;
 
 /// Runs as many tasks at once as it has threads.
 ///
 /// Every thread is a rayon pool of one. The backends split their larger operations over the rayon pool
-/// that they find themselves in; there they find one thread, and do not wait for each other.
+/// that they find themselves in; there they find one thread, and do not wait for each other. Libtorch, which has threads of
+/// its own, is told to use none.
 ///
 /// # Example
 ///
@@ -36,7 +38,11 @@ impl Threads {
         }
         let pool = |_| ThreadPoolBuilder::new().num_threads(1).build();
         let pools: Result<Vec<_>, _> = (0..n_threads).map(pool).collect();
-        pools.ok().map(|pools| Self(pools.into()))
+        let pools = pools.ok()?;
+        for pool in &pools {
+            pool.install(stay_on_this_thread);
+        }
+        Some(Self(pools.into()))
     }
 
     /// Returns how many threads there are.

@@ -45,7 +45,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
     /// For how many seconds each time.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub(crate) seconds: f64,
     /// After how many minutes a backend is stopped, all its turns together, and once more its varied updates; what it
     /// measured until then is shown.

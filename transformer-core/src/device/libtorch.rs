@@ -2,9 +2,32 @@
 
 #![expect(deprecated, reason = "Burn's libtorch backend is, as a whole")]
 
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
 use burn::backend::libtorch::{LibTorchDevice, TchTensor};
+use burn::backend::ops::FloatTensorOps;
 use burn::backend::{LibTorch, TensorMetadata};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, FloatDType, Shape, Tensor};
+
+use super::host::Host;
+
+impl Host for LibTorch {
+    fn numbers(tensor: &TchTensor) -> Cow<'_, [f32]> {
+        assert_is_ours(tensor);
+        match tensor.tensor.is_contiguous() {
+            true => Cow::Borrowed(numbers_of(tensor)),
+            false => Cow::Owned(numbers_of(&row_by_row(tensor.clone())).to_vec()),
+        }
+    }
+
+    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> TchTensor {
+        let mut tensor = Self::float_zeros(shape, &LibTorchDevice::Cpu, FloatDType::F32);
+        write(numbers(&mut tensor));
+        tensor
+    }
+}
 
 /// Says whether [`change_in_place`] can reach the numbers of a tensor: single precision, on libtorch's CPU.
 ///
@@ -35,19 +58,40 @@ pub fn change_in_place<const D: usize, const N: usize>(
     changed.map(Tensor::from_primitive::<LibTorch>)
 }
 
+/// Has libtorch compute on this thread alone what this thread asks of it, for threads that share the cores among them.
+///
+/// The other backends in the computer's memory compute on the rayon pool that they are called in. Libtorch has a number of
+/// threads for each thread that calls it. Threads that call it for the first time meanwhile may get one, too.
+pub fn stay_on_this_thread() {
+    // What is asked for, set and set back is one number of the whole process.
+    static NUMBER: Mutex<()> = Mutex::new(());
+    let _alone = NUMBER.lock().unwrap_or_else(PoisonError::into_inner);
+    // To ask gives this thread a number, which otherwise it would get later, in place of the one below.
+    let n_threads = tch::get_num_threads();
+    tch::set_num_threads(1);
+    // What was set last is what threads to come begin with.
+    let restored = thread::spawn(move || tch::set_num_threads(n_threads)).join();
+    restored.expect("libtorch takes the number that it gave");
+}
+
 fn primitive<const D: usize>(tensor: Tensor<D>) -> TchTensor {
+    let primitive = tensor.try_into_primitive::<LibTorch>();
+    let primitive = primitive.expect("the tensor is libtorch's");
+    assert_is_ours(&primitive);
+    primitive
+}
+
+/// Checks that a pointer to the tensor's numbers can be used here.
+fn assert_is_ours(tensor: &TchTensor) {
     assert_eq!(
         tensor.dtype(),
         DType::F32,
         "the numbers are of single precision"
     );
-    let primitive = tensor.try_into_primitive::<LibTorch>();
-    let primitive = primitive.expect("the tensor is libtorch's");
     assert!(
-        matches!(primitive.device(), LibTorchDevice::Cpu),
+        matches!(tensor.device(), LibTorchDevice::Cpu),
         "the tensor lies in the computer's memory"
     );
-    primitive
 }
 
 /// Returns the tensor with its numbers one behind the other.
@@ -69,7 +113,7 @@ fn own(tensor: TchTensor) -> TchTensor {
     }
 }
 
-/// Returns the numbers of a tensor that [`own`] returned.
+/// Returns the numbers of a tensor that [`own`] returned, or that was made here.
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
 fn numbers(tensor: &mut TchTensor) -> &mut [f32] {
     let tensor = &mut tensor.tensor;
@@ -81,7 +125,7 @@ fn numbers(tensor: &mut TchTensor) -> &mut [f32] {
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
-/// Returns the numbers of a tensor that [`row_by_row`] returned.
+/// Returns the numbers of a tensor in the computer's memory, of single precision, that lie one behind the other.
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
 fn numbers_of(tensor: &TchTensor) -> &[f32] {
     let tensor = &tensor.tensor;
@@ -122,6 +166,22 @@ mod tests {
         assert_eq!(numbers(&mine), [0.0; 6]);
         assert_eq!(numbers(&shared), [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
         assert_eq!(numbers(&keeper), [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+    }
+
+    #[test]
+    fn a_thread_that_stays_alone_leaves_the_others_theirs() {
+        let n_threads = || {
+            thread::spawn(tch::get_num_threads)
+                .join()
+                .expect("libtorch says it")
+        };
+        let before = n_threads();
+        let alone = thread::spawn(|| {
+            stay_on_this_thread();
+            tch::get_num_threads()
+        });
+        assert_eq!(alone.join().expect("libtorch takes the number"), 1);
+        assert_eq!(n_threads(), before);
     }
 
     #[test]

@@ -7,6 +7,9 @@ pub fn is_changeable<const D: usize>(_: &Tensor<D>) -> bool {
     false
 }
 
+/// Has libtorch compute on this thread alone: nothing, without it.
+pub fn stay_on_this_thread() {}
+
 /// Changes tensors of libtorch where they lie.
 ///
 /// # Panics

@@ -2,7 +2,7 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Int, Tensor, activation};
+use burn::tensor::{Device, Int, Tensor};
 
 use super::attention_maps::Recorder;
 use super::dropout::Dropout;
@@ -10,6 +10,7 @@ use super::linear::{Layout, apply, lay_by_columns, linear};
 use super::mask::Mask;
 use super::transformer::Draw;
 use crate::config::TransformerConfig;
+use crate::taped::softmax;
 
 /// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
 ///
@@ -302,9 +303,9 @@ impl MultiHeadAttention {
         match mask {
             Some(mask) => {
                 mask.assert_fits(scores.dims());
-                mask.hide_weights(activation::softmax(mask.hide_scores(scores), 3))
+                mask.hide_weights(softmax(mask.hide_scores(scores)))
             }
-            None => activation::softmax(scores, 3),
+            None => softmax(scores),
         }
     }
 

@@ -1,14 +1,14 @@
 //! The decoder (§3.1, Figure 1, right), one path for training and for generation.
 
 use burn::module::Module;
-use burn::nn::LayerNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
 use super::attention_maps::{AttentionMasks, Recorder};
 use super::feed_forward::FeedForward;
 use super::mask::Mask;
-use super::residual::{Residual, layer_norm};
+use super::norm::LayerNorm;
+use super::residual::Residual;
 use super::state::{DecoderState, LayerState};
 use crate::config::TransformerConfig;
 
@@ -51,7 +51,7 @@ impl Decoder {
             layers: (0..config.n_decoder_layers)
                 .map(|_| DecoderLayer::new(config, device))
                 .collect(),
-            final_norm: config.final_norm.then(|| layer_norm(config, device)),
+            final_norm: config.final_norm.then(|| LayerNorm::new(config, device)),
             window: config.decoder_window,
         }
     }

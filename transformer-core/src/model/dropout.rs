@@ -7,6 +7,7 @@ use burn::module::{Flag, Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 
 use crate::device;
+use crate::taped::{self, DropoutMask, mix};
 
 thread_local! {
     /// State of the generator that draws this thread's masks on the CPU. Until it is seeded, no other thread
@@ -66,47 +67,26 @@ impl Dropout {
         if self.probability == 0.0 || !self.training.is_enabled() || !device.is_autodiff() {
             return x;
         }
-        let scale = (1.0 - self.probability).recip();
-        let mask = if device::is_in_memory(&device) {
-            let shape = x.shape();
-            let mask = draw_mask(shape.num_elements(), self.probability, scale as f32);
-            Tensor::<D>::from_data(TensorData::new(mask, shape), (&device, x.dtype()))
-        } else {
-            x.random_like(Distribution::Bernoulli(1.0 - self.probability)) * scale
-        };
-        x * mask
+        if !device::is_in_memory(&device) {
+            let kept = 1.0 - self.probability;
+            let mask = x.random_like(Distribution::Bernoulli(kept)) * kept.recip();
+            return x * mask;
+        }
+        let shape = x.shape();
+        let mask = draw(shape.num_elements(), self.probability);
+        taped::dropout(&x, mask).unwrap_or_else(|| {
+            let factors = TensorData::new(mask.factors(shape.num_elements()), shape);
+            let factors = Tensor::from_data(factors, (&device, x.dtype()));
+            x * factors
+        })
     }
 }
 
-/// Draws `n` numbers that are 0 with the given probability and `scale` otherwise.
-///
-/// Four of them share a draw of 64 bits, so that the probability is exact to 1/65,536.
-fn draw_mask(n: usize, probability: f64, scale: f32) -> Vec<f32> {
-    let threshold = (probability * 65_536.0).round() as u64;
-    let mut state = STREAM.get();
-    let mut mask = Vec::with_capacity(n.next_multiple_of(4));
-    while mask.len() < n {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let bits = mix(state);
-        let four = [bits, bits >> 16, bits >> 32, bits >> 48];
-        mask.extend(four.map(|bits| {
-            if bits & 0xffff < threshold {
-                0.0
-            } else {
-                scale
-            }
-        }));
-    }
-    mask.truncate(n);
-    STREAM.set(state);
+/// Draws a mask of `n` numbers from this thread's generator.
+fn draw(n: usize, probability: f64) -> DropoutMask {
+    let mask = DropoutMask::new(STREAM.get(), probability);
+    STREAM.set(mask.state_after(n));
     mask
-}
-
-/// Mixes bits as SplitMix64 does (Steele et al. 2014, <https://doi.org/10.1145/2660193.2660195>).
-fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
@@ -117,7 +97,8 @@ mod tests {
     fn the_share_of_zeros_is_the_probability() {
         STREAM.set(1);
         let n = 200_000;
-        let zeros = draw_mask(n, 0.2, 1.25)
+        let zeros = draw(n, 0.2)
+            .factors(n)
             .iter()
             .filter(|&&value| value == 0.0)
             .count();
@@ -129,16 +110,15 @@ mod tests {
     fn one_seed_draws_one_mask() {
         let drawn = [5, 5, 6].map(|seed| {
             STREAM.set(seed);
-            draw_mask(31, 0.5, 2.0)
+            draw(31, 0.5).factors(31)
         });
         assert_eq!(drawn[0], drawn[1]);
         assert_ne!(drawn[0], drawn[2]);
-        assert_eq!(drawn[0].len(), 31);
     }
 
     #[test]
     fn threads_that_nobody_seeded_draw_different_masks() {
-        let drawn = || std::thread::spawn(|| draw_mask(64, 0.5, 2.0));
+        let drawn = || std::thread::spawn(|| draw(64, 0.5).factors(64));
         let [one, other] = [drawn(), drawn()].map(|it| it.join().expect("drawing does not panic"));
         assert_ne!(one, other);
     }

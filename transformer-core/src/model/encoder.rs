@@ -1,14 +1,14 @@
 //! The encoder (§3.1, Figure 1, left).
 
 use burn::module::Module;
-use burn::nn::LayerNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
 use super::attention_maps::Recorder;
 use super::feed_forward::FeedForward;
 use super::mask::Mask;
-use super::residual::{Residual, layer_norm};
+use super::norm::LayerNorm;
+use super::residual::Residual;
 use crate::config::TransformerConfig;
 
 /// Stacks the encoder's layers, with one more normalization at the end if the config asks for it.
@@ -35,7 +35,7 @@ impl Encoder {
             layers: (0..config.n_encoder_layers)
                 .map(|_| EncoderLayer::new(config, device))
                 .collect(),
-            final_norm: config.final_norm.then(|| layer_norm(config, device)),
+            final_norm: config.final_norm.then(|| LayerNorm::new(config, device)),
             window: config.encoder_window,
         }
     }

@@ -1,10 +1,10 @@
 //! Linear layers: how their matrices start, and how they are applied to sequences.
 
 use burn::nn::{Initializer, Linear};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, module};
 use rayon::prelude::*;
 
-use crate::device;
+use crate::{device, taped};
 
 /// Most rows of a product that libtorch computes faster from columns.
 const FEW_ROWS: usize = 32;
@@ -61,13 +61,18 @@ pub(crate) fn lay_by_columns(linear: &mut Linear) {
 /// - returns: `[batch, len, d_out]`
 pub(crate) fn apply(linear: &Linear, layout: Layout, x: Tensor<3>) -> Tensor<3> {
     over_tokens(x, |tokens| {
-        let Some(product) = multiply_few(&tokens, &linear.weight.val(), layout) else {
-            return linear.forward(tokens);
-        };
-        match &linear.bias {
-            Some(bias) => product + bias.val().unsqueeze(),
-            None => product,
+        let (weight, bias) = (
+            linear.weight.val(),
+            linear.bias.as_ref().map(|bias| bias.val()),
+        );
+        if let Some(product) = multiply_few(&tokens, &weight, layout) {
+            return match bias {
+                Some(bias) => product + bias.unsqueeze(),
+                None => product,
+            };
         }
+        let taped = taped::linear(&tokens, &weight, bias.as_ref());
+        taped.unwrap_or_else(|| module::linear(tokens, weight, bias))
     })
 }
 

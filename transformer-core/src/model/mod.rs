@@ -11,6 +11,7 @@ mod layout;
 mod linear;
 mod mask;
 mod memory;
+mod norm;
 mod position;
 mod residual;
 mod state;

@@ -1,10 +1,10 @@
 //! The residual connection around every sub-layer (§3.1, §5.4).
 
 use burn::module::Module;
-use burn::nn::{LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
 
 use super::dropout::Dropout;
+use super::norm::LayerNorm;
 use crate::config::{NormPlacement, TransformerConfig};
 
 /// Wraps a sub-layer in dropout, residual sum and layer normalization.
@@ -19,7 +19,7 @@ pub(crate) struct Residual {
 impl Residual {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
-            norm: layer_norm(config, device),
+            norm: LayerNorm::new(config, device),
             dropout: Dropout::new(config.dropout),
             placement: config.norm_placement,
         }
@@ -47,11 +47,4 @@ impl Residual {
             }
         }
     }
-}
-
-/// Makes a layer normalization with gain 1 and bias 0.
-pub(crate) fn layer_norm(config: &TransformerConfig, device: &Device) -> LayerNorm {
-    LayerNormConfig::new(config.d_model)
-        .with_epsilon(config.norm_epsilon)
-        .init(device)
 }

@@ -7,8 +7,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 use transformer_core::device;
+use transformer_core::product::{Matrix, Sum, multiply};
 
-use super::product::{Matrix, Sum, multiply};
 use super::row::Terms;
 use super::{Gradients, Inputs, LossSums, slice_len};
 
@@ -17,7 +17,7 @@ const ROWS_PER_THREAD: usize = 8;
 
 /// Says whether features lie where this module can compute with them.
 pub(super) fn holds(features: &Tensor<2>) -> bool {
-    features.dtype() == DType::F32 && device::is_host(&features.device())
+    features.dtype() == DType::F32 && device::is_in_memory(&features.device())
 }
 
 /// Holds what the tensors held, as numbers.

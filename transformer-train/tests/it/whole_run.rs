@@ -187,10 +187,10 @@ fn the_curve_has_the_values_of_every_interval() {
 
 #[test]
 fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
-    // Fast enough that something is translated after 60 updates.
+    // With this rate and 200 updates something is translated whatever the seed and the rounding (12 seeds of 12).
     let factor = (
         "warmup_steps = 15",
-        "warmup_steps = 15\nlearning_rate_factor = 2.0",
+        "warmup_steps = 15\nlearning_rate_factor = 0.5",
     );
     let workplace = Workplace::with(&[factor]);
     // The tokenizer of the training lines lacks `ø`, so that text made of ids would lack it too.
@@ -199,7 +199,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
     workplace.write("valid.src", src);
     workplace.write("valid.tgt", tgt);
     let files = ["--valid-src", "valid.src", "--valid-tgt", "valid.tgt"];
-    let settings = ["--updates", "60", "--set", "validation.tokenize=char"];
+    let settings = ["--updates", "200", "--set", "validation.tokenize=char"];
     let ended = workplace.train("run", &[&files[..], &settings].concat());
     let directory = ModelDirectory::open(workplace.path("run")).expect("training wrote a model");
     let scores = &directory.manifest().training["scores"];

@@ -97,7 +97,7 @@ pub(super) struct Training {
     pub(super) tokens_per_second: Vec<f64>,
 }
 
-/// Median seconds of the parts of an update that is one batch, of every run.
+/// Median seconds of the parts of an update, of every run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
     pub(super) forward_s: Vec<f64>,

@@ -1,10 +1,10 @@
-//! Products of matrices in memory that is there already.
+//! Products of matrices in memory that is there already, by the library that flex multiplies with.
 
 use gemm::Parallelism;
 
 /// Holds a matrix row by row, or its transpose.
-#[derive(Clone, Copy)]
-pub(super) struct Matrix<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a> {
     numbers: &'a [f32],
     shape: [usize; 2],
     /// How far a number is from the next of its column, and of its row.
@@ -12,11 +12,16 @@ pub(super) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    pub(super) fn new(numbers: &'a [f32], shape: [usize; 2]) -> Self {
+    /// Takes numbers row by row.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are more or fewer than the shape, rows and columns, has.
+    pub fn new(numbers: &'a [f32], shape: [usize; 2]) -> Self {
         let [rows, columns] = shape;
         assert_eq!(
-            numbers.len(),
-            rows * columns,
+            Some(numbers.len()),
+            rows.checked_mul(columns),
             "a matrix is as large as its shape"
         );
         Self {
@@ -26,7 +31,9 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    pub(super) fn transposed(self) -> Self {
+    /// Returns it with rows and columns changed about.
+    #[must_use]
+    pub fn transposed(self) -> Self {
         let [rows, columns] = self.shape;
         let [down, right] = self.strides;
         Self {
@@ -37,8 +44,17 @@ impl<'a> Matrix<'a> {
     }
 
     /// Adds the rows of a matrix that is held row by row to what `sums` holds.
-    pub(super) fn add_rows_to(self, sums: &mut [f32]) {
-        for row in self.numbers.chunks(sums.len()) {
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is a transpose, or `sums` is not as long as a row.
+    pub fn add_rows_to(self, sums: &mut [f32]) {
+        assert_eq!(
+            (self.strides, self.shape[1]),
+            ([sums.len(), 1], sums.len()),
+            "rows are added to a row"
+        );
+        for row in self.numbers.chunks(sums.len().max(1)) {
             for (sum, number) in sums.iter_mut().zip(row) {
                 *sum += number;
             }
@@ -47,21 +63,48 @@ impl<'a> Matrix<'a> {
 }
 
 /// Says whether a product takes the place of what is there or is added to it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sum {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// It takes its place.
     Begins,
+    /// It is added.
     GoesOn,
 }
 
-/// Writes the product of two matrices row by row.
+/// Writes the product of two matrices row by row, on the threads of the rayon pool that it is called in.
+///
+/// # Shapes
+///
+/// - `left`: `[m, k]`
+/// - `right`: `[k, n]`
+/// - `product`: `[m, n]`
+///
+/// # Panics
+///
+/// Panics if the shapes do not fit together.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::product::{Matrix, Sum, multiply};
+///
+/// let (left, right) = ([1.0, 2.0], [3.0, 4.0]);
+/// let mut product = [0.0];
+/// multiply(Matrix::new(&left, [1, 2]), Matrix::new(&right, [2, 1]), &mut product, Sum::Begins);
+/// assert_eq!(product, [11.0]);
+/// ```
 #[expect(
     unsafe_code,
     reason = "gemm, with which flex multiplies too, takes pointers and strides"
 )]
-pub(super) fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
+pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
     let ([m, k], [k_right, n]) = (left.shape, right.shape);
     assert_eq!(k, k_right, "the product of these matrices does not exist");
-    assert_eq!(product.len(), m * n, "a product is as large as its shape");
+    assert_eq!(
+        Some(product.len()),
+        m.checked_mul(n),
+        "a product is as large as its shape"
+    );
     let [left_down, left_right] = left.strides.map(|stride| stride as isize);
     let [right_down, right_right] = right.strides.map(|stride| stride as isize);
     // SAFETY: `Matrix` holds as many numbers as its shape and strides reach, and the product, which is borrowed

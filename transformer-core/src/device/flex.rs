@@ -1,0 +1,28 @@
+//! Flex's tensors as the numbers that they are.
+
+use std::borrow::Cow;
+
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::tensor::{Shape, TensorData};
+
+use super::host::Host;
+
+impl Host for Flex {
+    fn numbers(tensor: &FlexTensor) -> Cow<'_, [f32]> {
+        if let Some(numbers) = tensor.as_slice() {
+            return Cow::Borrowed(numbers);
+        }
+        let tensor = tensor.to_contiguous();
+        let numbers = tensor
+            .as_slice()
+            .expect("the numbers are of single precision");
+        Cow::Owned(numbers.to_vec())
+    }
+
+    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FlexTensor {
+        let mut numbers = vec![0.0; shape.num_elements()];
+        write(&mut numbers);
+        FlexTensor::from_data(TensorData::new(numbers, shape))
+    }
+}

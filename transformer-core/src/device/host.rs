@@ -1,0 +1,31 @@
+//! Backends whose tensors are numbers in the computer's memory.
+
+use std::borrow::Cow;
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, DispatchKindConversion, DispatchTensor};
+use burn::tensor::Shape;
+
+/// Gives the numbers of a backend's tensors where they lie.
+pub(crate) trait Host: Backend {
+    /// Returns the numbers of a tensor of single precision, row by row: where they lie, or a copy if they lie otherwise.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the tensor is of another precision, or not in the computer's memory.
+    fn numbers(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]>;
+
+    /// Makes a tensor of single precision, of numbers that a function writes, row by row, over zeros.
+    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FloatTensor<Self>;
+}
+
+/// A computation on one of these backends.
+pub(crate) trait OnHost {
+    /// What it returns.
+    type Output;
+
+    /// Computes on `B`.
+    fn call<B: Host>(self) -> Self::Output
+    where
+        DispatchTensor: DispatchKindConversion<Autodiff<B>>;
+}

@@ -1,0 +1,271 @@
+//! Steps of ours beside Burn's own, by parts.
+
+use burn::tensor::{Device, FloatDType, Gradients, Tensor, TensorData, activation, module};
+use rayon::ThreadPoolBuilder;
+
+use super::linear::linear;
+use super::norm::layer_norm_on_tape;
+use super::rows::BLOCK;
+use super::softmax::softmax_on_tape;
+use super::*;
+use crate::device;
+
+/// Of sums of four hundred numbers of single precision in another order, beside numbers of about 1.
+const TOLERANCE: f32 = 2e-5;
+
+const EPSILON: f64 = 1e-5;
+
+/// Widths below, at and above that of a vector, and more rows than a block has.
+const SHAPES: [[usize; 3]; 5] = [[2, 3, 1], [1, 4, 7], [2, 2, 16], [3, 1, 37], [5, 80, 48]];
+
+fn test_device() -> Device {
+    let named = std::env::var("BURN_DEVICE").ok();
+    let (_, device) = device::choose(named.as_deref()).expect("tests have a backend");
+    device.autodiff()
+}
+
+/// Numbers from −2 to 2 that no two factors make alike.
+fn numbers<const D: usize>(shape: [usize; D], factor: usize) -> Tensor<D> {
+    let number = |place: usize| ((place * factor) % 401) as f32 / 100.0 - 2.0;
+    let numbers: Vec<f32> = (0..shape.iter().product()).map(number).collect();
+    Tensor::from_data(TensorData::new(numbers, shape), &test_device())
+}
+
+fn bits<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
+
+fn assert_close<const D: usize>(found: Tensor<D>, expected: Tensor<D>) {
+    assert_eq!(found.dims(), expected.dims());
+    let (found, expected) = (bits(found), bits(expected));
+    let close = |(a, b): (&f32, &f32)| (a - b).abs() < TOLERANCE * (1.0 + b.abs());
+    let all_close = found.iter().zip(&expected).all(close);
+    assert!(all_close, "{found:?} {expected:?}");
+}
+
+/// Returns the step of ours, which there is wherever numbers lie in the computer's memory.
+fn ours<T>(step: Option<T>) -> Option<T> {
+    assert_eq!(step.is_some(), device::is_in_memory(&test_device()));
+    step
+}
+
+/// Returns the gradients of an output, each number of which weighs otherwise.
+fn backward<const D: usize>(output: &Tensor<D>) -> Gradients {
+    let n = output.shape().num_elements();
+    let weight = |place: usize| ((place * 37) % 101) as f32 / 50.0 - 1.0;
+    let weights = TensorData::new((0..n).map(weight).collect::<Vec<_>>(), output.shape());
+    let weights = Tensor::<D>::from_data(weights, (&output.device(), output.dtype()));
+    (output.clone() * weights).sum().backward()
+}
+
+fn gradient<const D: usize>(of: &Tensor<D>, gradients: &Gradients) -> Tensor<D> {
+    of.grad(gradients).expect("it takes part in the output")
+}
+
+/// Compares two outputs, and returns their gradients. Burn forgets a tape that was walked back.
+fn compared<const D: usize>(found: &Tensor<D>, expected: &Tensor<D>) -> [Gradients; 2] {
+    assert_close(found.clone(), expected.clone());
+    [found, expected].map(backward)
+}
+
+/// Compares what came back to a leaf.
+fn assert_same<const D: usize>(leaf: &Tensor<D>, [found, expected]: &[Gradients; 2]) {
+    assert_close(gradient(leaf, found), gradient(leaf, expected));
+}
+
+#[test]
+fn a_softmax_has_burns_gradient() {
+    for shape in SHAPES {
+        let x = numbers(shape, 7).require_grad();
+        let Some(found) = ours(softmax_on_tape(&x)) else {
+            return;
+        };
+        let both = compared(&found, &activation::softmax(x.clone(), 2));
+        assert_same(&x, &both);
+    }
+}
+
+#[test]
+fn a_normalization_has_burns_gradients() {
+    for shape in SHAPES {
+        let width = shape[2];
+        let x = numbers(shape, 7).require_grad();
+        let (gamma, beta) = (numbers([width], 3), numbers([width], 5));
+        let (gamma, beta) = (gamma.require_grad(), beta.require_grad());
+        let found = layer_norm_on_tape(&x, &gamma, &beta, EPSILON);
+        let Some(found) = ours(found) else { return };
+        let expected = module::layer_norm(x.clone(), gamma.clone(), Some(beta.clone()), EPSILON);
+        let both = compared(&found, &expected);
+        assert_same(&x, &both);
+        assert_same(&gamma, &both);
+        assert_same(&beta, &both);
+    }
+}
+
+#[test]
+fn layers_have_burns_gradients() {
+    let x = numbers([7, 20], 7).require_grad();
+    let weight = numbers([20, 9], 11).require_grad();
+    let bias = numbers([9], 3).require_grad();
+    let product = || x.clone().matmul(weight.clone());
+    let Some(found) = ours(linear(&x, &weight, None)) else {
+        return;
+    };
+    let both = compared(&found, &product());
+    assert_same(&x, &both);
+    assert_same(&weight, &both);
+    let found = linear(&x, &weight, Some(&bias)).expect("there was one without a bias");
+    let both = compared(&found, &(product() + bias.clone().unsqueeze()));
+    assert_same(&x, &both);
+    assert_same(&weight, &both);
+    assert_same(&bias, &both);
+}
+
+#[test]
+fn rows_that_lie_elsewhere_have_the_same_gradient() {
+    let x = numbers([6, 5, 20], 7).require_grad();
+    let columns = || x.clone().swap_dims(0, 2); // [20, 5, 6]
+    let Some(found) = ours(softmax_on_tape(&columns())) else {
+        return;
+    };
+    let expected = activation::softmax(columns(), 2);
+    // So do the rows of the gradients.
+    let both = compared(&found.swap_dims(0, 1), &expected.swap_dims(0, 1));
+    assert_same(&x, &both);
+
+    let vectors = || (numbers([6], 3), numbers([6], 5));
+    let (gamma, beta) = vectors();
+    let expected = module::layer_norm(columns(), gamma.clone(), Some(beta.clone()), EPSILON);
+    let both = compared(&layer_norm(columns(), gamma, beta, EPSILON), &expected);
+    assert_same(&x, &both);
+
+    let rows = || {
+        let one = x.clone().slice([1..2, 0..5, 0..20]);
+        one.reshape([5, 20]).transpose() // [20, 5]
+    };
+    let weight = numbers([4, 5], 11).require_grad();
+    let found = linear(&rows(), &weight.clone().transpose(), None);
+    let found = found.expect("it lies in the computer's memory");
+    let both = compared(&found, &rows().matmul(weight.clone().transpose()));
+    assert_same(&x, &both);
+    assert_same(&weight, &both);
+}
+
+#[test]
+fn what_is_taken_twice_has_the_sum_of_both_gradients() {
+    let x = numbers([2, 3, 8], 7).require_grad();
+    let Some(once) = ours(softmax_on_tape(&x)) else {
+        return;
+    };
+    let twice = once.clone() * once + softmax(x.clone());
+    let of_burn = activation::softmax(x.clone(), 2);
+    let expected = of_burn.clone() * of_burn.clone() + of_burn;
+    assert_same(&x, &compared(&twice, &expected));
+    // A sum's gradient is one number, seen from every place.
+    let found = (softmax(x.clone()) * x.clone()).sum();
+    let expected = (activation::softmax(x.clone(), 2) * x.clone()).sum();
+    assert_same(&x, &compared(&found, &expected));
+}
+
+#[test]
+fn what_is_frozen_has_no_gradient() {
+    let (x, gamma, beta) = (numbers([2, 3, 8], 7), numbers([8], 3), numbers([8], 5));
+    let beta = beta.require_grad();
+    let gradients = backward(&layer_norm(x.clone(), gamma.clone(), beta.clone(), EPSILON));
+    assert!(x.grad(&gradients).is_none() && gamma.grad(&gradients).is_none());
+    assert!(beta.grad(&gradients).is_some());
+}
+
+#[test]
+fn a_tape_that_computes_again_what_it_did_not_keep_is_burns() {
+    let device = test_device().gradient_checkpointing();
+    let x = Tensor::<2>::from_floats([[0.5, -1.0, 2.0]], &device).require_grad();
+    assert!(softmax_on_tape(&x).is_none());
+    assert_same(
+        &x,
+        &compared(&softmax(x.clone()), &activation::softmax(x.clone(), 1)),
+    );
+}
+
+#[test]
+fn another_precision_is_burns() {
+    // Not every backend has it.
+    let (_, flex) = device::choose(Some("flex")).expect("tests have the default backend");
+    let x = Tensor::<2>::from_floats([[0.5, -1.0, 2.0]], &flex.autodiff());
+    let x = x.cast(FloatDType::F64).require_grad();
+    assert!(softmax_on_tape(&x).is_none());
+    assert_same(
+        &x,
+        &compared(&softmax(x.clone()), &activation::softmax(x.clone(), 1)),
+    );
+}
+
+#[test]
+fn what_is_dropped_has_no_gradient() {
+    let n = 3 * BLOCK + 5;
+    let mask = DropoutMask::new(7, 0.3);
+    let factors = Tensor::<1>::from_floats(&mask.factors(n)[..], &test_device());
+    let x = numbers([n], 7).require_grad();
+    let Some(found) = ours(dropout(&x, mask)) else {
+        return;
+    };
+    assert_same(&x, &compared(&found, &(x.clone() * factors)));
+}
+
+/// The generator's first draws from 0, by the reference code of Sebastiano Vigna
+/// (<https://prng.di.unimi.it/splitmix64.c>).
+#[test]
+fn the_generator_is_splitmix64() {
+    let draws = [16_294_208_416_658_607_535_u64, 7_960_286_522_194_355_700];
+    let bits = draws
+        .iter()
+        .flat_map(|draw| (0..4).map(move |number| (draw >> (16 * number)) as u16));
+    let expected: Vec<f32> = bits
+        .map(|bits| if bits < 1 << 15 { 0.0 } else { 2.0 })
+        .collect();
+    assert_eq!(DropoutMask::new(0, 0.5).factors(8), expected);
+}
+
+/// A generator that is asked for its draws one after the other, as it was before it was asked by blocks.
+#[test]
+fn blocks_go_on_where_the_one_before_ended() {
+    let (mut state, n, probability) = (u64::MAX - 5, 2 * BLOCK + 6, 0.1);
+    let mask = DropoutMask::new(state, probability);
+    let mut expected = Vec::new();
+    while expected.len() < n {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let bits = mix(state);
+        let kept = (1.0 - probability).recip() as f32;
+        let four = [bits, bits >> 16, bits >> 32, bits >> 48];
+        expected.extend(four.map(|bits| if bits & 0xffff < 6554 { 0.0 } else { kept }));
+    }
+    expected.truncate(n);
+    assert_eq!(mask.factors(n), expected);
+    assert_eq!(mask.state_after(n), state);
+}
+
+#[test]
+fn all_is_dropped_whose_probability_is_nearly_one() {
+    let factors = DropoutMask::new(3, 1.0 - 1e-9).factors(1 << 18);
+    assert!(factors.iter().all(|&factor| factor == 0.0));
+}
+
+#[test]
+fn any_number_of_threads_makes_the_same_bits() {
+    let x = numbers([40, 30, 64], 7).require_grad();
+    let (gamma, beta) = (numbers([64], 3).require_grad(), numbers([64], 5));
+    let made = |n_threads: usize| {
+        let pool = ThreadPoolBuilder::new().num_threads(n_threads).build();
+        pool.expect("threads can be started").install(|| {
+            let output = layer_norm(x.clone(), gamma.clone(), beta.clone(), EPSILON);
+            let gradients = backward(&softmax(output));
+            (
+                bits(gradient(&x, &gradients)),
+                bits(gradient(&gamma, &gradients)),
+            )
+        })
+    };
+    if device::is_in_memory(&test_device()) {
+        assert_eq!(made(1), made(3));
+    }
+}
