@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{Shape, TensorData};
 
 use super::host::Host;
 
@@ -18,11 +17,5 @@ impl Host for Flex {
             .as_slice()
             .expect("the numbers are of single precision");
         Cow::Owned(numbers.to_vec())
-    }
-
-    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FlexTensor {
-        let mut numbers = vec![0.0; shape.num_elements()];
-        write(&mut numbers);
-        FlexTensor::from_data(TensorData::new(numbers, shape))
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, DispatchKindConversion, DispatchTensor};
-use burn::tensor::Shape;
+use burn::tensor::{Shape, TensorData};
 
 /// Gives the numbers of a backend's tensors where they lie.
 pub(crate) trait Host: Backend {
@@ -16,7 +16,11 @@ pub(crate) trait Host: Backend {
     fn numbers(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]>;
 
     /// Makes a tensor of single precision, of numbers that a function writes, row by row, over zeros.
-    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FloatTensor<Self>;
+    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FloatTensor<Self> {
+        let mut numbers = vec![0.0; shape.num_elements()];
+        write(&mut numbers);
+        Self::float_from_data(TensorData::new(numbers, shape), &Self::Device::default())
+    }
 }
 
 /// A computation on one of these backends.

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 
 use burn::backend::NdArray;
 use burn::backend::ndarray::NdArrayTensor;
-use burn::tensor::{Shape, TensorData};
 
 use super::host::Host;
 
@@ -20,11 +19,5 @@ impl Host for NdArray {
             Some(numbers) => Cow::Borrowed(numbers),
             None => numbers.iter().copied().collect(),
         }
-    }
-
-    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> NdArrayTensor {
-        let mut numbers = vec![0.0; shape.num_elements()];
-        write(&mut numbers);
-        NdArrayTensor::from_data(TensorData::new(numbers, shape))
     }
 }
