@@ -166,13 +166,15 @@ proptest! {
     ) {
         let table = Table::random(seed, &[0, 1, 2], 40);
         let mut requests = up_to(&[max_len, 6, 3]);
+        // A prefix asks for whole rows, and so does a limit: a short search may need nothing else.
+        let must_choose = prefix.is_empty();
         requests[1].prefix = prefix;
         let search = Search { at_limit, ..search(beam_size, penalty) };
         let expected = beam_search(&mut table.clone(), &requests, &search);
         let mut choosing = Choosing::new(table);
         // By a pointer to a pointer, as a boxed model is called.
         prop_assert_eq!(beam_search(&mut &mut choosing, &requests, &search), expected);
-        prop_assert!(choosing.n_chosen > 0);
+        prop_assert!(choosing.n_chosen > 0 || !must_choose);
     }
 
     #[test]
