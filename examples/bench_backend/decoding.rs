@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::json;
+use transformer_core::device::on_threads;
 use transformer_core::text::EOS;
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::Scorer;
@@ -36,7 +37,9 @@ pub(crate) fn measure(
         let sources = sentences(batch, 1);
         let translate = |n_tokens| {
             let requests = vec![Request::up_to(n_tokens); batch];
-            let found = search.run(&mut Scorer::new(&model, &sources), &requests);
+            let found = on_threads(device, || {
+                search.run(&mut Scorer::new(&model, &sources), &requests)
+            });
             let whole = found.iter().all(|found| found[0].ids.len() == n_tokens);
             anyhow::ensure!(whole, "a translation has not {n_tokens} tokens");
             Ok(())
@@ -65,11 +68,10 @@ fn endless(config: &TransformerConfig, device: &Device) -> Result<Transformer> {
         output_bias: true,
         ..config.clone()
     };
-    let model = rewrite(config.init(device)?, |name, mut entry| {
+    Ok(rewrite(config.init(device)?, |name, mut entry| {
         if name == "output_bias" {
             entry.numbers[EOS as usize] = -1e4;
         }
         entry.numbers
-    });
-    Ok(model.laid_out_for_decoding())
+    }))
 }

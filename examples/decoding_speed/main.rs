@@ -61,10 +61,10 @@ fn main() -> Result<()> {
         found.clear();
         for sources in sources.chunks(batch) {
             let requests = vec![Request::up_to(max_len); sources.len()];
-            found.extend(match recomputes {
+            found.extend(device::on_threads(&device, || match recomputes {
                 true => search.run(&mut Recompute::new(&model, sources), &requests),
                 false => search.run(&mut Scorer::new(&model, sources), &requests),
-            });
+            }));
         }
         seconds.push(started.elapsed().as_secs_f64());
         memory.push(kibibytes("VmRSS"));
@@ -97,8 +97,7 @@ fn load(path: &Path, device: &Device) -> Result<Transformer> {
         stacks: "model".to_owned(),
         ..PytorchNames::default()
     };
-    let model = weights.to_transformer(&config, &Names::Pytorch(names), device)?;
-    Ok(model.laid_out_for_decoding())
+    Ok(weights.to_transformer(&config, &Names::Pytorch(names), device)?)
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -20,15 +20,17 @@ mod libtorch;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod probe;
+mod threads;
 
 use std::fmt;
 use std::str::FromStr;
 
 use burn::tensor::Device;
 pub use error::DeviceError;
-pub(crate) use host::{Host, OnHost};
+pub(crate) use host::{Host, OnHost, Reach};
 pub use libtorch::{change_in_place, is_changeable, stay_on_this_thread};
 use probe::probe;
+pub use threads::on_threads;
 
 /// Names a backend of Burn by its cargo feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,16 +368,6 @@ pub(crate) fn on_host<C: OnHost>(device: &Device, computation: C) -> Option<C::O
     }
     let _ = (device, computation);
     None
-}
-
-/// Says whether a small product occupies only the thread that calls, so that others can compute a part of it.
-pub(crate) fn leaves_threads_idle(device: &Device) -> bool {
-    is_backend(device, Backend::Flex)
-}
-
-/// Says whether products of few rows read a matrix faster by columns than by rows.
-pub(crate) fn reads_columns(device: &Device) -> bool {
-    is_backend(device, Backend::Tch)
 }
 
 /// Says whether the device is the backend's, with or without autodiff.

@@ -50,17 +50,18 @@ pub mod import;
 pub mod model;
 pub mod presets;
 pub mod product;
+pub mod rows;
 pub mod text;
 
-mod int8;
-mod load;
-mod padded;
-mod reduce;
 #[allow(
     dead_code,
     reason = "all of it is for backends, and a build may have none"
 )]
-mod taped;
+mod fused;
+mod int8;
+mod load;
+mod padded;
+mod reduce;
 
 pub use config::{ConfigError, TransformerConfig};
 pub use directory::ModelDirectory;

@@ -69,8 +69,7 @@ impl ModelDirectory {
     /// a new model into the directory since it was opened, the weights are gone; [`open_and`](Self::open_and) then opens
     /// it again.
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
-        let model = self.load_to_train(self.config(), device)?;
-        Ok(model.laid_out_for_decoding())
+        self.load_to_train(self.config(), device)
     }
 
     /// Builds a model of `config`, which has the shapes of the directory's and may have another dropout, with the

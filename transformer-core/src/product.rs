@@ -1,6 +1,10 @@
 //! Products of matrices in memory that is there already, by the library that flex multiplies with.
 
 use gemm::Parallelism;
+use rayon::prelude::*;
+
+/// Fewest numbers of a matrix for which it pays to call another thread, where a single row is multiplied with it.
+const NUMBERS_PER_THREAD: usize = 1 << 17;
 
 /// Holds a matrix row by row, or its transpose.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +43,17 @@ impl<'a> Matrix<'a> {
         Self {
             shape: [columns, rows],
             strides: [right, down],
+            ..self
+        }
+    }
+
+    /// Returns so many of its columns.
+    fn columns(self, start: usize, n_columns: usize) -> Self {
+        let [rows, columns] = self.shape;
+        assert!(start + n_columns <= columns, "there are these columns");
+        Self {
+            numbers: &self.numbers[start * self.strides[1]..],
+            shape: [rows, n_columns],
             ..self
         }
     }
@@ -93,10 +108,6 @@ pub enum Sum {
 /// multiply(Matrix::new(&left, [1, 2]), Matrix::new(&right, [2, 1]), &mut product, Sum::Begins);
 /// assert_eq!(product, [11.0]);
 /// ```
-#[expect(
-    unsafe_code,
-    reason = "gemm, with which flex multiplies too, takes pointers and strides"
-)]
 pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
     let ([m, k], [k_right, n]) = (left.shape, right.shape);
     assert_eq!(k, k_right, "the product of these matrices does not exist");
@@ -105,6 +116,29 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: S
         m.checked_mul(n),
         "a product is as large as its shape"
     );
+    // Gemm leaves a single row to one thread.
+    let n_parts = match m {
+        1 => rayon::current_num_threads().min(k * n / NUMBERS_PER_THREAD),
+        _ => 1,
+    };
+    if n_parts < 2 {
+        return multiply_at_once(left, right, product, sum);
+    }
+    let width = n.div_ceil(n_parts);
+    let parts = product.par_chunks_mut(width).enumerate();
+    parts.for_each(|(part, product)| {
+        let columns = right.columns(part * width, product.len());
+        multiply_at_once(left, columns, product, sum);
+    });
+}
+
+/// Does so, given that the shapes fit together.
+#[expect(
+    unsafe_code,
+    reason = "gemm, with which flex multiplies too, takes pointers and strides"
+)]
+fn multiply_at_once(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
+    let ([m, k], [_, n]) = (left.shape, right.shape);
     let [left_down, left_right] = left.strides.map(|stride| stride as isize);
     let [right_down, right_right] = right.strides.map(|stride| stride as isize);
     // SAFETY: `Matrix` holds as many numbers as its shape and strides reach, and the product, which is borrowed
@@ -148,5 +182,30 @@ mod tests {
         assert_eq!(product, [4.0, 8.0, 5.5, 9.0, 7.0, 10.0]);
         multiply(left.transposed(), right, &mut product, Sum::Begins);
         assert_eq!(product, [3.0, 7.0, 4.5, 8.0, 6.0, 9.0]);
+    }
+
+    #[test]
+    fn a_row_is_multiplied_by_threads_as_by_one() {
+        let [k, n] = [512, 1031];
+        let numbers = |n: usize, factor: usize| -> Vec<f32> {
+            let number = |place: usize| ((place * factor) % 211) as f32 / 211.0 - 0.5;
+            (0..n).map(number).collect()
+        };
+        let (row, matrix) = (numbers(k, 5), numbers(k * n, 13));
+        let row = Matrix::new(&row, [1, k]);
+        for right in [
+            Matrix::new(&matrix, [k, n]),
+            Matrix::new(&matrix, [n, k]).transposed(),
+        ] {
+            let mut expected = vec![0.5; n];
+            multiply_at_once(row, right, &mut expected, Sum::GoesOn);
+            let mut found = vec![0.5; n];
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
+            let pool = pool.expect("three threads can be started");
+            pool.install(|| multiply(row, right, &mut found, Sum::GoesOn));
+            // Sums of 512 products may be in another order.
+            let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-4;
+            assert!(found.iter().zip(&expected).all(close));
+        }
     }
 }

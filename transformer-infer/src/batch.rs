@@ -3,6 +3,7 @@
 use burn::module::Module;
 use serde::{Deserialize, Serialize};
 use transformer_core::config::Positions;
+use transformer_core::device::on_threads;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::Scorer;
@@ -138,6 +139,11 @@ pub fn translate_sources(
 ) -> Vec<Vec<Hypothesis>> {
     search.assert_valid();
     let models: Vec<Transformer> = models.iter().copied().map(out_of_training).collect();
+    let device = models
+        .first()
+        .expect("there is a model")
+        .output_weight()
+        .device();
     let kept = |source: &Source<'_>| source.ids.len().min(limits.max_src_len);
     let lens: Vec<usize> = sources.iter().map(kept).collect();
     let mut found = vec![vec![Hypothesis::empty()]; sources.len()];
@@ -156,14 +162,14 @@ pub fn translate_sources(
             }
         };
         let requests: Vec<Request> = batch.iter().map(request).collect();
-        let translated = match models.as_slice() {
+        let translated = on_threads(&device, || match models.as_slice() {
             [model] => search.run(&mut Scorer::new(model, &ids), &requests),
             models => {
                 let members = models.iter().map(|model| Scorer::new(model, &ids));
                 let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
                 search.run(&mut ensemble, &requests)
             }
-        };
+        });
         on_progress(batch.len());
         for (index, hypotheses) in batch.into_iter().zip(translated) {
             found[index] = hypotheses;

@@ -4,6 +4,7 @@ use std::fmt;
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::device::is_in_memory;
+use transformer_core::rows;
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
@@ -71,7 +72,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Moves all rows on by one token, and keeps the attention maps where they are asked for.
+    /// Moves all rows on by one token, and keeps the attention maps where they are asked for. Returns logits.
     ///
     /// # Shapes
     ///
@@ -85,10 +86,28 @@ impl<'a> Scorer<'a> {
         let state = self.state.as_mut().expect(HAS_STATE);
         let logits = model.decode_with(last_tokens, state, &masks, maps); // [batch, 1, vocab]
         // Sums of many log-probabilities need single precision, whatever the model computes in.
-        let logits = logits
+        logits
             .reshape([self.n_rows, self.vocab_size])
-            .cast(FloatDType::F32);
-        activation::log_softmax(logits, 1)
+            .cast(FloatDType::F32)
+    }
+
+    /// Moves all rows on by one token, and returns the log-probabilities of what may be generated, and −∞ of the rest.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch, vocab]`
+    fn device_log_probs(&mut self, last_tokens: &[u32]) -> Tensor<2> {
+        activation::log_softmax(self.advance(last_tokens, None), 1) + self.bans.clone()
+    }
+
+    /// Moves all rows on by one token, and returns the `n` likeliest tokens that may follow each.
+    fn chosen_by_host(&mut self, last_tokens: &[u32], n: usize) -> Vec<Vec<Best>> {
+        let logits = read_numbers(self.advance(last_tokens, None).into_data());
+        let normalizers = rows::log_normalizers(&logits, self.vocab_size);
+        let of_rows = logits.chunks(self.vocab_size).zip(normalizers);
+        of_rows
+            .map(|(row, normalizer)| best_few_of_row(row, normalizer, n))
+            .collect()
     }
 
     /// Moves all rows on by one token, and returns the `n` likeliest tokens that may follow each.
@@ -98,7 +117,7 @@ impl<'a> Scorer<'a> {
     ///
     /// [issue]: https://github.com/tracel-ai/cubek/issues/422
     fn chosen_by_device(&mut self, last_tokens: &[u32], n: usize) -> Vec<Vec<Best>> {
-        let log_probs = self.advance(last_tokens, None) + self.bans.clone();
+        let log_probs = self.device_log_probs(last_tokens);
         let n_banned = NEVER_GENERATED
             .iter()
             .filter(|id| (**id as usize) < self.vocab_size)
@@ -122,9 +141,9 @@ impl<'a> Scorer<'a> {
                 return best.chunks(n).map(<[Best]>::to_vec).collect();
             }
         }
-        let log_probs: Vec<f32> = log_probs.into_data().iter::<f32>().collect();
+        let log_probs = read_numbers(log_probs.into_data());
         let rows = log_probs.chunks(self.vocab_size);
-        rows.map(|row| best_few_of_row(row, n)).collect()
+        rows.map(|row| best_few_of_row(row, 0.0, n)).collect()
     }
 }
 
@@ -140,6 +159,11 @@ fn read_pairs(log_probs: Tensor<2>, ids: Tensor<2, Int>) -> Vec<(f32, i64)> {
     log_probs.iter::<f32>().zip(ids.iter::<i64>()).collect()
 }
 
+fn read_numbers(data: TensorData) -> Vec<f32> {
+    data.try_into_vec_as::<f32>()
+        .expect("every float type converts to f32")
+}
+
 impl NextToken for Scorer<'_> {
     fn n_rows(&self) -> usize {
         self.n_rows
@@ -150,16 +174,19 @@ impl NextToken for Scorer<'_> {
     }
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
-        let log_probs = self.advance(last_tokens, None).into_data();
-        log_probs
-            .try_into_vec_as::<f32>()
-            .expect("every float type converts to f32")
+        let logits = self.advance(last_tokens, None);
+        if is_in_memory(&self.device) {
+            let mut numbers = read_numbers(logits.into_data());
+            rows::log_softmax(&mut numbers, self.vocab_size);
+            return numbers;
+        }
+        read_numbers(activation::log_softmax(logits, 1).into_data())
     }
 
     /// Returns as attention the mean over the heads of the last decoder layer, to the source and its EOS.
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let mut maps = AttentionMaps::default();
-        let log_probs = self.advance(last_tokens, Some(&mut maps));
+        let log_probs = activation::log_softmax(self.advance(last_tokens, Some(&mut maps)), 1);
         let last_layer = maps.cross.pop();
         let last_layer = last_layer.expect("a decoder has at least one layer");
         let [batch, _, _, src_len] = last_layer.dims(); // [batch, n_heads, 1, src_len]
@@ -178,8 +205,17 @@ impl NextToken for Scorer<'_> {
     }
 
     fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
-        let allowed = self.advance(last_tokens, None) + self.bans.clone();
-        let (log_probs, ids) = allowed.max_dim_with_indices(1);
+        if is_in_memory(&self.device) {
+            let nothing = Best {
+                id: EOS,
+                log_prob: f32::NEG_INFINITY,
+            };
+            let best = self.chosen_by_host(last_tokens, 1).into_iter();
+            return best
+                .map(|row| row.first().copied().unwrap_or(nothing))
+                .collect();
+        }
+        let (log_probs, ids) = self.device_log_probs(last_tokens).max_dim_with_indices(1);
         let best = read_pairs(log_probs, ids).into_iter();
         best.map(|(log_prob, id)| Best {
             id: id as u32,
@@ -188,10 +224,13 @@ impl NextToken for Scorer<'_> {
         .collect()
     }
 
-    /// Chooses on a device with memory of its own, from which a whole vocabulary for each row would have to be copied.
+    /// Chooses on a device with memory of its own, from which a whole vocabulary for each row would have to be copied, and
+    /// on the host where logits lie there.
     fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
-        let is_cheaper = !is_in_memory(&self.device) && n <= MAX_CHOSEN_BY_DEVICE;
-        is_cheaper.then(|| self.chosen_by_device(last_tokens, n))
+        if is_in_memory(&self.device) {
+            return Some(self.chosen_by_host(last_tokens, n));
+        }
+        (n <= MAX_CHOSEN_BY_DEVICE).then(|| self.chosen_by_device(last_tokens, n))
     }
 
     fn select(&mut self, rows: &[usize]) {
@@ -279,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_device_chooses_where_the_host_would_have_to_copy_and_not_too_many() {
+    fn a_device_of_its_own_chooses_not_too_many() {
         let model = model();
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
-        assert!(scorer.best_few(&[BOS], MAX_CHOSEN_BY_DEVICE + 1).is_none());
-        let few = scorer.best_few(&[BOS], 4);
-        assert_eq!(few.is_some(), !is_in_memory(&scorer.device));
+        assert!(scorer.best_few(&[BOS], 4).is_some());
+        let many = scorer.best_few(&[BOS], MAX_CHOSEN_BY_DEVICE + 1);
+        assert_eq!(many.is_some(), is_in_memory(&scorer.device));
         // What returned nothing has done nothing.
         let state = scorer.state.as_ref().map(DecoderState::n_decoded);
-        assert_eq!(state, Some(usize::from(few.is_some())));
+        assert_eq!(state, Some(1 + usize::from(many.is_some())));
     }
 }

@@ -31,5 +31,16 @@ pub(crate) trait OnHost {
     /// Computes on `B`.
     fn call<B: Host>(self) -> Self::Output
     where
-        DispatchTensor: DispatchKindConversion<Autodiff<B>>;
+        DispatchTensor: Reach<B>;
+}
+
+/// Says that tensors of Burn can be one of a backend's, with a tape or without.
+pub(crate) trait Reach<B: Backend>:
+    DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>
+{
+}
+
+impl<B: Backend, T> Reach<B> for T where
+    T: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>
+{
 }

@@ -3,6 +3,7 @@
 #![expect(deprecated, reason = "Burn's libtorch backend is, as a whole")]
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -63,6 +64,12 @@ pub fn change_in_place<const D: usize, const N: usize>(
 /// The other backends in the computer's memory compute on the rayon pool that they are called in. Libtorch has a number of
 /// threads for each thread that calls it. Threads that call it for the first time meanwhile may get one, too.
 pub fn stay_on_this_thread() {
+    thread_local! {
+        static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+    }
+    if IS_ALONE.replace(true) {
+        return;
+    }
     // What is asked for, set and set back is one number of the whole process.
     static NUMBER: Mutex<()> = Mutex::new(());
     let _alone = NUMBER.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,11 +6,11 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::attention_maps::Recorder;
 use super::dropout::Dropout;
-use super::linear::{Layout, apply, lay_by_columns, linear};
+use super::linear::{apply, linear};
 use super::mask::Mask;
 use super::transformer::Draw;
 use crate::config::TransformerConfig;
-use crate::taped::softmax;
+use crate::fused::{self, softmax};
 
 /// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
 ///
@@ -60,69 +60,110 @@ pub struct MultiHeadAttention {
     output: Linear,
     dropout: Dropout,
     n_heads: usize,
-    /// Of the four matrices.
-    #[module(skip)]
-    layout: Layout,
 }
 
 /// Holds the projected keys and values of one attention: what a decoder state remembers.
 #[derive(Clone, Debug)]
 pub struct KeyValues {
-    /// `[batch, n_heads, len, d_k]`.
+    /// `[batch, n_heads, len or more, d_k]`.
     keys: Tensor<4>,
-    /// `[batch, n_heads, len, d_v]`.
+    /// `[batch, n_heads, len or more, d_v]`.
     values: Tensor<4>,
+    /// How many tokens they are of; what stands behind means nothing.
+    len: usize,
 }
 
 impl KeyValues {
     /// Puts `later` behind what is held, along the length.
     #[must_use]
     pub fn append(self, later: Self) -> Self {
+        let len = self.len + later.len;
+        let [keys, values] = self.tensors();
+        let [later_keys, later_values] = later.tensors();
         Self {
-            keys: Tensor::cat(vec![self.keys, later.keys], 2),
-            values: Tensor::cat(vec![self.values, later.values], 2),
+            keys: Tensor::cat(vec![keys, later_keys], 2),
+            values: Tensor::cat(vec![values, later_values], 2),
+            len,
         }
     }
 
     /// Returns how many tokens they are of.
     pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns how many tokens the tensors have room for.
+    pub(crate) fn room(&self) -> usize {
         self.keys.dims()[2]
     }
 
-    /// Returns those of the first `len` tokens, as a view.
-    pub(crate) fn first(self, len: usize) -> Self {
-        if len == self.len() {
+    /// Returns keys and values without the room behind them, as views.
+    fn tensors(self) -> [Tensor<4>; 2] {
+        let Self { keys, values, len } = self;
+        [keys, values].map(|tensor| {
             // A view of all of them would be one more step for the backward pass.
-            return self;
-        }
-        Self {
-            keys: self.keys.narrow(2, 0, len),
-            values: self.values.narrow(2, 0, len),
-        }
+            match tensor.dims()[2] == len {
+                true => tensor,
+                false => tensor.narrow(2, 0, len),
+            }
+        })
     }
 
-    /// Makes tensors that could hold as many rows and heads, of `len` tokens; their numbers mean nothing.
-    pub(crate) fn room_for(&self, len: usize) -> Self {
-        let room = |like: &Tensor<4>| {
+    /// Makes tensors that could hold as many rows and heads, of `room` tokens, and hold none.
+    pub(crate) fn room_for(&self, room: usize) -> Self {
+        let empty = |like: &Tensor<4>| {
             let [batch, n_heads, _, d] = like.dims();
-            Tensor::empty([batch, n_heads, len, d], (&like.device(), like.dtype()))
+            Tensor::empty([batch, n_heads, room, d], (&like.device(), like.dtype()))
         };
         Self {
-            keys: room(&self.keys),
-            values: room(&self.values),
+            keys: empty(&self.keys),
+            values: empty(&self.values),
+            len: 0,
         }
     }
 
-    /// Writes `later` over the tokens from `start` on: in place, if nobody else holds the tensors.
-    pub(crate) fn written(self, start: usize, later: Self) -> Self {
+    /// Writes `later` into the room behind the tokens: in place, if nobody else holds the tensors.
+    pub(crate) fn written(self, later: Self) -> Self {
+        let (start, end) = (self.len, self.len + later.len);
         let write = |room: Tensor<4>, later: Tensor<4>| {
-            let [batch, n_heads, len, d] = later.dims();
-            room.slice_assign([0..batch, 0..n_heads, start..start + len, 0..d], later)
+            let [batch, n_heads, _, d] = later.dims();
+            room.slice_assign([0..batch, 0..n_heads, start..end, 0..d], later)
+        };
+        let [keys, values] = later.tensors();
+        Self {
+            keys: write(self.keys, keys),
+            values: write(self.values, values),
+            len: end,
+        }
+    }
+
+    /// Writes the numbers one behind the other in memory, as attention reads them at every step.
+    pub(crate) fn gathered(self) -> Self {
+        let gather = |tensor: Tensor<4>| {
+            let shape = tensor.dims();
+            // A tensor of one axis has no gaps.
+            tensor.flatten::<1>(0, 3).reshape(shape)
         };
         Self {
-            keys: write(self.keys, later.keys),
-            values: write(self.values, later.values),
+            keys: gather(self.keys),
+            values: gather(self.values),
+            ..self
         }
+    }
+
+    /// Attends to them at once, as [`fused::attention`] says; `None` where it has to be done by parts.
+    fn attended(
+        &self,
+        queries: &Tensor<3>,
+        mask: Option<&Mask>,
+        wants_weights: bool,
+    ) -> Option<(Tensor<3>, Option<Tensor<4>>)> {
+        if let Some(mask) = mask {
+            let ([batch, len, _], [_, n_heads, _, _]) = (queries.dims(), self.keys.dims());
+            mask.assert_fits([batch, n_heads, len, self.len]);
+        }
+        let held = [&self.keys, &self.values];
+        fused::attention(queries, held, self.len, mask, wants_weights)
     }
 
     /// Keeps the given rows of the batch, in the given order.
@@ -135,6 +176,7 @@ impl KeyValues {
         Self {
             keys: self.keys.select(0, rows.clone()),
             values: self.values.select(0, rows),
+            ..self
         }
     }
 }
@@ -198,7 +240,6 @@ impl AttentionConfig {
             output: project(self.n_heads * self.d_v, self.d_output),
             dropout: Dropout::new(self.dropout),
             n_heads: self.n_heads,
-            layout: Layout::ByRows,
         }
     }
 }
@@ -219,28 +260,17 @@ impl MultiHeadAttention {
         config.build(device)
     }
 
-    /// Writes the four matrices column by column in memory.
-    pub(crate) fn lay_by_columns(&mut self) {
-        for linear in [
-            &mut self.query,
-            &mut self.key,
-            &mut self.value,
-            &mut self.output,
-        ] {
-            lay_by_columns(linear);
-        }
-        self.layout = Layout::ByColumns;
-    }
-
     /// Projects what is attended to: `K·W^K` and `V·W^V` of every head.
     ///
     /// # Shapes
     ///
     /// - `memory`: `[batch, len, d_memory]`
     pub fn keys_values(&self, memory: Tensor<3>) -> KeyValues {
+        let [_, len, _] = memory.dims();
         KeyValues {
-            keys: self.split_heads(apply(&self.key, self.layout, memory.clone())),
-            values: self.split_heads(apply(&self.value, self.layout, memory)),
+            len,
+            keys: self.split_heads(apply(&self.key, memory.clone())),
+            values: self.split_heads(apply(&self.value, memory)),
         }
     }
 
@@ -276,8 +306,10 @@ impl MultiHeadAttention {
         memory: KeyValues,
         mask: Option<&Mask>,
     ) -> (Tensor<3>, Tensor<4>) {
-        let weights = self.weights(x, memory.keys, mask);
-        (self.mix(weights.clone(), memory.values), weights)
+        let mut recorder = Recorder::On(Vec::new());
+        let output = self.attend_recorded(x, memory, mask, &mut recorder);
+        let weights = recorder.into_maps().pop();
+        (output, weights.expect("they are recorded"))
     }
 
     pub(crate) fn attend_recorded(
@@ -287,16 +319,29 @@ impl MultiHeadAttention {
         mask: Option<&Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let weights = self.weights(x, memory.keys, mask);
+        let queries = self.queries(x);
+        if let Some((heads, weights)) = memory.attended(&queries, mask, !recorder.is_off()) {
+            if let Some(weights) = weights {
+                recorder.show(&weights);
+            }
+            return apply(&self.output, heads);
+        }
+        let [keys, values] = memory.tensors();
+        let weights = self.weights(queries, keys, mask);
         recorder.show(&weights);
-        self.mix(weights, memory.values)
+        self.mix(weights, values)
+    }
+
+    /// Projects what asks, `Q·W^Q` of every head: `[batch, len, n_heads * d_k]`.
+    fn queries(&self, x: Tensor<3>) -> Tensor<3> {
+        apply(&self.query, x)
     }
 
     /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
-    fn weights(&self, x: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
-        let ([batch, ..], [n_memories, ..]) = (x.dims(), keys.dims());
+    fn weights(&self, queries: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
+        let ([batch, ..], [n_memories, ..]) = (queries.dims(), keys.dims());
         assert_eq!(batch, n_memories, "each row has keys of its own");
-        let query = self.split_heads(apply(&self.query, self.layout, x));
+        let query = self.split_heads(queries);
         let d_k = query.dims()[3];
         let query = query * (d_k as f64).powf(-0.5);
         let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
@@ -314,7 +359,7 @@ impl MultiHeadAttention {
         let heads = self.dropout.forward(weights).matmul(values); // [batch, n_heads, len, d_v]
         let [batch, n_heads, len, d_v] = heads.dims();
         let concat = heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_v]);
-        apply(&self.output, self.layout, concat)
+        apply(&self.output, concat)
     }
 
     /// Turns `[batch, len, n_heads * d]` into `[batch, n_heads, len, d]`.

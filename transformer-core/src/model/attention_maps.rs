@@ -60,6 +60,10 @@ impl Recorder {
         }
     }
 
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self, Self::Off)
+    }
+
     pub(crate) fn show(&mut self, weights: &Tensor<4>) {
         match self {
             Self::Off => {}

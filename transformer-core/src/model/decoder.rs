@@ -11,6 +11,7 @@ use super::norm::LayerNorm;
 use super::residual::Residual;
 use super::state::{DecoderState, LayerState};
 use crate::config::TransformerConfig;
+use crate::device;
 
 /// Stacks the decoder's layers, with one more normalization at the end if the config asks for it.
 #[derive(Module, Debug)]
@@ -56,27 +57,26 @@ impl Decoder {
         }
     }
 
-    /// Writes the matrices of all layers column by column in memory.
-    pub(crate) fn lay_by_columns(&mut self) {
-        for layer in &mut self.layers {
-            layer.self_attention.lay_by_columns();
-            layer.cross_attention.lay_by_columns();
-            layer.feed_forward.lay_by_columns();
-        }
-    }
-
     /// Projects the memory's keys and values in every layer: the state before the first token.
     ///
     /// # Shapes
     ///
     /// - `memory`: `[batch, src_len, d_model]`
     pub(crate) fn begin(&self, memory: &Tensor<3>, memory_mask: Option<Mask>) -> DecoderState {
-        let layers = self.layers.iter().map(|layer| LayerState {
-            self_attention: None,
-            cross_attention: layer.cross_attention.keys_values(memory.clone()),
+        let device = memory.device();
+        let is_read_often = !device.is_autodiff() && device::is_in_memory(&device);
+        let layers = self.layers.iter().map(|layer| {
+            let keys_values = layer.cross_attention.keys_values(memory.clone());
+            LayerState {
+                self_attention: None,
+                cross_attention: match is_read_often {
+                    true => keys_values.gathered(),
+                    false => keys_values,
+                },
+            }
         });
         let [n_rows, _, _] = memory.dims();
-        DecoderState::new(layers.collect(), memory_mask, n_rows, memory.device())
+        DecoderState::new(layers.collect(), memory_mask, n_rows, device)
     }
 
     /// # Shapes

@@ -40,14 +40,6 @@ impl Encoder {
         }
     }
 
-    /// Writes the matrices of all layers column by column in memory.
-    pub(crate) fn lay_by_columns(&mut self) {
-        for layer in &mut self.layers {
-            layer.self_attention.lay_by_columns();
-            layer.feed_forward.lay_by_columns();
-        }
-    }
-
     /// # Shapes
     ///
     /// - `x`: `[batch, src_len, d_model]`

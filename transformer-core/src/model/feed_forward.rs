@@ -5,7 +5,7 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 
 use super::dropout::Dropout;
-use super::linear::{Layout, apply, lay_by_columns, linear};
+use super::linear::{apply, linear};
 use crate::config::{Activation, TransformerConfig};
 
 /// Transforms every place on its own: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
@@ -16,9 +16,6 @@ pub(crate) struct FeedForward {
     dropout: Dropout,
     #[module(skip)]
     activation: Activation,
-    /// Of both matrices.
-    #[module(skip)]
-    layout: Layout,
 }
 
 impl FeedForward {
@@ -28,15 +25,7 @@ impl FeedForward {
             outer: linear(config.d_ff, config.d_model, true, device),
             dropout: Dropout::new(config.activation_dropout),
             activation: config.activation,
-            layout: Layout::ByRows,
         }
-    }
-
-    /// Writes both matrices column by column in memory.
-    pub(crate) fn lay_by_columns(&mut self) {
-        lay_by_columns(&mut self.inner);
-        lay_by_columns(&mut self.outer);
-        self.layout = Layout::ByColumns;
     }
 
     /// # Shapes
@@ -44,13 +33,13 @@ impl FeedForward {
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, d_model]`
     pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let inner = apply(&self.inner, self.layout, x); // [batch, len, d_ff]
+        let inner = apply(&self.inner, x); // [batch, len, d_ff]
         let activated = match self.activation {
             Activation::Relu => activation::relu(inner),
             Activation::Gelu => gelu(inner),
             Activation::Silu => activation::silu(inner),
         };
-        apply(&self.outer, self.layout, self.dropout.forward(activated))
+        apply(&self.outer, self.dropout.forward(activated))
     }
 }
 

@@ -192,6 +192,15 @@ impl Mask {
         self.hidden.clone()
     }
 
+    /// Returns what it adds to the scores, if it adds anything.
+    ///
+    /// # Shapes
+    ///
+    /// - returns: `[batch or 1, n_heads or 1, queries or 1, keys or 1]`, finite
+    pub(crate) fn bias(&self) -> Option<Tensor<4>> {
+        self.bias.clone()
+    }
+
     /// Checks that every axis is one, or that of the scores: a larger one would stretch them.
     ///
     /// # Panics

@@ -7,7 +7,6 @@ mod dropout;
 mod embedding;
 mod encoder;
 mod feed_forward;
-mod layout;
 mod linear;
 mod mask;
 mod memory;

@@ -5,11 +5,11 @@ use burn::nn::Initializer;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 
 use crate::config::TransformerConfig;
-use crate::taped;
+use crate::fused;
 
 /// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
-/// Its parameters have the names of Burn's own layer, which has a gradient by parts (see [`taped`]).
+/// Its parameters have the names of Burn's own layer, which has a gradient by parts (see [`fused`]).
 #[derive(Module, Debug)]
 pub(crate) struct LayerNorm {
     /// `[d_model]`.
@@ -40,9 +40,9 @@ impl LayerNorm {
             DType::F16 => {
                 let single = FloatDType::F32;
                 let (gamma, beta) = (gamma.cast(single), beta.cast(single));
-                taped::layer_norm(x.cast(single), gamma, beta, self.epsilon).cast(FloatDType::F16)
+                fused::layer_norm(x.cast(single), gamma, beta, self.epsilon).cast(FloatDType::F16)
             }
-            _ => taped::layer_norm(x, gamma, beta, self.epsilon),
+            _ => fused::layer_norm(x, gamma, beta, self.epsilon),
         }
     }
 }

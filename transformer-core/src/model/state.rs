@@ -35,7 +35,7 @@ pub struct DecoderState {
 #[derive(Clone, Debug)]
 pub(crate) struct LayerState {
     /// Of the target tokens decoded so far; `None` before the first.
-    pub(crate) self_attention: Option<Cache>,
+    pub(crate) self_attention: Option<KeyValues>,
     /// Of the memory: projected once, when decoding begins.
     pub(crate) cross_attention: KeyValues,
 }
@@ -43,60 +43,24 @@ pub(crate) struct LayerState {
 impl LayerState {
     /// Puts new keys and values behind those held, and returns all of them.
     pub(crate) fn extend(&mut self, later: KeyValues) -> KeyValues {
-        let cache = match self.self_attention.take() {
-            Some(held) => held.append(later),
-            None => Cache::from(later),
+        let held = match self.self_attention.take() {
+            Some(held) => extended(held, later),
+            None => later,
         };
-        let all = cache.filled();
-        self.self_attention = Some(cache);
-        all
+        self.self_attention = Some(held.clone());
+        held
     }
 }
 
-/// Holds keys and values with room for more behind them, so that a step writes its own and moves no other.
-#[derive(Clone, Debug)]
-pub(crate) struct Cache {
-    /// What stands behind the first `len` places means nothing.
-    room: KeyValues,
-    len: usize,
-}
-
-impl From<KeyValues> for Cache {
-    fn from(held: KeyValues) -> Self {
-        let len = held.len();
-        Self { room: held, len }
+/// Writes `later` into the room behind what is held, or into more of it, so that a step moves none but its own.
+fn extended(held: KeyValues, later: KeyValues) -> KeyValues {
+    let len = held.len() + later.len();
+    if len <= held.room() {
+        return held.written(later);
     }
-}
-
-impl Cache {
-    /// Writes `later` behind what is held, along the length.
-    fn append(self, later: KeyValues) -> Self {
-        let len = self.len + later.len();
-        let room = if len <= self.room.len() {
-            self.room
-        } else {
-            // Twice as much each time: every place is moved at most once on the average.
-            let room = later.room_for((2 * self.len).max(len).max(MIN_ROOM));
-            room.written(0, self.room.first(self.len))
-        };
-        Self {
-            room: room.written(self.len, later),
-            len,
-        }
-    }
-
-    /// Returns what is held, as a view.
-    fn filled(&self) -> KeyValues {
-        self.room.clone().first(self.len)
-    }
-
-    /// Keeps the given rows of the batch, in the given order.
-    fn select(self, rows: Tensor<1, Int>) -> Self {
-        Self {
-            room: self.room.select(rows),
-            ..self
-        }
-    }
+    // Twice as much each time: every place is moved at most once on the average.
+    let room = later.room_for((2 * held.len()).max(len).max(MIN_ROOM));
+    room.written(held).written(later)
 }
 
 impl DecoderState {

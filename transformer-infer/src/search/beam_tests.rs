@@ -39,7 +39,7 @@ impl NextToken for Choosing {
         self.n_chosen += 1;
         let log_probs = self.log_probs(last_tokens);
         let rows = log_probs.chunks(self.vocab_size());
-        Some(rows.map(|row| best_few_of_row(row, n)).collect())
+        Some(rows.map(|row| best_few_of_row(row, 0.0, n)).collect())
     }
 
     fn select(&mut self, rows: &[usize]) {

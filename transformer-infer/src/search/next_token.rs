@@ -9,6 +9,9 @@ use transformer_core::text::{BOS, EOS, PAD, UNK};
 /// other tokens, and scores are those of the full softmax.
 pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
 
+/// Tokens that are looked at together for whether one of them is among the likeliest.
+const CHUNK: usize = 64;
+
 /// Scores the next token of every row of a batch.
 ///
 /// A row is a sequence that grows by one token at each step. The model remembers what the rows hold;
@@ -137,20 +140,29 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
     best
 }
 
-/// Returns the `n` likeliest tokens of a row, as [`NextToken::best_few`] orders them.
-pub(crate) fn best_few_of_row(log_probs: &[f32], n: usize) -> Vec<Best> {
-    let all = (0..).zip(log_probs);
-    let allowed =
-        all.filter(|(id, log_prob)| log_prob.is_finite() && !NEVER_GENERATED.contains(id));
-    let mut best: Vec<Best> = allowed
-        .map(|(id, log_prob)| Best {
-            id,
-            log_prob: *log_prob,
-        })
-        .collect();
-    // A stable sort: equal ones stay in the order of their ids.
-    best.sort_by(|a, b| b.log_prob.total_cmp(&a.log_prob));
-    best.truncate(n);
+/// Returns the `n` likeliest tokens of a row, as [`NextToken::best_few`] orders them, given its logits and what turns
+/// them into log-probabilities: what is taken from each.
+pub(crate) fn best_few_of_row(logits: &[f32], normalizer: f32, n: usize) -> Vec<Best> {
+    let mut best: Vec<Best> = Vec::with_capacity(n.min(logits.len()) + 1);
+    // What a token has to exceed; few do, and chunks without one are passed over at once.
+    let mut threshold = f32::NEG_INFINITY;
+    for (index, chunk) in logits.chunks(CHUNK).enumerate() {
+        let is_above = |above: bool, logit: &f32| above | (logit - normalizer > threshold);
+        if !chunk.iter().fold(false, is_above) {
+            continue;
+        }
+        for (id, logit) in ((index * CHUNK) as u32..).zip(chunk) {
+            let log_prob = logit - normalizer;
+            if log_prob > threshold && log_prob.is_finite() && !NEVER_GENERATED.contains(&id) {
+                let place = best.partition_point(|held| held.log_prob >= log_prob);
+                best.insert(place, Best { id, log_prob });
+                best.truncate(n);
+                if best.len() == n {
+                    threshold = best.last().map_or(f32::INFINITY, |last| last.log_prob);
+                }
+            }
+        }
+    }
     best
 }
 
@@ -199,11 +211,29 @@ mod tests {
             f32::NEG_INFINITY,
         ];
         let ids = |n: usize| -> Vec<u32> {
-            let best = best_few_of_row(&row, n);
+            let best = best_few_of_row(&row, 0.0, n);
             best.iter().map(|best| best.id).collect()
         };
+        assert!(ids(0).is_empty());
         assert_eq!(ids(2), [6, 4]);
         assert_eq!(ids(9), [6, 4, 7, 3]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_best_few_are_the_first_of_all_sorted(
+            // Few values, so that some are equal.
+            row in proptest::collection::vec(-40_i8..0, 1..400), normalizer in -3_i8..3, n in 0_usize..12,
+        ) {
+            let logits: Vec<f32> = row.iter().copied().map(f32::from).collect();
+            let mut ids: Vec<u32> = (EOS..row.len() as u32).collect();
+            ids.sort_by_key(|id| -row[*id as usize]);
+            ids.truncate(n);
+            let found = best_few_of_row(&logits, f32::from(normalizer), n);
+            proptest::prop_assert_eq!(found.iter().map(|best| best.id).collect::<Vec<_>>(), ids);
+            let of = |id: u32| f32::from(row[id as usize] - normalizer);
+            proptest::prop_assert!(found.iter().all(|best| best.log_prob == of(best.id)));
+        }
     }
 
     #[test]

@@ -4,11 +4,11 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, DispatchKindConversion, DispatchTensor, TensorMetadata};
+use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
 
-use super::step::{on_tape, parts, record};
-use crate::device::{Host, OnHost};
+use super::step::{at_once, parts, plain, record};
+use crate::device::{Host, OnHost, Reach};
 use crate::product::{Matrix, Sum, multiply};
 
 /// Applies a linear layer to rows, `x·W + b`; `None` where Burn's own is to be taken.
@@ -27,11 +27,46 @@ pub(crate) fn linear(
     weight: &Tensor<2>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Tensor<2>> {
-    on_tape(x, || Linear {
+    at_once(x, || Linear {
         x: x.clone(),
         weight: weight.clone(),
         bias: bias.cloned(),
     })
+}
+
+/// Multiplies rows with those of a matrix, `x·Wᵀ`, where no gradient is wanted; `None` where Burn's own is to be taken.
+///
+/// # Shapes
+///
+/// - `x`: `[n, d_in]`
+/// - `weight`: `[d_out, d_in]`
+/// - returns: `[n, d_out]`
+pub(crate) fn linear_by_rows(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
+    at_once(x, || ByRows {
+        x: x.clone(),
+        weight: weight.clone(),
+    })
+}
+
+struct ByRows {
+    x: Tensor<2>,
+    weight: Tensor<2>,
+}
+
+impl OnHost for ByRows {
+    type Output = Option<Tensor<2>>;
+
+    fn call<B: Host>(self) -> Option<Tensor<2>>
+    where
+        DispatchTensor: Reach<B>,
+    {
+        let [d_out, d_in] = self.weight.dims();
+        let (x, weight) = (plain::<B, 2>(self.x)?, plain::<B, 2>(self.weight)?);
+        let weight = B::numbers(&weight);
+        let weight = Matrix::new(&weight, [d_out, d_in]).transposed();
+        let output = product::<B>(&x, weight, d_out, None);
+        Some(Tensor::from_primitive::<B>(output))
+    }
 }
 
 struct Linear {
@@ -45,8 +80,17 @@ impl OnHost for Linear {
 
     fn call<B: Host>(self) -> Option<Tensor<2>>
     where
-        DispatchTensor: DispatchKindConversion<Autodiff<B>>,
+        DispatchTensor: Reach<B>,
     {
+        if !self.x.device().is_autodiff() {
+            let (x, weight) = (plain::<B, 2>(self.x)?, plain::<B, 2>(self.weight)?);
+            let bias = match self.bias {
+                Some(bias) => Some(plain::<B, 1>(bias)?),
+                None => None,
+            };
+            let output = State::<B> { x, weight }.output(bias.as_ref());
+            return Some(Tensor::from_primitive::<B>(output));
+        }
         let (x, of_x) = parts::<B, 2>(self.x)?;
         let (weight, of_weight) = parts::<B, 2>(self.weight)?;
         let state = State::<B> { x, weight };
@@ -85,23 +129,39 @@ impl<B: Host> State<B> {
     }
 
     fn output(&self, bias: Option<&FloatTensor<B>>) -> FloatTensor<B> {
-        let [n, d_in, d_out] = self.sizes();
-        let (x, weight) = (B::numbers(&self.x), B::numbers(&self.weight));
-        let (x, weight) = (
-            Matrix::new(&x, [n, d_in]),
-            Matrix::new(&weight, [d_in, d_out]),
-        );
-        B::make(Shape::from([n, d_out]), |output| {
-            let Some(bias) = bias else {
-                return multiply(x, weight, output, Sum::Begins);
-            };
-            let bias = B::numbers(bias);
-            for row in output.chunks_mut(d_out) {
-                row.copy_from_slice(&bias);
-            }
-            multiply(x, weight, output, Sum::GoesOn);
-        })
+        let [_, d_in, d_out] = self.sizes();
+        let weight = B::numbers(&self.weight);
+        product::<B>(&self.x, Matrix::new(&weight, [d_in, d_out]), d_out, bias)
     }
+}
+
+/// Returns `x·W + b`.
+///
+/// # Shapes
+///
+/// - `x`: `[n, d_in]`
+/// - `weight`: `[d_in, d_out]`
+/// - `bias`: `[d_out]`
+/// - returns: `[n, d_out]`
+fn product<B: Host>(
+    x: &FloatTensor<B>,
+    weight: Matrix<'_>,
+    d_out: usize,
+    bias: Option<&FloatTensor<B>>,
+) -> FloatTensor<B> {
+    let shape = x.shape();
+    let x = B::numbers(x);
+    let x = Matrix::new(&x, [shape[0], shape[1]]);
+    B::make(Shape::from([shape[0], d_out]), |output| {
+        let Some(bias) = bias else {
+            return multiply(x, weight, output, Sum::Begins);
+        };
+        let bias = B::numbers(bias);
+        for row in output.chunks_mut(d_out) {
+            row.copy_from_slice(&bias);
+        }
+        multiply(x, weight, output, Sum::GoesOn);
+    })
 }
 
 impl<B: Host, const N: usize> Backward<B, N> for Back {

@@ -4,14 +4,14 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, DispatchKindConversion, DispatchTensor, TensorMetadata};
+use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Tensor, activation};
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::rows::{block_of_rows, sum};
 use super::step::{on_tape, parts, record};
-use crate::device::{Host, OnHost};
+use crate::device::{Host, OnHost, Reach};
 
 /// Turns the rows along the last axis into probabilities: `exp(x) / Σ exp(x)`.
 pub(crate) fn softmax<const D: usize>(x: Tensor<D>) -> Tensor<D> {
@@ -30,7 +30,7 @@ impl<const D: usize> OnHost for Softmax<D> {
 
     fn call<B: Host>(self) -> Option<Tensor<D>>
     where
-        DispatchTensor: DispatchKindConversion<Autodiff<B>>,
+        DispatchTensor: Reach<B>,
     {
         let (x, node) = parts::<B, D>(self.0)?;
         let output = B::softmax(x, D - 1);

@@ -4,14 +4,14 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, DispatchKindConversion, DispatchTensor, TensorMetadata};
+use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::Tensor;
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::rows::BLOCK;
 use super::step::{on_tape, parts, record};
-use crate::device::{Host, OnHost};
+use crate::device::{Host, OnHost, Reach};
 
 /// What SplitMix64 adds to its state for every draw.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -122,7 +122,7 @@ impl<const D: usize> OnHost for Dropout<D> {
 
     fn call<B: Host>(self) -> Option<Tensor<D>>
     where
-        DispatchTensor: DispatchKindConversion<Autodiff<B>>,
+        DispatchTensor: Reach<B>,
     {
         let (x, node) = parts::<B, D>(self.x)?;
         let output = drop_numbers::<B>(&x, &self.mask);

@@ -9,6 +9,7 @@ use super::rows::BLOCK;
 use super::softmax::softmax_on_tape;
 use super::*;
 use crate::device;
+use crate::model::Mask;
 
 /// Of sums of four hundred numbers of single precision in another order, beside numbers of about 1.
 const TOLERANCE: f32 = 2e-5;
@@ -18,17 +19,25 @@ const EPSILON: f64 = 1e-5;
 /// Widths below, at and above that of a vector, and more rows than a block has.
 const SHAPES: [[usize; 3]; 5] = [[2, 3, 1], [1, 4, 7], [2, 2, 16], [3, 1, 37], [5, 80, 48]];
 
-fn test_device() -> Device {
+fn plain_device() -> Device {
     let named = std::env::var("BURN_DEVICE").ok();
     let (_, device) = device::choose(named.as_deref()).expect("tests have a backend");
-    device.autodiff()
+    device
+}
+
+fn test_device() -> Device {
+    plain_device().autodiff()
 }
 
 /// Numbers from −2 to 2 that no two factors make alike.
-fn numbers<const D: usize>(shape: [usize; D], factor: usize) -> Tensor<D> {
+fn numbers_on<const D: usize>(shape: [usize; D], factor: usize, device: &Device) -> Tensor<D> {
     let number = |place: usize| ((place * factor) % 401) as f32 / 100.0 - 2.0;
     let numbers: Vec<f32> = (0..shape.iter().product()).map(number).collect();
-    Tensor::from_data(TensorData::new(numbers, shape), &test_device())
+    Tensor::from_data(TensorData::new(numbers, shape), device)
+}
+
+fn numbers<const D: usize>(shape: [usize; D], factor: usize) -> Tensor<D> {
+    numbers_on(shape, factor, &test_device())
 }
 
 fn bits<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -100,6 +109,101 @@ fn a_normalization_has_burns_gradients() {
         assert_same(&gamma, &both);
         assert_same(&beta, &both);
     }
+}
+
+/// Keys that are seen; there is room for two more.
+const N_KEYS: usize = 7;
+
+/// Returns queries, keys and values of two rows of three heads, none of whose sizes are alike.
+fn attended(len: usize, d_k: usize) -> (Tensor<3>, Tensor<4>, Tensor<4>) {
+    let device = plain_device();
+    let query = numbers_on([2, len, 3 * d_k], 7, &device);
+    let keys = numbers_on([2, 3, N_KEYS + 2, d_k], 11, &device);
+    let values = numbers_on([2, 3, N_KEYS + 2, d_k + 2], 13, &device);
+    (query, keys, values)
+}
+
+/// Hides some keys, all of them from one query, and adds numbers, one of them lower than any score.
+fn masks(len: usize) -> Vec<Option<Mask>> {
+    let device = plain_device();
+    let hides = |place: usize| place < N_KEYS || place.is_multiple_of(3);
+    let hidden: Vec<bool> = (0..2 * len * N_KEYS).map(hides).collect();
+    let hidden = TensorData::new(hidden, [2, 1, len, N_KEYS]);
+    let hidden = Mask::hidden(Tensor::from_data(hidden, &device));
+    let mut bias: Vec<f32> = (0..3 * N_KEYS).map(|place| place as f32 / 8.0).collect();
+    bias[4] = -1e9;
+    let bias = TensorData::new(bias, [1, 3, 1, N_KEYS]);
+    let bias = Mask::additive(Tensor::from_data(bias, &device));
+    let both = hidden.clone().and(bias.clone());
+    vec![None, Some(hidden), Some(bias), Some(both)]
+}
+
+#[test]
+fn the_attention_of_few_queries_is_that_of_the_formula() {
+    for (len, d_k) in [(1, 1), (2, 5), (3, 16), (4, 37)] {
+        for mask in masks(len) {
+            let (query, keys, values) = attended(len, d_k);
+            let found = attention(&query, [&keys, &values], N_KEYS, mask.as_ref(), true);
+            let Some((found, weights)) = ours(found) else {
+                return;
+            };
+            let seen = |tensor: Tensor<4>| tensor.narrow(2, 0, N_KEYS);
+            let query = query.reshape([2, len, 3, d_k]).swap_dims(1, 2);
+            let scores = query.matmul(seen(keys).transpose()) * (d_k as f64).powf(-0.5);
+            let scores = match &mask {
+                Some(mask) => mask.hide_scores(scores),
+                None => scores,
+            };
+            let expected = activation::softmax(scores, 3);
+            let expected = match &mask {
+                Some(mask) => mask.hide_weights(expected),
+                None => expected,
+            };
+            assert_close(weights.expect("they are wanted"), expected.clone());
+            let heads = expected.matmul(seen(values)).swap_dims(1, 2);
+            assert_close(found, heads.reshape([2, len, 3 * (d_k + 2)]));
+        }
+    }
+}
+
+#[test]
+fn a_score_that_is_no_number_is_told() {
+    let (query, keys, values) = attended(1, 5);
+    let keys = keys.slice_fill([1..2, 2..3, 3..4, 0..5], f32::NAN);
+    let found = attention(&query, [&keys, &values], N_KEYS, None, false);
+    let Some((found, weights)) = ours(found) else {
+        return;
+    };
+    assert!(weights.is_none());
+    let is_nan: Vec<bool> = bits(found).into_iter().map(f32::is_nan).collect();
+    // The last of all heads sees it.
+    let expected: Vec<bool> = (0..2 * 3 * 7).map(|place| place >= 5 * 7).collect();
+    assert_eq!(is_nan, expected);
+}
+
+#[test]
+fn many_queries_and_gradients_are_left_to_burn() {
+    let (query, keys, values) = attended(17, 5);
+    assert!(attention(&query, [&keys, &values], N_KEYS, None, false).is_none());
+    let [keys, values] = [numbers([1, 1, 1, 4], 3), numbers([1, 1, 1, 4], 5)];
+    assert!(attention(&numbers([1, 1, 4], 7), [&keys, &values], 1, None, false).is_none());
+}
+
+#[test]
+fn a_layer_without_gradients_is_its_product() {
+    let device = plain_device();
+    let x = numbers_on([7, 20], 7, &device);
+    let weight = numbers_on([20, 9], 11, &device);
+    let bias = numbers_on([9], 3, &device);
+    let expected = x.clone().matmul(weight.clone());
+    let Some(found) = ours(linear(&x, &weight, None)) else {
+        return;
+    };
+    assert_close(found, expected.clone());
+    let found = linear(&x, &weight, Some(&bias)).expect("there was one without a bias");
+    assert_close(found, expected.clone() + bias.unsqueeze());
+    let found = linear_by_rows(&x, &weight.transpose()).expect("there was one by columns");
+    assert_close(found, expected);
 }
 
 #[test]

@@ -4,14 +4,14 @@ use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, DispatchKindConversion, DispatchTensor, TensorMetadata};
+use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor, module};
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::rows::{block_of_rows, sum};
 use super::step::{on_tape, parts, record};
-use crate::device::{Host, OnHost};
+use crate::device::{Host, OnHost, Reach};
 
 /// Normalizes the rows along the last axis: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
@@ -66,7 +66,7 @@ impl<const D: usize> OnHost for LayerNorm<D> {
 
     fn call<B: Host>(self) -> Option<Tensor<D>>
     where
-        DispatchTensor: DispatchKindConversion<Autodiff<B>>,
+        DispatchTensor: Reach<B>,
     {
         let epsilon = self.epsilon;
         let (x, of_x) = parts::<B, D>(self.x)?;
