@@ -9,6 +9,44 @@ use rayon::prelude::*;
 /// Numbers that are reduced side by side, so that the compiler can hold them in vectors.
 const LANES: usize = 32;
 
+/// Turns the logits of a row into log-probabilities.
+///
+/// The logarithm of the sum of their exponentials would be one number, but one that rounds away what a large logit leaves
+/// of the sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Normalizer {
+    /// The largest logit.
+    max: f32,
+    /// `ln Σ exp(logit − max)`.
+    ln_sum: f32,
+}
+
+impl Normalizer {
+    /// Returns the log-probability of a token, in nats. The default normalizer leaves what is one already.
+    #[inline(always)]
+    pub fn log_prob(self, logit: f32) -> f32 {
+        (logit - self.max) - self.ln_sum
+    }
+
+    #[inline(always)]
+    fn of_row(row: &[f32]) -> Self {
+        let (max, _) = max_and_sum(row);
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        let mut sums = [0.0_f32; LANES];
+        for chunk in chunks {
+            for (sum, number) in sums.iter_mut().zip(chunk) {
+                *sum += exp(*number - max);
+            }
+        }
+        let rest = rest.iter().map(|number| exp(*number - max));
+        let sum = sums.iter().sum::<f32>() + rest.sum::<f32>();
+        Self {
+            max,
+            ln_sum: sum.ln(),
+        }
+    }
+}
+
 /// Replaces rows of logits by the logarithms of their softmax, in nats, on the threads of the rayon pool that it is
 /// called in.
 ///
@@ -16,7 +54,7 @@ const LANES: usize = 32;
 ///
 /// # Panics
 ///
-/// Panics if the width is 0 and there are rows.
+/// Panics if the width is 0, or does not divide how many numbers there are.
 ///
 /// # Example
 ///
@@ -27,45 +65,33 @@ const LANES: usize = 32;
 /// assert!(rows[2].abs() < 1e-6 && rows[3] == f32::NEG_INFINITY);
 /// ```
 pub fn log_softmax(rows: &mut [f32], width: usize) {
+    assert!(rows.len().is_multiple_of(width), "rows are whole");
     let arch = Arch::new();
     rows.par_chunks_mut(width).for_each(|row| {
         arch.dispatch(|| {
-            let normalizer = log_normalizer(row);
+            let normalizer = Normalizer::of_row(row);
             for number in row {
-                *number -= normalizer;
+                *number = normalizer.log_prob(*number);
             }
         });
     });
 }
 
-/// Returns the logarithm of the sum of the exponentials of every row, on the threads of the rayon pool that it is called
-/// in; NaN where a row has a NaN or +∞ in it, or nothing but −∞.
+/// Returns what turns the logits of every row into log-probabilities, on the threads of the rayon pool that it is called
+/// in; these are NaN where a row has a NaN or +∞ in it, or nothing but −∞.
 ///
 /// # Panics
 ///
-/// Panics if the width is 0 and there are rows.
-pub fn log_normalizers(rows: &[f32], width: usize) -> Vec<f32> {
+/// Panics if the width is 0, or does not divide how many numbers there are.
+pub fn normalizers(rows: &[f32], width: usize) -> Vec<Normalizer> {
+    assert!(rows.len().is_multiple_of(width), "rows are whole");
     let arch = Arch::new();
     let rows = rows.par_chunks(width);
-    rows.map(|row| arch.dispatch(|| log_normalizer(row)))
+    rows.map(|row| arch.dispatch(|| Normalizer::of_row(row)))
         .collect()
 }
 
-#[inline(always)]
-fn log_normalizer(row: &[f32]) -> f32 {
-    let (max, _) = max_and_sum(row);
-    let (chunks, rest) = row.as_chunks::<LANES>();
-    let mut sums = [0.0_f32; LANES];
-    for chunk in chunks {
-        for (sum, number) in sums.iter_mut().zip(chunk) {
-            *sum += exp(*number - max);
-        }
-    }
-    let rest = rest.iter().map(|number| exp(*number - max));
-    (sums.iter().sum::<f32>() + rest.sum::<f32>()).ln() + max
-}
-
-/// Replaces every number by `exp(number − max)` and returns the sum.
+/// Replaces every number by `exp(number − max)` and returns the sum; no number may exceed `max`.
 #[inline(always)]
 pub fn replace_by_exponentials(row: &mut [f32], max: f32) -> f32 {
     let (chunks, rest) = row.as_chunks_mut::<LANES>();
@@ -173,23 +199,26 @@ mod tests {
     #[test]
     fn rows_of_log_probabilities_are_those_of_the_definition() {
         for width in [1, 5, 32, 77] {
-            let logits: Vec<f32> = (0..3 * width)
-                .map(|i| ((i * 37) % 101) as f32 / 3.0 - 20.0)
-                .collect();
+            let logit = |place: usize| ((place * 37) % 101) as f32 / 3.0 - 20.0;
+            let logits: Vec<f32> = (0..3 * width).map(logit).collect();
             let mut found = logits.clone();
             log_softmax(&mut found, width);
-            let normalizers = log_normalizers(&logits, width);
-            for (row, (found, normalizer)) in logits
-                .chunks(width)
-                .zip(found.chunks(width).zip(normalizers))
-            {
+            let rows = logits.chunks(width).zip(normalizers(&logits, width));
+            for ((row, normalizer), found) in rows.zip(found.chunks(width)) {
                 let sum: f64 = row.iter().map(|&z| f64::from(z).exp()).sum();
-                assert!((f64::from(normalizer) - sum.ln()).abs() < 1e-5);
-                for (found, logit) in found.iter().zip(row) {
-                    assert!((f64::from(*found) - (f64::from(*logit) - sum.ln())).abs() < 1e-5);
+                for (found, &logit) in found.iter().zip(row) {
+                    assert!((f64::from(*found) - (f64::from(logit) - sum.ln())).abs() < 1e-5);
+                    assert_eq!(*found, normalizer.log_prob(logit));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_large_logit_leaves_the_logarithm_of_the_sum_as_it_is() {
+        let mut rows = [1e8, 1e8, -1e8, -1e8];
+        log_softmax(&mut rows, 2);
+        assert!(rows.iter().all(|it| (it + 2.0_f32.ln()).abs() < 1e-6));
     }
 
     #[test]
@@ -200,7 +229,7 @@ mod tests {
             [f32::NEG_INFINITY; 2],
         ] {
             let mut rows = [bad, [0.0, f32::NEG_INFINITY]].concat();
-            assert!(log_normalizers(&rows, 2)[0].is_nan());
+            assert!(normalizers(&rows, 2)[0].log_prob(0.0).is_nan());
             log_softmax(&mut rows, 2);
             assert!(rows[0].is_nan() && rows[1].is_nan());
             assert_eq!(rows[2..], [0.0, f32::NEG_INFINITY]);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
 use transformer_core::device::is_in_memory;
-use transformer_core::rows;
+use transformer_core::rows::{self, Normalizer};
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
@@ -91,6 +91,23 @@ impl<'a> Scorer<'a> {
             .cast(FloatDType::F32)
     }
 
+    /// Returns the log-probabilities that logits mean, or the logits where the [host](Self::finished) goes on.
+    fn log_softmax(&self, logits: Tensor<2>) -> Tensor<2> {
+        match is_in_memory(&self.device) {
+            true => logits,
+            false => activation::log_softmax(logits, 1),
+        }
+    }
+
+    /// Returns the log-probabilities, row after row, of what [`log_softmax`](Self::log_softmax) returned.
+    fn finished(&self, data: TensorData) -> Vec<f32> {
+        let mut numbers = read_numbers(data);
+        if is_in_memory(&self.device) {
+            rows::log_softmax(&mut numbers, self.vocab_size);
+        }
+        numbers
+    }
+
     /// Moves all rows on by one token, and returns the log-probabilities of what may be generated, and −∞ of the rest.
     ///
     /// # Shapes
@@ -103,7 +120,7 @@ impl<'a> Scorer<'a> {
     /// Moves all rows on by one token, and returns the `n` likeliest tokens that may follow each.
     fn chosen_by_host(&mut self, last_tokens: &[u32], n: usize) -> Vec<Vec<Best>> {
         let logits = read_numbers(self.advance(last_tokens, None).into_data());
-        let normalizers = rows::log_normalizers(&logits, self.vocab_size);
+        let normalizers = rows::normalizers(&logits, self.vocab_size);
         let of_rows = logits.chunks(self.vocab_size).zip(normalizers);
         of_rows
             .map(|(row, normalizer)| best_few_of_row(row, normalizer, n))
@@ -143,7 +160,8 @@ impl<'a> Scorer<'a> {
         }
         let log_probs = read_numbers(log_probs.into_data());
         let rows = log_probs.chunks(self.vocab_size);
-        rows.map(|row| best_few_of_row(row, 0.0, n)).collect()
+        rows.map(|row| best_few_of_row(row, Normalizer::default(), n))
+            .collect()
     }
 }
 
@@ -175,33 +193,29 @@ impl NextToken for Scorer<'_> {
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
         let logits = self.advance(last_tokens, None);
-        if is_in_memory(&self.device) {
-            let mut numbers = read_numbers(logits.into_data());
-            rows::log_softmax(&mut numbers, self.vocab_size);
-            return numbers;
-        }
-        read_numbers(activation::log_softmax(logits, 1).into_data())
+        self.finished(self.log_softmax(logits).into_data())
     }
 
     /// Returns as attention the mean over the heads of the last decoder layer, to the source and its EOS.
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let mut maps = AttentionMaps::default();
-        let log_probs = activation::log_softmax(self.advance(last_tokens, Some(&mut maps)), 1);
+        let logits = self.advance(last_tokens, Some(&mut maps));
         let last_layer = maps.cross.pop();
         let last_layer = last_layer.expect("a decoder has at least one layer");
         let [batch, _, _, src_len] = last_layer.dims(); // [batch, n_heads, 1, src_len]
         let attention = last_layer.mean_dim(1).reshape([batch, src_len]);
         let read = Transaction::default()
-            .register(log_probs)
+            .register(self.log_softmax(logits))
             .register(attention)
             .execute();
-        let [log_probs, attention] = read.as_slice() else {
+        let Ok([log_probs, attention]) = <[TensorData; 2]>::try_from(read) else {
             unreachable!("a transaction returns what was registered");
         };
-        let attention: Vec<f32> = attention.iter::<f32>().collect();
+        let attention = read_numbers(attention);
         let rows = attention.chunks_exact(src_len).zip(&self.src_lens);
         let rows = rows.map(|(weights, len)| weights[..*len].to_vec());
-        (log_probs.iter::<f32>().collect(), rows.collect())
+        let rows = rows.collect();
+        (self.finished(log_probs), rows)
     }
 
     fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {

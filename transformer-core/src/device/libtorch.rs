@@ -62,12 +62,12 @@ pub fn change_in_place<const D: usize, const N: usize>(
 /// Has libtorch compute on this thread alone what this thread asks of it, for threads that share the cores among them.
 ///
 /// The other backends in the computer's memory compute on the rayon pool that they are called in. Libtorch has a number of
-/// threads for each thread that calls it. Threads that call it for the first time meanwhile may get one, too.
+/// threads for each thread that calls it. A second call of the same thread does nothing. Threads that call it for the first time meanwhile may get one, too.
 pub fn stay_on_this_thread() {
     thread_local! {
         static IS_ALONE: Cell<bool> = const { Cell::new(false) };
     }
-    if IS_ALONE.replace(true) {
+    if IS_ALONE.get() {
         return;
     }
     // What is asked for, set and set back is one number of the whole process.
@@ -79,6 +79,7 @@ pub fn stay_on_this_thread() {
     // What was set last is what threads to come begin with.
     let restored = thread::spawn(move || tch::set_num_threads(n_threads)).join();
     restored.expect("libtorch takes the number that it gave");
+    IS_ALONE.set(true);
 }
 
 fn primitive<const D: usize>(tensor: Tensor<D>) -> TchTensor {

@@ -9,7 +9,7 @@ use super::rows::sum;
 use super::step::{at_once, plain};
 use crate::device::{Host, OnHost, Reach};
 use crate::model::Mask;
-use crate::rows::exp;
+use crate::rows::{exp, max_and_sum};
 
 /// Most queries of a row: of more, products of matrices are faster than those of rows.
 const MAX_QUERIES: usize = 16;
@@ -53,7 +53,8 @@ pub(crate) fn attention(
     }
     let hidden = mask.and_then(Mask::hidden_keys);
     let bias = mask.and_then(Mask::bias);
-    if bias.as_ref().is_some_and(|bias| bias.dtype() != DType::F32) {
+    let is_other = |bias: &Tensor<4>| bias.dtype() != DType::F32 || bias.device().is_autodiff();
+    if bias.as_ref().is_some_and(is_other) {
         return None;
     }
     at_once(query, || Attention {
@@ -91,14 +92,29 @@ struct Axes<T> {
 }
 
 impl<T: Copy> Axes<T> {
-    /// Returns what it says of a key, as a query of a row and a head sees it.
+    /// Returns what it says of all keys, as a query of a row and a head sees them.
     #[inline(always)]
-    fn at(&self, place: [usize; 4]) -> T {
-        let axes = place.into_iter().zip(self.shape);
+    fn row(&self, place: [usize; 3]) -> Keys<'_, T> {
+        let [rows, n_heads, n_queries, n_keys] = self.shape;
+        let axes = place.into_iter().zip([rows, n_heads, n_queries]);
         // An axis of one stands for any number.
-        self.numbers[axes.fold(0, |index, (at, size)| {
-            index * size + if size == 1 { 0 } else { at }
-        })]
+        let row = axes.fold(0, |row, (at, size)| {
+            row * size + if size == 1 { 0 } else { at }
+        });
+        Keys(&self.numbers[row * n_keys..][..n_keys])
+    }
+}
+
+/// Holds what is said of each key, or of all of them.
+struct Keys<'a, T>(&'a [T]);
+
+impl<T: Copy> Keys<'_, T> {
+    #[inline(always)]
+    fn at(&self, key: usize) -> T {
+        match self.0 {
+            [all] => *all,
+            each => each[key],
+        }
     }
 }
 
@@ -110,51 +126,51 @@ impl OnHost for Attention {
         DispatchTensor: Reach<B>,
     {
         let device = self.query.device();
-        let heads = self.heads();
+        let sizes = self.sizes();
         let (query, keys) = (plain::<B, 3>(self.query)?, plain::<B, 4>(self.keys)?);
         let values = plain::<B, 4>(self.values)?;
         let (query, keys) = (B::numbers(&query), B::numbers(&keys));
         let values = B::numbers(&values);
-        let (hidden, bias) = (self.hidden.as_ref(), self.bias.as_ref());
-        let Heads {
+        let heads = Heads {
+            sizes: &sizes,
+            query: &query,
+            keys: &keys,
+            values: &values,
+            hidden: self.hidden.as_ref(),
+            bias: self.bias.as_ref(),
+        };
+        let Sizes {
             batch,
             n_heads,
             len,
             n_keys,
+            d_v,
             ..
-        } = heads;
+        } = sizes;
         let mut weights = vec![0.0; batch * n_heads * len * n_keys];
-        let width = n_heads * heads.d_v;
-        let output = B::make(Shape::from([batch, len, width]), |output| {
-            let arch = Arch::new();
-            let of_row = n_heads * len * n_keys * (heads.d_k + heads.d_v);
-            output
-                .par_chunks_mut(len * width)
-                .zip(weights.par_chunks_mut(n_heads * len * n_keys))
-                .with_min_len(PRODUCTS_PER_THREAD.div_ceil(of_row))
-                .enumerate()
-                .for_each(|(row, (output, weights))| {
-                    let row = Row {
-                        row,
-                        query: &query,
-                        keys: &keys,
-                        values: &values,
-                        hidden,
-                        bias,
-                    };
-                    arch.dispatch(|| heads.attend(&row, output, weights));
-                });
+        let output = B::make(Shape::from([batch, len, n_heads * d_v]), |output| {
+            if len == 1 {
+                // One query's heads lie beside each other anyway.
+                return heads.attend(output, &mut weights);
+            }
+            let mut by_head = vec![0.0; output.len()];
+            heads.attend(&mut by_head, &mut weights);
+            for (place, numbers) in output.chunks_mut(d_v).enumerate() {
+                let (query, head) = (place / n_heads, place % n_heads);
+                let from = (query / len * n_heads + head) * len + query % len;
+                numbers.copy_from_slice(&by_head[from * d_v..][..d_v]);
+            }
         });
         let weights = self.wants_weights.then(|| {
-            let shape = [batch, n_heads, len, n_keys];
-            Tensor::from_data(TensorData::new(weights, shape), &device)
+            let weights = TensorData::new(weights, [batch, n_heads, len, n_keys]);
+            Tensor::from_data(weights, (&device, DType::F32))
         });
         Some((Tensor::from_primitive::<B>(output), weights))
     }
 }
 
 impl Attention {
-    fn heads(&self) -> Heads {
+    fn sizes(&self) -> Sizes {
         let [batch, len, width] = self.query.dims();
         let [n_rows, n_heads, room, d_k] = self.keys.dims();
         let [_, _, _, d_v] = self.values.dims();
@@ -166,7 +182,7 @@ impl Attention {
             [batch, n_heads, room, d_v],
             "each key has a value"
         );
-        Heads {
+        Sizes {
             batch,
             n_heads,
             len,
@@ -178,8 +194,7 @@ impl Attention {
     }
 }
 
-/// Holds the sizes.
-struct Heads {
+struct Sizes {
     batch: usize,
     n_heads: usize,
     len: usize,
@@ -191,9 +206,8 @@ struct Heads {
 }
 
 /// Holds what is attended from and to.
-struct Row<'a> {
-    /// Which of the batch.
-    row: usize,
+struct Heads<'a> {
+    sizes: &'a Sizes,
     query: &'a [f32],
     keys: &'a [f32],
     values: &'a [f32],
@@ -201,73 +215,105 @@ struct Row<'a> {
     bias: Option<&'a Axes<f32>>,
 }
 
-impl Heads {
-    /// Writes what the queries of a row attend to, and how much.
+impl Heads<'_> {
+    /// Writes what the queries attend to, and how much, head by head.
+    ///
+    /// # Shapes
+    ///
+    /// - `output`: `[batch, n_heads, len, d_v]`
+    /// - `weights`: `[batch, n_heads, len, n_keys]`
+    fn attend(&self, output: &mut [f32], weights: &mut [f32]) {
+        let arch = Arch::new();
+        let Sizes {
+            len,
+            n_keys,
+            d_k,
+            d_v,
+            ..
+        } = *self.sizes;
+        let of_head = len * n_keys * (d_k + d_v);
+        output
+            .par_chunks_mut(len * d_v)
+            .zip(weights.par_chunks_mut(len * n_keys))
+            .with_min_len(PRODUCTS_PER_THREAD.div_ceil(of_head))
+            .enumerate()
+            .for_each(|(place, (output, weights))| {
+                arch.dispatch(|| self.attend_from(place, output, weights));
+            });
+    }
+
+    /// Does so in the head of a row that stands at a place of all.
     #[inline(always)]
-    fn attend(&self, row: &Row<'_>, output: &mut [f32], weights: &mut [f32]) {
-        let scale = (self.d_k as f32).sqrt().recip();
-        for head in 0..self.n_heads {
-            let held = (row.row * self.n_heads + head) * self.room;
-            let keys = &row.keys[held * self.d_k..][..self.n_keys * self.d_k];
-            let values = &row.values[held * self.d_v..][..self.n_keys * self.d_v];
-            for place in 0..self.len {
-                let of_query = (row.row * self.len + place) * self.n_heads + head;
-                let query = &row.query[of_query * self.d_k..][..self.d_k];
-                let weights =
-                    &mut weights[(head * self.len + place) * self.n_keys..][..self.n_keys];
-                for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(self.d_k)) {
-                    *weight = sum([query, key], |[q, k]| q * k) * scale;
-                }
-                row.mask(weights, [head, place]);
-                normalize(weights);
-                let output = &mut output[(place * self.n_heads + head) * self.d_v..][..self.d_v];
-                for (weight, value) in weights.iter().zip(values.chunks_exact(self.d_v)) {
-                    for (output, value) in output.iter_mut().zip(value) {
-                        *output += weight * value;
-                    }
+    fn attend_from(&self, place: usize, output: &mut [f32], weights: &mut [f32]) {
+        let Sizes {
+            n_heads,
+            len,
+            n_keys,
+            room,
+            d_k,
+            d_v,
+            ..
+        } = *self.sizes;
+        let (row, head) = (place / n_heads, place % n_heads);
+        let keys = &self.keys[place * room * d_k..][..n_keys * d_k];
+        let values = &self.values[place * room * d_v..][..n_keys * d_v];
+        let scale = (d_k as f32).sqrt().recip();
+        let queries = weights
+            .chunks_exact_mut(n_keys)
+            .zip(output.chunks_exact_mut(d_v));
+        for (at, (weights, output)) in queries.enumerate() {
+            let query = &self.query[((row * len + at) * n_heads + head) * d_k..][..d_k];
+            for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(d_k)) {
+                *weight = sum([query, key], |[q, k]| q * k) * scale;
+            }
+            let sees_nothing = self.mask(weights, [row, head, at]);
+            normalize(weights);
+            if sees_nothing {
+                weights.fill(0.0);
+            }
+            for (weight, value) in weights.iter().zip(values.chunks_exact(d_v)) {
+                for (output, value) in output.iter_mut().zip(value) {
+                    *output += weight * value;
                 }
             }
         }
     }
-}
 
-impl Row<'_> {
-    /// Adds the bias to a query's scores, and makes those of hidden keys −∞.
+    /// Adds the bias to a query's scores, and makes those of hidden keys −∞; says whether all are hidden.
     #[inline(always)]
-    fn mask(&self, scores: &mut [f32], [head, place]: [usize; 2]) {
-        let place = |key| [self.row, head, place, key];
+    fn mask(&self, scores: &mut [f32], place: [usize; 3]) -> bool {
         if let Some(bias) = self.bias {
+            let bias = bias.row(place);
             for (key, score) in scores.iter_mut().enumerate() {
-                let sum = *score + bias.at(place(key));
+                let sum = *score + bias.at(key);
                 // What is seen stays above what is hidden. Not `max`, to which a NaN would be nothing.
                 *score = if sum < LOWEST_SEEN { LOWEST_SEEN } else { sum };
             }
         }
-        if let Some(hidden) = self.hidden {
-            for (key, score) in scores.iter_mut().enumerate() {
-                if hidden.at(place(key)) {
-                    *score = f32::NEG_INFINITY;
-                }
-            }
+        let Some(hidden) = self.hidden else {
+            return false;
+        };
+        let hidden = hidden.row(place);
+        let mut sees_nothing = true;
+        for (key, score) in scores.iter_mut().enumerate() {
+            let is_hidden = hidden.at(key);
+            *score = if is_hidden { f32::NEG_INFINITY } else { *score };
+            sees_nothing &= is_hidden;
         }
+        sees_nothing
     }
 }
 
-/// Turns scores into weights: their softmax, in which −∞ weighs nothing, nor does anything where there is nothing else.
+/// Turns scores into weights: their softmax, in which −∞ weighs nothing. What is not a number is told by all of them.
 #[inline(always)]
 fn normalize(scores: &mut [f32]) {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, larger);
-    let mut sum = 0.0;
+    let (max, _) = max_and_sum(scores);
     for score in scores.iter_mut() {
         let below = *score - max;
         let is_nothing = *score == f32::NEG_INFINITY || below < LOWEST_EXPONENT;
         *score = if is_nothing { 0.0 } else { exp(below) };
-        sum += *score;
     }
-    if sum == 0.0 {
-        return;
-    }
+    let sum = sum([scores], |[weight]| weight);
     for score in scores {
         *score /= sum;
     }

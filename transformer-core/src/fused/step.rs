@@ -25,11 +25,14 @@ pub(super) fn at_once<const D: usize, S, O>(
 where
     S: OnHost<Output = Option<O>>,
 {
-    let is_for_us = x.dtype() == DType::F32 && x.shape().num_elements() > 0;
+    let device = x.device();
+    // Asked first: what an operation is told may have to be read, and is not to be read from a GPU.
+    let is_for_us =
+        device::is_in_memory(&device) && x.dtype() == DType::F32 && x.shape().num_elements() > 0;
     if !is_for_us {
         return None;
     }
-    device::on_host(&x.device(), operation()).flatten()
+    device::on_host(&device, operation()).flatten()
 }
 
 /// Returns what a tensor without a tape is on `B`; `None` if it is of another backend, or has a tape.

@@ -166,6 +166,48 @@ fn the_attention_of_few_queries_is_that_of_the_formula() {
     }
 }
 
+/// The heads of 64 rows are more than one task, and keys that lie by queries are copied.
+#[test]
+fn the_attention_of_many_rows_is_that_of_each() {
+    let device = plain_device();
+    let query = numbers_on([64, 4, 3 * 16], 7, &device);
+    let keys = numbers_on([64, N_KEYS, 3, 16], 11, &device).swap_dims(1, 2);
+    let values = numbers_on([64, N_KEYS, 3, 16], 13, &device).swap_dims(1, 2);
+    let Some((found, _)) = ours(attention(&query, [&keys, &values], N_KEYS, None, false)) else {
+        return;
+    };
+    for row in 0..64 {
+        let of_row = |tensor: &Tensor<4>| tensor.clone().narrow(0, row, 1);
+        let (keys, values) = (of_row(&keys), of_row(&values));
+        let query = query.clone().narrow(0, row, 1);
+        let expected = attention(&query, [&keys, &values], N_KEYS, None, false);
+        let (expected, _) = expected.expect("there was one for all rows");
+        assert_eq!(bits(found.clone().narrow(0, row, 1)), bits(expected));
+    }
+}
+
+#[test]
+fn scores_that_overflow_are_told() {
+    let (query, keys, values) = attended(2, 5);
+    let query = query * 1e38;
+    // A query of one sign, so that all products of one of the keys are of one, too.
+    let keys = keys.abs() * -1e38;
+    let hidden = TensorData::new(
+        [vec![false; N_KEYS], vec![true; N_KEYS]].concat(),
+        [1, 1, 2, N_KEYS],
+    );
+    let mask = Mask::hidden(Tensor::from_data(hidden, &plain_device()));
+    let found = attention(&query.abs(), [&keys, &values], N_KEYS, Some(&mask), false);
+    let Some((found, _)) = ours(found) else {
+        return;
+    };
+    for row in 0..2 {
+        let of_query = |place: usize| bits(found.clone().narrow(0, row, 1).narrow(1, place, 1));
+        assert!(of_query(0).into_iter().all(f32::is_nan));
+        assert!(of_query(1).into_iter().all(|number| number == 0.0));
+    }
+}
+
 #[test]
 fn a_score_that_is_no_number_is_told() {
     let (query, keys, values) = attended(1, 5);

@@ -10,6 +10,7 @@ use super::linear::{apply, linear};
 use super::mask::Mask;
 use super::transformer::Draw;
 use crate::config::TransformerConfig;
+use crate::device;
 use crate::fused::{self, softmax};
 
 /// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
@@ -138,7 +139,7 @@ impl KeyValues {
     }
 
     /// Writes the numbers one behind the other in memory, as attention reads them at every step.
-    pub(crate) fn gathered(self) -> Self {
+    fn gathered(self) -> Self {
         let gather = |tensor: Tensor<4>| {
             let shape = tensor.dims();
             // A tensor of one axis has no gaps.
@@ -266,6 +267,17 @@ impl MultiHeadAttention {
     ///
     /// - `memory`: `[batch, len, d_memory]`
     pub fn keys_values(&self, memory: Tensor<3>) -> KeyValues {
+        let device = memory.device();
+        let is_read_often = !device.is_autodiff() && device::is_in_memory(&device);
+        let keys_values = self.keys_values_once(memory);
+        match is_read_often {
+            true => keys_values.gathered(),
+            false => keys_values,
+        }
+    }
+
+    /// Like [`keys_values`](Self::keys_values), for what is attended to once: where their numbers lie does not matter.
+    pub(crate) fn keys_values_once(&self, memory: Tensor<3>) -> KeyValues {
         let [_, len, _] = memory.dims();
         KeyValues {
             len,

@@ -11,7 +11,6 @@ use super::norm::LayerNorm;
 use super::residual::Residual;
 use super::state::{DecoderState, LayerState};
 use crate::config::TransformerConfig;
-use crate::device;
 
 /// Stacks the decoder's layers, with one more normalization at the end if the config asks for it.
 #[derive(Module, Debug)]
@@ -63,20 +62,12 @@ impl Decoder {
     ///
     /// - `memory`: `[batch, src_len, d_model]`
     pub(crate) fn begin(&self, memory: &Tensor<3>, memory_mask: Option<Mask>) -> DecoderState {
-        let device = memory.device();
-        let is_read_often = !device.is_autodiff() && device::is_in_memory(&device);
-        let layers = self.layers.iter().map(|layer| {
-            let keys_values = layer.cross_attention.keys_values(memory.clone());
-            LayerState {
-                self_attention: None,
-                cross_attention: match is_read_often {
-                    true => keys_values.gathered(),
-                    false => keys_values,
-                },
-            }
+        let layers = self.layers.iter().map(|layer| LayerState {
+            self_attention: None,
+            cross_attention: layer.cross_attention.keys_values(memory.clone()),
         });
         let [n_rows, _, _] = memory.dims();
-        DecoderState::new(layers.collect(), memory_mask, n_rows, device)
+        DecoderState::new(layers.collect(), memory_mask, n_rows, memory.device())
     }
 
     /// # Shapes
@@ -146,7 +137,7 @@ impl DecoderLayer {
     ) -> Tensor<3> {
         let [n_rows, len, d_model] = x.dims();
         let x = self.self_attention_residual.forward(x, |x| {
-            let keys_values = state.extend(self.self_attention.keys_values(x.clone()));
+            let keys_values = state.extend(self.self_attention.keys_values_once(x.clone()));
             let mask = masks.self_attention.as_ref();
             self.self_attention
                 .attend_recorded(x, keys_values, mask, &mut recorders.self_attention)

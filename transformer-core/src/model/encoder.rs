@@ -78,7 +78,7 @@ impl EncoderLayer {
 
     fn forward(&self, x: Tensor<3>, mask: Option<&Mask>, recorder: &mut Recorder) -> Tensor<3> {
         let x = self.self_attention_residual.forward(x, |x| {
-            let keys_values = self.self_attention.keys_values(x.clone());
+            let keys_values = self.self_attention.keys_values_once(x.clone());
             self.self_attention
                 .attend_recorded(x, keys_values, mask, recorder)
         });

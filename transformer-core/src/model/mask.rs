@@ -196,7 +196,7 @@ impl Mask {
     ///
     /// # Shapes
     ///
-    /// - returns: `[batch or 1, n_heads or 1, queries or 1, keys or 1]`, finite
+    /// - returns: `[batch or 1, n_heads or 1, queries or 1, keys]`, finite
     pub(crate) fn bias(&self) -> Option<Tensor<4>> {
         self.bias.clone()
     }

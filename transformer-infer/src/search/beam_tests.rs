@@ -1,6 +1,7 @@
 //! Claims about [`beam_search`], over random tables.
 
 use proptest::prelude::*;
+use transformer_core::rows::Normalizer;
 use transformer_core::text::EOS;
 
 use super::reference::{continuations, exhaustive, hypothesis, sort};
@@ -39,7 +40,10 @@ impl NextToken for Choosing {
         self.n_chosen += 1;
         let log_probs = self.log_probs(last_tokens);
         let rows = log_probs.chunks(self.vocab_size());
-        Some(rows.map(|row| best_few_of_row(row, 0.0, n)).collect())
+        Some(
+            rows.map(|row| best_few_of_row(row, Normalizer::default(), n))
+                .collect(),
+        )
     }
 
     fn select(&mut self, rows: &[usize]) {

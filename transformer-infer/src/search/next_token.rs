@@ -1,5 +1,6 @@
 //! What a search needs from a model.
 
+use transformer_core::rows::Normalizer;
 use transformer_core::text::{BOS, EOS, PAD, UNK};
 
 /// The tokens that no search ever generates.
@@ -141,18 +142,18 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
 }
 
 /// Returns the `n` likeliest tokens of a row, as [`NextToken::best_few`] orders them, given its logits and what turns
-/// them into log-probabilities: what is taken from each.
-pub(crate) fn best_few_of_row(logits: &[f32], normalizer: f32, n: usize) -> Vec<Best> {
+/// them into log-probabilities.
+pub(crate) fn best_few_of_row(logits: &[f32], normalizer: Normalizer, n: usize) -> Vec<Best> {
     let mut best: Vec<Best> = Vec::with_capacity(n.min(logits.len()) + 1);
     // What a token has to exceed; few do, and chunks without one are passed over at once.
     let mut threshold = f32::NEG_INFINITY;
     for (index, chunk) in logits.chunks(CHUNK).enumerate() {
-        let is_above = |above: bool, logit: &f32| above | (logit - normalizer > threshold);
+        let is_above = |above: bool, logit: &f32| above | (normalizer.log_prob(*logit) > threshold);
         if !chunk.iter().fold(false, is_above) {
             continue;
         }
         for (id, logit) in ((index * CHUNK) as u32..).zip(chunk) {
-            let log_prob = logit - normalizer;
+            let log_prob = normalizer.log_prob(*logit);
             if log_prob > threshold && log_prob.is_finite() && !NEVER_GENERATED.contains(&id) {
                 let place = best.partition_point(|held| held.log_prob >= log_prob);
                 best.insert(place, Best { id, log_prob });
@@ -211,7 +212,7 @@ mod tests {
             f32::NEG_INFINITY,
         ];
         let ids = |n: usize| -> Vec<u32> {
-            let best = best_few_of_row(&row, 0.0, n);
+            let best = best_few_of_row(&row, Normalizer::default(), n);
             best.iter().map(|best| best.id).collect()
         };
         assert!(ids(0).is_empty());
@@ -223,15 +224,15 @@ mod tests {
         #[test]
         fn the_best_few_are_the_first_of_all_sorted(
             // Few values, so that some are equal.
-            row in proptest::collection::vec(-40_i8..0, 1..400), normalizer in -3_i8..3, n in 0_usize..12,
+            row in proptest::collection::vec(-40_i8..0, 1..400), n in 0_usize..12,
         ) {
             let logits: Vec<f32> = row.iter().copied().map(f32::from).collect();
             let mut ids: Vec<u32> = (EOS..row.len() as u32).collect();
             ids.sort_by_key(|id| -row[*id as usize]);
             ids.truncate(n);
-            let found = best_few_of_row(&logits, f32::from(normalizer), n);
+            let found = best_few_of_row(&logits, Normalizer::default(), n);
             proptest::prop_assert_eq!(found.iter().map(|best| best.id).collect::<Vec<_>>(), ids);
-            let of = |id: u32| f32::from(row[id as usize] - normalizer);
+            let of = |id: u32| f32::from(row[id as usize]);
             proptest::prop_assert!(found.iter().all(|best| best.log_prob == of(best.id)));
         }
     }
