@@ -220,13 +220,9 @@ impl NextToken for Scorer<'_> {
 
     fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
         if is_in_memory(&self.device) {
-            let nothing = Best {
-                id: EOS,
-                log_prob: f32::NEG_INFINITY,
-            };
             let best = self.chosen_by_host(last_tokens, 1).into_iter();
             return best
-                .map(|row| row.first().copied().unwrap_or(nothing))
+                .map(|row| row.first().copied().unwrap_or(Best::NONE))
                 .collect();
         }
         let (log_probs, ids) = self.device_log_probs(last_tokens).max_dim_with_indices(1);

@@ -159,10 +159,6 @@ impl KeyValues {
         mask: Option<&Mask>,
         wants_weights: bool,
     ) -> Option<(Tensor<3>, Option<Tensor<4>>)> {
-        if let Some(mask) = mask {
-            let ([batch, len, _], [_, n_heads, _, _]) = (queries.dims(), self.keys.dims());
-            mask.assert_fits([batch, n_heads, len, self.len]);
-        }
         let held = [&self.keys, &self.values];
         fused::attention(queries, held, self.len, mask, wants_weights)
     }
@@ -331,7 +327,11 @@ impl MultiHeadAttention {
         mask: Option<&Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let queries = self.queries(x);
+        let queries = apply(&self.query, x); // [batch, len, n_heads * d_k]
+        if let Some(mask) = mask {
+            let [batch, len, _] = queries.dims();
+            mask.assert_fits([batch, self.n_heads, len, memory.len()]);
+        }
         if let Some((heads, weights)) = memory.attended(&queries, mask, !recorder.is_off()) {
             if let Some(weights) = weights {
                 recorder.show(&weights);
@@ -344,11 +344,6 @@ impl MultiHeadAttention {
         self.mix(weights, values)
     }
 
-    /// Projects what asks, `Q·W^Q` of every head: `[batch, len, n_heads * d_k]`.
-    fn queries(&self, x: Tensor<3>) -> Tensor<3> {
-        apply(&self.query, x)
-    }
-
     /// Returns how much each query takes of each key: `softmax(QKᵀ/√d_k)`.
     fn weights(&self, queries: Tensor<3>, keys: Tensor<4>, mask: Option<&Mask>) -> Tensor<4> {
         let ([batch, ..], [n_memories, ..]) = (queries.dims(), keys.dims());
@@ -358,10 +353,7 @@ impl MultiHeadAttention {
         let query = query * (d_k as f64).powf(-0.5);
         let scores = query.matmul(keys.transpose()); // [batch, n_heads, len, memory_len]
         match mask {
-            Some(mask) => {
-                mask.assert_fits(scores.dims());
-                mask.hide_weights(softmax(mask.hide_scores(scores)))
-            }
+            Some(mask) => mask.hide_weights(softmax(mask.hide_scores(scores))),
             None => softmax(scores),
         }
     }

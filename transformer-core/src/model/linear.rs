@@ -46,10 +46,7 @@ pub(crate) fn apply(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
 /// - returns: `[batch, len, d_out]`
 pub(crate) fn apply_rows(rows: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
     over_tokens(x, |tokens| {
-        let at_once = match tokens.device().is_autodiff() {
-            true => None,
-            false => fused::linear_by_rows(&tokens, &rows),
-        };
+        let at_once = fused::linear_by_rows(&tokens, &rows);
         at_once.unwrap_or_else(|| tokens.matmul(rows.transpose()))
     })
 }

@@ -116,6 +116,14 @@ pub struct Best {
     pub log_prob: f32,
 }
 
+impl Best {
+    /// What there is where no token has a finite log-probability.
+    pub(crate) const NONE: Self = Self {
+        id: EOS,
+        log_prob: f32::NEG_INFINITY,
+    };
+}
+
 /// Keeps the given rows of a model, which has nothing to do if they are all and in order.
 pub(super) fn keep(model: &mut impl NextToken, rows: &[usize]) {
     let in_order = rows.iter().enumerate().all(|(row, from)| row == *from);
@@ -126,10 +134,7 @@ pub(super) fn keep(model: &mut impl NextToken, rows: &[usize]) {
 
 /// Returns the likeliest token of a row.
 pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
-    let mut best = Best {
-        id: EOS,
-        log_prob: f32::NEG_INFINITY,
-    };
+    let mut best = Best::NONE;
     for (id, log_prob) in (0..).zip(log_probs) {
         if *log_prob > best.log_prob && !NEVER_GENERATED.contains(&id) {
             best = Best {
