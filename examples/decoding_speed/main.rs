@@ -1,4 +1,4 @@
-//! Times translation, and measures its memory: `docs/decoding_speed.py` and its companions call this, and put
+//! Times translation, and measures its memory: `benchmarks/decoding_speed.py` and its companions call this, and put
 //! other programs beside it.
 //!
 //! ```sh

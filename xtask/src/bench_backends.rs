@@ -51,7 +51,7 @@ pub(crate) struct Flags {
     /// measured until then is shown.
     #[arg(long, value_name = "MINUTES", default_value_t = 8.0)]
     pub(crate) limit: f64,
-    /// A Python with what docs/bench_peers.txt lists, to put PyTorch and CTranslate2 beside them.
+    /// A Python with what benchmarks/bench_peers.txt lists, to put PyTorch and CTranslate2 beside them.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) peers: Option<PathBuf>,
     /// Makes N updates with each backend, of ever other shapes, and shows what memory they take.

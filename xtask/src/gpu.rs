@@ -50,7 +50,7 @@ pub(crate) struct Flags {
     /// Updates of varying shapes, which show whether memory grows.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     varied: u64,
-    /// A Python with what docs/bench_peers.txt lists, whose torch sees the GPU, to put PyTorch and CTranslate2 beside.
+    /// A Python with what benchmarks/bench_peers.txt lists, whose torch sees the GPU, to put PyTorch and CTranslate2 beside.
     #[arg(long, value_name = "PYTHON")]
     peers: Option<PathBuf>,
     /// Folder for everything. [default: gpu in the target folder]

@@ -31,7 +31,7 @@ pub(crate) struct Import {
     /// Write into a folder that has files, and replace a model that is there.
     #[arg(long, requires = "out")]
     overwrite: bool,
-    /// File of logits that docs/marian_reference.py wrote: print how far ours are from them.
+    /// File of logits that benchmarks/marian_reference.py wrote: print how far ours are from them.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! PyTorch and CTranslate2, which `docs/bench_peers.py` measures as we are measured.
+//! PyTorch and CTranslate2, which `benchmarks/bench_peers.py` measures as we are measured.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Peers {
     pub(super) fn check(root: &Path, python: &Path) -> Result<Self> {
         let python = program(python)?;
         let output = Command::new(&python)
-            .arg(root.join("docs/bench_peers.py"))
+            .arg(root.join("benchmarks/bench_peers.py"))
             .arg("check")
             .stdin(Stdio::null())
             .output()
@@ -47,13 +47,13 @@ impl Peers {
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
-            "`{}` cannot measure the peers: {}; docs/bench_peers.txt lists what it needs",
+            "`{}` cannot measure the peers: {}; benchmarks/bench_peers.txt lists what it needs",
             python.display(),
             last_line(&errors).unwrap_or("no reason given")
         );
         let output = String::from_utf8_lossy(&output.stdout);
         let check: Check = serde_json::from_str(last_line(&output).unwrap_or_default())
-            .context("docs/bench_peers.py says of no peer whether it can be measured")?;
+            .context("benchmarks/bench_peers.py says of no peer whether it can be measured")?;
         Ok(Self {
             python,
             missing: check.missing,
@@ -76,7 +76,7 @@ impl Peers {
         if let Some(why) = self.missing.get(peer) {
             return Contender::missing(peer, why);
         }
-        let arguments = vec![root.join("docs/bench_peers.py").into(), peer.into()];
+        let arguments = vec![root.join("benchmarks/bench_peers.py").into(), peer.into()];
         // As glibc is told to do in our programs: keep freed pages.
         let environment = vec![
             ("MALLOC_MMAP_MAX_", "0".into()),

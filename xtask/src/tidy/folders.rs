@@ -1,14 +1,14 @@
-//! What lies at the root: the members of the workspace, and docs.
+//! The folders at the root: one for each member of the workspace, and a few that belong to no crate.
 
 use std::collections::BTreeSet;
 
 use super::Problem;
 use super::tree::Tree;
 
-/// The folder of what belongs to no crate.
-const DOCS: &str = "docs";
+/// The folders that belong to no crate: the documents, and the Python that measures other software.
+const OTHERS: [&str; 2] = ["benchmarks", "docs"];
 
-/// Checks that the folders at the root are those of the members, and docs.
+/// Checks that the folders at the root are those of the members and [`OTHERS`].
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let manifest = tree.files.iter().find(|file| file.path == "Cargo.toml");
     let members: BTreeSet<&str> = manifest.map_or_else(BTreeSet::new, |it| members(&it.text));
@@ -20,8 +20,13 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         .collect();
     let unknown = folders
         .iter()
-        .filter(|&&name| name != DOCS && !members.contains(name))
-        .map(|name| (name, "is neither a member of the workspace nor docs"));
+        .filter(|&&name| !OTHERS.contains(&name) && !members.contains(name))
+        .map(|name| {
+            (
+                name,
+                "is neither a member of the workspace nor one of the other folders",
+            )
+        });
     let missing = members.difference(&folders).map(|name| {
         (
             name,
@@ -54,12 +59,13 @@ mod tests {
     const MANIFEST: &str = "[workspace]\nmembers = [\"core\",\n    \"infer\",\n]\n";
 
     #[test]
-    fn members_and_docs_may_lie_at_the_root() {
+    fn members_docs_and_benchmarks_may_be_at_the_root() {
         let tree = Tree::of(&[
             ("Cargo.toml", MANIFEST),
             ("core/a.rs", ""),
             ("infer/b.rs", ""),
             ("docs/c.md", ""),
+            ("benchmarks/d.py", ""),
             (".ci/run", ""),
         ]);
         assert_eq!(check(&tree), []);

@@ -211,7 +211,7 @@ pub enum MarianError {
     },
     /// A reference has not what is to be compared.
     #[error(
-        "`{}` has no `{name}` of the shape {expected}; write it with `docs/marian_reference.py`",
+        "`{}` has no `{name}` of the shape {expected}; write it with `benchmarks/marian_reference.py`",
         path.display()
     )]
     Reference {

@@ -2,7 +2,7 @@
 """Counts for how many lines CTranslate2 finds, with an exported model, what this project finds.
 
     cargo build -p transformer-infer
-    python docs/ctranslate2_agreement.py --program target/debug/transformer-infer --model MODEL --text test.en.gz
+    python benchmarks/ctranslate2_agreement.py --program target/debug/transformer-infer --model MODEL --text test.en.gz
 
 exports the model for CTranslate2; with --convert the model goes out as Hugging Face's Transformers has Marian's, and
 CTranslate2's own converter does the rest. Tokens come from the tokenizers that were exported with it, read by the

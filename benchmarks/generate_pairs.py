@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a large parallel corpus of made-up words: source, tab, target on each line.
 
-    python3 docs/generate_pairs.py --pairs 10000000 > big.tsv
+    python3 benchmarks/generate_pairs.py --pairs 10000000 > big.tsv
 
 Words are drawn by Zipf's law from 50,000; the target has the words of the source in another spelling, last one
 first. Sentences have 3 to 21 words. The same arguments give the same text.
