@@ -16,8 +16,8 @@ use transformer_core::device;
 use transformer_core::text::TokenizerKind;
 use transformer_infer::search::Search;
 use transformer_infer::{Translator, memory};
+use transformer_train::batching::hash;
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
-use transformer_train::plan::hash;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
 

@@ -8,11 +8,10 @@
 //! - [`train`](fn@train): a whole run.
 //! - [`corpus`]: parallel text from files, filtered and tokenized into a compact store.
 //! - [`tasks`]: text made in code, for trying things out.
-//! - [`plan`]: which sentences are in which update, a pure function.
-//! - [`loss`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary.
-//! - [`adam`], [`schedule`]: the optimizer and its learning rate.
-//! - [`clip`]: clipping by the global norm.
-//! - [`threads`]: threads that share an update.
+//! - [`batching`]: which sentences are in which update, a pure function.
+//! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads that share an
+//!   update.
+//! - [`optim`]: the optimizer, its learning rate, and clipping by the global norm.
 //!
 //! # Example
 //!
@@ -41,55 +40,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod adam;
-pub mod average;
-pub mod batch;
-pub mod clip;
+pub mod batching;
 pub mod config;
 pub mod corpus;
-pub mod loss;
-pub mod plan;
-pub mod schedule;
+pub mod optim;
+pub mod step;
 pub mod tasks;
-pub mod threads;
 
-mod changes;
 mod checkpoint;
-mod devices;
-mod ema;
-mod embeddings;
-mod error;
-mod finetune;
-mod finish;
-mod folder;
-mod forecast;
-mod history;
-mod interrupt;
-mod keep;
-mod learn;
-mod lines;
-mod loader;
-mod metrics;
-mod objective;
-mod prepare;
-mod read_text;
+mod progress;
 mod report;
 mod run;
-mod samples;
-mod saved_state;
-mod store_folder;
-mod sums;
-mod text_scores;
-mod warnings;
+mod validation;
 
-pub use batch::{Batch, BatchSize, Clock, Deal, SentencePair, Update};
+pub use batching::{Batch, BatchSize, Clock, Deal, Update};
 pub use checkpoint::SaveError;
-pub use error::TrainError;
-pub use folder::Existing;
-pub use forecast::dry_run;
-pub use interrupt::{Interrupt, Stage};
-pub use report::{Say, Show};
+pub use corpus::SentencePair;
+pub use progress::{Interrupt, Say, Show, Stage};
 pub use run::{
-    Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,
+    Choice, Display, Existing, Outcome, Sample, Surroundings, TestScore, ThreadCount, TrainError,
+    average_checkpoints, dry_run, is_unfinished, train,
 };
-pub use text_scores::TextScores;
+pub use validation::TextScores;

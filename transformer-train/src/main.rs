@@ -1,7 +1,6 @@
 //! The program `transformer-train`: from parallel text, or a built-in task, to a model directory.
 
-mod arguments;
-mod command;
+mod cli;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ use transformer_train::{
     is_unfinished, train,
 };
 
-use crate::arguments::Arguments;
+use crate::cli::Arguments;
 
 /// What a program ends with that an interrupt ended.
 const INTERRUPTED: u8 = 130;

@@ -91,7 +91,7 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
         .model
         .config(1, 1, experiment.tokenizer.vocabulary)?;
     let model = Table::try_from(model).map_err(ConfigError::Write)?;
-    let headings = fields(include_str!("../config.rs"), "Experiment");
+    let headings = fields(include_str!("mod.rs"), "Experiment");
     let mut text = String::new();
     comment(
         &mut text,

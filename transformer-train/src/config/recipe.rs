@@ -7,7 +7,7 @@ use transformer_infer::search::LengthPenalty;
 use crate::config::{
     Experiment, ModelSettings, TokenizerSettings, TrainingSettings, ValidationSettings,
 };
-use crate::schedule::ScheduleKind;
+use crate::optim::ScheduleKind;
 use crate::tasks::Task;
 
 /// Returns the settings that go with a model, without data.
@@ -129,7 +129,7 @@ fn beam_of_5() -> ValidationSettings {
 mod tests {
     use super::*;
     use crate::config::ConfigError;
-    use crate::schedule::Schedule;
+    use crate::optim::Schedule;
 
     fn peak(preset: Preset) -> f64 {
         let training = of(preset).training;

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 use transformer_infer::metrics::Tokenization;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
+use crate::batching::PlanConfig;
 use crate::config::{length_penalty, optional};
-use crate::loss::SmoothingForm;
-use crate::plan::PlanConfig;
-use crate::schedule::ScheduleKind;
+use crate::optim::ScheduleKind;
+use crate::step::SmoothingForm;
 use crate::tasks::Task;
 
 /// Says how a model is trained.

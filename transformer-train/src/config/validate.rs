@@ -9,7 +9,7 @@ use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
     Vocabulary, check_positions, finetune,
 };
-use crate::schedule::ScheduleKind;
+use crate::optim::ScheduleKind;
 
 /// The largest integer of TOML.
 const MAX_SEED: u64 = i64::MAX as u64;

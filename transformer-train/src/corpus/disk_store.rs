@@ -10,9 +10,8 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::batch::SentencePair;
-use crate::corpus::CorpusError;
 use crate::corpus::fingerprint::Fingerprint;
+use crate::corpus::{CorpusError, SentencePair};
 
 pub(crate) const IDS: &str = "ids.bin";
 pub(crate) const LENGTHS: &str = "lengths.bin";

@@ -82,7 +82,7 @@ impl EncodedCorpus {
     }
 
     /// Returns [`lengths`](Self::lengths) of every pair, which is what a
-    /// [`Plan`](crate::plan::Plan) is made from.
+    /// [`Plan`](crate::batching::Plan) is made from.
     pub fn all_lengths(&self) -> Vec<(u32, u32)> {
         (0..self.len()).map(|pair| self.lengths(pair)).collect()
     }

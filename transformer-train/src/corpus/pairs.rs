@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::corpus::CorpusError;
 use crate::corpus::lines::Lines;
-use crate::report::Progress;
+use crate::progress::Progress;
 
 /// Number of pairs between two looks at whether to go on.
 const STEP: u64 = 1024;
@@ -203,8 +203,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::batching::hash;
     use crate::corpus::{CorpusSource, ParallelText};
-    use crate::plan::hash;
 
     type Read = Result<Vec<(String, String)>, CorpusError>;
 

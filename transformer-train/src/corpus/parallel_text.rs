@@ -4,12 +4,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use crate::batching::{Draws, hash};
 use crate::corpus::lines::Lines;
 use crate::corpus::pairs::{Pairs, Reading, Stream};
 use crate::corpus::source::Input;
 use crate::corpus::{CorpusError, CorpusSource};
-use crate::plan::{Draws, hash};
-use crate::report::Watch;
+use crate::progress::Watch;
 
 /// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.
 ///

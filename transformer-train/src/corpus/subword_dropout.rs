@@ -9,7 +9,7 @@ use serde_json::Value;
 use transformer_core::text::special::is_special;
 use transformer_core::text::{Tokenizer, UNK};
 
-use crate::plan::Draws;
+use crate::batching::Draws;
 
 /// What a word's first token begins with.
 const WORD_START: char = '▁';

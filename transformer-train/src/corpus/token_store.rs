@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::batch::SentencePair;
-use crate::corpus::{CorpusError, DiskStore, EncodedCorpus};
+use crate::corpus::{CorpusError, DiskStore, EncodedCorpus, SentencePair};
 
 /// Holds the pairs of a corpus, or knows where they are.
 #[derive(Debug)]

@@ -2,9 +2,8 @@
 
 use derive_new::new;
 
-use crate::batch::SentencePair;
-use crate::corpus::{CorpusError, SubwordDropout, TokenStore};
-use crate::plan::hash;
+use crate::batching::hash;
+use crate::corpus::{CorpusError, SentencePair, SubwordDropout, TokenStore};
 
 /// Sets the draws of BPE-dropout apart from all others of the same seed: "subwords" in ASCII.
 const SUBWORDS: u64 = 0x7375_6277_6f72_6473;

@@ -13,12 +13,9 @@ use transformer_core::directory::replace_file;
 
 use super::curve::curve;
 use crate::config::TrainingSettings;
-use crate::folder::{CURVE, PICTURE, SAMPLES};
-use crate::history::{History, Validation};
-use crate::metrics::{BLEU, CHRF, PERPLEXITY};
-use crate::run::Sample;
-use crate::samples::Samples;
-use crate::schedule::Schedule;
+use crate::optim::Schedule;
+use crate::run::{CURVE, PICTURE, SAMPLES, Sample};
+use crate::validation::{BLEU, CHRF, History, PERPLEXITY, Samples, Validation};
 
 /// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
 ///

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::metrics::{BLEU, LOSS, PERPLEXITY};
+use crate::validation::{BLEU, LOSS, PERPLEXITY};
 
 /// Size of the picture and the edges of its panels, in pixels.
 const WIDTH: f64 = 900.0;

@@ -10,11 +10,12 @@ use burn_train::renderer::{
     MetricsRendererTraining,
 };
 
-use super::HeldLine;
 use crate::config::TrainingSettings;
-use crate::metrics::{BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED};
+use crate::progress::HeldLine;
 use crate::run::{Begun, Sample};
-use crate::samples::Samples;
+use crate::validation::{
+    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Samples,
+};
 
 /// Name that Burn gives its learning rate metric.
 const LEARNING_RATE: &str = "Learning Rate";

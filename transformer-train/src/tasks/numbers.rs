@@ -1,6 +1,6 @@
 //! The data of the task `numbers`: English number words.
 
-use crate::plan::Draws;
+use crate::batching::Draws;
 use crate::tasks::Split;
 use crate::tasks::task::split_by;
 

@@ -1,6 +1,6 @@
 //! The data of the tasks `reverse` and `copy`: sequences of letters.
 
-use crate::plan::{Draws, hash};
+use crate::batching::{Draws, hash};
 use crate::tasks::Split;
 use crate::tasks::task::split_by;
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::batching::{Draws, hash};
 use crate::config::nearest;
-use crate::plan::{Draws, hash};
 use crate::tasks::{numbers, sequences};
 
 /// Seed of the division into splits: a constant of the format, so that no run trains on another's

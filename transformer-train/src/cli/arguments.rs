@@ -1,0 +1,196 @@
+//! The arguments of the program, and the settings that they stand for.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use burn::tensor::Device;
+use clap::{ArgGroup, Parser};
+use toml::{Table, Value};
+use transformer_core::Preset;
+use transformer_core::device;
+use transformer_train::ThreadCount;
+use transformer_train::config::{ConfigError, Experiment, Given};
+use transformer_train::tasks::Task;
+
+use crate::cli::Command;
+
+/// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
+#[derive(Debug, Parser)]
+#[command(name = "transformer-train", version)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    group(ArgGroup::new("place").args(["out", "resume"]))
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own on the command line"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// Settings of the run (TOML); what the file leaves out has its default
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Built-in task: numbers, reverse or copy
+    #[arg(long, conflicts_with_all = ["src", "tgt", "tsv"])]
+    task: Option<Task>,
+    /// Source lines to train on, plain or gzip, `-` for standard input
+    #[arg(long, value_name = "FILE", requires = "tgt")]
+    src: Option<PathBuf>,
+    /// Target lines to train on, one for each source line
+    #[arg(long, value_name = "FILE", requires = "src")]
+    tgt: Option<PathBuf>,
+    /// Lines of source, tab, target to train on, instead of two files
+    #[arg(long, value_name = "FILE", conflicts_with = "src")]
+    tsv: Option<PathBuf>,
+    /// Source lines to validate on; without, some of the training pairs are held out
+    #[arg(long, value_name = "FILE", requires = "valid_tgt")]
+    valid_src: Option<PathBuf>,
+    /// Target lines to validate on
+    #[arg(long, value_name = "FILE", requires = "valid_src")]
+    valid_tgt: Option<PathBuf>,
+    /// Lines of source, tab, target to validate on, instead of two files
+    #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
+    valid_tsv: Option<PathBuf>,
+    /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of thousands of
+    /// pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a row of Table 3 (a-h4
+    /// for example), pytorch, annotated or bias-free [default: tiny; base beside --config]
+    #[arg(long, value_name = "NAME")]
+    preset: Option<Preset>,
+    /// Begin with a trained model: a model directory, or the folder of a run. Its tokenizers and its shape stay;
+    /// the preset is then only the recipe
+    #[arg(long, value_name = "DIR")]
+    finetune: Option<PathBuf>,
+    /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
+    /// the task or of the source file]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the run in this folder, with its settings; its length can be changed, unless its learning rate
+    /// falls to zero with it, and by --set what has no part in its weights, for example training.patience
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "finetune", "out", "seed", "overwrite"]
+    )]
+    resume: Option<PathBuf>,
+    /// Go on with a run with other settings that change what later updates do: learning rate, schedule, dropout, label
+    /// smoothing, Adam, clipping, weight decay
+    #[arg(long, requires = "place", conflicts_with = "overwrite")]
+    pub(crate) allow_changes: bool,
+    /// Replace the run that the folder holds, unless it is this one, unfinished; other files in it stay
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+    /// Length of the training, in updates
+    #[arg(long, value_name = "N")]
+    updates: Option<u64>,
+    /// Seed of everything that is random
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Any setting, over those of the file and of other arguments, for example training.clip_norm=1.0
+    #[arg(long, value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
+    /// Print every setting of this run with its meaning, as a file for --config, and end. With a preset its
+    /// recipe, without data; without any argument those of the task `numbers`
+    #[arg(long)]
+    pub(crate) print_config: bool,
+    /// Read text and train tokenizers as a run would, say what the run would be like and what speaks against
+    /// it, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
+    /// Devices that share an update, each of them with a batch of its own [default: 1]
+    #[arg(long, value_name = "N")]
+    devices: Option<u64>,
+    /// Print one line for each interval even on a terminal, instead of the dashboard
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+impl Arguments {
+    /// Returns the settings of the run: those of the arguments over those of the file, over those of the
+    /// task or preset.
+    pub(crate) fn experiment(&self) -> Result<Experiment, ConfigError> {
+        let given = self.given()?;
+        match self.print_config {
+            true => given.without_task(),
+            false => given.experiment(),
+        }
+    }
+
+    fn given(&self) -> Result<Given, ConfigError> {
+        let of_run = |directory: &PathBuf| directory.join("experiment.toml");
+        Ok(Given {
+            file: self.config.clone().or(self.resume.as_ref().map(of_run)),
+            arguments: self.settings()?,
+            settings: self.set.clone(),
+        })
+    }
+
+    /// Returns what the arguments set, in the tables of a file.
+    fn settings(&self) -> Result<Table, ConfigError> {
+        let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
+        let mut finetune = Table::new();
+        let files = [
+            ("src", &self.src),
+            ("tgt", &self.tgt),
+            ("tsv", &self.tsv),
+            ("valid_src", &self.valid_src),
+            ("valid_tgt", &self.valid_tgt),
+            ("valid_tsv", &self.valid_tsv),
+        ];
+        for (key, path) in files {
+            put(&mut data, key, path.as_ref())?;
+        }
+        put(&mut data, "task", self.task)?;
+        put(&mut model, "preset", self.preset)?;
+        put(&mut finetune, "model", self.finetune.as_ref())?;
+        put(&mut training, "updates", self.updates)?;
+        put(&mut training, "devices", self.devices)?;
+        put(&mut training, "seed", self.seed)?;
+        let sections = [
+            ("data", data),
+            ("model", model),
+            ("finetune", finetune),
+            ("training", training),
+        ];
+        let given = sections.into_iter().filter(|(_, keys)| !keys.is_empty());
+        Ok(given
+            .map(|(section, keys)| (section.to_owned(), Value::Table(keys)))
+            .collect())
+    }
+
+    /// Returns the number of threads given, or as many as there are cores where that helps.
+    pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
+        let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
+        let suggested = || {
+            if device::is_in_memory(device) {
+                cores()
+            } else {
+                1
+            }
+        };
+        match self.threads {
+            Some(threads) => ThreadCount::Exactly(usize::from(threads)),
+            None => ThreadCount::Suggested(suggested()),
+        }
+    }
+
+    /// Returns the folder that is named, if one is.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.resume.as_deref().or(self.out.as_deref())
+    }
+}
+
+fn put(
+    table: &mut Table,
+    key: &str,
+    value: Option<impl serde::Serialize>,
+) -> Result<(), ConfigError> {
+    if let Some(value) = value {
+        let value = Value::try_from(value).map_err(ConfigError::Write)?;
+        table.insert(key.to_owned(), value);
+    }
+    Ok(())
+}

@@ -1,0 +1,293 @@
+//! What will not train, told before an hour is spent on it.
+
+use std::path::PathBuf;
+
+use transformer_core::TransformerConfig;
+use transformer_core::text::TokenizerKind;
+
+use crate::config::{Experiment, TokenizerSettings, Vocabulary};
+use crate::corpus::CorpusSummary;
+use crate::optim::Schedule;
+use crate::tasks::Task;
+
+/// Fewest tokens of text for each entry of a vocabulary; Multi30k has 130 for each of 6000.
+const MIN_TOKENS_AN_ENTRY: u64 = 30;
+
+/// Fewest sentences of an update; gradients of fewer are mostly noise.
+const MIN_SENTENCES: u64 = 8;
+
+/// Most parameters for each target token; the models for Multi30k and IWSLT have 6 and 10.
+const MAX_PARAMETERS_A_TOKEN: u64 = 50;
+
+/// Largest share of unknown tokens.
+const MAX_UNKNOWN: f64 = 0.01;
+
+/// Largest share of pairs that are left out.
+const MAX_LEFT_OUT: f64 = 0.1;
+
+/// Fewest updates that are worth a checkpoint before the last of them.
+const MIN_UPDATES_AT_STAKE: u64 = 100;
+
+/// Highest learning rate times the root of `d_model`, as Eq. 3 scales it; the presets have up to 0.036.
+const MAX_PEAK: f64 = 0.3;
+
+/// Largest share of validation pairs that are trained on as well: short sentences come again in any language.
+const MAX_SEEN: f64 = 0.05;
+
+/// Holds what is known about a run before its first update.
+#[derive(Debug)]
+pub(crate) struct Facts<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) config: &'a TransformerConfig,
+    pub(crate) train: &'a CorpusSummary,
+    pub(crate) valid: &'a CorpusSummary,
+    /// Validation pairs that are trained on as well.
+    pub(crate) n_valid_seen: usize,
+    pub(crate) updates_per_pass: u64,
+}
+
+/// Lists what makes a run unlikely to learn, each with its remedy.
+pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    all.extend(schedule(facts));
+    all.extend(peak(facts));
+    all.extend(length(facts));
+    all.extend(interval(facts));
+    all.extend(vocabulary(facts));
+    all.extend(size(facts));
+    all.extend(batch(facts));
+    all.extend(text(facts));
+    all
+}
+
+fn schedule(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let (rising, updates) = (training.warmup_steps, training.updates);
+    if 2 * rising <= updates {
+        return None;
+    }
+    let ends = match rising >= updates {
+        true => format!("for {rising} updates, and the run ends after {updates}"),
+        false => format!("for {rising} of {updates} updates"),
+    };
+    let remedy = (updates / 10).max(1);
+    // What Eq. 3 makes of a shorter warm-up is a higher peak.
+    let factor = training.learning_rate_factor * (remedy as f64 / rising as f64).sqrt();
+    let same_peak = match training.peak_learning_rate {
+        Some(_) => String::new(),
+        None => format!(
+            " and, so that it rises no higher, `training.learning_rate_factor` to {}",
+            significant(factor)
+        ),
+    };
+    Some(format!(
+        "the learning rate rises {ends}; lower `training.warmup_steps`, for example to {remedy}{same_peak}"
+    ))
+}
+
+/// Writes a number with two digits that count.
+fn significant(number: f64) -> String {
+    let before_point = number.log10().floor() as i32;
+    let digits = usize::try_from(1 - before_point).unwrap_or(0);
+    format!("{number:.digits$}")
+}
+
+fn peak(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let schedule = Schedule::new(training, facts.config.d_model);
+    let peak = schedule.learning_rate(training.warmup_steps.min(training.updates));
+    let key = match training.peak_learning_rate {
+        Some(_) => "peak_learning_rate",
+        None => "learning_rate_factor",
+    };
+    (peak * (facts.config.d_model as f64).sqrt() > MAX_PEAK).then(|| {
+        format!(
+            "the learning rate rises to {peak:.1e}, at which hardly a model learns; lower `training.{key}`"
+        )
+    })
+}
+
+fn interval(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let (updates, interval) = (training.updates, training.validation_interval);
+    (interval >= updates && updates >= MIN_UPDATES_AT_STAKE).then(|| {
+        format!(
+            "nothing is saved before the last of {updates} updates; lower `training.validation_interval`, for example \
+             to {}",
+            updates / 10
+        )
+    })
+}
+
+fn length(facts: &Facts<'_>) -> Option<String> {
+    let (updates, pass) = (facts.experiment.training.updates, facts.updates_per_pass);
+    (updates < pass).then(|| {
+        format!(
+            "the run ends after {updates} updates, and one pass over the data has {pass}; raise \
+             `training.updates`, or `training.tokens_per_batch`"
+        )
+    })
+}
+
+fn vocabulary(facts: &Facts<'_>) -> Option<String> {
+    if facts.experiment.finetune.model.is_some() {
+        return None; // It is learnt already.
+    }
+    let Facts { config, train, .. } = facts;
+    let (src, tgt) = (config.src_vocab_size as u64, config.tgt_vocab_size as u64);
+    let sides = match facts.experiment.tokenizer.vocabulary {
+        Vocabulary::Joint => vec![("vocab_size", train.src_tokens + train.tgt_tokens, src)],
+        Vocabulary::Separate => vec![
+            ("vocab_size", train.src_tokens, src),
+            ("tgt_vocab_size", train.tgt_tokens, tgt),
+        ],
+    };
+    let too_large =
+        |(_, tokens, entries): &(&str, u64, u64)| tokens / entries < MIN_TOKENS_AN_ENTRY;
+    let (key, tokens, entries) = sides.into_iter().find(too_large)?;
+    Some(format!(
+        "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; lower `tokenizer.{key}`, \
+         for example to {}",
+        tokens / entries,
+        (tokens / (2 * MIN_TOKENS_AN_ENTRY)).max(5),
+    ))
+}
+
+fn size(facts: &Facts<'_>) -> Option<String> {
+    if facts.experiment.finetune.model.is_some() {
+        return None;
+    }
+    let (n_parameters, tokens) = (
+        facts.config.parameter_count() as u64,
+        facts.train.tgt_tokens,
+    );
+    let share = n_parameters / tokens.max(1);
+    (share > MAX_PARAMETERS_A_TOKEN).then(|| {
+        format!(
+            "the model has {share} parameters for each target token of the text; choose a smaller `--preset`"
+        )
+    })
+}
+
+fn batch(facts: &Facts<'_>) -> Option<String> {
+    let budget = facts.experiment.training.tokens_per_batch as u64;
+    let train = facts.train;
+    let mean = train.src_tokens.max(train.tgt_tokens) / train.kept.max(1) + 1;
+    (budget / mean < MIN_SENTENCES).then(|| {
+        format!(
+            "an update has room for {} sentences of {mean} tokens; raise `training.tokens_per_batch`, for \
+             example to {}",
+            budget / mean,
+            32 * mean
+        )
+    })
+}
+
+fn text(facts: &Facts<'_>) -> Vec<String> {
+    let Facts { train, valid, .. } = facts;
+    let mut all = Vec::new();
+    let left_out = share(train.read - train.kept, train.read);
+    if left_out > MAX_LEFT_OUT {
+        all.push(format!(
+            "{:.0}% of the pairs are left out, for the reasons above",
+            100.0 * left_out
+        ));
+    }
+    let is_copy = facts.experiment.data.task == Some(Task::Copy);
+    let copies = share(train.copies, train.read);
+    if copies > 0.5 && !is_copy {
+        all.push(format!(
+            "source and target are the same line in {:.0}% of the pairs; check that the files are two languages",
+            100.0 * copies
+        ));
+    }
+    all.extend(validation(facts));
+    if valid.kept > train.kept {
+        all.push(format!(
+            "there are more pairs to validate on ({}) than to train on ({}); check that the files are not swapped",
+            valid.kept, train.kept
+        ));
+    }
+    let unknown = [
+        ("source", train.src_unknown, train.src_tokens, Side::Src),
+        ("target", train.tgt_unknown, train.tgt_tokens, Side::Tgt),
+        (
+            "validation source",
+            valid.src_unknown,
+            valid.src_tokens,
+            Side::Src,
+        ),
+        (
+            "validation target",
+            valid.tgt_unknown,
+            valid.tgt_tokens,
+            Side::Tgt,
+        ),
+    ];
+    for (what, unknown, tokens, side) in unknown {
+        let unknown = share(unknown, tokens);
+        if unknown > MAX_UNKNOWN {
+            all.push(format!(
+                "{:.1}% of the {what} tokens are not in the vocabulary; {}",
+                100.0 * unknown,
+                match facts.experiment.finetune.model {
+                    Some(_) => "they are those of the model that is trained further".to_owned(),
+                    None => for_fewer_unknown(&facts.experiment.tokenizer, side),
+                }
+            ));
+        }
+    }
+    all
+}
+
+/// Compares the files to validate on with those to train on.
+fn validation(facts: &Facts<'_>) -> Option<String> {
+    let data = &facts.experiment.data;
+    let is_same = |files: [&Option<PathBuf>; 2]| files[0].is_some() && files[0] == files[1];
+    let are_same = is_same([&data.src, &data.valid_src]) && is_same([&data.tgt, &data.valid_tgt])
+        || is_same([&data.tsv, &data.valid_tsv]);
+    if are_same {
+        return Some(
+            "the run is validated on the text that it learns, which says nothing about other text; choose other \
+             files, or none to have pairs held out"
+                .to_owned(),
+        );
+    }
+    let (n_seen, n_valid) = (facts.n_valid_seen as u64, facts.valid.kept);
+    (share(n_seen, n_valid) > MAX_SEEN && data.task.is_none()).then(|| {
+        format!(
+            "{n_seen} of {n_valid} validation pairs are trained on as well, which makes the run look better than it is; \
+             take them out of the text, of which held-out pairs may have copies"
+        )
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Src,
+    Tgt,
+}
+
+/// Says which setting lets the tokenizer of this side know more.
+fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
+    let (size, kind, is) = match (tokenizer.vocabulary, side) {
+        (Vocabulary::Joint, _) | (_, Side::Src) => ("vocab_size", "kind", tokenizer.kind),
+        (Vocabulary::Separate, Side::Tgt) => {
+            let is = tokenizer.tgt_kind.unwrap_or(tokenizer.kind);
+            ("tgt_vocab_size", "tgt_kind", is)
+        }
+    };
+    match is {
+        TokenizerKind::Word | TokenizerKind::Char => {
+            format!("raise `tokenizer.{size}`, or choose `tokenizer.{kind} = \"bpe\"`")
+        }
+        _ => format!("raise `tokenizer.{size}`"),
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+//! One update: the model, its loss, the threads and devices that share it.
+
+mod devices;
+mod loss;
+mod objective;
+mod sums;
+mod threads;
+
+pub(crate) use devices::{have_collectives, strategy};
+pub(crate) use loss::slice_len;
+pub use loss::{
+    LabelSmoothing, LossSums, Projection, SmoothingForm, projected_loss,
+    projected_loss_with_gradient,
+};
+pub(crate) use objective::{Objective, Settings, Translation};
+pub(crate) use sums::{GradientNorm, HostSums, Sums};
+pub use threads::Threads;
