@@ -43,21 +43,19 @@
 //! ```
 
 pub mod config;
+#[allow(
+    dead_code,
+    reason = "most of it is for backends, and a build may have none"
+)]
+pub mod cpu;
 pub mod device;
 pub mod directory;
 pub mod export;
 pub mod import;
 pub mod model;
 pub mod presets;
-pub mod product;
-pub mod rows;
 pub mod text;
 
-#[allow(
-    dead_code,
-    reason = "all of it is for backends, and a build may have none"
-)]
-mod fused;
 mod int8;
 mod load;
 mod padded;

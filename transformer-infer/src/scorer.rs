@@ -3,8 +3,8 @@
 use std::fmt;
 
 use burn::tensor::{DType, Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
+use transformer_core::cpu::{self, Normalizer};
 use transformer_core::device::is_in_memory;
-use transformer_core::rows::{self, Normalizer};
 use transformer_core::text::EOS;
 use transformer_core::{AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer};
 
@@ -103,7 +103,7 @@ impl<'a> Scorer<'a> {
     fn finished(&self, data: TensorData) -> Vec<f32> {
         let mut numbers = read_numbers(data);
         if is_in_memory(&self.device) {
-            rows::log_softmax(&mut numbers, self.vocab_size);
+            cpu::log_softmax(&mut numbers, self.vocab_size);
         }
         numbers
     }
@@ -120,7 +120,7 @@ impl<'a> Scorer<'a> {
     /// Moves all rows on by one token, and returns the `n` likeliest tokens that may follow each.
     fn chosen_by_host(&mut self, last_tokens: &[u32], n: usize) -> Vec<Vec<Best>> {
         let logits = read_numbers(self.advance(last_tokens, None).into_data());
-        let normalizers = rows::normalizers(&logits, self.vocab_size);
+        let normalizers = cpu::normalizers(&logits, self.vocab_size);
         let of_rows = logits.chunks(self.vocab_size).zip(normalizers);
         of_rows
             .map(|(row, normalizer)| best_few_of_row(row, normalizer, n))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 
-use super::host::Host;
+use super::cpu_memory::Host;
 
 impl Host for Flex {
     fn numbers(tensor: &FlexTensor) -> Cow<'_, [f32]> {

@@ -12,7 +12,7 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::{LibTorch, TensorMetadata};
 use burn::tensor::{DType, FloatDType, Shape, Tensor};
 
-use super::host::Host;
+use super::cpu_memory::Host;
 
 impl Host for LibTorch {
     fn numbers(tensor: &TchTensor) -> Cow<'_, [f32]> {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use burn::backend::NdArray;
 use burn::backend::ndarray::NdArrayTensor;
 
-use super::host::Host;
+use super::cpu_memory::Host;
 
 impl Host for NdArray {
     fn numbers(tensor: &NdArrayTensor) -> Cow<'_, [f32]> {

@@ -4,7 +4,8 @@ use std::sync::{Mutex, TryLockError};
 
 use burn::tensor::Device;
 
-use super::{Backend, is_backend, is_in_memory, stay_on_this_thread};
+use super::backend::is_backend;
+use super::{Backend, is_in_memory, stay_on_this_thread};
 
 /// Works on a thread of the rayon pool, where the device's numbers lie in the computer's memory: a step of decoding is many
 /// small operations, and finds the other threads of the pool awake there.

@@ -10,8 +10,8 @@ use super::linear::{apply, linear};
 use super::mask::Mask;
 use super::transformer::Draw;
 use crate::config::TransformerConfig;
+use crate::cpu::{self, softmax};
 use crate::device;
-use crate::fused::{self, softmax};
 
 /// Gives the widths of one multi-head attention, where they are not those of a [`TransformerConfig`].
 ///
@@ -152,7 +152,7 @@ impl KeyValues {
         }
     }
 
-    /// Attends to them at once, as [`fused::attention`] says; `None` where it has to be done by parts.
+    /// Attends to them at once, as [`cpu::attention`] says; `None` where it has to be done by parts.
     fn attended(
         &self,
         queries: &Tensor<3>,
@@ -160,7 +160,7 @@ impl KeyValues {
         wants_weights: bool,
     ) -> Option<(Tensor<3>, Option<Tensor<4>>)> {
         let held = [&self.keys, &self.values];
-        fused::attention(queries, held, self.len, mask, wants_weights)
+        cpu::attention(queries, held, self.len, mask, wants_weights)
     }
 
     /// Keeps the given rows of the batch, in the given order.

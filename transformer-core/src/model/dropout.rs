@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::module::{Flag, Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 
+use crate::cpu::{self, DropoutMask, mix};
 use crate::device;
-use crate::fused::{self, DropoutMask, mix};
 
 thread_local! {
     /// State of the generator that draws this thread's masks on the CPU. Until it is seeded, no other thread
@@ -74,7 +74,7 @@ impl Dropout {
         }
         let shape = x.shape();
         let mask = draw(shape.num_elements(), self.probability);
-        fused::dropout(&x, mask).unwrap_or_else(|| {
+        cpu::dropout(&x, mask).unwrap_or_else(|| {
             let factors = TensorData::new(mask.factors(shape.num_elements()), shape);
             let factors = Tensor::from_data(factors, (&device, x.dtype()));
             x * factors

@@ -3,7 +3,7 @@
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, module};
 
-use crate::fused;
+use crate::cpu;
 
 /// Makes a linear layer with a Xavier-uniform matrix and a bias of zeros (the paper does not say how they start).
 ///
@@ -32,7 +32,7 @@ pub(crate) fn apply(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
             linear.weight.val(),
             linear.bias.as_ref().map(|bias| bias.val()),
         );
-        let at_once = fused::linear(&tokens, &weight, bias.as_ref());
+        let at_once = cpu::linear(&tokens, &weight, bias.as_ref());
         at_once.unwrap_or_else(|| module::linear(tokens, weight, bias))
     })
 }
@@ -46,7 +46,7 @@ pub(crate) fn apply(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
 /// - returns: `[batch, len, d_out]`
 pub(crate) fn apply_rows(rows: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
     over_tokens(x, |tokens| {
-        let at_once = fused::linear_by_rows(&tokens, &rows);
+        let at_once = cpu::linear_by_rows(&tokens, &rows);
         at_once.unwrap_or_else(|| tokens.matmul(rows.transpose()))
     })
 }

@@ -5,7 +5,7 @@ use burn::nn::Initializer;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 
 use crate::config::TransformerConfig;
-use crate::fused;
+use crate::cpu;
 
 /// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
@@ -40,9 +40,9 @@ impl LayerNorm {
             DType::F16 => {
                 let single = FloatDType::F32;
                 let (gamma, beta) = (gamma.cast(single), beta.cast(single));
-                fused::layer_norm(x.cast(single), gamma, beta, self.epsilon).cast(FloatDType::F16)
+                cpu::layer_norm(x.cast(single), gamma, beta, self.epsilon).cast(FloatDType::F16)
             }
-            _ => fused::layer_norm(x, gamma, beta, self.epsilon),
+            _ => cpu::layer_norm(x, gamma, beta, self.epsilon),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Claims about [`beam_search`], over random tables.
 
 use proptest::prelude::*;
-use transformer_core::rows::Normalizer;
+use transformer_core::cpu::Normalizer;
 use transformer_core::text::EOS;
 
 use super::reference::{continuations, exhaustive, hypothesis, sort};

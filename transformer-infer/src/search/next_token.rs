@@ -1,6 +1,6 @@
 //! What a search needs from a model.
 
-use transformer_core::rows::Normalizer;
+use transformer_core::cpu::Normalizer;
 use transformer_core::text::{BOS, EOS, PAD, UNK};
 
 /// The tokens that no search ever generates.

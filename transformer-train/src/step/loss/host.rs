@@ -6,8 +6,8 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
+use transformer_core::cpu::gemm::{Matrix, Sum, multiply};
 use transformer_core::device;
-use transformer_core::product::{Matrix, Sum, multiply};
 
 use super::row::Terms;
 use super::{Gradients, Inputs, LossSums, slice_len};

@@ -1,6 +1,6 @@
 //! One row of logits: its loss, and the gradient that takes its place.
 
-use transformer_core::rows::{max_and_sum, replace_by_exponentials};
+use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
 
 /// Holds what the loss and the gradient of every token are made of.
 pub(super) struct Terms {

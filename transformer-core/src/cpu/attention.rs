@@ -5,11 +5,11 @@ use burn::tensor::{DType, Shape, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::rows::sum;
-use super::step::{at_once, plain};
+use super::autodiff::{at_once, plain};
+use super::vector::sum;
+use super::vector::{exp, max_and_sum};
 use crate::device::{Host, OnHost, Reach};
 use crate::model::Mask;
-use crate::rows::{exp, max_and_sum};
 
 /// Most queries of a row: of more, products of matrices are faster than those of rows.
 const MAX_QUERIES: usize = 16;

@@ -3,10 +3,10 @@
 use burn::tensor::{Device, FloatDType, Gradients, Tensor, TensorData, activation, module};
 use rayon::ThreadPoolBuilder;
 
+use super::layer_norm::layer_norm_on_tape;
 use super::linear::linear;
-use super::norm::layer_norm_on_tape;
-use super::rows::BLOCK;
 use super::softmax::softmax_on_tape;
+use super::vector::BLOCK;
 use super::*;
 use crate::device;
 use crate::model::Mask;

@@ -7,9 +7,9 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
 
-use super::step::{at_once, parts, plain, record};
+use super::autodiff::{at_once, parts, plain, record};
+use super::gemm::{Matrix, Sum, multiply};
 use crate::device::{Host, OnHost, Reach};
-use crate::product::{Matrix, Sum, multiply};
 
 /// Applies a linear layer to rows, `x·W + b`; `None` where Burn's own is to be taken.
 ///

@@ -9,8 +9,8 @@ use burn::tensor::{Shape, Tensor, module};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::rows::{block_of_rows, sum};
-use super::step::{on_tape, parts, record};
+use super::autodiff::{on_tape, parts, record};
+use super::vector::{block_of_rows, sum};
 use crate::device::{Host, OnHost, Reach};
 
 /// Normalizes the rows along the last axis: `(x − mean) / √(variance + ε) ∘ γ + β`.

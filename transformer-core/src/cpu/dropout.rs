@@ -9,8 +9,8 @@ use burn::tensor::Tensor;
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::rows::BLOCK;
-use super::step::{on_tape, parts, record};
+use super::autodiff::{on_tape, parts, record};
+use super::vector::BLOCK;
 use crate::device::{Host, OnHost, Reach};
 
 /// What SplitMix64 adds to its state for every draw.

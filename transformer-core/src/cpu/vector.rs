@@ -3,92 +3,35 @@
 //! The C library's exponential, which Burn's backends use, takes one number at a time; this one is made of steps that a
 //! compiler makes vectors of, wherever [`Arch::dispatch`](pulp::Arch::dispatch) tells it what the processor can do.
 
-use pulp::Arch;
-use rayon::prelude::*;
-
 /// Numbers that are reduced side by side, so that the compiler can hold them in vectors.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
-/// Turns the logits of a row into log-probabilities.
-///
-/// The logarithm of the sum of their exponentials would be one number, but one that rounds away what a large logit leaves
-/// of the sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Normalizer {
-    /// The largest logit.
-    max: f32,
-    /// `ln Σ exp(logit − max)`.
-    ln_sum: f32,
+/// As many, in [`sum`].
+const LANES_OF_SUM: usize = 16;
+
+/// Numbers of which a thread takes the rows, before it takes the next ones.
+pub(super) const BLOCK: usize = 1 << 14;
+
+/// Returns how many numbers the whole rows of a block are.
+pub(super) fn block_of_rows(width: usize) -> usize {
+    (BLOCK / width).max(1) * width
 }
 
-impl Normalizer {
-    /// Returns the log-probability of a token, in nats. The default normalizer leaves what is one already.
-    #[inline(always)]
-    pub fn log_prob(self, logit: f32) -> f32 {
-        (logit - self.max) - self.ln_sum
-    }
-
-    #[inline(always)]
-    fn of_row(row: &[f32]) -> Self {
-        let (max, _) = max_and_sum(row);
-        let (chunks, rest) = row.as_chunks::<LANES>();
-        let mut sums = [0.0_f32; LANES];
-        for chunk in chunks {
-            for (sum, number) in sums.iter_mut().zip(chunk) {
-                *sum += exp(*number - max);
-            }
-        }
-        let rest = rest.iter().map(|number| exp(*number - max));
-        let sum = sums.iter().sum::<f32>() + rest.sum::<f32>();
-        Self {
-            max,
-            ln_sum: sum.ln(),
+/// Sums what a function makes of the numbers that stand at the same place of all rows; the order of the sums is that
+/// of the places, whatever the processor.
+#[inline(always)]
+pub(super) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
+    let chunks = rows.map(|row| row.as_chunks::<LANES_OF_SUM>());
+    let mut sums = [0.0_f32; LANES_OF_SUM];
+    for chunk in 0..rows[0].len() / LANES_OF_SUM {
+        let chunk = chunks.map(|(chunks, _)| &chunks[chunk]);
+        for (lane, sum) in sums.iter_mut().enumerate() {
+            *sum += function(chunk.map(|chunk| chunk[lane]));
         }
     }
-}
-
-/// Replaces rows of logits by the logarithms of their softmax, in nats, on the threads of the rayon pool that it is
-/// called in.
-///
-/// A row with a NaN or +∞ in it, or of nothing but −∞, is NaN throughout.
-///
-/// # Panics
-///
-/// Panics if the width is 0, or does not divide how many numbers there are.
-///
-/// # Example
-///
-/// ```
-/// let mut rows = [0.0, 0.0, 7.0, f32::NEG_INFINITY];
-/// transformer_core::rows::log_softmax(&mut rows, 2);
-/// assert!((rows[0] + 2.0_f32.ln()).abs() < 1e-6 && rows[1] == rows[0]);
-/// assert!(rows[2].abs() < 1e-6 && rows[3] == f32::NEG_INFINITY);
-/// ```
-pub fn log_softmax(rows: &mut [f32], width: usize) {
-    assert!(rows.len().is_multiple_of(width), "rows are whole");
-    let arch = Arch::new();
-    rows.par_chunks_mut(width).for_each(|row| {
-        arch.dispatch(|| {
-            let normalizer = Normalizer::of_row(row);
-            for number in row {
-                *number = normalizer.log_prob(*number);
-            }
-        });
-    });
-}
-
-/// Returns what turns the logits of every row into log-probabilities, on the threads of the rayon pool that it is called
-/// in; these are NaN where a row has a NaN or +∞ in it, or nothing but −∞.
-///
-/// # Panics
-///
-/// Panics if the width is 0, or does not divide how many numbers there are.
-pub fn normalizers(rows: &[f32], width: usize) -> Vec<Normalizer> {
-    assert!(rows.len().is_multiple_of(width), "rows are whole");
-    let arch = Arch::new();
-    let rows = rows.par_chunks(width);
-    rows.map(|row| arch.dispatch(|| Normalizer::of_row(row)))
-        .collect()
+    let rests = chunks.map(|(_, rest)| rest);
+    let rest = (0..rests[0].len()).map(|place| function(rests.map(|rest| rest[place])));
+    sums.iter().sum::<f32>() + rest.sum::<f32>()
 }
 
 /// Replaces every number by `exp(number − max)` and returns the sum; no number may exceed `max`.
@@ -133,7 +76,7 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
 /// `exp(x) = 2ⁿ·exp(r)` with the nearest whole `n` to `x/ln 2`, and `|r| ≤ ln 2 / 2`, where Taylor's series up to
 /// `r⁷` misses by less than a tenth of a unit in the last place.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub(super) fn exp(x: f32) -> f32 {
     /// 1.5·2²³: added to a small number, it leaves the nearest whole one in the last bits.
     const SHIFT: f32 = 12_582_912.0;
     /// `ln 2` in two parts, of which the first has few enough bits for its multiples to be exact.
@@ -193,46 +136,6 @@ mod tests {
             for (found, expected) in found.iter().zip(expected) {
                 assert!((f64::from(*found) - expected).abs() < 1e-6 * expected);
             }
-        }
-    }
-
-    #[test]
-    fn rows_of_log_probabilities_are_those_of_the_definition() {
-        for width in [1, 5, 32, 77] {
-            let logit = |place: usize| ((place * 37) % 101) as f32 / 3.0 - 20.0;
-            let logits: Vec<f32> = (0..3 * width).map(logit).collect();
-            let mut found = logits.clone();
-            log_softmax(&mut found, width);
-            let rows = logits.chunks(width).zip(normalizers(&logits, width));
-            for ((row, normalizer), found) in rows.zip(found.chunks(width)) {
-                let sum: f64 = row.iter().map(|&z| f64::from(z).exp()).sum();
-                for (found, &logit) in found.iter().zip(row) {
-                    assert!((f64::from(*found) - (f64::from(logit) - sum.ln())).abs() < 1e-5);
-                    assert_eq!(*found, normalizer.log_prob(logit));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_large_logit_leaves_the_logarithm_of_the_sum_as_it_is() {
-        let mut rows = [1e8, 1e8, -1e8, -1e8];
-        log_softmax(&mut rows, 2);
-        assert!(rows.iter().all(|it| (it + 2.0_f32.ln()).abs() < 1e-6));
-    }
-
-    #[test]
-    fn a_row_without_probabilities_is_no_number_and_leaves_the_others() {
-        for bad in [
-            [f32::NAN, 0.0],
-            [f32::INFINITY, 0.0],
-            [f32::NEG_INFINITY; 2],
-        ] {
-            let mut rows = [bad, [0.0, f32::NEG_INFINITY]].concat();
-            assert!(normalizers(&rows, 2)[0].log_prob(0.0).is_nan());
-            log_softmax(&mut rows, 2);
-            assert!(rows[0].is_nan() && rows[1].is_nan());
-            assert_eq!(rows[2..], [0.0, f32::NEG_INFINITY]);
         }
     }
 }

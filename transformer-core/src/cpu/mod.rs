@@ -8,18 +8,22 @@
 //! the parts.
 
 mod attention;
+mod autodiff;
 mod dropout;
+pub mod gemm;
+mod layer_norm;
 mod linear;
-mod norm;
-mod rows;
+mod log_softmax;
 mod softmax;
-mod step;
+mod vector;
 
 pub(crate) use attention::attention;
 pub(crate) use dropout::{DropoutMask, dropout, mix};
+pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_by_rows};
-pub(crate) use norm::layer_norm;
+pub use log_softmax::{Normalizer, log_softmax, normalizers};
 pub(crate) use softmax::softmax;
+pub use vector::{max_and_sum, replace_by_exponentials};
 
 #[cfg(test)]
 mod tests;

@@ -101,7 +101,7 @@ pub enum Sum {
 /// # Example
 ///
 /// ```
-/// use transformer_core::product::{Matrix, Sum, multiply};
+/// use transformer_core::cpu::gemm::{Matrix, Sum, multiply};
 ///
 /// let (left, right) = ([1.0, 2.0], [3.0, 4.0]);
 /// let mut product = [0.0];

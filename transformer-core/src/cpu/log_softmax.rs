@@ -1,0 +1,133 @@
+//! The logarithms of the softmax of rows.
+
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::vector::{LANES, exp, max_and_sum};
+
+/// Turns the logits of a row into log-probabilities.
+///
+/// The logarithm of the sum of their exponentials would be one number, but one that rounds away what a large logit leaves
+/// of the sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Normalizer {
+    /// The largest logit.
+    max: f32,
+    /// `ln Σ exp(logit − max)`.
+    ln_sum: f32,
+}
+
+impl Normalizer {
+    /// Returns the log-probability of a token, in nats. The default normalizer leaves what is one already.
+    #[inline(always)]
+    pub fn log_prob(self, logit: f32) -> f32 {
+        (logit - self.max) - self.ln_sum
+    }
+
+    #[inline(always)]
+    fn of_row(row: &[f32]) -> Self {
+        let (max, _) = max_and_sum(row);
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        let mut sums = [0.0_f32; LANES];
+        for chunk in chunks {
+            for (sum, number) in sums.iter_mut().zip(chunk) {
+                *sum += exp(*number - max);
+            }
+        }
+        let rest = rest.iter().map(|number| exp(*number - max));
+        let sum = sums.iter().sum::<f32>() + rest.sum::<f32>();
+        Self {
+            max,
+            ln_sum: sum.ln(),
+        }
+    }
+}
+
+/// Replaces rows of logits by the logarithms of their softmax, in nats, on the threads of the rayon pool that it is
+/// called in.
+///
+/// A row with a NaN or +∞ in it, or of nothing but −∞, is NaN throughout.
+///
+/// # Panics
+///
+/// Panics if the width is 0, or does not divide how many numbers there are.
+///
+/// # Example
+///
+/// ```
+/// let mut rows = [0.0, 0.0, 7.0, f32::NEG_INFINITY];
+/// transformer_core::cpu::log_softmax(&mut rows, 2);
+/// assert!((rows[0] + 2.0_f32.ln()).abs() < 1e-6 && rows[1] == rows[0]);
+/// assert!(rows[2].abs() < 1e-6 && rows[3] == f32::NEG_INFINITY);
+/// ```
+pub fn log_softmax(rows: &mut [f32], width: usize) {
+    assert!(rows.len().is_multiple_of(width), "rows are whole");
+    let arch = Arch::new();
+    rows.par_chunks_mut(width).for_each(|row| {
+        arch.dispatch(|| {
+            let normalizer = Normalizer::of_row(row);
+            for number in row {
+                *number = normalizer.log_prob(*number);
+            }
+        });
+    });
+}
+
+/// Returns what turns the logits of every row into log-probabilities, on the threads of the rayon pool that it is called
+/// in; these are NaN where a row has a NaN or +∞ in it, or nothing but −∞.
+///
+/// # Panics
+///
+/// Panics if the width is 0, or does not divide how many numbers there are.
+pub fn normalizers(rows: &[f32], width: usize) -> Vec<Normalizer> {
+    assert!(rows.len().is_multiple_of(width), "rows are whole");
+    let arch = Arch::new();
+    let rows = rows.par_chunks(width);
+    rows.map(|row| arch.dispatch(|| Normalizer::of_row(row)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_log_probabilities_are_those_of_the_definition() {
+        for width in [1, 5, 32, 77] {
+            let logit = |place: usize| ((place * 37) % 101) as f32 / 3.0 - 20.0;
+            let logits: Vec<f32> = (0..3 * width).map(logit).collect();
+            let mut found = logits.clone();
+            log_softmax(&mut found, width);
+            let rows = logits.chunks(width).zip(normalizers(&logits, width));
+            for ((row, normalizer), found) in rows.zip(found.chunks(width)) {
+                let sum: f64 = row.iter().map(|&z| f64::from(z).exp()).sum();
+                for (found, &logit) in found.iter().zip(row) {
+                    assert!((f64::from(*found) - (f64::from(logit) - sum.ln())).abs() < 1e-5);
+                    assert_eq!(*found, normalizer.log_prob(logit));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_logit_leaves_the_logarithm_of_the_sum_as_it_is() {
+        let mut rows = [1e8, 1e8, -1e8, -1e8];
+        log_softmax(&mut rows, 2);
+        assert!(rows.iter().all(|it| (it + 2.0_f32.ln()).abs() < 1e-6));
+    }
+
+    #[test]
+    fn a_row_without_probabilities_is_no_number_and_leaves_the_others() {
+        for bad in [
+            [f32::NAN, 0.0],
+            [f32::INFINITY, 0.0],
+            [f32::NEG_INFINITY; 2],
+        ] {
+            let mut rows = [bad, [0.0, f32::NEG_INFINITY]].concat();
+            assert!(normalizers(&rows, 2)[0].log_prob(0.0).is_nan());
+            log_softmax(&mut rows, 2);
+            assert!(rows[0].is_nan() && rows[1].is_nan());
+            assert_eq!(rows[2..], [0.0, f32::NEG_INFINITY]);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! [`Backend`]: the backends of Burn by the names of their cargo features.
+
+use std::fmt;
+use std::str::FromStr;
+
+use burn::tensor::Device;
+
+use super::DeviceError;
+use super::probe::probe;
+
+/// Names a backend of Burn by its cargo feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// NVIDIA GPUs through CUDA.
+    Cuda,
+    /// AMD GPUs through ROCm.
+    Rocm,
+    /// Apple GPUs through Metal.
+    Metal,
+    /// GPUs through Vulkan.
+    Vulkan,
+    /// GPUs through whichever of Vulkan, Metal, DirectX 12 and WebGPU the machine has.
+    Wgpu,
+    /// The CPU through libtorch.
+    Tch,
+    /// The CPU through the `ndarray` crate.
+    NdArray,
+    /// The CPU in pure Rust, Burn's own; the default.
+    Flex,
+}
+
+/// All backends, in the order in which they are preferred when several are compiled in.
+pub(super) const PREFERENCE: [Backend; 8] = [
+    Backend::Cuda,
+    Backend::Rocm,
+    Backend::Metal,
+    Backend::Vulkan,
+    Backend::Wgpu,
+    Backend::Tch,
+    Backend::NdArray,
+    Backend::Flex,
+];
+
+impl Backend {
+    /// Returns the backends of this program, the preferred one first.
+    pub fn compiled() -> Vec<Self> {
+        PREFERENCE
+            .into_iter()
+            .filter(|backend| backend.device().is_some())
+            .collect()
+    }
+
+    /// Returns the name of the cargo feature, which is also the name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Rocm => "rocm",
+            Self::Metal => "metal",
+            Self::Vulkan => "vulkan",
+            Self::Wgpu => "wgpu",
+            Self::Tch => "tch",
+            Self::NdArray => "ndarray",
+            Self::Flex => "flex",
+        }
+    }
+
+    /// Returns the backend's default device, without touching it, if the backend is compiled in.
+    ///
+    /// Nothing has been computed on it, unlike on that of [`choose`]: it may not work, and Burn still lets the types
+    /// of its numbers be [configured](Device::configure).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use burn::tensor::{DType, FloatDType, Tensor};
+    /// use transformer_core::device::Backend;
+    ///
+    /// let mut device = Backend::Flex.device().expect("flex is compiled in by default");
+    /// device.configure(FloatDType::F64)?;
+    /// assert_eq!(Tensor::<1>::zeros([3], &device).dtype(), DType::F64);
+    /// # Ok::<(), burn::tensor::DeviceError>(())
+    /// ```
+    #[cfg_attr(
+        any(feature = "ndarray", feature = "tch"),
+        expect(
+            deprecated,
+            reason = "Burn 0.22 is the last release with these two backends"
+        )
+    )]
+    pub fn device(self) -> Option<Device> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Some(Device::cuda(0usize)),
+            #[cfg(feature = "rocm")]
+            Self::Rocm => Some(Device::rocm(0usize)),
+            #[cfg(feature = "metal")]
+            Self::Metal => Some(Device::metal(Default::default())),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => Some(Device::vulkan(Default::default())),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Some(Device::wgpu(Default::default())),
+            #[cfg(feature = "tch")]
+            Self::Tch => Some(Device::libtorch()),
+            #[cfg(feature = "ndarray")]
+            Self::NdArray => Some(Device::ndarray()),
+            #[cfg(feature = "flex")]
+            Self::Flex => Some(Device::flex()),
+            #[cfg(not(all(
+                feature = "cuda",
+                feature = "rocm",
+                feature = "metal",
+                feature = "vulkan",
+                feature = "wgpu",
+                feature = "tch",
+                feature = "ndarray",
+                feature = "flex"
+            )))]
+            _ => None,
+        }
+    }
+
+    /// Returns the devices of this backend that the machine has, each of them once.
+    pub(super) fn devices(self) -> Vec<Device> {
+        #[cfg(any(
+            feature = "cuda",
+            feature = "rocm",
+            feature = "metal",
+            feature = "vulkan",
+            feature = "wgpu"
+        ))]
+        use burn::tensor::DeviceType;
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Device::enumerate(DeviceType::Cuda).into_vec(),
+            #[cfg(feature = "rocm")]
+            Self::Rocm => Device::enumerate(DeviceType::Rocm).into_vec(),
+            #[cfg(feature = "metal")]
+            Self::Metal => Device::enumerate(DeviceType::Metal).into_vec(),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => Device::enumerate(DeviceType::Vulkan).into_vec(),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Device::enumerate(DeviceType::Wgpu).into_vec(),
+            // A CPU is one device, and what is not compiled in is none.
+            _ => self.device().into_iter().collect(),
+        }
+    }
+
+    /// Has a device of this backend compute something.
+    pub(super) fn try_out(self, device: &Device) -> Result<(), DeviceError> {
+        probe(device).map_err(|reason| DeviceError::Unavailable {
+            backend: self,
+            remedy: self.remedy(),
+            reason,
+        })
+    }
+
+    /// Returns what helps when this backend has too few devices.
+    pub(super) fn remedy_for_few(self) -> &'static str {
+        match self {
+            Self::Cuda | Self::Rocm | Self::Metal | Self::Vulkan | Self::Wgpu => {
+                "ask for no more than there are"
+            }
+            Self::Tch | Self::NdArray | Self::Flex => {
+                "it is the CPU, whose cores share an update anyway"
+            }
+        }
+    }
+
+    /// Returns what helps when this backend finds no device.
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Cuda => "install the NVIDIA driver and the CUDA toolkit, or set BURN_DEVICE=flex",
+            Self::Rocm => "install ROCm, or set BURN_DEVICE=flex",
+            Self::Metal => "Metal needs macOS and an Apple GPU; elsewhere set BURN_DEVICE=flex",
+            Self::Vulkan | Self::Wgpu => {
+                "install a Vulkan driver for your GPU, or a software one (on Debian: apt-get install \
+                 mesa-vulkan-drivers libvulkan1), or set BURN_DEVICE=flex"
+            }
+            Self::Tch => "check that libtorch is on the library path, or set BURN_DEVICE=flex",
+            Self::NdArray | Self::Flex => "this backend runs on every machine; please report this",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = DeviceError;
+
+    fn from_str(name: &str) -> Result<Self, DeviceError> {
+        PREFERENCE
+            .into_iter()
+            .find(|backend| backend.name() == name)
+            .ok_or_else(|| DeviceError::UnknownBackend {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// Says whether the device is the backend's, with or without autodiff.
+pub(super) fn is_backend(device: &Device, backend: Backend) -> bool {
+    // Devices are compared without regard to autodiff.
+    backend.device().is_some_and(|its_own| its_own == *device)
+}
