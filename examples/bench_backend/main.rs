@@ -31,7 +31,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use transformer_core::text::N_SPECIAL;
 use transformer_core::{Preset, device};
-use transformer_infer::memory;
+use transformer_infer::allocator;
 
 use crate::occupied::Occupied;
 use crate::tolerances::Tolerances;
@@ -65,7 +65,7 @@ impl Effort {
 }
 
 fn main() -> Result<()> {
-    memory::keep_pages();
+    allocator::keep_pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [preset, work, amount] = arguments.as_slice() else {
         anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES");

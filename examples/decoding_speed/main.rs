@@ -25,12 +25,12 @@ use serde_json::json;
 use transformer_core::import::{Names, PytorchNames, StateDict};
 use transformer_core::{ModelDirectory, Transformer, TransformerConfig, device};
 use transformer_infer::search::{Hypothesis, LengthPenalty, Request, Search, StopRule};
-use transformer_infer::{Scorer, memory};
+use transformer_infer::{Scorer, allocator};
 
 use recompute::Recompute;
 
 fn main() -> Result<()> {
-    memory::keep_pages();
+    allocator::keep_pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (numbers, recomputes) = match arguments.as_slice() {
         [numbers @ .., last] if last == "recompute" => (numbers, true),

@@ -11,10 +11,10 @@
 use anyhow::Result;
 use transformer_core::device;
 use transformer_core::import::Marian;
-use transformer_infer::{Translator, memory};
+use transformer_infer::{Translator, allocator};
 
 fn main() -> Result<()> {
-    memory::keep_pages();
+    allocator::keep_pages();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, lines @ ..] = arguments.as_slice() else {
         anyhow::bail!("give the folder of a Marian model, and text");

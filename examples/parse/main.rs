@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use transformer_core::device;
 use transformer_core::text::TokenizerKind;
 use transformer_infer::search::Search;
-use transformer_infer::{Translator, memory};
+use transformer_infer::{Translator, allocator};
 use transformer_train::batching::hash;
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::tasks::Task;
@@ -59,7 +59,7 @@ storm     = storm | dance | war | party | lunch
 ";
 
 fn main() -> Result<()> {
-    memory::keep_pages();
+    allocator::keep_pages();
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     println!("backend {backend}");

@@ -18,7 +18,7 @@ use transformer_core::{
     AttentionMaps, AttentionMasks, Padded, Transformer, TransformerConfig, device, seed_dropout,
 };
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, memory, translate_ids};
+use transformer_infer::{BatchLimits, allocator, translate_ids};
 use transformer_train::tasks::{Split, Task};
 
 const SEED: u64 = 1;
@@ -36,7 +36,7 @@ const WORD: &str = "attention";
 type Ids = Vec<u32>;
 
 fn main() -> Result<()> {
-    memory::keep_pages();
+    allocator::keep_pages();
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     println!("backend {backend}; learning to reverse up to {MAX_LEN} letters");

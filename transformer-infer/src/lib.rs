@@ -11,7 +11,7 @@
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: what every head looks at, as data, alignment, page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, and whether they differ by more than chance.
-//! - [`memory::keep_pages`]: a call for programs that compute on the CPU.
+//! - [`allocator::keep_pages`]: a call for programs that compute on the CPU.
 //!
 //! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
 //! padding, up to the rounding of the backend's matrix products.
@@ -29,8 +29,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod allocator;
 pub mod attention;
-pub mod memory;
 pub mod metrics;
 pub mod search;
 

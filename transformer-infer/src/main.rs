@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use transformer_infer::{memory, one_line};
+use transformer_infer::{allocator, one_line};
 
 use crate::commands::{
     AttentionCommand, BleuCommand, Compare, Evaluate, Export, Import, Inspect, Quantize, Score,
@@ -37,7 +37,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    memory::keep_pages();
+    allocator::keep_pages();
     let cli = Cli::parse();
     let backend = env::var("BURN_DEVICE").ok();
     let done = match cli.command {

@@ -15,7 +15,7 @@ use crossterm::event::DisableMouseCapture;
 use crossterm::execute;
 use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 use transformer_core::device::{self, Backend};
-use transformer_infer::{memory, one_line};
+use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::{
     Display, Existing, Interrupt, Outcome, Show, Stage, Surroundings, TrainError, dry_run,
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(1);
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    memory::keep_pages();
+    allocator::keep_pages();
     match run(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use transformer_infer::attention::GENERATOR;
 
-use super::place::folder_of;
+use super::output_path::folder_of;
 use super::{PlaceError, check_file};
 
 /// A file of ours names its maker within so many bytes.

@@ -166,7 +166,7 @@ impl fmt::Display for EnsembleMean {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::table::Table;
+    use crate::search::tests::Table;
     use crate::search::{Request, Search};
 
     #[test]

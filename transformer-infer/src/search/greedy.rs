@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
     use crate::search::LengthPenalty;
-    use crate::search::table::Table;
+    use crate::search::tests::Table;
 
     fn greedy(table: &mut Table, max_lens: &[usize]) -> Vec<Hypothesis> {
         let requests: Vec<Request> = max_lens.iter().map(|len| Request::up_to(*len)).collect();

@@ -4,8 +4,6 @@
 
 mod at_limit;
 mod beam;
-#[cfg(test)]
-mod beam_tests;
 mod config;
 mod coverage;
 mod ensemble;
@@ -14,17 +12,13 @@ mod greedy;
 mod hypothesis;
 mod length_limit;
 mod next_token;
-#[cfg(test)]
-mod option_tests;
 mod penalty;
 mod processors;
-#[cfg(test)]
-mod reference;
 mod request;
 mod sampling;
 mod stop_rule;
 #[cfg(test)]
-mod table;
+mod tests;
 mod walk;
 
 pub use at_limit::AtLimit;

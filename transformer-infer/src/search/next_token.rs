@@ -175,7 +175,7 @@ pub(crate) fn best_few_of_row(logits: &[f32], normalizer: Normalizer, n: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::table::Table;
+    use crate::search::tests::Table;
     use crate::search::{Ensemble, EnsembleMean, Request, Search};
 
     #[test]

@@ -4,7 +4,7 @@ use clap::Args;
 use transformer_infer::attention::{Alignment, Head, Heads, Kind};
 use transformer_infer::{Translation, Translator};
 
-use super::CommandError;
+use crate::commands::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct AlignmentFlags {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use super::{CommandError, STANDARD_INPUT, lines_of};
+use crate::commands::{CommandError, STANDARD_INPUT, lines_of};
 
 /// How long a group waits for its next line. A file or a program is faster; a person, or a program that
 /// waits for an answer, is not kept waiting noticeably.

@@ -6,7 +6,7 @@ use transformer_infer::search::{
     AtLimit, EnsembleMean, LengthLimit, LengthPenalty, Sampling, Search, StopRule,
 };
 
-use super::CommandError;
+use crate::commands::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {

@@ -1,4 +1,4 @@
-//! The Transformer as a search sees it: rows of decoder states that grow token by token.
+//! [`Scorer`]: scores next tokens with a Transformer.
 
 use std::fmt;
 

@@ -2,8 +2,8 @@
 
 use transformer_core::text::BOS;
 
-use super::NextToken;
-use super::sampling::mix;
+use crate::search::NextToken;
+use crate::search::sampling::mix;
 
 /// Looks probabilities up by everything that precedes a token, and checks how it is called.
 #[derive(Clone, Debug)]

@@ -1,10 +1,4 @@
-//! `transformer-infer translate`: one line in, one line out.
-
-mod alignment_flags;
-mod line_stream;
-mod output;
-mod progress;
-mod search_flags;
+//! The command itself: reads lines, translates them and writes what comes of them.
 
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +7,12 @@ use clap::Args;
 use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, Input, Translator};
 
-use self::alignment_flags::AlignmentFlags;
-use self::line_stream::{Group, LineStream};
-use self::output::{Answer, OutputFlags};
-use self::progress::Progress;
-use self::search_flags::SearchFlags;
-use super::{CommandError, STANDARD_INPUT, at_least_one, lines_of, open, read_lines};
+use super::alignment_flags::AlignmentFlags;
+use super::line_stream::{Group, LineStream};
+use super::output::{Answer, OutputFlags};
+use super::progress::Progress;
+use super::search_flags::SearchFlags;
+use crate::commands::{CommandError, at_least_one, open, read_lines};
 
 /// Most lines that are read, translated and written at once.
 const LINES_AT_ONCE: usize = 1000;

@@ -3,7 +3,7 @@
 use transformer_core::text::{BOS, EOS};
 
 use super::table::Table;
-use super::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search};
+use crate::search::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search};
 
 /// Enumerates everything that may be generated for the first sentence of a table, the best first.
 pub(super) fn exhaustive(

@@ -6,7 +6,7 @@ use transformer_core::text::EOS;
 
 use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
-use super::{
+use crate::search::{
     AtLimit, Best, Hypothesis, LengthPenalty, NextToken, Request, Search, StopRule, beam_search,
     best_few_of_row, greedy_search,
 };

@@ -1,15 +1,13 @@
-//! Text in, text out.
-
-mod error;
+//! [`Translator`]: lines in, lines out.
 
 use std::path::Path;
 
 use burn::tensor::Device;
-pub use error::TranslatorError;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{Transformer, TransformerConfig};
 
+use super::TranslatorError;
 use crate::search::{Hypothesis, Search};
 use crate::{BatchLimits, Source, translate_sources};
 

@@ -5,7 +5,7 @@ use transformer_core::text::{BOS, EOS, N_SPECIAL, UNK};
 
 use super::reference::exhaustive;
 use super::table::Table;
-use super::{
+use crate::search::{
     AtLimit, Hypothesis, LengthLimit, LengthPenalty, Request, Sampling, Search, StopRule,
     beam_search, greedy_search,
 };

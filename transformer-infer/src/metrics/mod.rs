@@ -12,6 +12,7 @@ mod metric;
 mod ngrams;
 mod numpy_random;
 mod python;
+mod sacrebleu;
 mod significance;
 mod ter;
 mod ter_words;
@@ -21,9 +22,7 @@ pub use bleu::{Bleu, BleuScore, BleuStatistics, Orders, Smoothing};
 pub use case::Case;
 pub use chrf::{Chrf, ChrfScore, ChrfStatistics};
 pub use metric::{CorpusCounts, Metric};
+pub use sacrebleu::SACREBLEU_VERSION;
 pub use significance::{Compared, PairedTest, PairedTestKind};
 pub use ter::{Normalization, Punctuation, Scripts, Ter, TerScore, TerStatistics};
 pub use tokenization::Tokenization;
-
-/// The version of sacreBLEU whose numbers these are.
-pub const SACREBLEU_VERSION: &str = "2.5.1";

@@ -1,0 +1,10 @@
+//! `transformer-infer translate`: one line in, one line out.
+
+mod alignment_flags;
+mod command;
+mod line_stream;
+mod output;
+mod progress;
+mod search_flags;
+
+pub(crate) use command::Translate;
