@@ -13,10 +13,10 @@ use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
 use transformer_core::device;
+use transformer_core::random::hash;
 use transformer_core::text::TokenizerKind;
 use transformer_infer::search::Search;
 use transformer_infer::{Translator, allocator};
-use transformer_train::batching::hash;
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};

@@ -54,6 +54,7 @@ pub mod export;
 pub mod import;
 pub mod model;
 pub mod presets;
+pub mod random;
 pub mod text;
 
 mod int8;

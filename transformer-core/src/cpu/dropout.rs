@@ -12,9 +12,7 @@ use rayon::prelude::*;
 use super::autodiff::{on_tape, parts, record};
 use super::vector::BLOCK;
 use crate::device::{Host, OnHost, Reach};
-
-/// What SplitMix64 adds to its state for every draw.
-const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::random::SplitMix64;
 
 /// Numbers that share a draw of 64 bits.
 const SHARING: usize = 4;
@@ -23,12 +21,11 @@ const _: () = assert!(BLOCK.is_multiple_of(SHARING), "a block begins with a draw
 
 /// Says which numbers are dropped: those of a generator whose state it holds.
 ///
-/// Each number has 16 bits of a draw, so that the probability is exact to 1/65,536. The generator is SplitMix64 (Steele et
-/// al. 2014, <https://doi.org/10.1145/2660193.2660195>), which can be asked for any of its draws.
+/// Each number has 16 bits of a draw, so that the probability is exact to 1/65,536.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DropoutMask {
-    /// The state before the first draw.
-    state: u64,
+    /// At the first draw.
+    generator: SplitMix64,
     /// A number whose bits are below is dropped.
     threshold: u32,
     /// What the others are multiplied by, so that the mean stays.
@@ -39,7 +36,7 @@ impl DropoutMask {
     /// Takes the state of a generator, and the probability that a number is dropped.
     pub(crate) fn new(state: u64, probability: f64) -> Self {
         Self {
-            state,
+            generator: SplitMix64::from_state(state),
             threshold: (probability * 65_536.0).round() as u32,
             scale: (1.0 - probability).recip() as f32,
         }
@@ -47,14 +44,12 @@ impl DropoutMask {
 
     /// Returns the generator's state when `n` numbers are drawn.
     pub(crate) fn state_after(&self, n: usize) -> u64 {
-        self.state_before(n.next_multiple_of(SHARING))
+        self.generator_at(n.next_multiple_of(SHARING)).state()
     }
 
-    /// Returns the state before the draw for the number at a place that begins one.
-    fn state_before(&self, place: usize) -> u64 {
-        INCREMENT
-            .wrapping_mul((place / SHARING) as u64)
-            .wrapping_add(self.state)
+    /// Returns the generator at the draw for the number at a place that begins one.
+    fn generator_at(&self, place: usize) -> SplitMix64 {
+        self.generator.skip((place / SHARING) as u64)
     }
 
     /// Returns what `n` numbers are multiplied by.
@@ -78,31 +73,23 @@ impl DropoutMask {
     fn apply_from(&self, place: usize, numbers: &[f32], output: &mut [f32]) {
         /// Draws that are made side by side.
         const DRAWS: usize = 8;
-        let mut state = self.state_before(place);
+        let mut generator = self.generator_at(place);
         let chunks = numbers.chunks(DRAWS * SHARING);
         for (numbers, output) in chunks.zip(output.chunks_mut(DRAWS * SHARING)) {
             let mut factors = [0.0; DRAWS * SHARING];
             for (draw, factors) in factors.as_chunks_mut::<SHARING>().0.iter_mut().enumerate() {
-                let bits = mix(INCREMENT.wrapping_mul(draw as u64 + 1).wrapping_add(state));
+                let bits = generator.nth(draw as u64);
                 for (number, factor) in factors.iter_mut().enumerate() {
                     let is_dropped = ((bits >> (16 * number)) as u32 & 0xffff) < self.threshold;
                     *factor = if is_dropped { 0.0 } else { self.scale };
                 }
             }
-            state = INCREMENT.wrapping_mul(DRAWS as u64).wrapping_add(state);
+            generator = generator.skip(DRAWS as u64);
             for (output, (number, factor)) in output.iter_mut().zip(numbers.iter().zip(factors)) {
                 *output = number * factor;
             }
         }
     }
-}
-
-/// Mixes bits as SplitMix64 does.
-#[inline(always)]
-pub(crate) fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 /// Drops numbers of a tensor; `None` where a mask is to be multiplied with it.

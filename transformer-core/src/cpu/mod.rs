@@ -18,7 +18,7 @@ mod softmax;
 mod vector;
 
 pub(crate) use attention::attention;
-pub(crate) use dropout::{DropoutMask, dropout, mix};
+pub(crate) use dropout::{DropoutMask, dropout};
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_by_rows};
 pub use log_softmax::{Normalizer, log_softmax, normalizers};

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use burn::module::{Flag, Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 
-use crate::cpu::{self, DropoutMask, mix};
+use crate::cpu::{self, DropoutMask};
 use crate::device;
+use crate::random::SplitMix64;
 
 thread_local! {
     /// State of the generator that draws this thread's masks on the CPU. Until it is seeded, no other thread
     /// begins where this one does.
-    static STREAM: Cell<u64> = Cell::new(mix(N_STREAMS.fetch_add(1, Ordering::Relaxed)));
+    static STREAM: Cell<u64> =
+        Cell::new(SplitMix64::new(N_STREAMS.fetch_add(1, Ordering::Relaxed)).state());
 }
 
 /// Number of threads that have drawn masks.

@@ -1,6 +1,7 @@
 //! Sampling: tokens drawn by their probability instead of searched for.
 
 use serde::{Deserialize, Serialize};
+use transformer_core::random::{SplitMix64, unit_interval};
 
 use super::walk::{Choice, walk};
 use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, SearchError};
@@ -129,17 +130,12 @@ impl Sampling {
 
 /// Returns a number of at least 0 and below 1, always the same for the same arguments.
 fn uniform(seed: u64, at: [u64; 3]) -> f64 {
-    let hash = at.into_iter().fold(mix(seed), |hash, n| mix(hash ^ n));
-    (hash >> 11) as f64 / (1_u64 << 53) as f64
+    unit_interval(at.into_iter().fold(mix(seed), |hash, n| mix(hash ^ n)))
 }
 
-/// Takes a step of SplitMix64 (Steele et al. 2014, <https://doi.org/10.1145/2660193.2660195>): every bit
-/// of the input changes half of the output's.
-pub(super) fn mix(input: u64) -> u64 {
-    let mut z = input.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Mixes bits: every bit of the input changes each bit of the output with probability 1/2.
+pub(super) fn mix(bits: u64) -> u64 {
+    SplitMix64::from_state(bits).nth(0)
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use std::time::Instant;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
+use transformer_core::random::hash;
 
-use crate::batching::{Clock, Deal, Gate, Plan, Update, hash};
+use crate::batching::{Clock, Deal, Gate, Plan, Update};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
 

@@ -8,5 +8,4 @@ mod plan;
 pub use batch::{Batch, BatchSize, Clock, Deal, Update};
 pub(crate) use gate::Gate;
 pub(crate) use loader::TrainLoader;
-pub(crate) use plan::Draws;
-pub use plan::{Plan, PlanConfig, PlanError, Share, hash};
+pub use plan::{Plan, PlanConfig, PlanError, Share};

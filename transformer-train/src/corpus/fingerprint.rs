@@ -1,6 +1,6 @@
 //! One number for a whole corpus, by which a run knows its text again.
 
-use crate::batching::hash;
+use transformer_core::random::hash;
 
 /// Mixes pairs, in their order, into one number.
 #[derive(Clone, Copy, Debug, Default)]

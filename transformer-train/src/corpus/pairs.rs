@@ -203,8 +203,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::batching::hash;
     use crate::corpus::{CorpusSource, ParallelText};
+    use transformer_core::random::hash;
 
     type Read = Result<Vec<(String, String)>, CorpusError>;
 

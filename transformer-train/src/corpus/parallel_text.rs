@@ -4,7 +4,8 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::batching::{Draws, hash};
+use transformer_core::random::{SplitMix64, hash};
+
 use crate::corpus::lines::Lines;
 use crate::corpus::pairs::{Pairs, Reading, Stream};
 use crate::corpus::source::Input;
@@ -205,7 +206,7 @@ impl ParallelText {
             return Err(CorpusError::TooFewToHoldOut { file: self.name });
         }
         // The sample is ordered by place; a shuffle before the cut keeps every pair equally likely.
-        Draws::new(hash(seed, u64::MAX)).shuffle(&mut sample);
+        SplitMix64::new(hash(seed, u64::MAX)).shuffle(&mut sample);
         sample.truncate((n_seen / 10).max(1) as usize);
         sample.sort_unstable_by_key(|(number, _)| *number);
         let (numbers, pairs): (Vec<u64>, Vec<_>) = sample.into_iter().unzip();
@@ -232,7 +233,7 @@ impl ParallelText {
         seed: u64,
     ) -> Result<(NumberedPairs, u64), CorpusError> {
         let mut sample = NumberedPairs::new();
-        let mut draws = Draws::new(seed);
+        let mut draws = SplitMix64::new(seed);
         let mut n_seen = 0;
         let mut pairs = self.pairs()?;
         while let Some(pair) = pairs.next() {

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use transformer_core::directory::{
     FileEntry, ModelDirectory, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
 };
+use transformer_core::random::hash;
 use transformer_core::text::Tokenizer;
 
 use crate::TrainError;
-use crate::batching::hash;
 use crate::checkpoint::SaveError;
 use crate::config::{DataSource, Experiment, Store};
 use crate::corpus::{

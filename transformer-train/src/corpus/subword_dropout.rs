@@ -6,10 +6,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
+use transformer_core::random::SplitMix64;
 use transformer_core::text::special::is_special;
 use transformer_core::text::{Tokenizer, UNK};
-
-use crate::batching::Draws;
 
 /// What a word's first token begins with.
 const WORD_START: char = '▁';
@@ -74,7 +73,7 @@ impl SubwordDropout {
     ///
     /// Panics when an id is not one of the tokenizer.
     pub fn cut(&self, ids: &[u32], rate: f64, seed: u64) -> Vec<u32> {
-        let mut draws = Draws::new(seed);
+        let mut draws = SplitMix64::new(seed);
         let mut cut = Vec::with_capacity(2 * ids.len());
         for word in self.words(ids) {
             let characters = ids[word]
@@ -101,14 +100,14 @@ impl SubwordDropout {
     }
 
     /// Makes the best merge that is not left out, until none is there (the paper's Algorithm 1).
-    fn merge(&self, mut tokens: Vec<u32>, rate: f64, draws: &mut Draws) -> Vec<u32> {
+    fn merge(&self, mut tokens: Vec<u32>, rate: f64, draws: &mut SplitMix64) -> Vec<u32> {
         loop {
             let mut best: Option<(u32, usize, u32)> = None;
             for (place, pair) in tokens.windows(2).enumerate() {
                 let Some(&(rank, merged)) = self.0.of_pair.get(&(pair[0], pair[1])) else {
                     continue;
                 };
-                if rate > 0.0 && draws.fraction() < rate {
+                if rate > 0.0 && draws.uniform() < rate {
                     continue;
                 }
                 if best.is_none_or(|(best, ..)| rank < best) {

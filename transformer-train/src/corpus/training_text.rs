@@ -1,8 +1,8 @@
 //! What is trained on: the pairs of the token store, with BPE-dropout if that is asked for.
 
 use derive_new::new;
+use transformer_core::random::hash;
 
-use crate::batching::hash;
 use crate::corpus::{CorpusError, SentencePair, SubwordDropout, TokenStore};
 
 /// Sets the draws of BPE-dropout apart from all others of the same seed: "subwords" in ASCII.

@@ -8,12 +8,13 @@ use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Int, Tensor};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
+use transformer_core::random::hash;
 use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, seed_dropout};
 use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
-use crate::batching::{Batch, Update, hash};
+use crate::batching::{Batch, Update};
 use crate::corpus::SentencePair;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
 use crate::step::{

@@ -1,6 +1,7 @@
 //! The data of the task `numbers`: English number words.
 
-use crate::batching::Draws;
+use transformer_core::random::SplitMix64;
+
 use crate::tasks::Split;
 use crate::tasks::task::split_by;
 
@@ -144,7 +145,7 @@ fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
 ///
 /// Half of the draws take the number of digits first, so that short numbers come up; a quarter blanks
 /// out digits, so that `one million seven` does; the last quarter is uniform.
-pub(super) fn draw(draws: &mut Draws) -> u32 {
+pub(super) fn draw(draws: &mut SplitMix64) -> u32 {
     let kind = draws.below(4);
     let number = match kind {
         0 => draws.below(END),
@@ -165,7 +166,7 @@ pub(super) fn draw(draws: &mut Draws) -> u32 {
 }
 
 /// Makes each digit but the first 0 with probability two thirds.
-fn with_zeros(number: u64, draws: &mut Draws) -> u64 {
+fn with_zeros(number: u64, draws: &mut SplitMix64) -> u64 {
     let mut unit = 1;
     let mut result = 0;
     while unit <= number {
@@ -180,7 +181,7 @@ fn with_zeros(number: u64, draws: &mut Draws) -> u64 {
 }
 
 /// Draws a style: half of the numbers are written without `and`, half with hyphens.
-pub(super) fn draw_style(draws: &mut Draws) -> NumberStyle {
+pub(super) fn draw_style(draws: &mut SplitMix64) -> NumberStyle {
     let and = match draws.below(4) {
         0 => And::Last,
         1 => And::Every,
@@ -276,7 +277,7 @@ mod tests {
     proptest! {
         #[test]
         fn words_are_read_back_as_the_number(seed: u64, style in any_style()) {
-            let number = draw(&mut Draws::new(seed));
+            let number = draw(&mut SplitMix64::new(seed));
             let words = english(number, style);
             prop_assert_eq!(parse(&words), Some(number), "{}", words);
         }
@@ -360,7 +361,7 @@ mod tests {
     fn every_number_of_digits_comes_up() {
         let mut counts = [0; 9];
         for seed in 0..9000 {
-            let digits = draw(&mut Draws::new(seed)).to_string();
+            let digits = draw(&mut SplitMix64::new(seed)).to_string();
             counts[digits.len() - 1] += 1;
         }
         assert!(counts.iter().all(|&count| count > 500), "{counts:?}");
@@ -370,7 +371,7 @@ mod tests {
     fn numbers_rich_in_zeros_come_up() {
         let rich = |n: u32| n > 1_000_000 && n.to_string().matches('0').count() >= 5;
         let n_rich = (0..9000)
-            .filter(|&seed| rich(draw(&mut Draws::new(seed))))
+            .filter(|&seed| rich(draw(&mut SplitMix64::new(seed))))
             .count();
         assert!(n_rich > 300, "{n_rich}");
     }

@@ -1,6 +1,7 @@
 //! The data of the tasks `reverse` and `copy`: sequences of letters.
 
-use crate::batching::{Draws, hash};
+use transformer_core::random::{SplitMix64, hash};
+
 use crate::tasks::Split;
 use crate::tasks::task::split_by;
 
@@ -8,7 +9,7 @@ use crate::tasks::task::split_by;
 pub const MAX_SEQUENCE_LEN: usize = 20;
 
 /// Draws a sequence; every length from 1 up is equally likely.
-pub(super) fn draw(draws: &mut Draws) -> Vec<u8> {
+pub(super) fn draw(draws: &mut SplitMix64) -> Vec<u8> {
     let len = 1 + draws.below(MAX_SEQUENCE_LEN as u64);
     (0..len).map(|_| b'a' + draws.below(26) as u8).collect()
 }
@@ -42,7 +43,7 @@ mod tests {
     fn every_length_comes_up() {
         let mut counts = [0; MAX_SEQUENCE_LEN];
         for seed in 0..2000 {
-            counts[draw(&mut Draws::new(seed)).len() - 1] += 1;
+            counts[draw(&mut SplitMix64::new(seed)).len() - 1] += 1;
         }
         // Each count is binomial with mean 100 and deviation 10; 50 is five of them.
         assert!(

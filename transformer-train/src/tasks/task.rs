@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use transformer_core::random::{SplitMix64, hash};
 
-use crate::batching::{Draws, hash};
 use crate::config::nearest;
 use crate::tasks::{numbers, sequences};
 
@@ -93,7 +93,7 @@ impl Task {
         let mut seen = HashSet::new();
         let mut pairs = Vec::with_capacity(n_pairs);
         for number in 0..n_pairs {
-            let mut draws = Draws::new(hash(seed, number as u64));
+            let mut draws = SplitMix64::new(hash(seed, number as u64));
             let mut pair = self.draw(split, &mut draws);
             if split != Split::Train {
                 for _ in 0..N_RETRIES {
@@ -110,7 +110,7 @@ impl Task {
     }
 
     /// Draws examples until one belongs to the split.
-    fn draw(self, split: Split, draws: &mut Draws) -> (String, String) {
+    fn draw(self, split: Split, draws: &mut SplitMix64) -> (String, String) {
         loop {
             match self {
                 Self::Numbers => {

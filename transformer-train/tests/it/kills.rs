@@ -7,7 +7,7 @@ use std::env;
 use std::time::{Duration, Instant};
 
 use transformer_core::ModelDirectory;
-use transformer_train::batching::hash;
+use transformer_core::random::hash;
 
 use crate::resume::assert_same;
 use crate::workplace::Workplace;

@@ -1,13 +1,10 @@
 //! Which sentences are in which update: a pure function of lengths, budget and seed (§5.1 of the paper,
 //! "batched together by approximate sequence length").
 
-mod hash;
 mod pass;
 
 use std::sync::Arc;
 
-pub(crate) use hash::Draws;
-pub use hash::hash;
 use pass::{Lengths, Pass, widths_of};
 
 /// Says how sentences are put together into batches.

@@ -1,8 +1,8 @@
 //! One pass over the corpus: shuffle, sort within windows, cut into batches, shuffle the batches.
 
 use rayon::prelude::*;
+use transformer_core::random::{SplitMix64, hash};
 
-use crate::batching::plan::hash::{Draws, hash};
 use crate::batching::{PlanConfig, Share};
 
 /// Fewest windows of a pass: a corpus sorted as a whole puts the same sentences together every time
@@ -35,7 +35,7 @@ impl Pass {
     ) -> Self {
         let seed = hash(config.seed, number);
         let mut order = drawn(shares, seed);
-        Draws::new(hash(seed, 0)).shuffle(&mut order);
+        SplitMix64::new(hash(seed, 0)).shuffle(&mut order);
 
         // Windows of equal size, so that the last one is not too small to sort well.
         let n_drawn = order.len();
@@ -52,7 +52,7 @@ impl Pass {
             let end = n_drawn.min(start + size);
             pass.cut(lengths, config.tokens_per_batch as u64, start, end);
         }
-        Draws::new(hash(seed, 1)).shuffle(&mut pass.batches);
+        SplitMix64::new(hash(seed, 1)).shuffle(&mut pass.batches);
         pass
     }
 
@@ -121,8 +121,8 @@ fn drawn(shares: &[Share], seed: u64) -> Vec<u32> {
         let rest = share.weight.fract();
         if rest > 0.0 {
             let mut some: Vec<u32> = sentences.clone().collect();
-            let mut draws = Draws::new(hash(hash(seed, 2), number));
-            let n_some = (rest * some.len() as f64 + draws.fraction()) as usize;
+            let mut draws = SplitMix64::new(hash(hash(seed, 2), number));
+            let n_some = (rest * some.len() as f64 + draws.uniform()) as usize;
             draws.shuffle(&mut some);
             order.extend(some.into_iter().take(n_some));
         }

@@ -1,6 +1,7 @@
 //! Tests of the plan: every sentence as often as it should, no batch over the budget, no memory.
 
 use proptest::prelude::*;
+use transformer_core::random::SplitMix64;
 
 use super::*;
 
@@ -13,7 +14,7 @@ fn config(tokens_per_batch: usize, window: usize, seed: u64) -> PlanConfig {
 }
 
 /// Draws a number that is roughly normal, with mean 0 and deviation 1.
-fn normal(draws: &mut Draws) -> f64 {
+fn normal(draws: &mut SplitMix64) -> f64 {
     (0..12)
         .map(|_| draws.below(1_000_000) as f64 / 1e6)
         .sum::<f64>()
@@ -22,7 +23,7 @@ fn normal(draws: &mut Draws) -> f64 {
 
 /// Lengths as translations have them: log-normal, the two sides within a fifth of each other.
 fn translation_lengths(n: usize, seed: u64) -> Vec<(u32, u32)> {
-    let mut draws = Draws::new(seed);
+    let mut draws = SplitMix64::new(seed);
     (0..n)
         .map(|_| {
             let tgt = (3.1 + 0.6 * normal(&mut draws)).exp();
