@@ -19,7 +19,7 @@ use transformer_infer::search::Search;
 use transformer_infer::{Translator, allocator};
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
+use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
 const SEED: u64 = 1;
 const N_UPDATES: u64 = 2000;
@@ -89,18 +89,18 @@ fn main() -> Result<()> {
         ..settings
     };
     let n_cores = thread::available_parallelism().map_or(1, usize::from);
-    let surroundings = Surroundings {
+    let environment = RunEnvironment {
         directory: FOLDER.into(),
         existing: Existing::Resume,
         threads: ThreadCount::Suggested(n_cores),
         device: device.clone(),
         more_devices: Vec::new(),
-        say: Arc::new(|line| println!("{line}")),
+        log: Arc::new(|line| println!("{line}")),
         display: Display::Lines,
-        show: None,
+        status: None,
         interrupt: Interrupt::default(),
     };
-    let outcome = train(&experiment, &surroundings)?;
+    let outcome = train(&experiment, &environment)?;
 
     let translator = Translator::open(&outcome.model, &device)?;
     let sentences: Vec<&String> = test.iter().map(|(sentence, _)| sentence).collect();

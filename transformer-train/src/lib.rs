@@ -21,21 +21,21 @@
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
 //! use transformer_train::tasks::Task;
-//! use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
+//! use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 //!
 //! let (_, device) = device::choose(None)?;
-//! let surroundings = Surroundings {
+//! let environment = RunEnvironment {
 //!     directory: "runs/copy".into(),
 //!     existing: Existing::Resume,
 //!     device,
 //!     more_devices: Vec::new(),
 //!     threads: ThreadCount::Exactly(1),
-//!     say: Arc::new(|line| println!("{line}")),
+//!     log: Arc::new(|line| println!("{line}")),
 //!     display: Display::Lines,
-//!     show: None,
+//!     status: None,
 //!     interrupt: Interrupt::default(),
 //! };
-//! let outcome = train(&Experiment::for_task(Task::Copy), &surroundings)?;
+//! let outcome = train(&Experiment::for_task(Task::Copy), &environment)?;
 //! println!("perplexity {:.3}, in {}", outcome.valid_perplexity, outcome.model.display());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -56,9 +56,9 @@ mod validation;
 pub use batching::{Batch, BatchSize, Clock, Deal, Update};
 pub use checkpoint::SaveError;
 pub use corpus::SentencePair;
-pub use progress::{Interrupt, Say, Show, Stage};
+pub use progress::{Interrupt, LogFn, Stage, StatusFn};
 pub use run::{
-    Choice, Display, Existing, Outcome, Sample, Surroundings, TestScore, ThreadCount, TrainError,
+    Choice, Display, Existing, Outcome, RunEnvironment, Sample, TestScore, ThreadCount, TrainError,
     average_checkpoints, dry_run, is_unfinished, train,
 };
 pub use validation::TextScores;

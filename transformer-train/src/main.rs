@@ -18,7 +18,7 @@ use transformer_core::device::{self, Backend};
 use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::{
-    Display, Existing, Interrupt, Outcome, Show, Stage, Surroundings, TrainError, dry_run,
+    Display, Existing, Interrupt, Outcome, RunEnvironment, Stage, StatusFn, TrainError, dry_run,
     is_unfinished, train,
 };
 
@@ -74,7 +74,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let interrupt = stop_on_interrupt()?;
     tell(&format!("backend     {backend}, {}", names.join(", ")));
     tell(&format!("run         {}", directory.display()));
-    let surroundings = Surroundings {
+    let environment = RunEnvironment {
         directory: directory.clone(),
         existing: match (arguments.overwrite, arguments.allow_changes) {
             (true, _) => Existing::Replace,
@@ -84,20 +84,20 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         threads,
         device,
         more_devices: devices,
-        say: Arc::new(tell),
+        log: Arc::new(tell),
         display: if !arguments.plain && io::stdout().is_terminal() {
             Display::Dashboard
         } else {
             Display::Lines
         },
-        show: show(),
+        status: status(),
         interrupt,
     };
     if arguments.dry_run {
-        dry_run(&experiment, &surroundings)?;
+        dry_run(&experiment, &environment)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let outcome = train(&experiment, &surroundings)?;
+    let outcome = train(&experiment, &environment)?;
     report(&outcome, &experiment, &directory, backend);
     Ok(match was_stopped(&outcome, &experiment) {
         true => ExitCode::from(INTERRUPTED),
@@ -142,12 +142,14 @@ fn free_directory(name: &str, experiment: &Experiment) -> PathBuf {
 }
 
 /// Returns what shows how far a run is before its updates, if somebody looks.
-fn show() -> Option<Show> {
-    let show = |line: &str| {
+fn status() -> Option<StatusFn> {
+    let status = |line: &str| {
         // Begins the line anew, and clears it.
         let _ = write!(io::stderr(), "\r\x1b[2K{line}");
     };
-    io::stderr().is_terminal().then(|| Arc::new(show) as Show)
+    io::stderr()
+        .is_terminal()
+        .then(|| Arc::new(status) as StatusFn)
 }
 
 /// Lets the first interrupt end the run, at once before its first update and then after the current interval,
@@ -160,8 +162,8 @@ fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
             // The run hears it between two lines of text, and clears away what it began. It may be waiting
             // for one.
             thread::sleep(GRACE);
-            if let Some(show) = show() {
-                show("");
+            if let Some(status) = status() {
+                status("");
             }
             let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
             leave();

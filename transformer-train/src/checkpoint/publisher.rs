@@ -15,7 +15,7 @@ use transformer_infer::one_line;
 
 use crate::checkpoint::{Checkpoints, MODEL, PartCheckpointer, part_name};
 use crate::config::TrainingSettings;
-use crate::progress::HeldLine;
+use crate::progress::DeferredLog;
 use crate::run::Run;
 use crate::step::Objective;
 
@@ -81,7 +81,7 @@ pub(crate) struct ModelCheckpointer {
     template: Objective,
     publisher: Publisher,
     training: TrainingSettings,
-    held: HeldLine,
+    deferred: DeferredLog,
 }
 
 impl ModelCheckpointer {
@@ -89,7 +89,7 @@ impl ModelCheckpointer {
         run: &Run<'_>,
         checkpoints: Arc<Checkpoints>,
         template: Objective,
-        held: HeldLine,
+        deferred: DeferredLog,
     ) -> Self {
         Self {
             files: PartCheckpointer {
@@ -100,7 +100,7 @@ impl ModelCheckpointer {
             template,
             publisher: run.publisher.clone(),
             training: run.experiment.training.clone(),
-            held,
+            deferred,
         }
     }
 }
@@ -118,7 +118,7 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
             self.publisher.publish(objective.into_model(), scores)
         });
         published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))?;
-        self.held.say_oldest();
+        self.deferred.release_oldest();
         Ok(())
     }
 

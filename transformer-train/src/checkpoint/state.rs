@@ -17,7 +17,7 @@ use crate::TrainError;
 use crate::batching::Plan;
 use crate::checkpoint::SaveError;
 use crate::config::{Experiment, TrainingSettings};
-use crate::progress::Say;
+use crate::progress::LogFn;
 use crate::run::Run;
 use crate::validation::{History, Validation};
 
@@ -170,7 +170,7 @@ impl Resumed {
     pub(crate) fn find(
         checkpoints: &Path,
         experiment: &Experiment,
-        say: &Say,
+        log: &LogFn,
     ) -> Result<Option<Self>, TrainError> {
         let training = &experiment.training;
         let mut within = None;
@@ -189,7 +189,7 @@ impl Resumed {
             let state = match whole {
                 Ok(state) => state,
                 Err(Unusable::Damaged(what)) => {
-                    say_damage(&path, &what, say);
+                    log_damage(&path, &what, log);
                     continue;
                 }
                 Err(Unusable::Unread(source)) => return Err(TrainError::Unread { path, source }),
@@ -258,7 +258,7 @@ impl Checkpoints {
                 updates: 0,
                 seconds: run.begun().elapsed.as_secs_f64(),
                 n_threads: run.n_threads,
-                device: run.surroundings.device_names(),
+                device: run.environment.device_names(),
                 corpus: run.prepared.fingerprint,
                 validations: Vec::new(),
                 measure: Some(run.measure()),
@@ -362,9 +362,9 @@ pub(crate) fn saved(checkpoints: &Path, part: &str) -> Vec<usize> {
     numbers
 }
 
-fn say_damage(state: &Path, what: &str, say: &Say) {
+fn log_damage(state: &Path, what: &str, log: &LogFn) {
     let state = state.display();
-    say(&format!("damaged     `{state}`: {what}; it is passed over"));
+    log(&format!("damaged     `{state}`: {what}; it is passed over"));
 }
 
 /// Returns those of some checkpoints, in order, that are of the last so many intervals: an older one that was kept as one of
@@ -376,7 +376,7 @@ pub(crate) fn last_of(checkpoints: &[usize], n_intervals: usize) -> &[usize] {
 }
 
 /// Returns the numbers of the checkpoints whose weights are what was saved, in order, and names those whose are not.
-pub(crate) fn with_whole_weights(checkpoints: &Path, say: &Say) -> Vec<usize> {
+pub(crate) fn with_whole_weights(checkpoints: &Path, log: &LogFn) -> Vec<usize> {
     let mut intervals = saved(checkpoints, STATE);
     intervals.retain(|interval| {
         let weights = part_name(MODEL, *interval);
@@ -385,7 +385,7 @@ pub(crate) fn with_whole_weights(checkpoints: &Path, say: &Say) -> Vec<usize> {
             Ok(_) => format!("`{weights}` is not what was saved"),
             Err(reason) => reason,
         };
-        say_damage(&state_path(checkpoints, *interval), &reason, say);
+        log_damage(&state_path(checkpoints, *interval), &reason, log);
         false
     });
     intervals

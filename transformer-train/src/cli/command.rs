@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::{ArgGroup, Args, Subcommand};
 use transformer_core::device;
-use transformer_train::{Choice, Say, average_checkpoints};
+use transformer_train::{Choice, LogFn, average_checkpoints};
 
 use crate::Failure;
 
@@ -56,10 +56,10 @@ impl Average {
         };
         let requested = env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref())?;
-        let say: Say = Arc::new(|line| {
+        let log: LogFn = Arc::new(|line| {
             let _ = writeln!(io::stderr(), "{line}");
         });
-        let updates = average_checkpoints(&self.run, &choice, &self.out, &device, &say)?;
+        let updates = average_checkpoints(&self.run, &choice, &self.out, &device, &log)?;
         let updates: Vec<String> = updates.iter().map(u64::to_string).collect();
         let _ = writeln!(
             io::stdout(),

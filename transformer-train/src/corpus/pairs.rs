@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::corpus::CorpusError;
 use crate::corpus::lines::Lines;
-use crate::progress::Progress;
+use crate::progress::Phase;
 
 /// Number of pairs between two looks at whether to go on.
 const STEP: u64 = 1024;
@@ -30,7 +30,7 @@ pub(super) enum Stream {
 
 /// Says who is told how far reading has come.
 pub(super) struct Reading {
-    pub(super) progress: Progress,
+    pub(super) phase: Phase,
     /// Number of all pairs, once they were read to the end.
     pub(super) n_pairs: Arc<OnceLock<u64>>,
 }
@@ -104,13 +104,11 @@ impl Pairs {
 
     /// Says how far it is, now and then, and whether it is to end there.
     fn is_broken_off(&mut self) -> bool {
-        let Some(Reading { progress, n_pairs }) = &mut self.reading else {
+        let Some(Reading { phase, n_pairs }) = &mut self.reading else {
             return false;
         };
         self.n_read.is_multiple_of(STEP)
-            && progress
-                .pairs(self.n_read, n_pairs.get().copied())
-                .is_break()
+            && phase.pairs(self.n_read, n_pairs.get().copied()).is_break()
     }
 
     fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {

@@ -10,7 +10,7 @@ use crate::corpus::lines::Lines;
 use crate::corpus::pairs::{Pairs, Reading, Stream};
 use crate::corpus::source::Input;
 use crate::corpus::{CorpusError, CorpusSource};
-use crate::progress::Watch;
+use crate::progress::Progress;
 
 /// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.
 ///
@@ -39,7 +39,7 @@ pub struct ParallelText {
 /// Says who is told how far reading has come.
 #[derive(Clone, Debug)]
 struct Watched {
-    watch: Watch,
+    progress: Progress,
     what: &'static str,
     /// Known once it was read to its end.
     n_pairs: Arc<OnceLock<u64>>,
@@ -157,7 +157,7 @@ impl ParallelText {
             }
         };
         let reading = self.watched.as_ref().map(|it| Reading {
-            progress: it.watch.begin(it.what),
+            phase: it.progress.begin(it.what),
             n_pairs: Arc::clone(&it.n_pairs),
         });
         Ok(Pairs::new(
@@ -170,10 +170,10 @@ impl ParallelText {
 
     /// Has every reading from now on say how far it has come, and end when the run is to end. `what` is what
     /// the user is told that it is for.
-    pub(crate) fn watched(self, watch: &Watch, what: &'static str) -> Self {
+    pub(crate) fn watched(self, progress: &Progress, what: &'static str) -> Self {
         let n_pairs = self.watched.map(|it| it.n_pairs).unwrap_or_default();
         let watched = Some(Watched {
-            watch: watch.clone(),
+            progress: progress.clone(),
             what,
             n_pairs,
         });

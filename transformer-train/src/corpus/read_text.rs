@@ -9,7 +9,7 @@ use crate::corpus::{
     CorpusError, CorpusSource, CorpusSummary, ParallelText, StorePlace, Stored, TokenStore,
     encode_in_memory, encode_into,
 };
-use crate::progress::Watch;
+use crate::progress::Progress;
 use crate::tasks::{Split, Task};
 
 /// Number of held-out pairs on which a model of a built-in task is tested.
@@ -52,35 +52,35 @@ impl ReadText {
         experiment: &Experiment,
         known: Option<Tokenizers>,
         place: Option<StorePlace>,
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<Self, TrainError> {
-        let say = watch.say();
+        let log = progress.log();
         let (sources, valid) = match experiment.data.source()? {
             DataSource::Task(task) => {
                 let (train, valid, test) = texts_of(task, experiment);
-                let read = Self::in_memory(experiment, known, train, valid, watch)?;
+                let read = Self::in_memory(experiment, known, train, valid, progress)?;
                 return Ok(Self { test, ..read });
             }
             DataSource::Corpus { train, valid } => (train, valid),
         };
         let (sources, weights): (Vec<_>, Vec<f64>) = sources.into_iter().unzip();
-        if let Some(stored) = place.as_ref().and_then(|place| place.open(say)) {
+        if let Some(stored) = place.as_ref().and_then(|place| place.open(log)) {
             return Self::of_store(stored, valid.as_ref(), weights);
         }
-        let (train, valid_text) = divide(&sources, valid.as_ref(), experiment, watch)?;
+        let (train, valid_text) = divide(&sources, valid.as_ref(), experiment, progress)?;
         let Some(place) = place.filter(StorePlace::is_to_be_made) else {
-            let read = Self::in_memory(experiment, known, train, valid_text, watch)?;
+            let read = Self::in_memory(experiment, known, train, valid_text, progress)?;
             return Ok(Self { weights, ..read });
         };
-        let tokenizers = known_or_trained(known, experiment, &train, watch)?;
-        let train = train.watched(watch, STORING);
+        let tokenizers = known_or_trained(known, experiment, &train, progress)?;
+        let train = train.watched(progress, STORING);
         let held_out = match valid {
             Some(_) => None,
             None => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
         };
-        say(&format!("store       making {}", place.path().display()));
+        log(&format!("store       making {}", place.path().display()));
         let path = place.path();
-        let stored = place.build(&tokenizers, held_out, say, |mut writer| {
+        let stored = place.build(&tokenizers, held_out, log, |mut writer| {
             let error = |source| CorpusError::Store {
                 path: path.clone(),
                 source,
@@ -122,12 +122,12 @@ impl ReadText {
         known: Option<Tokenizers>,
         train: ParallelText,
         valid: ParallelText,
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<Self, TrainError> {
-        let tokenizers = known_or_trained(known, experiment, &train, watch)?;
+        let tokenizers = known_or_trained(known, experiment, &train, progress)?;
         let filter = experiment.data.filter();
         let (corpus, summary, fingerprint) = encode_in_memory(
-            &train.watched(watch, TOKENIZING),
+            &train.watched(progress, TOKENIZING),
             &filter,
             |lines| tokenizers.src().encode_all(lines),
             |lines| tokenizers.tgt().encode_all(lines),
@@ -149,13 +149,13 @@ fn divide(
     sources: &[CorpusSource],
     valid: Option<&CorpusSource>,
     experiment: &Experiment,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<(ParallelText, ParallelText), TrainError> {
     let train = match sources {
         [source] => ParallelText::open(source)?,
         sources => ParallelText::open_all(sources)?,
     };
-    let train = train.watched(watch, READING);
+    let train = train.watched(progress, READING);
     Ok(match valid {
         Some(valid) => (train, ParallelText::open(valid)?),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,
@@ -178,19 +178,19 @@ fn known_or_trained(
     known: Option<Tokenizers>,
     experiment: &Experiment,
     train: &ParallelText,
-    watch: &Watch,
+    progress: &Progress,
 ) -> Result<Tokenizers, TrainError> {
     if let Some(known) = known {
         return Ok(known);
     }
-    let train = train.clone().watched(watch, READING);
+    let train = train.clone().watched(progress, READING);
     let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
     let sources = || sample.iter().map(|(src, _)| src.as_str());
     let targets = || sample.iter().map(|(_, tgt)| tgt.as_str());
-    let mut progress = watch.begin(LEARNING);
+    let mut phase = progress.begin(LEARNING);
     // An end that is asked for meanwhile comes after it, or from the program.
     let mut on_progress = |share| {
-        let _ = progress.share(share);
+        let _ = phase.share(share);
     };
     Ok(match experiment.tokenizer.vocabularies() {
         Vocabularies::Joint(config) => {

@@ -19,7 +19,7 @@ use crate::config::{DataSource, Experiment, Store};
 use crate::corpus::{
     CorpusError, CorpusSource, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter,
 };
-use crate::progress::Say;
+use crate::progress::LogFn;
 
 /// The version of the stores that this program writes, and the only one that it reads.
 const FORMAT: u64 = 1;
@@ -153,19 +153,19 @@ impl StorePlace {
     }
 
     /// Opens the store, if it is there and whole.
-    pub(crate) fn open(&self, say: &Say) -> Option<Stored> {
+    pub(crate) fn open(&self, log: &LogFn) -> Option<Stored> {
         let path = self.path();
         if !path.exists() {
             return None;
         }
         match Stored::open(&path) {
             Ok(stored) => {
-                say(&format!("store       {}", path.display()));
+                log(&format!("store       {}", path.display()));
                 Some(stored)
             }
             Err(error) => {
                 let path = path.display();
-                say(&format!("damaged     `{path}`: {error}; it is made anew"));
+                log(&format!("damaged     `{path}`: {error}; it is made anew"));
                 None
             }
         }
@@ -178,7 +178,7 @@ impl StorePlace {
         &self,
         tokenizers: &Tokenizers,
         held_out: Option<Vec<(String, String)>>,
-        say: &Say,
+        log: &LogFn,
         fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
     ) -> Result<Stored, TrainError> {
         let path = self.path();
@@ -189,7 +189,7 @@ impl StorePlace {
         let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
         // Not every file system has locks.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-            say("store       waiting for another program that makes it");
+            log("store       waiting for another program that makes it");
             let _ = lock.lock();
         }
         if let Ok(stored) = Stored::open(&path) {

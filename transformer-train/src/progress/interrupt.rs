@@ -1,12 +1,12 @@
-//! How a program ends a run before its time.
+//! How a program ends a run early.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks a run to end; its clones are one.
+/// Asks a run to end early; clones share the request.
 ///
-/// Before the first update a run ends at once and leaves nothing behind. Afterwards it ends after the
-/// interval, with its checkpoint written.
+/// Before the first update the run ends at once and leaves nothing behind. Later it ends after the current
+/// interval, when its checkpoint is written.
 ///
 /// # Example
 ///
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// let interrupt = Interrupt::default();
 /// assert_eq!(interrupt.request(), Some(Stage::Preparing));
-/// assert_eq!(interrupt.request(), None); // Somebody has asked before.
+/// assert_eq!(interrupt.request(), None); // It was requested before.
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
@@ -26,17 +26,17 @@ struct Flags {
     is_training: AtomicBool,
 }
 
-/// Says where in a run a request to end comes.
+/// The stage of a run at which an interrupt is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Text is read, or tokenizers are trained: nothing is lost.
+    /// The run reads text or trains tokenizers: nothing is lost.
     Preparing,
-    /// Updates are made: those since the last checkpoint are worth waiting for.
+    /// The run trains: the updates since the last checkpoint are worth waiting for.
     Training,
 }
 
 impl Interrupt {
-    /// Asks the run to end. Returns where it is, or `None` if it was asked before.
+    /// Asks the run to end. Returns its stage, or `None` if this was requested before.
     pub fn request(&self) -> Option<Stage> {
         if self.0.is_requested.swap(true, Ordering::SeqCst) {
             return None;
@@ -47,12 +47,12 @@ impl Interrupt {
         })
     }
 
-    /// Says whether the run is to end.
+    /// Returns whether somebody has requested the end of the run.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.is_requested.load(Ordering::SeqCst)
     }
 
-    /// Hears that updates begin. From then on a request waits for the interval's end.
+    /// Marks the start of the updates: from now on a request waits for the end of the interval.
     pub(crate) fn begin_training(&self) {
         self.0.is_training.store(true, Ordering::SeqCst);
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_told_where_the_run_is() {
+    fn a_request_returns_the_stage_of_the_run() {
         let interrupt = Interrupt::default();
         interrupt.begin_training();
         assert!(!interrupt.is_requested());

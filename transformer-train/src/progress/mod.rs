@@ -1,10 +1,11 @@
-//! How a run tells its user what it does, and hears that it is to end.
+//! How a run reports to its user before the first update, and how a user ends it.
 
-mod held_line;
+mod deferred_log;
 mod interrupt;
-mod watch;
+mod log;
+mod phase;
 
-pub(crate) use held_line::HeldLine;
+pub(crate) use deferred_log::DeferredLog;
 pub use interrupt::{Interrupt, Stage};
-pub(crate) use watch::{Progress, Watch};
-pub use watch::{Say, Show};
+pub use log::{LogFn, StatusFn};
+pub(crate) use phase::{Phase, Progress};

@@ -11,7 +11,7 @@ use burn_train::renderer::{
 };
 
 use crate::config::TrainingSettings;
-use crate::progress::HeldLine;
+use crate::progress::DeferredLog;
 use crate::run::{Begun, Sample};
 use crate::validation::{
     BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Samples,
@@ -22,7 +22,7 @@ const LEARNING_RATE: &str = "Learning Rate";
 
 /// Makes one line when an interval has been validated; it is said when the interval is saved.
 pub(crate) struct LineRenderer {
-    held: HeldLine,
+    deferred: DeferredLog,
     training: TrainingSettings,
     /// What was done before this program began.
     begun: Begun,
@@ -35,13 +35,13 @@ pub(crate) struct LineRenderer {
 
 impl LineRenderer {
     pub(crate) fn new(
-        held: HeldLine,
+        deferred: DeferredLog,
         training: &TrainingSettings,
         begun: Begun,
         samples: Samples,
     ) -> Self {
         Self {
-            held,
+            deferred,
             training: training.clone(),
             begun,
             samples,
@@ -143,7 +143,7 @@ impl TrainingProgressLogger for LineRenderer {
                 block.push_str(&format!("\n  {what:<11}  {text}"));
             }
         }
-        self.held.hold(block);
+        self.deferred.push(block);
     }
 
     fn start_split(&mut self, _: &str, _: usize) {}

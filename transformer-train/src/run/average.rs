@@ -12,7 +12,7 @@ use crate::TrainError;
 use crate::checkpoint::{Publisher, SavedState, average, last_of, with_whole_weights};
 use crate::config::Experiment;
 use crate::optim::ema;
-use crate::progress::Say;
+use crate::progress::LogFn;
 use crate::run::Folder;
 use crate::validation::best;
 
@@ -47,7 +47,7 @@ pub fn average_checkpoints(
     choice: &Choice,
     out: &Path,
     device: &Device,
-    say: &Say,
+    log: &LogFn,
 ) -> Result<Vec<u64>, TrainError> {
     let folder = Folder::new(run);
     let experiment = folder.experiment()?;
@@ -55,7 +55,7 @@ pub fn average_checkpoints(
         let path = out.to_owned();
         return Err(TrainError::FolderExists { path });
     }
-    let states: BTreeMap<usize, SavedState> = with_whole_weights(&folder.checkpoints, say)
+    let states: BTreeMap<usize, SavedState> = with_whole_weights(&folder.checkpoints, log)
         .into_iter()
         .filter_map(|interval| {
             let state = SavedState::of(&folder.checkpoints, interval);

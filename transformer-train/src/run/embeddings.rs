@@ -8,7 +8,7 @@ use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::config::EmbeddingSettings;
-use crate::progress::Say;
+use crate::progress::LogFn;
 
 /// Holds the word vectors that a run begins with.
 pub(crate) struct Embeddings {
@@ -23,13 +23,13 @@ impl Embeddings {
         settings: &EmbeddingSettings,
         config: &TransformerConfig,
         tokenizers: &Tokenizers,
-        say: &Say,
+        log: &LogFn,
     ) -> Result<Self, WordVectorsError> {
         let read = |path: Option<&Path>, tokenizer: &Tokenizer, side: &str| {
             let Some(path) = path else { return Ok(None) };
             let vectors = vectors(path, tokenizer, settings, config.d_model)?;
             let (n_found, n_tokens) = (vectors.n_found(), tokenizer.vocab_size());
-            say(&format!(
+            log(&format!(
                 "embeddings  {n_found} of {n_tokens} {side} tokens have a word vector"
             ));
             Ok::<_, WordVectorsError>(Some(vectors))

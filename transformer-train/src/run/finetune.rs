@@ -7,7 +7,7 @@ use transformer_core::directory::ModelDirectory;
 
 use crate::TrainError;
 use crate::config::{Experiment, check_positions};
-use crate::progress::Say;
+use crate::progress::LogFn;
 
 /// Opens the model that an experiment goes on from, if it does.
 ///
@@ -39,13 +39,13 @@ pub(crate) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
 pub(crate) fn config(
     experiment: &Experiment,
     base: &TransformerConfig,
-    say: &Say,
+    log: &LogFn,
 ) -> Result<TransformerConfig, TrainError> {
     let config = experiment.model.over(base)?;
     config.validate()?;
     check_positions(&config, experiment.data.max_len)?;
     if let Some(path) = &experiment.finetune.model {
-        say(&format!(
+        log(&format!(
             "finetuning  {}: {}+{} layers, d_model {}",
             path.display(),
             config.n_encoder_layers,

@@ -8,7 +8,7 @@ use transformer_core::directory::{ModelDirectory, write_file};
 use crate::TrainError;
 use crate::checkpoint::{PARTS, Resumed, STATE, SaveError, saved};
 use crate::config::Experiment;
-use crate::progress::Say;
+use crate::progress::LogFn;
 use crate::run::changes;
 use crate::validation::is_out_of_patience;
 
@@ -74,7 +74,7 @@ impl Folder {
         &self,
         experiment: &Experiment,
         existing: Existing,
-        say: &Say,
+        log: &LogFn,
     ) -> Result<Option<Resumed>, TrainError> {
         if existing == Existing::Replace {
             return match self.unfinished(experiment)? {
@@ -96,7 +96,7 @@ impl Folder {
         let mut differences: Vec<String> = changes.into_iter().map(|change| change.told).collect();
         if existing == Existing::Change && is_possible {
             for difference in differences.drain(..) {
-                say(&format!("changed     {difference}"));
+                log(&format!("changed     {difference}"));
             }
         }
         if !differences.is_empty() {
@@ -106,7 +106,7 @@ impl Folder {
                 is_possible,
             });
         }
-        let resumed = Resumed::find(&self.checkpoints, experiment, say)?;
+        let resumed = Resumed::find(&self.checkpoints, experiment, log)?;
         // To begin anew would delete what is left of it.
         let is_lost = || {
             !saved(&self.checkpoints, STATE).is_empty()
@@ -142,7 +142,7 @@ impl Folder {
 
     /// Returns after how many updates exactly this run was stopped, if it is in the folder and not at its end.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
-        let unheard: Say = std::sync::Arc::new(|_| {});
+        let unheard: LogFn = std::sync::Arc::new(|_| {});
         // Settings that are none, or of another version, are not this run's.
         let Ok(there) = Experiment::from_toml(&self.settings) else {
             return Ok(None);

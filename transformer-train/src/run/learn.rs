@@ -16,7 +16,7 @@ use crate::checkpoint::{
     Checkpoints, Keep, ModelCheckpointer, PARTS, PartCheckpointer, Stop, saved,
 };
 use crate::optim::Adam;
-use crate::progress::HeldLine;
+use crate::progress::DeferredLog;
 use crate::report::{CsvLog, LineRenderer, dashboard};
 use crate::run::{Display, Run, lines_of};
 use crate::step::{Objective, have_collectives, strategy};
@@ -31,12 +31,12 @@ const VALID_LOSS: &str = "validation loss";
 pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
     let interrupter = Interrupter::new();
     let trouble = Trouble::default();
-    let held = HeldLine::new(Arc::clone(&run.surroundings.say));
-    let training = supervised(run, objective, &interrupter, &trouble, &held)?;
+    let deferred = DeferredLog::new(Arc::clone(&run.environment.log));
+    let training = supervised(run, objective, &interrupter, &trouble, &deferred)?;
     let (optimizer, schedule) = optimizer(run);
     let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
-    held.say_all();
+    deferred.release_all();
     let model = run.saved_model();
     if let Some(NotANumber {
         what,
@@ -79,7 +79,7 @@ fn supervised(
     objective: &Objective,
     interrupter: &Interrupter,
     trouble: &Trouble,
-    held: &HeldLine,
+    deferred: &DeferredLog,
 ) -> Result<SupervisedTraining<Objective>, TrainError> {
     let training = &run.experiment.training;
     let (interval, n_updates) = (training.validation_interval, training.updates);
@@ -95,9 +95,9 @@ fn supervised(
         checkpoints: Arc::clone(&checkpoints),
     };
     let model = Arc::clone(&checkpoints);
-    let model = ModelCheckpointer::new(run, model, objective.valid(), held.clone());
+    let model = ModelCheckpointer::new(run, model, objective.valid(), deferred.clone());
     let valid = Arc::new(valid_loader(run));
-    let devices = run.surroundings.devices();
+    let devices = run.environment.devices();
     let keys = Interrupter::new();
     let stop = end_of(interrupter);
     let stop_training = end_of_all(&devices, gate, &stop);
@@ -125,7 +125,7 @@ fn supervised(
             checkpoints_to_keep(run),
         ))
         .early_stopping(Stop::new(
-            &run.surroundings.interrupt,
+            &run.environment.interrupt,
             &keys,
             training,
             history,
@@ -136,7 +136,7 @@ fn supervised(
         Some(resumed) => supervised.checkpoint(resumed.interval),
         None => supervised,
     };
-    Ok(displayed(run, supervised, objective, held, &keys))
+    Ok(displayed(run, supervised, objective, deferred, &keys))
 }
 
 /// Returns what is called with a loss, a norm of gradients and a validation loss that are no numbers. `next_update` is the
@@ -172,17 +172,17 @@ fn displayed(
     run: &Run<'_>,
     supervised: SupervisedTraining<Objective>,
     objective: &Objective,
-    held: &HeldLine,
+    deferred: &DeferredLog,
     keys: &Interrupter,
 ) -> SupervisedTraining<Objective> {
-    match run.surroundings.display {
+    match run.environment.display {
         Display::Dashboard => {
             let checkpoint = run.resumed.as_ref().map(|resumed| resumed.interval);
             supervised.renderer(dashboard(keys, checkpoint))
         }
         Display::Lines => {
             let (training, samples) = (&run.experiment.training, objective.samples());
-            let lines = LineRenderer::new(held.clone(), training, run.begun(), samples);
+            let lines = LineRenderer::new(deferred.clone(), training, run.begun(), samples);
             supervised.renderer(Box::new(lines))
         }
     }
@@ -195,7 +195,7 @@ fn valid_loader(run: &Run<'_>) -> ValidLoader {
         &run.prepared.references(n_references),
         run.experiment.training.tokens_per_batch,
     );
-    ValidLoader::new(batches, &run.surroundings.device)
+    ValidLoader::new(batches, &run.environment.device)
 }
 
 /// Opens the table of the curve, with what it has of the updates done.
@@ -215,19 +215,19 @@ fn train_loader(run: &Run<'_>, gate: &Arc<Gate>) -> Result<TrainLoader, TrainErr
     let training = &run.experiment.training;
     let text = Arc::clone(&run.prepared.train);
     let mut plan = run.prepared.plan.clone();
-    run.say(&format!(
+    run.log(&format!(
         "batches     {} updates a pass over the data, {:.1}% padding",
         training.updates_of(plan.updates_per_pass(0)),
         100.0 * plan.padding_share(),
     ));
-    let surroundings = run.surroundings;
+    let environment = run.environment;
     Ok(TrainLoader::new(
         text,
         plan,
         training,
         run.n_threads,
         run.begun().n_updates,
-        &surroundings.device,
+        &environment.device,
         Arc::clone(gate),
     ))
 }

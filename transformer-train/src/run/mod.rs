@@ -26,7 +26,7 @@ pub(crate) use prepare::{Prepared, Start};
 pub(crate) use select::Finish;
 pub(crate) use train::{Begun, Run};
 pub use train::{
-    Display, Outcome, Sample, Surroundings, TestScore, ThreadCount, is_unfinished, train,
+    Display, Outcome, RunEnvironment, Sample, TestScore, ThreadCount, is_unfinished, train,
 };
 pub(crate) use update_lines::lines_of;
 pub(crate) use warnings::{Facts, warnings};

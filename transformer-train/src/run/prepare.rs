@@ -15,7 +15,7 @@ use crate::corpus::{
     Copies, CorpusError, CorpusSummary, Duplicates, Filter, ParallelText, ReadText, SentencePair,
     StorePlace, SubwordDropout, Subwords, TokenStore, TrainingText, encode,
 };
-use crate::progress::{Say, Watch};
+use crate::progress::{LogFn, Progress};
 use crate::run::{Embeddings, Facts, Folder, finetune, warnings};
 
 /// Most pairs that the validation pairs are looked for in: a second's work.
@@ -114,9 +114,9 @@ impl Prepared {
         experiment: &Experiment,
         start: Start,
         place: Option<StorePlace>,
-        watch: &Watch,
+        progress: &Progress,
     ) -> Result<Self, TrainError> {
-        let say = watch.say();
+        let log = progress.log();
         let embeddings = start.embeddings(experiment);
         let Start {
             is_fresh,
@@ -131,7 +131,7 @@ impl Prepared {
             weights,
             valid,
             test,
-        } = ReadText::new(experiment, known, place, watch)?;
+        } = ReadText::new(experiment, known, place, progress)?;
         // What makes a pair bad to learn from is no reason to leave it out of what is measured.
         let filter = Filter {
             max_ratio: None,
@@ -139,22 +139,22 @@ impl Prepared {
             copies: Copies::Keep,
             ..experiment.data.filter()
         };
-        say(&format!("data        {train_summary}"));
+        log(&format!("data        {train_summary}"));
         let valid = Validation::encode(&valid, &filter, &tokenizers)?;
-        say(&format!("validation  {}", valid.summary));
+        log(&format!("validation  {}", valid.summary));
 
         let config = match &base {
-            Some(base) => finetune::config(experiment, base.config(), say)?,
+            Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
         };
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
         }
-        say(&format!("vocabulary  {}", describe(&tokenizers)));
+        log(&format!("vocabulary  {}", describe(&tokenizers)));
         let subwords = subwords(experiment, &tokenizers)?;
-        let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, say)?;
+        let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, log)?;
         let shares = shares(&train_summary, &weights);
-        say_shares(&shares, say);
+        log_shares(&shares, log);
         let n_valid_seen = match store.lengths().len() <= MOST_PAIRS_TO_COMPARE {
             true => n_seen(&store, &valid.pairs)?,
             false => 0,
@@ -191,7 +191,7 @@ impl Prepared {
     }
 
     /// Says what makes it unlikely that the run learns.
-    pub(crate) fn warn(&mut self, experiment: &Experiment, say: &Say) {
+    pub(crate) fn warn(&mut self, experiment: &Experiment, log: &LogFn) {
         let facts = Facts {
             updates_per_pass: experiment
                 .training
@@ -203,7 +203,7 @@ impl Prepared {
             n_valid_seen: self.n_valid_seen,
         };
         for warning in warnings(&facts) {
-            say(&format!("warning     {warning}"));
+            log(&format!("warning     {warning}"));
         }
     }
 
@@ -291,14 +291,14 @@ fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<Share> {
 }
 
 /// Says what part each of several corpora has in what is trained on.
-fn say_shares(shares: &[Share], say: &Say) {
+fn log_shares(shares: &[Share], log: &LogFn) {
     let drawn = |share: &Share| share.weight * share.n_sentences as f64;
     let all: f64 = shares.iter().map(drawn).sum();
     if shares.len() < 2 {
         return;
     }
     for (number, share) in shares.iter().enumerate() {
-        say(&format!(
+        log(&format!(
             "corpus {:<4} {} pairs, weight {}: {:.1}% of the sentences of a pass",
             number + 1,
             share.n_sentences,

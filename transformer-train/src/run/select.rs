@@ -67,7 +67,7 @@ impl<'a> Finish<'a> {
     pub(crate) fn choose(&self) -> Result<Chosen, TrainError> {
         let training = &self.run.experiment.training;
         let checkpoints = &self.run.folder.checkpoints;
-        let saved = with_whole_weights(checkpoints, &self.run.surroundings.say);
+        let saved = with_whole_weights(checkpoints, &self.run.environment.log);
         let Some(&last) = saved.last() else {
             return Err(TrainError::NothingTrained);
         };
@@ -75,7 +75,7 @@ impl<'a> Finish<'a> {
         let validations = validations.unwrap_or_default();
         let is_out_of_patience = is_out_of_patience(&validations, training);
         if is_out_of_patience {
-            self.run.say(&format!(
+            self.run.log(&format!(
                 "stopped     after update {}: no better validation since the best, for {} in a row",
                 training.updates_after(last),
                 training.patience.unwrap_or_default(),
@@ -86,11 +86,11 @@ impl<'a> Finish<'a> {
             .next()
             .expect("the last checkpoint is a candidate");
         let n_candidates = 1 + candidates.len();
-        self.show(&format!("choosing    the model: 1 of {n_candidates}"));
+        self.status(&format!("choosing    the model: 1 of {n_candidates}"));
         let mut chosen = self.evaluate(newest)?;
         let mut told = vec![chosen.told(training.best_by)];
         for (number, candidate) in candidates.enumerate() {
-            self.show(&format!(
+            self.status(&format!(
                 "choosing    the model: {} of {n_candidates}",
                 number + 2
             ));
@@ -100,7 +100,7 @@ impl<'a> Finish<'a> {
                 chosen = other;
             }
         }
-        self.show("");
+        self.status("");
         if told.len() > 1 {
             let what = match training.best_by {
                 BestBy::Loss => "validation perplexity",
@@ -108,7 +108,7 @@ impl<'a> Finish<'a> {
                 BestBy::Chrf => "validation chrF",
             };
             self.run
-                .say(&format!("{what} {}: kept {}", told.join(", "), chosen.name));
+                .log(&format!("{what} {}: kept {}", told.join(", "), chosen.name));
         }
         Ok(Chosen {
             model: chosen.model,
@@ -154,14 +154,14 @@ impl<'a> Finish<'a> {
             is_out_of_patience,
         } = chosen;
         if !valid_perplexity.is_finite() {
-            self.run.say(
+            self.run.log(
                 "warning     the model has learnt nothing: its perplexity is beyond all numbers; lower the learning rate",
             );
         }
-        self.show("translating what the model is tested on");
+        self.status("translating what the model is tested on");
         let test = self.test(&model);
         let (text_scores, samples) = self.translate_valid(&model);
-        self.show("");
+        self.status("");
         let scores = serde_json::json!({
             "updates": n_updates,
             "seconds": elapsed.as_secs(),
@@ -188,9 +188,9 @@ impl<'a> Finish<'a> {
     }
 
     /// Shows what is being done, where somebody looks; the next line takes its place.
-    fn show(&self, line: &str) {
-        if let Some(show) = &self.run.surroundings.show {
-            show(line);
+    fn status(&self, line: &str) {
+        if let Some(status) = &self.run.environment.status {
+            status(line);
         }
     }
 
@@ -201,7 +201,7 @@ impl<'a> Finish<'a> {
         let mut nll = 0.0;
         let mut n_labels = 0;
         for ValidPairs { pairs, .. } in &self.batches {
-            let batch = Batch::new(pairs, &self.run.surroundings.device);
+            let batch = Batch::new(pairs, &self.run.environment.device);
             nll += objective.loss(&batch).nll.into_scalar::<f64>();
             n_labels += batch.size.n_labels;
         }

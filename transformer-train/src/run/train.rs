@@ -14,7 +14,7 @@ use crate::checkpoint::{Publisher, Resumed};
 use crate::config::Experiment;
 use crate::corpus::{Fingerprint, IfMissing, StorePlace, holds_only_stores};
 use crate::optim::Schedule;
-use crate::progress::{Say, Show, Watch};
+use crate::progress::{LogFn, Progress, StatusFn};
 use crate::run::{Existing, Finish, Folder, Prepared, Start, learn};
 use crate::step::{LabelSmoothing, Objective, Settings, Threads, Translation};
 use crate::validation::{Samples, TextMetrics, TextScores, Validation, best, is_out_of_patience};
@@ -22,7 +22,7 @@ use crate::{Interrupt, TrainError};
 
 /// Says where a run happens and how it is shown.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct RunEnvironment {
     /// The run's folder.
     pub directory: PathBuf,
     /// What happens to a run that is in the folder already.
@@ -34,25 +34,25 @@ pub struct Surroundings {
     /// Number of threads that share an update.
     pub threads: ThreadCount,
     /// Takes the lines for the user.
-    pub say: Say,
+    pub log: LogFn,
     /// How progress is shown between them.
     pub display: Display,
     /// Takes what is shown while text is read; without it, lines come now and then.
-    pub show: Option<Show>,
+    pub status: Option<StatusFn>,
     /// Asked by the program to end the run.
     pub interrupt: Interrupt,
 }
 
-impl Surroundings {
+impl RunEnvironment {
     /// Returns what tells the user what happens before the first update.
-    pub(crate) fn watch(&self) -> Watch {
-        Watch::new(&self.say, self.show.as_ref(), &self.interrupt)
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::new(&self.log, self.status.as_ref(), &self.interrupt)
     }
 }
 
-impl std::fmt::Debug for Surroundings {
+impl std::fmt::Debug for RunEnvironment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings")
+        f.debug_struct("RunEnvironment")
             .field("directory", &self.directory)
             .field("device", &self.device)
             .field("more_devices", &self.more_devices)
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Surroundings {
     }
 }
 
-impl Surroundings {
+impl RunEnvironment {
     /// Returns all devices, the first of which validates and saves.
     pub(crate) fn devices(&self) -> Vec<Device> {
         let more = self.more_devices.iter().cloned();
@@ -161,29 +161,29 @@ pub struct Sample {
 /// # Errors
 ///
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation survives it.
-pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Outcome, TrainError> {
+pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Outcome, TrainError> {
     experiment.validate()?;
-    surroundings.check_devices(experiment)?;
-    let say = &surroundings.say;
-    let folder = Folder::new(&surroundings.directory);
+    environment.check_devices(experiment)?;
+    let log = &environment.log;
+    let folder = Folder::new(&environment.directory);
     folder.check()?;
     // Nobody else may train in a folder that holds a run already; in a new one, from when it is made.
     let held = folder.holds_run().then(|| folder.lock()).transpose()?;
-    let mut resumed = folder.resume(experiment, surroundings.existing, say)?;
+    let mut resumed = folder.resume(experiment, environment.existing, log)?;
     let start = Start::new(experiment, &folder, resumed.is_some())?;
     // A run that fails on its data leaves nothing behind, and takes nothing away.
-    let directory = &surroundings.directory;
+    let directory = &environment.directory;
     let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Make)?;
-    let interrupt = &surroundings.interrupt;
-    let watch = surroundings.watch();
-    let mut prepared = Prepared::new(experiment, start, place.clone(), &watch)?;
-    let model = prepared.model(experiment.training.seed, &surroundings.device)?;
+    let interrupt = &environment.interrupt;
+    let progress = environment.progress();
+    let mut prepared = Prepared::new(experiment, start, place.clone(), &progress)?;
+    let model = prepared.model(experiment.training.seed, &environment.device)?;
     // In this order: who asks hears either that nothing is begun, which is so, or that an interval is waited for.
     interrupt.begin_training();
     if interrupt.is_requested() {
         return Err(TrainError::Interrupted);
     }
-    prepared.warn(experiment, say);
+    prepared.warn(experiment, log);
     let lock = match held {
         Some(lock) => lock,
         None => folder.claim()?,
@@ -191,16 +191,16 @@ pub fn train(experiment: &Experiment, surroundings: &Surroundings) -> Result<Out
     accept(&folder, experiment, resumed.as_ref(), prepared.fingerprint)?;
     if let Some(resumed) = &mut resumed {
         prepared.plan.know(&resumed.state.passes);
-        compare_validations(resumed, measure(experiment, &prepared), experiment, say);
+        compare_validations(resumed, measure(experiment, &prepared), experiment, log);
     }
     if let Some(place) = place {
         place.remove_others();
     }
-    let n_threads = n_threads(surroundings, resumed.as_ref());
+    let n_threads = n_threads(environment, resumed.as_ref());
     let publisher = publisher(experiment, &folder, &prepared, n_threads)?;
     let run = Run {
         experiment,
-        surroundings,
+        environment,
         folder,
         prepared,
         publisher,
@@ -253,13 +253,13 @@ fn measure(experiment: &Experiment, prepared: &Prepared) -> u64 {
 
 /// Forgets the validations of a run that goes on if they were of something else, or measured in another way, than those to
 /// come; the best checkpoints by them are kept from then on.
-fn compare_validations(resumed: &mut Resumed, measure: u64, experiment: &Experiment, say: &Say) {
+fn compare_validations(resumed: &mut Resumed, measure: u64, experiment: &Experiment, log: &LogFn) {
     let state = &mut resumed.state;
     let training = &experiment.training;
     if state.measure.is_some_and(|before| before != measure) {
         let best = best(&state.validations, training.best_by, training.n_best());
         state.pinned.extend(best);
-        say(&format!(
+        log(&format!(
             "validation  on other pairs, or measured in another way, than before: the {} validations so far are not \
              compared with those to come; the best checkpoints by them stay",
             state.validations.len()
@@ -295,27 +295,27 @@ pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
 }
 
 /// Says how a run goes on, if it does, and returns the number of threads that share an update.
-fn n_threads(surroundings: &Surroundings, resumed: Option<&Resumed>) -> usize {
-    let say = |line: &str| (surroundings.say)(line);
-    let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = surroundings.threads;
-    let n_threads = match (surroundings.threads, resumed) {
+fn n_threads(environment: &RunEnvironment, resumed: Option<&Resumed>) -> usize {
+    let log = |line: &str| (environment.log)(line);
+    let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = environment.threads;
+    let n_threads = match (environment.threads, resumed) {
         // A GPU is shared by no threads: it has a queue, and one generator of dropout.
-        _ if !is_in_memory(&surroundings.device) => 1,
+        _ if !is_in_memory(&environment.device) => 1,
         (ThreadCount::Suggested(_), Some(Resumed { state, .. })) => state.n_threads,
         _ => given.max(1),
     };
     if let Some(Resumed { state, .. }) = resumed {
-        say(&format!("resumed     after update {}", state.updates));
-        let device = surroundings.device_names();
+        log(&format!("resumed     after update {}", state.updates));
+        let device = environment.device_names();
         if (state.n_threads, &state.device) != (n_threads, &device) {
-            say(&format!(
+            log(&format!(
                 "resumed     begun on {} with {} thread(s) to an update: the same sentences, but other rounding, and other \
                  dropout",
                 state.device, state.n_threads
             ));
         }
     }
-    say(&format!("threads     {n_threads} to an update"));
+    log(&format!("threads     {n_threads} to an update"));
     n_threads
 }
 
@@ -329,7 +329,7 @@ pub(crate) struct Begun {
 /// Holds everything that the parts of a run share.
 pub(crate) struct Run<'a> {
     pub(crate) experiment: &'a Experiment,
-    pub(crate) surroundings: &'a Surroundings,
+    pub(crate) environment: &'a RunEnvironment,
     pub(crate) folder: Folder,
     pub(crate) prepared: Prepared,
     pub(crate) publisher: Publisher,
@@ -341,8 +341,8 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     /// Tells the user something.
-    pub(crate) fn say(&self, line: &str) {
-        (self.surroundings.say)(line);
+    pub(crate) fn log(&self, line: &str) {
+        (self.environment.log)(line);
     }
 
     /// Returns what was done before this program began.
@@ -415,7 +415,7 @@ impl Run<'_> {
     /// Puts a model together with how it is trained.
     fn objective(&self, model: Transformer) -> Objective {
         let (training, validation) = (&self.experiment.training, &self.experiment.validation);
-        self.say(&format!("model       {} parameters", model.num_params()));
+        self.log(&format!("model       {} parameters", model.num_params()));
         let settings = Settings {
             smoothing: LabelSmoothing {
                 epsilon: training.label_smoothing,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use transformer_core::device::{self, Backend};
 use transformer_train::config::Experiment;
-use transformer_train::{Display, Existing, Interrupt, Surroundings, ThreadCount, train};
+use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
 use crate::workplace::{Workplace, test_device};
 
@@ -32,18 +32,18 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
     experiment.training.updates = n_updates;
     experiment.training.devices = devices.len() as u64;
     experiment.training.accumulate = N_BATCHES / devices.len() as u64;
-    let surroundings = Surroundings {
+    let environment = RunEnvironment {
         directory: workplace.path(out),
         existing: Existing::Resume,
         device: devices[0].clone(),
         more_devices: devices[1..].to_vec(),
         threads: ThreadCount::Exactly(2),
-        say: Arc::new(|_| {}),
+        log: Arc::new(|_| {}),
         display: Display::Lines,
-        show: None,
+        status: None,
         interrupt: Interrupt::default(),
     };
-    train(&experiment, &surroundings).expect("the corpus can be trained on");
+    train(&experiment, &environment).expect("the corpus can be trained on");
 }
 
 /// Begins a run with the settings in which devices could come apart: clipping by the norm of all gradients, a

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use transformer_train::config::Experiment;
 use transformer_train::{
-    Display, Existing, Interrupt, Surroundings, ThreadCount, TrainError, train,
+    Display, Existing, Interrupt, RunEnvironment, ThreadCount, TrainError, train,
 };
 
 use crate::workplace::{FILES, Workplace, test_device};
@@ -48,13 +48,13 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
     experiment.data.src = Some(workplace.path("a.src"));
     experiment.data.tgt = Some(workplace.path("b.tgt"));
     let theirs = workplace.path("run/experiment.toml");
-    let surroundings = Surroundings {
+    let environment = RunEnvironment {
         directory: workplace.path("run"),
         existing: Existing::Resume,
         device: test_device(),
         more_devices: Vec::new(),
         threads: ThreadCount::Exactly(1),
-        say: Arc::new(move |line| {
+        log: Arc::new(move |line| {
             if line.starts_with("data ") {
                 let folder = theirs.parent().expect("it is in a folder");
                 fs::create_dir_all(folder).expect("the temporary directory is writable");
@@ -62,10 +62,10 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
             }
         }),
         display: Display::Lines,
-        show: None,
+        status: None,
         interrupt: Interrupt::default(),
     };
-    let refused = train(&experiment, &surroundings).expect_err("another program was faster");
+    let refused = train(&experiment, &environment).expect_err("another program was faster");
     assert!(
         matches!(refused, TrainError::OutputExists { .. }),
         "{refused}"

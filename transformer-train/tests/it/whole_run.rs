@@ -10,7 +10,7 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
 use transformer_train::tasks::Task;
 use transformer_train::{
-    Display, Existing, Interrupt, Outcome, Surroundings, ThreadCount, TrainError, train,
+    Display, Existing, Interrupt, Outcome, RunEnvironment, ThreadCount, TrainError, train,
 };
 
 use crate::workplace::{CONFIG, Workplace, test_device};
@@ -280,13 +280,13 @@ fn train_copy(
     let listener = Arc::clone(&said);
     let interrupt = Interrupt::default();
     let asked = interrupt.clone();
-    let surroundings = Surroundings {
+    let environment = RunEnvironment {
         existing: Existing::Resume,
         directory: workplace.path("run"),
         device,
         more_devices: Vec::new(),
         threads: ThreadCount::Exactly(1),
-        say: Arc::new(move |line| {
+        log: Arc::new(move |line| {
             if ask_at.is_some_and(|beginning| line.starts_with(beginning)) {
                 asked.request();
             }
@@ -294,10 +294,10 @@ fn train_copy(
             said.push(line.to_owned());
         }),
         display: Display::Lines,
-        show: None,
+        status: None,
         interrupt,
     };
-    let outcome = train(&experiment, &surroundings);
+    let outcome = train(&experiment, &environment);
     let said = said.lock().expect("nobody panicked with it").clone();
     (outcome, said)
 }

@@ -9,7 +9,7 @@ use crate::config::Experiment;
 use crate::corpus::{IfMissing, StorePlace};
 use crate::optim::Schedule;
 use crate::run::forecast::memory::{Memory, NUMBER, PROGRAM, Sizes};
-use crate::run::{Folder, Prepared, Start, Surroundings, ThreadCount};
+use crate::run::{Folder, Prepared, RunEnvironment, Start, ThreadCount};
 
 /// Reads text and trains tokenizers as a run in these surroundings would, and says what the run would be
 /// like. Nothing is written; a token store that is there is used, and otherwise the ids are held in memory.
@@ -17,34 +17,34 @@ use crate::run::{Folder, Prepared, Start, Surroundings, ThreadCount};
 /// # Errors
 ///
 /// Returns a [`TrainError`] for what would end the run before its first update.
-pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(), TrainError> {
+pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
     experiment.validate()?;
-    let folder = Folder::new(&surroundings.directory);
+    let folder = Folder::new(&environment.directory);
     folder.check()?;
-    let watch = surroundings.watch();
-    let say = watch.say();
-    let resumed = folder.resume(experiment, surroundings.existing, say)?;
+    let progress = environment.progress();
+    let log = progress.log();
+    let resumed = folder.resume(experiment, environment.existing, log)?;
     let start = Start::new(experiment, &folder, resumed.is_some())?;
-    let directory = &surroundings.directory;
+    let directory = &environment.directory;
     let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Hold)?;
-    let mut prepared = Prepared::new(experiment, start, place, &watch)?;
+    let mut prepared = Prepared::new(experiment, start, place, &progress)?;
     if let Some(resumed) = &resumed {
         resumed.check_corpus(prepared.fingerprint, directory)?;
-        say(&format!(
+        log(&format!(
             "resumed     after update {}",
             resumed.state.updates
         ));
     }
-    let memory = memory_of(experiment, &prepared, surroundings);
+    let memory = memory_of(experiment, &prepared, environment);
     for line in lines(experiment, &mut prepared, &memory) {
-        say(&line);
+        log(&line);
     }
-    prepared.warn(experiment, say);
-    let there = memory::there_is().filter(|_| device::is_in_memory(&surroundings.device));
+    prepared.warn(experiment, log);
+    let there = memory::there_is().filter(|_| device::is_in_memory(&environment.device));
     if let Some(there) = there
         && memory.total() > there
     {
-        say(&format!(
+        log(&format!(
             "warning     the run takes about {}, and there is {} of memory; lower what takes most of it, \
              as the model's size, or `training.tokens_per_batch` for activations",
             bytes(memory.total()),
@@ -54,11 +54,10 @@ pub fn dry_run(experiment: &Experiment, surroundings: &Surroundings) -> Result<(
     Ok(())
 }
 
-fn memory_of(experiment: &Experiment, prepared: &Prepared, surroundings: &Surroundings) -> Memory {
+fn memory_of(experiment: &Experiment, prepared: &Prepared, environment: &RunEnvironment) -> Memory {
     let summary = &prepared.train_summary;
     let width = |tokens: u64| tokens as f64 / summary.kept.max(1) as f64 + 1.0;
-    let (ThreadCount::Exactly(n_threads) | ThreadCount::Suggested(n_threads)) =
-        surroundings.threads;
+    let (ThreadCount::Exactly(n_threads) | ThreadCount::Suggested(n_threads)) = environment.threads;
     let n_valid = prepared.valid.len();
     Memory::of(
         experiment,
@@ -67,7 +66,7 @@ fn memory_of(experiment: &Experiment, prepared: &Prepared, surroundings: &Surrou
             src_width: width(summary.src_tokens),
             tgt_width: width(summary.tgt_tokens),
             n_threads: n_threads.max(1),
-            in_memory: device::is_in_memory(&surroundings.device),
+            in_memory: device::is_in_memory(&environment.device),
             n_translated: (experiment.validation.max_sentences.min(n_valid))
                 .max(prepared.test.len()),
             text: prepared.train.store().bytes(),

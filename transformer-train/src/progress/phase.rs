@@ -1,0 +1,147 @@
+//! Progress of the phases before the first update: reading, tokenizing, learning a vocabulary.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::progress::{Interrupt, LogFn, StatusFn};
+
+/// Time between two log lines where there is no status line.
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time between two updates of the status line.
+const STATUS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Reports what happens before the first update, and checks for the interrupt.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    log: LogFn,
+    status: Option<StatusFn>,
+    interrupt: Interrupt,
+}
+
+impl Progress {
+    /// Without `status`, progress is logged every ten seconds.
+    pub(crate) fn new(log: &LogFn, status: Option<&StatusFn>, interrupt: &Interrupt) -> Self {
+        Self {
+            log: Arc::clone(log),
+            status: status.cloned(),
+            interrupt: interrupt.clone(),
+        }
+    }
+
+    /// Returns the log of the run.
+    pub(crate) fn log(&self) -> &LogFn {
+        &self.log
+    }
+
+    /// Starts a phase that may take long.
+    pub(crate) fn begin(&self, name: &'static str) -> Phase {
+        let now = Instant::now();
+        Phase {
+            progress: self.clone(),
+            name,
+            started: now,
+            reported: now,
+            has_status: false,
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress").finish_non_exhaustive()
+    }
+}
+
+/// Reports on one phase; its status line is cleared when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Phase {
+    progress: Progress,
+    name: &'static str,
+    started: Instant,
+    reported: Instant,
+    has_status: bool,
+}
+
+impl Phase {
+    /// Reports the number of pairs done, of `n_all` if that is known; breaks if the user has interrupted the run.
+    pub(crate) fn pairs(&mut self, n_done: u64, n_all: Option<u64>) -> ControlFlow<()> {
+        let elapsed = self.started.elapsed();
+        self.report(|| counted(n_done, n_all, elapsed))
+    }
+
+    /// Reports the share that is done, from 0 to 1; breaks if the user has interrupted the run.
+    pub(crate) fn share(&mut self, share: f64) -> ControlFlow<()> {
+        self.report(|| format!("{:.0}%", 100.0 * share))
+    }
+
+    fn report(&mut self, done: impl FnOnce() -> String) -> ControlFlow<()> {
+        let Progress {
+            log,
+            status,
+            interrupt,
+        } = &self.progress;
+        if interrupt.is_requested() {
+            return ControlFlow::Break(());
+        }
+        let interval = match status {
+            Some(_) => STATUS_INTERVAL,
+            None => LOG_INTERVAL,
+        };
+        if self.reported.elapsed() >= interval {
+            self.reported = Instant::now();
+            let line = format!("{:<11} {}", self.name, done());
+            match status {
+                Some(status) => {
+                    status(&line);
+                    self.has_status = true;
+                }
+                None => log(&line),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Drop for Phase {
+    fn drop(&mut self) {
+        if let (true, Some(status)) = (self.has_status, &self.progress.status) {
+            status("");
+        }
+    }
+}
+
+fn counted(n_done: u64, n_all: Option<u64>, elapsed: Duration) -> String {
+    let per_second = n_done as f64 / elapsed.as_secs_f64();
+    let Some(n_all) = n_all.filter(|&n_all| n_all >= n_done) else {
+        return format!("{n_done} pairs, {per_second:.0} a second");
+    };
+    let percent = 100 * n_done / n_all.max(1);
+    let left = (n_all - n_done) as f64 / per_second;
+    format!("{n_done}/{n_all} pairs ({percent}%), {per_second:.0} a second, {left:.0} s left")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_in_proportion_to_the_pairs_left() {
+        let ten = Duration::from_secs(10);
+        let line = counted(30, Some(120), ten);
+        assert_eq!(line, "30/120 pairs (25%), 3 a second, 30 s left");
+        assert_eq!(counted(30, None, ten), "30 pairs, 3 a second");
+    }
+
+    #[test]
+    fn an_interrupt_breaks_off_a_phase() {
+        let interrupt = Interrupt::default();
+        let log: LogFn = Arc::new(|_| {});
+        let mut phase = Progress::new(&log, None, &interrupt).begin("reading");
+        assert!(phase.pairs(1, None).is_continue());
+        interrupt.request();
+        assert!(phase.pairs(2, None).is_break());
+    }
+}
