@@ -57,20 +57,15 @@ pub mod presets;
 pub mod random;
 pub mod text;
 
-mod int8;
-mod load;
 mod padded;
-mod reduce;
 
 pub use config::{ConfigError, TransformerConfig};
-pub use directory::ModelDirectory;
-pub use load::LoadError;
+pub use directory::{LoadError, ModelDirectory, ReduceError};
 pub use model::{
     AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer, seed_dropout,
 };
 pub use padded::Padded;
 pub use presets::Preset;
-pub use reduce::ReduceError;
 
 /// The README's code is tested here.
 #[cfg(doctest)]

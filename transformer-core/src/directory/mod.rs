@@ -15,8 +15,11 @@
 //! disk at any moment leaves the old model or the new one.
 
 mod error;
+mod int8;
+mod load;
 mod manifest;
 mod precision;
+mod quantize;
 mod read;
 mod run_folder;
 mod tokenizers;
@@ -26,9 +29,11 @@ mod write;
 mod tests;
 
 pub use error::DirectoryError;
+pub use load::LoadError;
 pub(crate) use manifest::MANIFEST;
 pub use manifest::{FileEntry, Files, Manifest};
 pub use precision::Precision;
+pub use quantize::ReduceError;
 pub use read::ModelDirectory;
 pub use run_folder::belongs_to_a_run;
 pub use tokenizers::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};

@@ -32,7 +32,7 @@ const SECTIONS: [(&str, &str, &str); 7] = [
 ];
 
 /// The source of the model's own keys, which `[model]` takes too.
-const MODEL: &str = include_str!("../../../transformer-core/src/config.rs");
+const MODEL: &str = include_str!("../../../transformer-core/src/config/transformer.rs");
 
 /// The keys of the model that come from the text.
 const FROM_TEXT: [&str; 2] = ["src_vocab_size", "tgt_vocab_size"];

@@ -6,10 +6,10 @@ use burn::module::Module;
 use burn::store::RecordError;
 use burn::tensor::Device;
 
+use super::quantize::read_weights;
+use super::{DirectoryError, ModelDirectory, Precision};
 use crate::config::TransformerConfig;
-use crate::directory::{DirectoryError, ModelDirectory, Precision};
 use crate::model::Transformer;
-use crate::reduce::read_weights;
 
 /// Says why the weights of a model directory make no model.
 #[derive(Debug, thiserror::Error)]

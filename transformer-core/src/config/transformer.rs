@@ -1,11 +1,8 @@
 //! The hyper-parameters of the model (§3 and Table 3 of the paper), in one struct that every layer reads.
 
-mod error;
-
 use serde::{Deserialize, Serialize};
 
-pub use error::ConfigError;
-
+use super::ConfigError;
 use crate::text::N_SPECIAL;
 
 /// The largest sizes that are allowed: beyond what is built, and small enough that the number of parameters is

@@ -7,9 +7,9 @@ use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::{Bytes, DType, TensorData};
 use burn_pack::{Reader, Tensor, Writer};
 
-use crate::directory::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
-use crate::int8::{Channels, Int8Matrix};
-use crate::load::LoadError;
+use super::int8::{Channels, Int8Matrix};
+use super::load::LoadError;
+use super::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
 
 /// What the name of a matrix ends with, and what its scales are called.
 const MATRIX: &str = ".weight";
