@@ -1,8 +1,12 @@
 //! What can be wrong with parallel text, said in one line with file, line and remedy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use transformer_core::directory::DirectoryError;
+use transformer_core::text::TokenizerError;
+
+use crate::config::ConfigError;
 use crate::corpus::CorpusSummary;
 
 /// Says why parallel text cannot be read. Lines and bytes are counted from 1.
@@ -144,10 +148,38 @@ pub enum CorpusError {
         #[source]
         source: io::Error,
     },
+    /// A file or folder of the token store cannot be written.
+    #[error("cannot write `{}`: {source}; check that the folder exists and has room", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the token store cannot be put in its place.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The settings do not name the text.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A tokenizer cannot be trained on the text.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
     /// The run was to end before the text was read.
     #[error("stopped while reading the text; nothing is lost")]
     Interrupted,
     /// Both sides were to come from standard input.
     #[error("`-` is given for source and target; only one of them can be standard input")]
     StandardInputTwice,
+}
+
+impl CorpusError {
+    /// Returns a function that turns an I/O error of writing `path` into [`CorpusError::Write`].
+    pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |source| Self::Write {
+            path: path.to_owned(),
+            source,
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
-use crate::TrainError;
 use crate::config::{DataSource, Experiment, Vocabularies};
 use crate::corpus::{
     CorpusError, CorpusSource, CorpusSummary, ParallelText, StorePlace, Stored, TokenStore,
@@ -53,7 +52,7 @@ impl ReadText {
         known: Option<Tokenizers>,
         place: Option<StorePlace>,
         progress: &Progress,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self, CorpusError> {
         let log = progress.log();
         let (sources, valid) = match experiment.data.source()? {
             DataSource::Task(task) => {
@@ -101,7 +100,7 @@ impl ReadText {
         stored: Stored,
         valid: Option<&CorpusSource>,
         weights: Vec<f64>,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self, CorpusError> {
         let valid = match valid {
             Some(valid) => ParallelText::open(valid)?,
             None => ParallelText::from_pairs(stored.held_out.unwrap_or_default()),
@@ -123,7 +122,7 @@ impl ReadText {
         train: ParallelText,
         valid: ParallelText,
         progress: &Progress,
-    ) -> Result<Self, TrainError> {
+    ) -> Result<Self, CorpusError> {
         let tokenizers = known_or_trained(known, experiment, &train, progress)?;
         let filter = experiment.data.filter();
         let (corpus, summary, fingerprint) = encode_in_memory(
@@ -150,7 +149,7 @@ fn divide(
     valid: Option<&CorpusSource>,
     experiment: &Experiment,
     progress: &Progress,
-) -> Result<(ParallelText, ParallelText), TrainError> {
+) -> Result<(ParallelText, ParallelText), CorpusError> {
     let train = match sources {
         [source] => ParallelText::open(source)?,
         sources => ParallelText::open_all(sources)?,
@@ -179,7 +178,7 @@ fn known_or_trained(
     experiment: &Experiment,
     train: &ParallelText,
     progress: &Progress,
-) -> Result<Tokenizers, TrainError> {
+) -> Result<Tokenizers, CorpusError> {
     if let Some(known) = known {
         return Ok(known);
     }

@@ -13,8 +13,6 @@ use transformer_core::directory::{
 use transformer_core::random::hash;
 use transformer_core::text::Tokenizer;
 
-use crate::TrainError;
-use crate::checkpoint::SaveError;
 use crate::config::{DataSource, Experiment, Store};
 use crate::corpus::{
     CorpusError, CorpusSource, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter,
@@ -95,7 +93,7 @@ impl StorePlace {
         folder: &Path,
         base: Option<&ModelDirectory>,
         if_missing: IfMissing,
-    ) -> Result<Option<Self>, TrainError> {
+    ) -> Result<Option<Self>, CorpusError> {
         let data = &experiment.data;
         let DataSource::Corpus { train, valid } = data.source()? else {
             return Ok(None);
@@ -180,13 +178,13 @@ impl StorePlace {
         held_out: Option<Vec<(String, String)>>,
         log: &LogFn,
         fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
-    ) -> Result<Stored, TrainError> {
+    ) -> Result<Stored, CorpusError> {
         let path = self.path();
         let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
-        fs::create_dir_all(&self.folder).map_err(TrainError::write(&self.folder))?;
+        fs::create_dir_all(&self.folder).map_err(CorpusError::write(&self.folder))?;
         // Of two runs that share a folder, one waits for the other.
         let lock_path = self.folder.join(LOCK);
-        let lock = File::create(&lock_path).map_err(TrainError::write(&lock_path))?;
+        let lock = File::create(&lock_path).map_err(CorpusError::write(&lock_path))?;
         // Not every file system has locks.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             log("store       waiting for another program that makes it");
@@ -196,7 +194,7 @@ impl StorePlace {
             return Ok(stored);
         }
         self.remove_unfinished();
-        fs::create_dir_all(&unfinished).map_err(TrainError::write(&unfinished))?;
+        fs::create_dir_all(&unfinished).map_err(CorpusError::write(&unfinished))?;
         if let Err(error) = make(&unfinished, tokenizers, held_out, fill) {
             self.remove_unfinished();
             drop(lock);
@@ -211,15 +209,15 @@ impl StorePlace {
         }
         if path.exists() {
             let removed = fs::remove_dir_all(&path);
-            removed.map_err(|source| TrainError::Delete {
+            removed.map_err(|source| CorpusError::Store {
                 path: path.clone(),
                 source,
             })?;
         }
-        fs::rename(&unfinished, &path).map_err(TrainError::write(&path))?;
+        fs::rename(&unfinished, &path).map_err(CorpusError::write(&path))?;
         Stored::open(&path).map_err(|source| {
             let path = path.clone();
-            TrainError::Corpus(CorpusError::Store { path, source })
+            CorpusError::Store { path, source }
         })
     }
 
@@ -270,21 +268,21 @@ fn make(
     tokenizers: &Tokenizers,
     held_out: Option<Vec<(String, String)>>,
     fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
-) -> Result<(), TrainError> {
+) -> Result<(), CorpusError> {
     let vocab_size = tokenizers
         .src()
         .vocab_size()
         .max(tokenizers.tgt().vocab_size());
-    let writer = StoreWriter::new(directory, vocab_size).map_err(TrainError::write(directory))?;
+    let writer = StoreWriter::new(directory, vocab_size).map_err(CorpusError::write(directory))?;
     let (summary, fingerprint) = fill(writer)?;
     let mut files = Vec::new();
     for (name, tokenizer) in tokenizers.files() {
         let json = tokenizer.to_json();
-        write_file(directory, name, json.as_bytes()).map_err(SaveError::from)?;
+        write_file(directory, name, json.as_bytes())?;
         files.push(FileEntry::new(name, json.as_bytes()));
     }
     let lengths = directory.join(LENGTHS);
-    let lengths = fs::read(&lengths).map_err(TrainError::write(&lengths))?;
+    let lengths = fs::read(&lengths).map_err(CorpusError::write(&lengths))?;
     files.push(FileEntry::new(LENGTHS, &lengths));
     let manifest = Manifest {
         format: FORMAT,
@@ -295,7 +293,7 @@ fn make(
         files,
     };
     let json = serde_json::to_vec_pretty(&manifest).expect("a manifest is numbers and text");
-    Ok(write_file(directory, MANIFEST, &json).map_err(SaveError::from)?)
+    Ok(write_file(directory, MANIFEST, &json)?)
 }
 
 impl Stored {
