@@ -1,11 +1,11 @@
 //! `cargo xtask ci`: everything that must pass before a commit.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
+use crate::cargo::{call, cargo};
 use crate::tidy;
 
 /// One thing that must pass.
@@ -88,20 +88,7 @@ impl Step {
     }
 }
 
-/// Returns a call of the cargo that called this program.
-pub(crate) fn cargo(root: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(root).stdin(Stdio::null());
-    command
-}
-
-fn call(command: &mut Command) -> Result<()> {
-    let status = command.status().context("cargo cannot be started")?;
-    ensure!(status.success(), "cargo ended with {status}");
-    Ok(())
-}
-
-/// Says what took how long.
+/// Returns a table of the steps and their durations.
 fn summary(times: &[(&str, Duration)]) -> String {
     let width = times.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let line = |name: &str, time: f64| format!("    {name:<width$}  {time:7.1} s\n");

@@ -16,7 +16,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::bench_backends::{self, Backend, Preset, Trouble, name};
-use crate::ci::cargo;
+use crate::cargo::cargo;
 use crate::libtorch;
 
 /// What is run, and where it is written.

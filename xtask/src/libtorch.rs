@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::ci::cargo;
+use crate::cargo::cargo;
 
 /// The version that `torch-sys` asks for.
 const VERSION: &str = "2.9.0";

@@ -7,6 +7,7 @@
 )]
 
 mod bench_backends;
+mod cargo;
 mod ci;
 mod gpu;
 mod libtorch;

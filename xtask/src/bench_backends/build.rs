@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::ci::cargo;
+use crate::cargo::cargo;
 use crate::libtorch;
 
 /// A program that was built.

@@ -1,6 +1,6 @@
 //! What documents keep to: their links lead somewhere, and no file names a place on one machine.
 
-use super::Problem;
+use super::problem::Problem;
 use super::tree::{TextFile, Tree};
 
 /// Folders at the root of a file system that exist on one machine and not on the next.
@@ -25,8 +25,8 @@ fn broken_links(file: &TextFile, tree: &Tree) -> Vec<Problem> {
     let broken = links(&file.text).filter(is_broken);
     broken
         .map(|(line, target)| Problem {
-            place: format!("{}:{line}", file.path),
-            fault: format!("links to `{target}`, which does not exist"),
+            location: format!("{}:{line}", file.path),
+            message: format!("links to `{target}`, which does not exist"),
         })
         .collect()
 }
@@ -76,8 +76,8 @@ fn personal_paths(file: &TextFile) -> Vec<Problem> {
     let found = lines.filter_map(|(line, number)| Some((number, personal_path(line)?)));
     found
         .map(|(line, folder)| Problem {
-            place: format!("{}:{line}", file.path),
-            fault: format!("names a path under /{folder}, which other machines do not have"),
+            location: format!("{}:{line}", file.path),
+            message: format!("names a path under /{folder}, which other machines do not have"),
         })
         .collect()
 }

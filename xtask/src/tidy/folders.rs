@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Problem;
+use super::problem::Problem;
 use super::tree::Tree;
 
 /// The folders that belong to no crate: the documents, and the Python that measures other software.
@@ -36,8 +36,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     unknown
         .chain(missing)
         .map(|(name, fault)| Problem {
-            place: (*name).to_owned(),
-            fault: fault.to_owned(),
+            location: (*name).to_owned(),
+            message: fault.to_owned(),
         })
         .collect()
 }
@@ -78,7 +78,7 @@ mod tests {
             ("core/a.rs", ""),
             ("scripts/b.py", ""),
         ]);
-        let places: Vec<_> = check(&tree).into_iter().map(|it| it.place).collect();
+        let places: Vec<_> = check(&tree).into_iter().map(|it| it.location).collect();
         assert_eq!(places, ["scripts", "infer"]);
     }
 }

@@ -1,7 +1,22 @@
 //! Who may use whom: `transformer-core ← transformer-infer ← transformer-train ← examples`.
 
+use super::problem::Problem;
 use super::tree::{TextFile, Tree};
-use super::{MAY_USE, Problem};
+
+/// The packages of the workspace, each with those of them that it may use.
+pub(super) const MAY_USE: [(&str, &[&str]); 5] = [
+    ("transformer-core", &[]),
+    ("transformer-infer", &["transformer-core"]),
+    (
+        "transformer-train",
+        &["transformer-core", "transformer-infer"],
+    ),
+    (
+        "examples",
+        &["transformer-core", "transformer-infer", "transformer-train"],
+    ),
+    ("xtask", &[]),
+];
 
 /// The two halves of the core: a folder, and what it must not know.
 const APART: [(&str, &str); 2] = [
@@ -23,8 +38,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
         for TextFile { path, text } in tree.ending("/Cargo.toml").filter(of_package) {
             let used = dependencies(text).filter(|(_, name)| is_forbidden(name));
             problems.extend(used.map(|(line, name)| Problem {
-                place: format!("{path}:{line}"),
-                fault: format!("{package} must not depend on {name}"),
+                location: format!("{path}:{line}"),
+                message: format!("{package} must not depend on {name}"),
             }));
         }
         for TextFile { path, text } in tree.ending(".rs").filter(of_package) {
@@ -33,8 +48,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
                 is_forbidden(&root.replace('_', "-"))
             });
             problems.extend(used.map(|(line, import)| Problem {
-                place: format!("{path}:{line}"),
-                fault: format!("{package} must not use `{import}`"),
+                location: format!("{path}:{line}"),
+                message: format!("{package} must not use `{import}`"),
             }));
         }
     }
@@ -52,8 +67,8 @@ fn check_halves(tree: &Tree) -> Vec<Problem> {
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
             });
             problems.extend(used.map(|(line, import)| Problem {
-                place: format!("{path}:{line}"),
-                fault: format!("{folder} knows nothing of `{unknown}`, but uses `{import}`"),
+                location: format!("{path}:{line}"),
+                message: format!("{folder} knows nothing of `{unknown}`, but uses `{import}`"),
             }));
         }
     }

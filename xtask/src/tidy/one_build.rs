@@ -9,8 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{MAY_USE, Problem};
-use crate::ci::cargo;
+use super::layers::MAY_USE;
+use super::problem::Problem;
+use crate::cargo::cargo;
 
 /// For each third-party package, the sets of features with which it is built.
 type Packages = BTreeMap<String, BTreeSet<String>>;
@@ -62,8 +63,8 @@ pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
         let (narrow_packages, wide_packages) = (narrow.packages(root)?, wide.packages(root)?);
         for difference in differences(&narrow_packages, &wide_packages) {
             problems.push(Problem {
-                place: format!("Cargo.toml of {}", narrow.describe()),
-                fault: format!("{difference} for {}", wide.describe()),
+                location: format!("Cargo.toml of {}", narrow.describe()),
+                message: format!("{difference} for {}", wide.describe()),
             });
         }
     }

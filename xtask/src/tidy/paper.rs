@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Problem;
 use super::documents::resolve;
+use super::problem::Problem;
 use super::tree::{TextFile, Tree};
 
 const DOCUMENT: &str = "docs/paper.md";
@@ -42,8 +42,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mentions = mentions(&document.text).into_iter();
     let problems = mentions.filter_map(|mention| {
         Some(Problem {
-            place: format!("{DOCUMENT}:{}", mention.line),
-            fault: fault(&mention, tree)?,
+            location: format!("{DOCUMENT}:{}", mention.line),
+            message: fault(&mention, tree)?,
         })
     });
     problems.collect()

@@ -1,6 +1,6 @@
 //! What every source file keeps to: it says what it is, it is short, it names no backend.
 
-use super::Problem;
+use super::problem::Problem;
 use super::tree::{TextFile, Tree};
 
 /// The longest source file, in lines.
@@ -24,22 +24,22 @@ fn check_file(file: &TextFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !text.starts_with("//!") {
         problems.push(Problem {
-            place: path.clone(),
-            fault: "does not begin with `//!`; say in its first line what lives there".to_owned(),
+            location: path.clone(),
+            message: "does not begin with `//!`; say in its first line what lives there".to_owned(),
         });
     }
     let n_lines = text.lines().count();
     if n_lines > MAX_LINES {
         problems.push(Problem {
-            place: path.clone(),
-            fault: format!("has {n_lines} lines; split it, {MAX_LINES} are the most"),
+            location: path.clone(),
+            message: format!("has {n_lines} lines; split it, {MAX_LINES} are the most"),
         });
     }
     for (index, line) in text.lines().enumerate() {
         if let Some(backend) = backend_in(line).filter(|_| !path.starts_with(DEVICE)) {
             problems.push(Problem {
-                place: format!("{path}:{}", index + 1),
-                fault: format!("asks for the backend `{backend}`; only {DEVICE} may"),
+                location: format!("{path}:{}", index + 1),
+                message: format!("asks for the backend `{backend}`; only {DEVICE} may"),
             });
         }
     }

@@ -105,7 +105,7 @@ impl Tree {
 
     /// Returns what a rule finds in a repository that holds one file.
     pub(super) fn faults_of(
-        rule: fn(&Self) -> Vec<super::Problem>,
+        rule: fn(&Self) -> Vec<super::problem::Problem>,
         path: &str,
         text: &str,
     ) -> Vec<String> {

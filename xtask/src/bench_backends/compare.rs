@@ -1,16 +1,4 @@
-//! `cargo xtask bench-backends`: one benchmark built for each backend, and all of them side by side.
-//!
-//! `examples/bench_backend` measures. What it prints goes through [`Figures`]; a backend that cannot be built or
-//! run here is a column that says why, and one that computes something else is an error, after all is written.
-
-mod build;
-mod chart;
-mod figures;
-mod files;
-mod measure;
-mod peers;
-mod table;
-mod verdict;
+//! [`compare`]: builds, measures and writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,12 +8,11 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::figures::{Figures, Kind};
+use super::measure::Contender;
+use super::peers::Peers;
+use super::{build, chart, files, measure, table, verdict};
 use crate::libtorch;
-pub(crate) use build::environment;
-use figures::{Figures, Kind};
-use measure::Contender;
-pub(crate) use measure::{Trouble, wait};
-use peers::Peers;
 
 /// What is compared, how long, and where it is written.
 #[derive(Args, Debug)]

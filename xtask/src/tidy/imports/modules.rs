@@ -1,0 +1,411 @@
+//! [`Modules`]: the modules of a crate, and the imports between its files.
+
+use std::collections::BTreeMap;
+
+use super::scope::{Import, Path, Scope};
+use crate::tidy::tree::Tree;
+
+/// A file of the crate uses an item that another one defines.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::tidy) struct Arrow {
+    /// The file that uses the item, by its path from `src`.
+    pub(in crate::tidy) from: String,
+    /// The file that defines the item, by its path from `src`.
+    pub(in crate::tidy) to: String,
+    /// The first line in `from` that uses something of `to`.
+    pub(in crate::tidy) line: usize,
+    /// The path that is written there.
+    pub(in crate::tidy) path: String,
+}
+
+/// The modules of one crate. Index 0 is the library's root, if there is one.
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    modules: Vec<Module>,
+    /// The name of the library as paths write it, with underscores.
+    library: String,
+}
+
+#[derive(Debug)]
+struct Module {
+    /// The file that contains the module, by its path from `src`.
+    file: String,
+    parent: Option<usize>,
+    children: BTreeMap<String, usize>,
+    /// The items defined here, each with the file that defines it.
+    items: BTreeMap<String, String>,
+    imports: Vec<Import>,
+    paths: Vec<Path>,
+}
+
+/// What a path leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    Module(usize),
+    /// An item of this file, or a member of such an item.
+    File(String),
+}
+
+impl Modules {
+    /// Reads the library and the program of a package, without the modules for tests.
+    pub(super) fn read(tree: &Tree, package: &str) -> Self {
+        let mut modules = Self {
+            library: package.replace('-', "_"),
+            ..Self::default()
+        };
+        for root in ["lib.rs", "main.rs"] {
+            if let Some(text) = source(tree, package, root) {
+                let scope = Scope::of(text);
+                modules.add(scope, None, root, "", &|path| source(tree, package, path));
+            }
+        }
+        modules
+    }
+
+    /// Adds a module and those below it; `folder` is where the files of its children are.
+    fn add<'a>(
+        &mut self,
+        scope: Scope,
+        parent: Option<usize>,
+        file: &str,
+        folder: &str,
+        source: &dyn Fn(&str) -> Option<&'a str>,
+    ) -> usize {
+        let index = self.modules.len();
+        let items = scope
+            .defined
+            .into_iter()
+            .map(|name| (name, file.to_owned()));
+        self.modules.push(Module {
+            file: file.to_owned(),
+            parent,
+            children: BTreeMap::new(),
+            items: items.collect(),
+            imports: scope.imports,
+            paths: scope.paths,
+        });
+        let root = self.root(index);
+        for name in scope.exported_macros {
+            self.modules[root].items.insert(name, file.to_owned());
+        }
+        for (name, inline) in scope.children {
+            let below = format!("{folder}{name}/");
+            let child = if let Some(scope) = inline {
+                self.add(scope, Some(index), file, &below, source)
+            } else {
+                let files = [format!("{below}mod.rs"), format!("{folder}{name}.rs")];
+                let found = files.iter().find_map(|path| Some((path, source(path)?)));
+                // The compiler complains of a missing file better than this check could.
+                let Some((path, text)) = found else { continue };
+                self.add(Scope::of(text), Some(index), path, &below, source)
+            };
+            self.modules[index].children.insert(name, child);
+        }
+        index
+    }
+
+    /// Returns the imports between different files, each pair of files once.
+    pub(super) fn arrows(&self) -> Vec<Arrow> {
+        let mut arrows: BTreeMap<(&str, String), (usize, String)> = BTreeMap::new();
+        for (index, module) in self.modules.iter().enumerate() {
+            let imports = module.imports.iter().filter_map(|import| {
+                let to = self.file_of(import, index)?;
+                Some((to, &import.path))
+            });
+            let paths = module.paths.iter().filter_map(|path| {
+                match self.resolve(index, &path.names, &mut Vec::new())? {
+                    Target::File(to) => Some((to, path)),
+                    Target::Module(_) => None,
+                }
+            });
+            for (to, path) in imports.chain(paths) {
+                if to == module.file {
+                    continue;
+                }
+                let here = (path.line, path.names.join("::"));
+                let first = arrows
+                    .entry((&module.file, to))
+                    .or_insert_with(|| here.clone());
+                *first = here.min(first.clone());
+            }
+        }
+        let arrows = arrows.into_iter();
+        arrows
+            .map(|((from, to), (line, path))| Arrow {
+                from: from.to_owned(),
+                to,
+                line,
+                path,
+            })
+            .collect()
+    }
+
+    /// Returns the files whose modules define something else than modules.
+    pub(super) fn files_with_items(&self) -> impl Iterator<Item = &str> {
+        let defining = self
+            .modules
+            .iter()
+            .filter(|module| !module.items.is_empty());
+        defining.map(|module| module.file.as_str())
+    }
+
+    /// Returns the file that a `use` declaration makes its own file depend on.
+    ///
+    /// A module's name alone is no dependency, but the paths that begin with it are. A re-export from a
+    /// module below is no dependency either: it is a line of a table of contents.
+    fn file_of(&self, import: &Import, module: usize) -> Option<String> {
+        match self.resolve(module, &import.path.names, &mut Vec::new())? {
+            Target::File(file) => {
+                let is_below = self
+                    .below(module)
+                    .iter()
+                    .any(|&it| self.modules[it].file == file);
+                (!import.is_reexport || !is_below).then_some(file)
+            }
+            Target::Module(index) if import.name == "*" && !import.is_reexport => {
+                Some(self.modules[index].file.clone())
+            }
+            Target::Module(_) => None,
+        }
+    }
+
+    /// Returns the modules below a module.
+    fn below(&self, module: usize) -> Vec<usize> {
+        let mut below: Vec<usize> = self.modules[module].children.values().copied().collect();
+        let mut at = 0;
+        while let Some(&index) = below.get(at) {
+            below.extend(self.modules[index].children.values());
+            at += 1;
+        }
+        below
+    }
+
+    fn root(&self, mut module: usize) -> usize {
+        while let Some(parent) = self.modules[module].parent {
+            module = parent;
+        }
+        module
+    }
+
+    /// Follows a path from a module to the item's definition, through modules and re-exports.
+    ///
+    /// Returns `None` for what is defined outside of the crate. `visited` are the lookups in progress: a
+    /// `use` of a name that leads back to itself ends there.
+    fn resolve(
+        &self,
+        module: usize,
+        names: &[String],
+        visited: &mut Vec<(usize, String)>,
+    ) -> Option<Target> {
+        let (first, rest) = names.split_first()?;
+        let mut target = match first.as_str() {
+            "" => return None,
+            "crate" => Target::Module(self.root(module)),
+            "self" => Target::Module(module),
+            "super" => Target::Module(self.modules[module].parent?),
+            name if name == self.library && !self.modules[module].children.contains_key(name) => {
+                Target::Module(0)
+            }
+            name => self.find(module, name, rest.is_empty(), visited)?,
+        };
+        for (index, name) in rest.iter().enumerate() {
+            let Target::Module(module) = target else {
+                break;
+            };
+            target = if name == "super" {
+                Target::Module(self.modules[module].parent?)
+            } else {
+                self.find(module, name, index + 1 == rest.len(), visited)?
+            };
+        }
+        Some(target)
+    }
+
+    /// Finds a name in a module. A name can be that of a module and of an item: at the end of a path the
+    /// item is meant, before a `::` the module.
+    fn find(
+        &self,
+        module: usize,
+        name: &str,
+        is_last: bool,
+        visited: &mut Vec<(usize, String)>,
+    ) -> Option<Target> {
+        let here = &self.modules[module];
+        let child = here.children.get(name).map(|&index| Target::Module(index));
+        if child.is_some() && !is_last {
+            return child;
+        }
+        if let Some(file) = here.items.get(name) {
+            return Some(Target::File(file.clone()));
+        }
+        let key = (module, name.to_owned());
+        if visited.contains(&key) {
+            return child;
+        }
+        visited.push(key);
+        let found = here.imports.iter().find_map(|import| {
+            if import.name == name {
+                return self.resolve(module, &import.path.names, visited);
+            }
+            if import.name != "*" {
+                return None;
+            }
+            match self.resolve(module, &import.path.names, visited)? {
+                Target::Module(other) if other != module => {
+                    self.find(other, name, is_last, visited)
+                }
+                _ => None,
+            }
+        });
+        visited.pop();
+        found.or(child)
+    }
+}
+
+/// Returns the text of a file of a package, by its path from `src`.
+fn source<'a>(tree: &'a Tree, package: &str, path: &str) -> Option<&'a str> {
+    let path = format!("{package}/src/{path}");
+    let file = tree.files.iter().find(|file| file.path == path)?;
+    Some(&file.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the imports between the files of a crate `a-b`, as `from:line -> to`.
+    fn arrows(files: &[(&str, &str)]) -> Vec<String> {
+        let paths: Vec<String> = files
+            .iter()
+            .map(|(path, _)| format!("a-b/src/{path}"))
+            .collect();
+        let files: Vec<(&str, &str)> = paths
+            .iter()
+            .zip(files)
+            .map(|(path, (_, text))| (path.as_str(), *text))
+            .collect();
+        let arrows = Modules::read(&Tree::of(&files), "a-b").arrows();
+        let describe = |it: &Arrow| format!("{}:{} -> {}", it.from, it.line, it.to);
+        arrows.iter().map(describe).collect()
+    }
+
+    #[test]
+    fn an_import_leads_to_the_file_that_defines_the_item() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\nmod d;"),
+                ("c.rs", "use crate::d::D;"),
+                ("d/mod.rs", "mod e;\npub use e::D;"),
+                ("d/e.rs", "pub struct D;"),
+            ]),
+            ["c.rs:1 -> d/e.rs"]
+        );
+    }
+
+    #[test]
+    fn a_table_of_contents_imports_nothing() {
+        let files = [
+            ("lib.rs", "pub mod c;\npub use c::d::D;"),
+            ("c/mod.rs", "pub mod d;\npub(crate) use self::d::D;"),
+            ("c/d.rs", "pub struct D;"),
+        ];
+        assert_eq!(arrows(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn super_and_self_are_followed() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\npub fn f() {}"),
+                ("c/mod.rs", "mod d;\nmod e;\nfn g() { self::d::D }"),
+                (
+                    "c/d.rs",
+                    "use super::e;\npub struct D;\nfn h() { e::E::new() }"
+                ),
+                ("c/e.rs", "use super::super::f;\npub struct E;"),
+            ]),
+            [
+                "c/d.rs:3 -> c/e.rs",
+                "c/e.rs:1 -> lib.rs",
+                "c/mod.rs:3 -> c/d.rs"
+            ]
+        );
+    }
+
+    #[test]
+    fn renamed_and_glob_reexports_are_followed() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\nmod d;\npub use d::*;"),
+                ("c.rs", "use crate::{E, F as G};"),
+                ("d/mod.rs", "mod e;\npub use e::{E, H as F};"),
+                ("d/e.rs", "pub struct E;\npub struct H;"),
+            ]),
+            ["c.rs:1 -> d/e.rs"]
+        );
+    }
+
+    #[test]
+    fn a_function_named_like_its_module_is_told_from_it() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\nmod d;\nmod e;\npub use d::d;"),
+                ("c.rs", "use crate::d;\nfn f() { d::g() }"),
+                ("d.rs", "pub fn d() {}\npub fn g() {}"),
+                ("e.rs", "use crate::d::d;"),
+            ]),
+            ["c.rs:1 -> d.rs", "e.rs:1 -> d.rs"]
+        );
+    }
+
+    #[test]
+    fn the_program_uses_the_library_by_its_name() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\npub use c::C;"),
+                ("c.rs", "pub struct C;"),
+                ("main.rs", "fn main() { a_b::C::new() }"),
+            ]),
+            ["main.rs:1 -> c.rs"]
+        );
+    }
+
+    #[test]
+    fn exported_macros_are_at_the_root() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\nmod d;"),
+                ("c.rs", "fn f() { crate::m!(1) }"),
+                ("d.rs", "#[macro_export]\nmacro_rules! m { () => {} }"),
+            ]),
+            ["c.rs:1 -> d.rs"]
+        );
+    }
+
+    #[test]
+    fn other_crates_and_a_name_that_leads_to_itself_end_the_search() {
+        let files = [
+            ("lib.rs", "mod c;"),
+            (
+                "c.rs",
+                "use std::fs;\nuse burn::tensor;\nuse d::d;\nfn f() { fs::read() }",
+            ),
+        ];
+        assert_eq!(arrows(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn modules_in_braces_belong_to_their_file() {
+        assert_eq!(
+            arrows(&[
+                ("lib.rs", "mod c;\nmod d;"),
+                (
+                    "c.rs",
+                    "mod inside { use super::super::d::D; use super::E; }\nstruct E;"
+                ),
+                ("d.rs", "pub struct D;"),
+            ]),
+            ["c.rs:1 -> d.rs"]
+        );
+    }
+}

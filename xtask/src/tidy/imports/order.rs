@@ -1,0 +1,61 @@
+//! The order of the folders in each crate's `src`, and the circles of imports that are allowed.
+
+/// The entries of each crate's `src`: each may import those before it, and none behind it.
+///
+/// A file `name.rs` and a folder `name/` are both listed as `name`. `lib.rs` and `main.rs` come last.
+pub(super) const ORDERS: [(&str, &[&str]); 3] = [
+    (
+        "transformer-core",
+        &[
+            "config",
+            "presets",
+            "random",
+            "lines",
+            "text",
+            "device",
+            "cpu",
+            "padded",
+            "model",
+            "directory",
+            "import",
+            "export",
+        ],
+    ),
+    (
+        "transformer-infer",
+        &[
+            "allocator",
+            "encoding",
+            "metrics",
+            "search",
+            "scorer",
+            "batch",
+            "translator",
+            "attention",
+            "commands",
+        ],
+    ),
+    (
+        "transformer-train",
+        &[
+            "progress",
+            "tasks",
+            "config",
+            "corpus",
+            "batching",
+            "optim",
+            "step",
+            "validation",
+            "checkpoint",
+            "report",
+            "run",
+            "cli",
+        ],
+    ),
+];
+
+/// Crates without an order of their own; circles between their files are refused too.
+pub(super) const UNORDERED: [&str; 1] = ["xtask"];
+
+/// Imports that may close a circle of files: the two files from the root, and the reason.
+pub(super) const ALLOWED: [(&str, &str, &str); 0] = [];

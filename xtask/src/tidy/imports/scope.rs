@@ -1,0 +1,410 @@
+//! [`Scope`]: what one module defines, and the paths that it uses.
+
+use super::tokens::{Token, tokens};
+
+/// The keywords after which the name of an item stands.
+const ITEMS: [&str; 8] = [
+    "fn", "struct", "enum", "trait", "type", "const", "static", "union",
+];
+
+/// What one module contains; code under `#[cfg(test)]` is left out.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// The names of the items defined here.
+    pub(super) defined: Vec<String>,
+    /// The macros defined here with `#[macro_export]`, which puts them at the root of the crate.
+    pub(super) exported_macros: Vec<String>,
+    /// The modules declared here: those in files of their own are `None`.
+    pub(super) children: Vec<(String, Option<Self>)>,
+    /// The `use` declarations, in functions too.
+    pub(super) imports: Vec<Import>,
+    /// The other paths of at least two names, in types and expressions.
+    pub(super) paths: Vec<Path>,
+}
+
+/// One name that a `use` declaration brings into scope.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Import {
+    pub(super) path: Path,
+    /// The name in this module; `*` imports all names of a module.
+    pub(super) name: String,
+    /// Whether other modules see the name here.
+    pub(super) is_reexport: bool,
+}
+
+/// Names with `::` between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Path {
+    pub(super) names: Vec<String>,
+    pub(super) line: usize,
+}
+
+impl Scope {
+    /// Reads the source of one file.
+    pub(super) fn of(source: &str) -> Self {
+        let tokens = tokens(source);
+        let mut reader = Reader {
+            tokens: &tokens,
+            at: 0,
+        };
+        reader.scope()
+    }
+}
+
+/// Reads tokens from front to back.
+struct Reader<'a> {
+    tokens: &'a [Token<'a>],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Returns the text of the token `offset` tokens ahead; empty at the end of the file.
+    fn peek(&self, offset: usize) -> &'a str {
+        self.tokens.get(self.at + offset).map_or("", |it| it.text)
+    }
+
+    fn is_name(&self, offset: usize) -> bool {
+        let token = self.tokens.get(self.at + offset);
+        token.is_some_and(Token::is_name)
+    }
+
+    fn line(&self) -> usize {
+        self.tokens.get(self.at).map_or(0, |it| it.line)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// Reads a module up to the brace that closes it, or to the end of the file.
+    fn scope(&mut self) -> Scope {
+        let mut scope = Scope::default();
+        let mut depth = 0_usize;
+        let mut is_exported = false;
+        let mut is_reexport = false;
+        while !self.is_at_end() {
+            match self.peek(0) {
+                "}" if depth == 0 => {
+                    self.at += 1;
+                    break;
+                }
+                "#" => match self.attribute() {
+                    Attribute::TestFile => return Scope::default(),
+                    Attribute::TestItem => self.skip_item(),
+                    Attribute::MacroExport => is_exported = true,
+                    Attribute::Other => {}
+                },
+                "pub" => {
+                    self.at += 1;
+                    if self.peek(0) == "(" {
+                        self.skip_group();
+                    }
+                    is_reexport = self.peek(0) == "use";
+                }
+                "use" if self.peek(1) != "<" => {
+                    self.at += 1;
+                    self.use_tree(&[], is_reexport, &mut scope.imports);
+                    is_reexport = false;
+                }
+                "macro_rules" if self.peek(1) == "!" => {
+                    let name = self.peek(2).to_owned();
+                    if is_exported {
+                        scope.exported_macros.push(name);
+                    } else {
+                        scope.defined.push(name);
+                    }
+                    is_exported = false;
+                    self.at += 3;
+                }
+                "mod" if depth == 0 && self.is_name(1) => {
+                    let name = self.peek(1).to_owned();
+                    let is_inline = self.peek(2) == "{";
+                    self.at += 3;
+                    let child = is_inline.then(|| self.scope());
+                    scope.children.push((name, child));
+                }
+                keyword if depth == 0 && ITEMS.contains(&keyword) && self.is_name(1) => {
+                    // Of `const fn name`, only `fn` is followed by the name.
+                    if !ITEMS.contains(&self.peek(1)) {
+                        scope.defined.push(self.peek(1).to_owned());
+                        self.at += 1;
+                    }
+                    self.at += 1;
+                }
+                // `::name` begins outside of this crate.
+                "::" if self.is_name(1) => {
+                    self.at += 1;
+                    self.path();
+                }
+                _ if self.is_name(0) => {
+                    let path = self.path();
+                    if path.names.len() > 1 {
+                        scope.paths.push(path);
+                    }
+                }
+                "::" => self.at += 1,
+                other => {
+                    match other {
+                        "(" | "[" | "{" => depth += 1,
+                        ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                        _ => {}
+                    }
+                    self.at += 1;
+                }
+            }
+        }
+        scope
+    }
+
+    /// Reads `name::name::name`.
+    fn path(&mut self) -> Path {
+        let line = self.line();
+        let mut names = vec![self.peek(0).to_owned()];
+        self.at += 1;
+        while self.peek(0) == "::" && self.is_name(1) {
+            names.push(self.peek(1).to_owned());
+            self.at += 2;
+        }
+        // The `::` of `Vec::<T>::new` belongs to this path, so that `new` does not begin another.
+        if self.peek(0) == "::" {
+            self.at += 1;
+        }
+        Path { names, line }
+    }
+
+    /// Reads what stands behind `use`, up to its semicolon or the end of its group.
+    fn use_tree(&mut self, prefix: &[String], is_reexport: bool, imports: &mut Vec<Import>) {
+        let mut names = prefix.to_vec();
+        let line = self.line();
+        let mut alias = None;
+        loop {
+            match self.peek(0) {
+                "{" => {
+                    self.at += 1;
+                    while !self.is_at_end() && self.peek(0) != "}" {
+                        self.use_tree(&names, is_reexport, imports);
+                        if self.peek(0) == "," {
+                            self.at += 1;
+                        }
+                    }
+                    self.at += 1;
+                    return;
+                }
+                "as" => {
+                    alias = Some(self.peek(1).to_owned());
+                    self.at += 2;
+                }
+                // `use ::name` begins outside of this crate.
+                "::" if names.is_empty() => {
+                    names.push(String::new());
+                    self.at += 1;
+                }
+                "::" => self.at += 1,
+                "self" if !prefix.is_empty() && names.len() == prefix.len() => self.at += 1,
+                name if self.is_name(0) || name == "*" => {
+                    names.push(name.to_owned());
+                    self.at += 1;
+                }
+                _ => break,
+            }
+        }
+        let Some(last) = names.last().cloned() else {
+            self.at += 1;
+            return;
+        };
+        if last == "*" {
+            names.pop();
+        }
+        imports.push(Import {
+            path: Path { names, line },
+            name: alias.unwrap_or(last),
+            is_reexport,
+        });
+    }
+
+    /// Reads `#[…]` or `#![…]`.
+    fn attribute(&mut self) -> Attribute {
+        let is_inner = self.peek(1) == "!";
+        self.at += if is_inner { 2 } else { 1 };
+        if self.peek(0) != "[" {
+            return Attribute::Other;
+        }
+        let start = self.at;
+        self.skip_group();
+        let inside: Vec<&str> = self.tokens[start + 1..self.at]
+            .iter()
+            .map(|it| it.text)
+            .collect();
+        match inside.as_slice() {
+            ["macro_export", ..] => Attribute::MacroExport,
+            ["cfg", condition @ ..]
+                if condition.contains(&"test") && !condition.contains(&"not") =>
+            {
+                if is_inner {
+                    Attribute::TestFile
+                } else {
+                    Attribute::TestItem
+                }
+            }
+            _ => Attribute::Other,
+        }
+    }
+
+    /// Skips a group in brackets of any kind.
+    fn skip_group(&mut self) {
+        let mut depth = 0_usize;
+        while !self.is_at_end() {
+            match self.peek(0) {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            self.at += 1;
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Skips what an attribute stands before: an item, a field, a variant or a statement.
+    fn skip_item(&mut self) {
+        while self.peek(0) == "#" {
+            self.attribute();
+        }
+        let mut is_item = false;
+        let mut is_import = false;
+        while !self.is_at_end() {
+            match self.peek(0) {
+                "}" | ")" | "]" => return,
+                ";" => {
+                    self.at += 1;
+                    return;
+                }
+                "," if !is_item => {
+                    self.at += 1;
+                    return;
+                }
+                "{" => {
+                    self.skip_group();
+                    if !is_import {
+                        return;
+                    }
+                }
+                "(" | "[" => self.skip_group(),
+                word => {
+                    is_import |= word == "use";
+                    is_item |= ITEMS.contains(&word) || ["impl", "mod", "use"].contains(&word);
+                    self.at += 1;
+                }
+            }
+        }
+    }
+}
+
+/// What an attribute means for imports.
+enum Attribute {
+    /// The whole file is for tests.
+    TestFile,
+    /// The next item is for tests.
+    TestItem,
+    /// The next macro is at the root of the crate.
+    MacroExport,
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn imports(source: &str) -> Vec<String> {
+        let describe = |it: &Import| format!("{} as {}", it.path.names.join("::"), it.name);
+        Scope::of(source).imports.iter().map(describe).collect()
+    }
+
+    fn paths(source: &str) -> Vec<String> {
+        let scope = Scope::of(source);
+        scope.paths.iter().map(|it| it.names.join("::")).collect()
+    }
+
+    #[test]
+    fn nested_imports_are_taken_apart() {
+        assert_eq!(
+            imports("use crate::{a::{self, B as C}, d::*};\nuse super::e;"),
+            [
+                "crate::a as a",
+                "crate::a::B as C",
+                "crate::d as *",
+                "super::e as e"
+            ]
+        );
+    }
+
+    #[test]
+    fn imports_in_functions_are_found_with_their_line() {
+        let scope = Scope::of("fn f() {\n    use crate::a::B;\n}");
+        assert_eq!(scope.imports[0].path.line, 2);
+    }
+
+    #[test]
+    fn captured_lifetimes_are_no_imports() {
+        assert!(imports("fn f() -> impl Sized + use<'a, T> { todo }").is_empty());
+    }
+
+    #[test]
+    fn only_imports_with_a_visibility_are_reexports() {
+        let scope =
+            Scope::of("use a::B;\npub(crate) use c::D;\npub use e::F;\npub fn g() {}\nuse h::I;");
+        let reexports = scope.imports.iter().map(|it| it.is_reexport);
+        assert_eq!(reexports.collect::<Vec<_>>(), [false, true, true, false]);
+    }
+
+    #[test]
+    fn paths_in_types_and_expressions_are_found() {
+        let source =
+            "fn f(x: a::B) -> Vec<c::D> { <E as g::H>::new(Vec::<i::J>::new(), x.k::<L>()) }";
+        assert_eq!(paths(source), ["a::B", "c::D", "g::H", "i::J"]);
+    }
+
+    #[test]
+    fn visibilities_and_paths_outside_of_the_crate_are_left_out() {
+        assert!(paths("pub(in crate::a) fn f() { ::b::c() }").is_empty());
+        assert_eq!(imports("use ::a::B;"), ["::a::B as B"]);
+    }
+
+    #[test]
+    fn items_are_found_and_the_members_of_items_are_not() {
+        let scope = Scope::of(
+            "pub const fn a() {}\nstruct B { c: u8 }\nimpl B { fn d() {} }\n\
+             macro_rules! e { () => {} }\n#[macro_export]\nmacro_rules! f { () => {} }",
+        );
+        assert_eq!(scope.defined, ["a", "B", "e"]);
+        assert_eq!(scope.exported_macros, ["f"]);
+    }
+
+    #[test]
+    fn modules_in_files_and_in_braces_are_told_apart() {
+        let scope = Scope::of("mod a;\npub mod b { use super::C; }\nfn d() {}");
+        assert_eq!(scope.children[0], ("a".to_owned(), None));
+        let inline = scope.children[1].1.as_ref();
+        assert_eq!(inline.map(|it| it.imports.len()), Some(1));
+        assert_eq!(scope.defined, ["d"]);
+    }
+
+    #[test]
+    fn code_for_tests_is_left_out() {
+        let source = "#[cfg(test)]\nmod tests { use crate::a; }\n#[cfg(test)]\n#[derive(Debug)]\nuse b::{C, D};\n\
+                      #[cfg(all(test, unix))]\nfn e<F, G>() { h::i() }\n#[cfg(not(test))]\nuse j::K;";
+        let scope = Scope::of(source);
+        assert!(scope.children.is_empty() && scope.defined.is_empty() && scope.paths.is_empty());
+        assert_eq!(imports(source), ["j::K as K"]);
+        assert_eq!(Scope::of("#![cfg(test)]\nuse a::B;"), Scope::default());
+    }
+
+    #[test]
+    fn what_follows_a_field_for_tests_is_read() {
+        assert_eq!(
+            paths("struct A { #[cfg(test)] b: c::D, e: f::G }"),
+            ["f::G"]
+        );
+    }
+}

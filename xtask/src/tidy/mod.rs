@@ -1,0 +1,14 @@
+//! `cargo xtask tidy`: the rules of this repository that no other tool knows.
+
+mod documents;
+mod folders;
+mod imports;
+mod layers;
+mod one_build;
+mod paper;
+mod problem;
+mod rules;
+mod sources;
+mod tree;
+
+pub(crate) use rules::run;

@@ -1,0 +1,35 @@
+//! All rules, one after the other.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use super::problem::Problem;
+use super::tree::Tree;
+use super::{documents, folders, imports, layers, one_build, paper, sources};
+
+/// Checks every rule, and prints every problem.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let tree = Tree::read(root)?;
+    let rules = [
+        sources::check,
+        layers::check,
+        folders::check,
+        documents::check,
+        paper::check,
+    ];
+    let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
+    problems.extend(one_build::check(root)?);
+    // Until the folders are in their order, imports against it are only printed.
+    for problem in imports::check(&tree) {
+        eprintln!("not yet an error: {problem}");
+    }
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        1 => bail!("1 problem, see above"),
+        n => bail!("{n} problems, see above"),
+    }
+}
