@@ -1,8 +1,8 @@
-//! Devices that share an update do what one device does with all of its batches.
+//! Training on several devices gives the results of training on one device with the same batches.
 
 #![expect(
     clippy::print_stdout,
-    reason = "what is skipped, and how far curves differ, is for people"
+    reason = "the log shows skipped tests and the differences between curves"
 )]
 
 use std::fs;
@@ -16,14 +16,14 @@ use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCoun
 
 use crate::workplace::{Workplace, test_device};
 
-/// Number of batches of an update, on however many devices.
+/// Number of batches per update, on all devices together.
 const N_BATCHES: u64 = 4;
 
-/// The folder in which every run begins, with one interval done on one device. Weights are drawn from a
-/// generator that tests beside this one draw from as well, so that no two runs could begin anew.
+/// The folder from which every run resumes, after one interval on one device. Runs cannot each be
+/// started from the seed: other tests draw from the same global generator of initial weights.
 const START: &str = "start";
 
-/// Trains on the corpus of the workplace until so many updates are done.
+/// Trains on the corpus of the workplace until `n_updates` updates are done.
 fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64) {
     let path = workplace.path("run.toml");
     let mut experiment = Experiment::from_toml(&path).expect("the config is right");
@@ -46,10 +46,11 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
     train(&experiment, &environment).expect("the corpus can be trained on");
 }
 
-/// Begins a run with the settings in which devices could come apart: clipping by the norm of all gradients, a
-/// moving average, and dropout.
-fn started(dropout: f64, device: &Device) -> Workplace {
-    // The order in which four devices add up their gradients changes; rounding must meet no kink, as ReLU has.
+/// Starts a run with the settings whose results could depend on the number of devices: clipping by the
+/// global norm, a moving average, and dropout.
+fn start_run(dropout: f64, device: &Device) -> Workplace {
+    // Four devices sum their gradients in varying order. ReLU's derivative is discontinuous and would
+    // amplify the rounding; SiLU's is not.
     let model = format!("n_heads = 2\nactivation = \"silu\"\ndropout = {dropout}");
     let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
     let workplace = Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)]);
@@ -57,7 +58,7 @@ fn started(dropout: f64, device: &Device) -> Workplace {
     workplace
 }
 
-/// Goes on with the run to update 25, on these devices, and returns the rows of `metrics.csv` but for speeds.
+/// Resumes the run until update 25 on `devices`, and returns the rows of `metrics.csv` without timings.
 fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
     copy_folder(&workplace.path(START), &workplace.path(out));
     train_on(workplace, out, devices, 25);
@@ -85,7 +86,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Checks that both curves are the same, every value within a share of it.
+/// Checks that two curves are equal within a relative tolerance.
 fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance: f64) {
     let names = |curve: &[(String, f64)]| -> Vec<String> {
         curve.iter().map(|(name, _)| name.clone()).collect()
@@ -95,41 +96,41 @@ fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance
         let rows = one.iter().filter(|(name, _)| name.ends_with(metric));
         assert_eq!(rows.count(), 3, "{metric} of three intervals");
     }
-    let apart = |a: f64, b: f64| (a - b).abs() / a.abs().max(1e-3);
+    let difference = |a: f64, b: f64| (a - b).abs() / a.abs().max(1e-3);
     let mut largest: f64 = 0.0;
     for ((name, a), (_, b)) in one.iter().zip(several) {
-        let close = apart(*a, *b) <= tolerance;
+        let close = difference(*a, *b) <= tolerance;
         assert!(close, "{name}: {a} on one device, {b} on several");
-        largest = largest.max(apart(*a, *b));
+        largest = largest.max(difference(*a, *b));
     }
-    println!("values of the curves differ by {largest:.1e} at most");
+    println!("the curves differ by at most {largest:.1e}");
 }
 
-/// The same device twice, or four times, is enough for everything but what carries tensors between devices.
+/// Using one device several times tests everything except transfers between devices.
 #[test]
-fn a_device_that_is_named_several_times_learns_what_it_learns_alone() {
+fn one_device_used_several_times_gives_the_curve_of_a_single_device() {
     let device = test_device();
     if !device::is_host(&device) {
         println!(
-            "skipped: {device:?} drops units in an order that differs, or rounds otherwise for other shapes"
+            "skipped: on {device:?}, dropout or rounding depends on the order of operations or on shapes"
         );
         return;
     }
-    let workplace = started(0.2, &device);
+    let workplace = start_run(0.2, &device);
     let one = curve(&workplace, "one", std::slice::from_ref(&device));
     for n_devices in [2, 4] {
         let devices = vec![device.clone(); n_devices];
         let several = curve(&workplace, &format!("of-{n_devices}"), &devices);
-        // The same sums in another order, in single precision, over 15 updates of Adam.
+        // The same sums in a different order, in single precision, over 15 updates of Adam.
         assert_same_curve(&one, &several, 1e-4);
     }
 }
 
 #[test]
-fn two_devices_learn_what_one_learns() {
+fn two_devices_give_the_curve_of_a_single_device() {
     let compiled = Backend::compiled();
     let [first, second, ..] = compiled.as_slice() else {
-        println!("skipped: this program has one backend, {compiled:?}, with one device");
+        println!("skipped: only one backend is compiled in, {compiled:?}, with one device");
         return;
     };
     let open = |backend: &Backend| device::choose(Some(backend.name()));
@@ -145,15 +146,15 @@ fn two_devices_learn_what_one_learns() {
         println!("skipped: {devices:?} may take minutes; set RUN_SLOW_TESTS=1 to run it");
         return;
     }
-    let workplace = started(0.0, &devices[0]);
+    let workplace = start_run(0.0, &devices[0]);
     let one = curve(&workplace, "one", &devices[..1]);
     let two = curve(&workplace, "two", &devices);
-    // Two backends round differently, from the first product on.
+    // Two backends round differently from the first matrix product on.
     assert_same_curve(&one, &two, 1e-3);
 }
 
 #[test]
-fn more_devices_than_there_are_are_refused() {
+fn requesting_more_devices_than_exist_is_an_error() {
     let workplace = Workplace::new();
     let ended = workplace.train("run", &["--devices", "77"]);
     let failure = ended.failure();

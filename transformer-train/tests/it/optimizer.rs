@@ -1,6 +1,6 @@
-//! Adam, clipping and label smoothing beside PyTorch's, and beside fairseq's formula.
+//! Adam, gradient clipping and label smoothing compared with PyTorch and fairseq.
 //!
-//! `tests/fixtures/generate_optimizer.py` has made the numbers, in double precision.
+//! `tests/fixtures/generate_optimizer.py` computed the expected values in double precision.
 
 use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
@@ -28,7 +28,7 @@ struct Goldens {
     smoothing: Smoothing,
 }
 
-/// A matrix `[2, 3]` and a vector `[3]`, row by row.
+/// A matrix `[2, 3]`, in row-major order, and a vector `[3]`.
 #[derive(Deserialize)]
 struct Pair {
     matrix: Vec<f32>,
@@ -63,12 +63,12 @@ struct Smoothed {
 
 fn goldens() -> Goldens {
     let text = include_str!("../fixtures/optimizer.json");
-    serde_json::from_str(text).expect("the fixture is what its generator writes")
+    serde_json::from_str(text).expect("the fixture has the fields that its generator writes")
 }
 
-fn matrix<const R: usize>(values: &[f32], device: &Device) -> Tensor<2> {
-    let columns = values.len() / R;
-    Tensor::from_data(TensorData::new(values.to_vec(), [R, columns]), device)
+fn matrix<const ROWS: usize>(values: &[f32], device: &Device) -> Tensor<2> {
+    let columns = values.len() / ROWS;
+    Tensor::from_data(TensorData::new(values.to_vec(), [ROWS, columns]), device)
 }
 
 fn vector(values: &[f32], device: &Device) -> Tensor<1> {
@@ -90,16 +90,18 @@ fn gradients(layer: &Linear, pair: &Pair, device: &Device) -> GradientsParams {
     gradients
 }
 
-fn assert_close<const D: usize>(ours: Tensor<D>, theirs: &[f32], tolerance: f32) {
-    let ours: Vec<f32> = ours.into_data().iter::<f32>().collect();
-    assert_eq!(ours.len(), theirs.len());
-    let differences = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs());
+fn assert_close<const D: usize>(found: Tensor<D>, expected: &[f32], tolerance: f32) {
+    let found: Vec<f32> = found.into_data().iter::<f32>().collect();
+    assert_eq!(found.len(), expected.len());
+    let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
     let largest = differences.fold(0.0, f32::max);
-    assert!(largest <= tolerance, "{largest}: {ours:?} {theirs:?}");
+    assert!(largest <= tolerance, "{largest}: {found:?} {expected:?}");
 }
 
-/// Weights of size one after at most twenty steps of at most 0.01, in single precision: a rounding each, and
-/// `1 − β₂` of single precision, which is off by 1e-6 of itself.
+/// Checks twenty steps of Adam.
+///
+/// The tolerance, 2e-6, covers one rounding per step of at most 0.01 to weights of size one, and
+/// `1 − β₂`, whose relative error in single precision is 1e-6.
 fn assert_steps(weight_decay: f64, expected: &[Pair]) {
     let goldens = goldens();
     let device = test_device();
@@ -108,9 +110,8 @@ fn assert_steps(weight_decay: f64, expected: &[Pair]) {
         ..Adam::default()
     };
     let mut optimizer = ModuleOptimizer::from(adam);
-    // Parameters that ask for gradients, as in training.
-    let device_of_training = device.clone().autodiff();
-    let mut layer = layer(&goldens.start, &device_of_training);
+    // As in training, parameters require gradients.
+    let mut layer = layer(&goldens.start, &device.clone().autodiff());
     let steps = goldens.gradients.iter().zip(&goldens.learning_rates);
     assert_eq!(expected.len(), 20);
     for ((pair, &learning_rate), expected) in steps.zip(expected) {
@@ -128,10 +129,13 @@ fn adam_takes_the_steps_of_pytorch() {
 }
 
 #[test]
-fn decay_is_that_of_adamw_on_matrices_and_none_on_vectors() {
+fn weight_decay_is_that_of_adamw_on_matrices_and_absent_on_vectors() {
     let goldens = goldens();
-    let apart = goldens.adam[19].matrix[0] - goldens.adam_with_decay[19].matrix[0];
-    assert!(apart.abs() > 1e-3, "the decay is no rounding: {apart}");
+    let difference = goldens.adam[19].matrix[0] - goldens.adam_with_decay[19].matrix[0];
+    assert!(
+        difference.abs() > 1e-3,
+        "weight decay has a visible effect: {difference}"
+    );
     assert_steps(goldens.weight_decay, &goldens.adam_with_decay);
 }
 
@@ -141,23 +145,27 @@ fn assert_clipped(expected: &Clipping) {
     let layer = layer(&goldens.start, &device);
     let gradients = gradients(&layer, &goldens.gradients[5], &device);
     let norm = global_norm(&layer, &gradients).expect("there are gradients");
-    let told: f64 = norm.clone().into_scalar();
-    assert!((told - expected.norm).abs() < 1e-5, "{told}");
+    let found: f64 = norm.clone().into_scalar();
+    assert!((found - expected.norm).abs() < 1e-5, "{found}");
     let clipped = clip_by_global_norm(&layer, gradients, norm, expected.max_norm);
-    let matrix = clipped.get::<2>(layer.weight.id).expect("it has one");
+    let matrix = clipped
+        .get::<2>(layer.weight.id)
+        .expect("the gradient is registered");
     assert_close(matrix, &expected.matrix, 1e-6);
     let bias = layer.bias.as_ref().expect("the layer has a bias");
-    let vector = clipped.get::<1>(bias.id).expect("it has one");
+    let vector = clipped
+        .get::<1>(bias.id)
+        .expect("the gradient is registered");
     assert_close(vector, &expected.vector, 1e-6);
 }
 
 #[test]
-fn clipping_is_that_of_pytorch() {
+fn clipped_gradients_are_those_of_pytorch() {
     assert_clipped(&goldens().clipped);
 }
 
 #[test]
-fn gradients_below_the_norm_stay_as_in_pytorch() {
+fn gradients_below_the_norm_are_unchanged_as_in_pytorch() {
     assert_clipped(&goldens().not_clipped);
 }
 
@@ -181,15 +189,15 @@ fn assert_smoothed(form: SmoothingForm, expected: &Smoothed) {
         },
         1.0,
     );
-    // Sums of five losses of size three, in single precision.
+    // Sums of five losses of about three nats, in single precision.
     let loss: f64 = sums.smoothed.into_scalar();
     assert!((loss - expected.loss).abs() < 1e-5, "{loss}");
     let nll: f64 = sums.nll.into_scalar();
     assert!((nll - smoothing.nll).abs() < 1e-5, "{nll}");
     let gradients = surrogate.backward();
-    let of = |tensor: Tensor<2>| tensor.grad(&gradients).expect("the loss reaches it");
-    assert_close(of(features), &expected.features_gradient, 5e-6);
-    assert_close(of(weight), &expected.weight_gradient, 5e-6);
+    let gradient = |tensor: Tensor<2>| tensor.grad(&gradients).expect("the loss depends on it");
+    assert_close(gradient(features), &expected.features_gradient, 5e-6);
+    assert_close(gradient(weight), &expected.weight_gradient, 5e-6);
 }
 
 #[test]
