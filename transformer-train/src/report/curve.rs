@@ -1,19 +1,19 @@
-//! The curve of a run as a picture: loss, BLEU and learning rate over the updates, as one SVG file.
+//! Training curves as an SVG image: loss, BLEU and learning rate over the updates.
 
 use std::fmt::Write;
 
 use crate::validation::{BLEU, LOSS, PERPLEXITY};
 
-/// Size of the picture and the edges of its panels, in pixels.
+/// Size of the image and horizontal edges of its panels, in pixels.
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 660.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 846.0;
 
-/// Number of places at which the learning rate is drawn.
+/// Number of line segments of the learning rate.
 const N_RATES: u64 = 240;
 
-/// Dark on light, or light on dark where the reader's system asks for it.
+/// Light colors, or dark ones if the reader's system is in dark mode.
 const STYLE: &str = "<style>text{font:13px system-ui,sans-serif;fill:#57606a}\
 .title{font-size:18px;font-weight:600;fill:#1f2328}.value{font-weight:600;fill:#1f2328}\
 .end{text-anchor:end}.middle{text-anchor:middle}.page{fill:#fff}.grid{stroke:#d8dee4}\
@@ -26,16 +26,16 @@ circle.best{fill:#fff;stroke-width:2.2}\
 .rate{stroke:#a371f7}circle.valid{fill:#58a6ff}circle.train{fill:#f0883e}circle.bleu{fill:#3fb950}\
 circle.rate{fill:#a371f7}circle.best{fill:#0d1117}}</style>";
 
-/// Draws the table of `metrics.csv`; `title` may be any text.
+/// Draws the contents of `metrics.csv`.
 ///
-/// The upper panel has two axes that are one: perplexity, on a logarithmic scale, and its logarithm, the
-/// loss in nats a token.
+/// The upper panel has one vertical axis with two scales: perplexity, logarithmic, on the left, and the
+/// loss in nats per token on the right.
 pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64) -> String {
     let train = series(table, "train", LOSS);
     let perplexity = series(table, "valid", PERPLEXITY);
     let bleu = series(table, "valid", BLEU);
-    let of_all = train.iter().chain(&perplexity).chain(&bleu);
-    let last = of_all.map(|point| point.update).fold(1.0, f64::max);
+    let all_points = train.iter().chain(&perplexity).chain(&bleu);
+    let last = all_points.map(|point| point.update).fold(1.0, f64::max);
     let valid = logarithms(&perplexity);
     let rates = rates(last, learning_rate);
 
@@ -56,11 +56,11 @@ pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64
         .iter()
         .copied()
         .reduce(|a, b| if b.value < a.value { b } else { a });
-    let told = best.map(|best| lowest(&perplexity, best.update));
+    let label = best.map(|best| lowest_label(&perplexity, best.update));
     let y = losses.top - 14.0;
-    let x = drawing.legend(LEFT, y, "valid", "validation perplexity", told);
-    let told = train.last().map(|point| format!("{:.3}", point.value));
-    drawing.legend(x, y, "train", "training loss (right scale)", told);
+    let x = drawing.legend(LEFT, y, "valid", "validation perplexity", label);
+    let label = train.last().map(|point| format!("{:.3}", point.value));
+    drawing.legend(x, y, "train", "training loss (right scale)", label);
     drawing.line(&losses, &train, "train");
     drawing.line(&losses, &valid, "valid");
     if let Some(best) = best {
@@ -68,34 +68,34 @@ pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64
     }
 
     let scores = Panel::from_zero(440.0, 90.0, &bleu);
-    drawing.frame(&scores, &labelled(&ticks(scores.lo, scores.hi, 4)));
+    drawing.frame(&scores, &with_labels(&ticks(scores.lo, scores.hi, 4)));
     let best = bleu
         .iter()
         .copied()
         .reduce(|a, b| if b.value > a.value { b } else { a });
-    let told = best.map(|best| format!("best {:.1} after {}", best.value, best.update));
-    drawing.legend(LEFT, scores.top - 14.0, "bleu", "validation BLEU", told);
+    let label = best.map(|best| format!("best {:.1} after {}", best.value, best.update));
+    drawing.legend(LEFT, scores.top - 14.0, "bleu", "validation BLEU", label);
     drawing.line(&scores, &bleu, "bleu");
     if let Some(best) = best {
         drawing.dot(&scores, best, "bleu best", 5.0);
     }
 
     let rate = Panel::from_zero(586.0, 40.0, &rates);
-    drawing.frame(&rate, &labelled(&ticks(rate.lo, rate.hi, 2)));
-    let told = rates.last().map(|point| format!("{:.2e}", point.value));
-    drawing.legend(LEFT, rate.top - 14.0, "rate", "learning rate", told);
+    drawing.frame(&rate, &with_labels(&ticks(rate.lo, rate.hi, 2)));
+    let label = rates.last().map(|point| format!("{:.2e}", point.value));
+    drawing.legend(LEFT, rate.top - 14.0, "rate", "learning rate", label);
     drawing.line(&rate, &rates, "rate");
     for update in ticks(0.0, last, 8) {
         let x = drawing.x(update);
         drawing.text(x, rate.bottom() + 20.0, "middle", &number(update));
     }
-    drawing.done(title)
+    drawing.finish(title)
 }
 
-/// Returns the learning rates of updates from the first to the last, equally far apart.
+/// Returns the learning rate at equally spaced updates from the first to the last.
 fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
     (0..=N_RATES)
-        .map(|place| 1.0 + (last - 1.0) * place as f64 / N_RATES as f64)
+        .map(|index| 1.0 + (last - 1.0) * index as f64 / N_RATES as f64)
         .map(|update| Point {
             update,
             value: learning_rate(update.round() as u64),
@@ -103,21 +103,22 @@ fn rates(last: f64, learning_rate: impl Fn(u64) -> f64) -> Vec<Point> {
         .collect()
 }
 
-/// Holds a value after so many updates.
+/// A point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
+    /// Number of updates done.
     update: f64,
     value: f64,
 }
 
-/// Reads the finite values of a metric from the table.
+/// Parses the finite values of a metric from `metrics.csv`.
 fn series(table: &str, split: &str, metric: &str) -> Vec<Point> {
     let rows = table.lines().filter_map(|row| {
         let mut columns = row.split(',');
         let update = columns.next()?.parse().ok()?;
-        let is_it = columns.next()? == split && columns.next()? == metric;
+        let matches = columns.next()? == split && columns.next()? == metric;
         let value: f64 = columns.next()?.parse().ok()?;
-        (is_it && value.is_finite()).then_some(Point { update, value })
+        (matches && value.is_finite()).then_some(Point { update, value })
     });
     rows.collect()
 }
@@ -131,44 +132,46 @@ fn logarithms(points: &[Point]) -> Vec<Point> {
     positive.map(logarithm).collect()
 }
 
-/// Says which perplexity was the lowest.
-fn lowest(perplexity: &[Point], update: f64) -> String {
+/// Returns the label of the lowest perplexity, reached after `update`.
+fn lowest_label(perplexity: &[Point], update: f64) -> String {
     let best = perplexity.iter().find(|point| point.update == update);
     let value = best.map_or(f64::NAN, |best| best.value);
     format!("lowest {value:.2} after {update}")
 }
 
-/// A field of the picture and the values at its edges.
+/// A panel of the image with its vertical axis.
 #[derive(Debug)]
 struct Panel {
     top: f64,
     height: f64,
+    /// Value at the bottom edge.
     lo: f64,
+    /// Value at the top edge.
     hi: f64,
 }
 
 impl Panel {
-    /// Has room for all points, and some more above and below, as a share of their range.
+    /// Creates a panel that contains all points, with a margin given as a fraction of their range.
     fn around<'a>(
         top: f64,
         height: f64,
         points: impl Iterator<Item = &'a Point> + Clone,
-        more: f64,
+        margin: f64,
     ) -> Self {
         let values = points.map(|point| point.value);
         let lo = values.clone().fold(f64::INFINITY, f64::min);
         let hi = values.fold(f64::NEG_INFINITY, f64::max);
         let (lo, hi) = if lo <= hi { (lo, hi) } else { (0.0, 1.0) };
-        let more = ((hi - lo) * more).max(0.05);
+        let margin = ((hi - lo) * margin).max(0.05);
         Self {
             top,
             height,
-            lo: lo - more,
-            hi: hi + more,
+            lo: lo - margin,
+            hi: hi + margin,
         }
     }
 
-    /// Goes from zero to above all points.
+    /// Creates a panel from zero to above all points.
     fn from_zero(top: f64, height: f64, points: &[Point]) -> Self {
         let highest = points.iter().map(|point| point.value).fold(0.0, f64::max);
         let hi = if highest > 0.0 { 1.08 * highest } else { 1.0 };
@@ -189,9 +192,9 @@ impl Panel {
     }
 }
 
-/// Returns multiples of 1, 2 or 5 times a power of ten, at most about so many.
-fn ticks(lo: f64, hi: f64, n_most: usize) -> Vec<f64> {
-    let raw = (hi - lo) / n_most as f64;
+/// Returns about `max_ticks` or fewer multiples of 1, 2 or 5 times a power of ten between `lo` and `hi`.
+fn ticks(lo: f64, hi: f64, max_ticks: usize) -> Vec<f64> {
+    let raw = (hi - lo) / max_ticks as f64;
     let power = 10_f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
     let step = steps.into_iter().find(|step| *step >= raw).unwrap_or(raw);
@@ -200,7 +203,7 @@ fn ticks(lo: f64, hi: f64, n_most: usize) -> Vec<f64> {
     (first..=last).map(|n| n as f64 * step).collect()
 }
 
-/// Returns places, in nats, and labels of round perplexities.
+/// Returns round perplexities: their positions on the axis, in nats, and their labels.
 fn perplexity_ticks(panel: &Panel) -> Vec<(f64, String)> {
     let (lo, hi) = (panel.lo.exp(), panel.hi.exp());
     let decades = -1..=9;
@@ -210,13 +213,13 @@ fn perplexity_ticks(panel: &Panel) -> Vec<(f64, String)> {
             .flat_map(|power| factors.iter().map(move |f| f * 10_f64.powi(power)));
         all.filter(|value| (lo..=hi).contains(value)).collect()
     };
-    let of_five = round(&[1.0, 2.0, 5.0]);
-    let values = match of_five.len() {
+    let one_two_five = round(&[1.0, 2.0, 5.0]);
+    let values = match one_two_five.len() {
         0..3 => ticks(lo, hi, 5)
             .into_iter()
             .filter(|value| *value > 0.0)
             .collect(),
-        3..10 => of_five,
+        3..10 => one_two_five,
         _ => round(&[1.0]),
     };
     values
@@ -225,11 +228,11 @@ fn perplexity_ticks(panel: &Panel) -> Vec<(f64, String)> {
         .collect()
 }
 
-fn labelled(ticks: &[f64]) -> Vec<(f64, String)> {
+fn with_labels(ticks: &[f64]) -> Vec<(f64, String)> {
     ticks.iter().map(|tick| (*tick, number(*tick))).collect()
 }
 
-/// Writes a round number in few characters.
+/// Formats a round number without trailing zeros.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -252,7 +255,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A picture while it is drawn.
+/// An image under construction.
 struct Drawing {
     svg: String,
     /// The update at the right edge.
@@ -276,7 +279,7 @@ impl Drawing {
         ));
     }
 
-    /// Draws a grid with labels at its left.
+    /// Draws horizontal grid lines with labels on the left.
     fn frame(&mut self, panel: &Panel, ticks: &[(f64, String)]) {
         for (value, label) in ticks {
             let y = panel.y(*value);
@@ -291,7 +294,7 @@ impl Drawing {
         ));
     }
 
-    /// Writes what a color stands for, and returns the place behind it.
+    /// Draws a legend entry and returns the horizontal position for the next one.
     fn legend(&mut self, x: f64, y: f64, class: &str, name: &str, value: Option<String>) -> f64 {
         let value = value.unwrap_or_else(|| "none yet".to_owned());
         let cy = y - 4.5;
@@ -302,7 +305,7 @@ impl Drawing {
         self.add(format_args!(
             "<text x=\"{text_x:.1}\" y=\"{y:.1}\">{name_svg} <tspan class=\"value\">{value_svg}</tspan></text>"
         ));
-        // A guess that leaves some room, for nobody knows the reader's font.
+        // The reader's font is unknown; this estimate leaves some room.
         text_x + 7.2 * (name.chars().count() + value.chars().count() + 1) as f64 + 22.0
     }
 
@@ -328,7 +331,7 @@ impl Drawing {
         ));
     }
 
-    fn done(self, title: &str) -> String {
+    fn finish(self, title: &str) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" \
              height=\"{HEIGHT}\" role=\"img\">\n<title>{}</title>\n{STYLE}\n\
@@ -339,7 +342,7 @@ impl Drawing {
     }
 }
 
-/// Writes text so that XML takes it for nothing else; what XML cannot hold becomes a space.
+/// Escapes text for XML. Characters that XML does not allow become spaces.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
@@ -363,28 +366,28 @@ mod tests {
                          20,train,Loss,3.0\n20,valid,Perplexity,25\n20,valid,BLEU,12.5\n20,valid,Perplexity,NaN\n";
 
     #[test]
-    fn every_value_of_the_table_is_a_point() {
+    fn every_finite_value_of_the_table_is_a_point() {
         let points = series(TABLE, "valid", PERPLEXITY).into_iter();
         let points: Vec<(f64, f64)> = points.map(|point| (point.update, point.value)).collect();
         assert_eq!(points, [(10.0, 100.0), (20.0, 25.0)]);
     }
 
     #[test]
-    fn the_best_values_are_named() {
+    fn the_legend_has_the_best_values() {
         let svg = curve(TABLE, "run", |_| 0.001);
         assert!(svg.contains("lowest 25.00 after 20<"), "{svg}");
         assert!(svg.contains("best 12.5 after 20<"), "{svg}");
     }
 
     #[test]
-    fn a_title_stays_text() {
+    fn the_title_is_escaped() {
         let svg = curve(TABLE, "<script>&\u{1}", |_| 0.001);
         assert!(svg.contains("&lt;script&gt;&amp; "), "{svg}");
         assert!(!svg.contains("<script"), "{svg}");
     }
 
     #[test]
-    fn a_table_without_values_has_a_picture_without_lines() {
+    fn an_empty_table_gives_an_image_without_lines() {
         let svg = curve("update,split,metric,value\n", "run", |_| 0.0);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         assert!(svg.contains("none yet"), "{svg}");

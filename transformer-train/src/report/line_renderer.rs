@@ -1,4 +1,4 @@
-//! One clear line for each interval, where there is no terminal to draw a dashboard on.
+//! One line per interval, for output that is not a terminal.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use crate::validation::{
     BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Samples,
 };
 
-/// Name that Burn gives its learning rate metric.
+/// The name of Burn's learning rate metric.
 const LEARNING_RATE: &str = "Learning Rate";
 
-/// Makes one line when an interval has been validated; it is said when the interval is saved.
+/// Formats one line when an interval has been validated, to be logged when its checkpoint is saved.
 pub(crate) struct LineRenderer {
     deferred: DeferredLog,
     training: TrainingSettings,
-    /// What was done before this program began.
+    /// Progress of the run when this process started.
     begun: Begun,
     samples: Samples,
     started: Instant,
@@ -56,10 +56,10 @@ impl LineRenderer {
         let done = self.training.updates_after(interval);
         let n_updates = self.training.updates;
         let elapsed = self.started.elapsed();
-        let done_here = done.saturating_sub(self.begun.n_updates).max(1);
-        let left = elapsed.mul_f64((n_updates - done) as f64 / done_here as f64);
+        let done_by_process = done.saturating_sub(self.begun.n_updates).max(1);
+        let left = elapsed.mul_f64((n_updates - done) as f64 / done_by_process as f64);
         let elapsed = self.begun.elapsed + elapsed;
-        let of =
+        let value =
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
@@ -67,24 +67,24 @@ impl LineRenderer {
              norm {norm:.2}  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
             total = n_updates,
-            loss = of(&self.train, LOSS),
-            ppl = of(&self.train, PERPLEXITY),
-            valid_ppl = of(&self.valid, PERPLEXITY),
-            bleu = of(&self.valid, BLEU),
-            chrf = of(&self.valid, CHRF),
-            exact = of(&self.valid, EXACT_MATCH),
-            speed = of(&self.train, SPEED),
-            padding = of(&self.train, PADDING),
-            norm = of(&self.train, GRADIENT_NORM),
-            lr = of(&self.train, LEARNING_RATE),
+            loss = value(&self.train, LOSS),
+            ppl = value(&self.train, PERPLEXITY),
+            valid_ppl = value(&self.valid, PERPLEXITY),
+            bleu = value(&self.valid, BLEU),
+            chrf = value(&self.valid, CHRF),
+            exact = value(&self.valid, EXACT_MATCH),
+            speed = value(&self.train, SPEED),
+            padding = value(&self.train, PADDING),
+            norm = value(&self.train, GRADIENT_NORM),
+            lr = value(&self.train, LEARNING_RATE),
             elapsed = minutes(elapsed),
             left = minutes(left),
         )
     }
 
-    /// Keeps a metric's value of the whole interval, which comes last; of the learning rate, whose
-    /// average over an interval nobody wants, the value of the last update.
-    fn keep(
+    /// Stores the latest value of a metric. The last one is that of the whole interval; for the learning
+    /// rate, whose average is of no use, the value of the last update is kept instead.
+    fn store(
         names: &HashMap<MetricId, String>,
         split: &mut HashMap<String, f64>,
         state: MetricState,
@@ -102,7 +102,7 @@ impl LineRenderer {
     }
 }
 
-/// Writes a duration as `1h02m`, `3m20s` or `45s`.
+/// Formats a duration as `1h02m`, `3m20s` or `45s`.
 pub(crate) fn minutes(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -114,11 +114,11 @@ pub(crate) fn minutes(duration: Duration) -> String {
 
 impl MetricsRendererTraining for LineRenderer {
     fn update_train(&mut self, state: MetricState) {
-        Self::keep(&self.names, &mut self.train, state);
+        Self::store(&self.names, &mut self.train, state);
     }
 
     fn update_valid(&mut self, state: MetricState) {
-        Self::keep(&self.names, &mut self.valid, state);
+        Self::store(&self.names, &mut self.valid, state);
     }
 }
 
@@ -135,12 +135,12 @@ impl TrainingProgressLogger for LineRenderer {
                 reference,
                 translation,
             } = sample;
-            for (what, text) in [
+            for (label, text) in [
                 ("source", src),
                 ("reference", reference),
                 ("translation", translation),
             ] {
-                block.push_str(&format!("\n  {what:<11}  {text}"));
+                block.push_str(&format!("\n  {label:<11}  {text}"));
             }
         }
         self.deferred.push(block);
@@ -189,8 +189,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_written_in_their_two_largest_units() {
-        let written = [5, 200, 3720].map(|seconds| minutes(Duration::from_secs(seconds)));
-        assert_eq!(written, ["5s", "3m20s", "1h02m"]);
+    fn durations_have_their_two_largest_units() {
+        let formatted = [5, 200, 3720].map(|seconds| minutes(Duration::from_secs(seconds)));
+        assert_eq!(formatted, ["5s", "3m20s", "1h02m"]);
     }
 }
