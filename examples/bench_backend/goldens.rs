@@ -100,7 +100,7 @@ impl Golden {
         let logits = model
             .forward(&batch.src, batch.tgt.ids())
             .flatten::<2>(0, 1);
-        let logits = logits.select(0, batch.label_places); // [n_labels, vocab]
+        let logits = logits.select(0, batch.label_positions); // [n_labels, vocab]
         let ours: Vec<f64> = logits.into_data().iter::<f64>().collect();
         difference(&ours, &self.logits.concat(), 0.0)
     }
@@ -155,7 +155,7 @@ pub(crate) fn label_loss(
     let features = model
         .forward_features(&batch.src, batch.tgt.ids())
         .flatten::<2>(0, 1);
-    let features = features.select(0, batch.label_places); // [n_labels, d_model]
+    let features = features.select(0, batch.label_positions); // [n_labels, d_model]
     let device = features.device();
     let labels = if device.is_autodiff() {
         batch.labels.inner()

@@ -13,7 +13,7 @@ use transformer_train::optim::Adam;
 use transformer_train::optim::global_norm;
 use transformer_train::step::Threads;
 use transformer_train::step::{LabelSmoothing, SmoothingForm};
-use transformer_train::{Batch, Deal, SentencePair, Update};
+use transformer_train::{Batch, SentencePair, ShardSpec, Update};
 
 use crate::goldens::label_loss;
 use crate::{Effort, say, sentences};
@@ -98,7 +98,13 @@ impl Training {
             model: Some(config.init(&device)?),
             optimizer: Adam::default().into(),
             threads,
-            update: Update::new(vec![pairs], 0, 1, Deal::to_one_device(n_shards), &device),
+            update: Update::new(
+                vec![pairs],
+                0,
+                1,
+                ShardSpec::single_device(n_shards),
+                &device,
+            ),
             device,
         })
     }
@@ -112,8 +118,8 @@ impl Training {
     /// Takes other sentences for the next update.
     pub(crate) fn take(&mut self, pairs: Vec<SentencePair>, number: u64) {
         let n_shards = self.threads.as_ref().map_or(1, Threads::n_threads);
-        let deal = Deal::to_one_device(n_shards);
-        self.update = Update::new(vec![pairs], number, 1, deal, &self.device);
+        let shard_spec = ShardSpec::single_device(n_shards);
+        self.update = Update::new(vec![pairs], number, 1, shard_spec, &self.device);
     }
 
     /// Makes one update, its sentences shared out among the threads.

@@ -53,7 +53,7 @@ mod report;
 mod run;
 mod validation;
 
-pub use batching::{Batch, BatchSize, Clock, Deal, Update};
+pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub use checkpoint::SaveError;
 pub use corpus::SentencePair;
 pub use progress::{Interrupt, LogFn, Stage, StatusFn};

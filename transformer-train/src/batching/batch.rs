@@ -1,4 +1,4 @@
-//! Sentences as tensors: what one training step takes.
+//! Sentences as tensors: the input of one training step.
 
 use std::time::{Duration, Instant};
 
@@ -8,59 +8,59 @@ use transformer_core::text::{BOS, EOS};
 
 use crate::corpus::SentencePair;
 
-/// Holds the sentences of one shard of an update on the device.
+/// A batch of sentence pairs as tensors.
 ///
-/// The source is followed by EOS. The decoder reads BOS and the target; its labels are the target and
-/// EOS, so every label is the token after the one that the decoder reads at that place.
+/// The encoder reads `src EOS`, the decoder reads `BOS tgt`, and the labels are `tgt EOS`: the label at
+/// a position is the token after the decoder's input there (teacher forcing).
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The source sentences, EOS behind each.
+    /// The encoder's input: each source sentence and `EOS`.
     pub src: Padded,
-    /// The decoder's input: BOS before each target sentence.
+    /// The decoder's input: `BOS` and each target sentence.
     pub tgt: Padded,
-    /// The labels of all sentences, one after the other, without padding: `[n_labels]`.
+    /// The labels of all sentences, concatenated, without padding: `[n_labels]`.
     pub labels: Tensor<1, Int>,
-    /// Where each label's place is in the flattened `[batch * tgt_len]`: `[n_labels]`.
-    pub label_places: Tensor<1, Int>,
-    /// How many cells the batch has and how many hold tokens.
+    /// Position of each label in the flattened target, `[batch * tgt_len]`: `[n_labels]`.
+    pub label_positions: Tensor<1, Int>,
+    /// Numbers of sentences, tokens and elements.
     pub size: BatchSize,
 }
 
-/// Holds the micro-batches of one update that one device computes; the gradients of all are added up.
+/// One device's share of an update: micro-batches, whose gradients are accumulated.
 #[derive(Clone, Debug)]
 pub struct Update {
     /// Number of the update, from 0.
     pub number: u64,
-    /// The micro-batches, computed one after the other. Each is a batch for every thread that shares it, or
-    /// fewer where there are fewer sentences.
+    /// The micro-batches, computed one after the other. Each is split into one shard per thread, or
+    /// fewer if it has fewer sentences.
     pub micro_batches: Vec<Vec<Batch>>,
-    /// Cells and tokens of these micro-batches.
+    /// Size of this device's micro-batches.
     pub size: BatchSize,
-    /// Target tokens of the whole update, on all devices, by which every loss is divided.
+    /// Target tokens of the whole update, on all devices; summed losses are divided by it.
     pub n_labels: usize,
-    /// Seed of the randomness of this update (dropout).
+    /// Seed of this update's randomness (dropout).
     pub seed: u64,
-    /// Number of batches of this update that come before these, on other devices.
-    pub n_before: u64,
-    /// What is trained of the interval with this update.
-    pub clock: Clock,
+    /// Index of this device's first shard among the shards of all devices.
+    pub first_shard: u64,
+    /// Progress and timing of the interval up to this update.
+    pub timing: IntervalTiming,
 }
 
-/// Says how an update is dealt out to devices, each of which computes as many micro-batches, and to the
-/// threads of a device, which share each of them.
+/// How an update is split: every device gets the same number of micro-batches, and the threads of a
+/// device split each of them into shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deal {
+pub struct ShardSpec {
     /// Number of devices.
     pub n_devices: usize,
-    /// Number of this device, from 0.
+    /// Index of this device, from 0.
     pub device: usize,
-    /// Number of threads that share a micro-batch.
+    /// Number of shards per micro-batch, one per thread.
     pub n_shards: usize,
 }
 
-impl Deal {
-    /// Gives everything to one device, whose threads share it.
-    pub fn to_one_device(n_shards: usize) -> Self {
+impl ShardSpec {
+    /// Returns the split for a single device whose threads compute `n_shards` shards.
+    pub fn single_device(n_shards: usize) -> Self {
         Self {
             n_devices: 1,
             device: 0,
@@ -69,36 +69,36 @@ impl Deal {
     }
 }
 
-/// Counts the cells of a batch.
+/// The size of a batch, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BatchSize {
     /// Sentence pairs.
     pub n_sentences: usize,
-    /// Source tokens, EOS included.
+    /// Source tokens, `EOS` included, padding excluded.
     pub n_src_tokens: usize,
-    /// Target tokens to predict, EOS included.
+    /// Target tokens to predict, `EOS` included, padding excluded.
     pub n_labels: usize,
-    /// Cells of the source and the target tensor, padding included.
-    pub n_cells: usize,
+    /// Elements of the source and the target tensor, padding included.
+    pub n_elements: usize,
 }
 
-/// Tells how much of an interval is trained with an update, and since when.
+/// Progress and timing of an interval up to and including one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock {
-    /// Labels of the interval's updates, this one included.
+pub struct IntervalTiming {
+    /// Target tokens of the interval's updates so far, this one included.
     pub n_labels: u64,
-    /// When the interval began; `None` where nobody measures it.
+    /// Start of the interval; `None` if it is not measured.
     pub started: Option<Instant>,
-    /// Time in which sentences were read and put on the device, and nothing was trained.
+    /// Time spent loading batches while no update was computed.
     pub waited: Duration,
 }
 
 impl Batch {
-    /// Puts the pairs on the device.
+    /// Creates the tensors of a batch on a device.
     ///
     /// # Panics
     ///
-    /// Panics if there is no pair.
+    /// Panics if `pairs` is empty.
     pub fn new(pairs: &[SentencePair], device: &Device) -> Self {
         let with_eos = |ids: &[u32]| -> Vec<u32> { ids.iter().copied().chain([EOS]).collect() };
         let src: Vec<Vec<u32>> = pairs.iter().map(|pair| with_eos(&pair.src)).collect();
@@ -111,17 +111,17 @@ impl Batch {
         let tgt = Padded::new(&tgt, device);
 
         let mut labels = Vec::new();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         for (row, pair) in pairs.iter().enumerate() {
             labels.extend(with_eos(&pair.tgt).into_iter().map(i64::from));
-            places.extend((0..=pair.tgt.len()).map(|place| (row * tgt_len + place) as i64));
+            positions.extend((0..=pair.tgt.len()).map(|index| (row * tgt_len + index) as i64));
         }
         let n_labels = labels.len();
         let size = BatchSize {
             n_sentences: pairs.len(),
             n_src_tokens: pairs.iter().map(|pair| pair.src.len() + 1).sum(),
             n_labels,
-            n_cells: [&src, &tgt]
+            n_elements: [&src, &tgt]
                 .iter()
                 .map(|padded| padded.ids().dims().iter().product::<usize>())
                 .sum(),
@@ -133,41 +133,41 @@ impl Batch {
             src,
             tgt,
             labels: tensor(labels),
-            label_places: tensor(places),
+            label_positions: tensor(positions),
             size,
         }
     }
 }
 
 impl Update {
-    /// Takes from the micro-batches of a whole update those of a device, deals the pairs of each out to the
-    /// threads, and puts them on the device.
+    /// Selects a device's micro-batches from those of a whole update, splits each into shards, and
+    /// creates their tensors on the device.
     ///
     /// # Panics
     ///
-    /// Panics if a micro-batch has no pair, there is no thread, or the devices cannot have as many
-    /// micro-batches each.
+    /// Panics if a micro-batch is empty, `shard_spec` has no shards, or the number of micro-batches is
+    /// not a multiple of the number of devices.
     pub fn new(
         mut micro_batches: Vec<Vec<SentencePair>>,
         number: u64,
         seed: u64,
-        deal: Deal,
+        shard_spec: ShardSpec,
         device: &Device,
     ) -> Self {
-        let n_own = micro_batches.len() / deal.n_devices;
+        let n_own = micro_batches.len() / shard_spec.n_devices;
         assert_eq!(
-            n_own * deal.n_devices,
+            n_own * shard_spec.n_devices,
             micro_batches.len(),
-            "devices have as many micro-batches each"
+            "every device has the same number of micro-batches"
         );
         let pairs = micro_batches.iter().flatten();
         let n_labels = pairs.map(|pair| pair.tgt.len() + 1).sum();
-        let n_shards = |pairs: &Vec<SentencePair>| deal.n_shards.min(pairs.len());
-        let first = deal.device * n_own;
-        let n_before = micro_batches[..first].iter().map(n_shards).sum::<usize>() as u64;
+        let n_shards = |pairs: &Vec<SentencePair>| shard_spec.n_shards.min(pairs.len());
+        let first = shard_spec.device * n_own;
+        let first_shard = micro_batches[..first].iter().map(n_shards).sum::<usize>() as u64;
         let own = micro_batches.drain(first..first + n_own);
         let micro_batches: Vec<Vec<Batch>> = own
-            .map(|pairs| shards(pairs, deal.n_shards, device))
+            .map(|pairs| shards(pairs, shard_spec.n_shards, device))
             .collect();
         let size = micro_batches.iter().flatten().map(|batch| batch.size).sum();
         Self {
@@ -176,20 +176,20 @@ impl Update {
             size,
             n_labels,
             seed,
-            n_before,
-            clock: Clock::default(),
+            first_shard,
+            timing: IntervalTiming::default(),
         }
     }
 }
 
-/// Deals pairs out to as many batches, or one each.
+/// Distributes pairs over `n_shards` batches in turn; with fewer pairs, one each.
 fn shards(pairs: Vec<SentencePair>, n_shards: usize, device: &Device) -> Vec<Batch> {
-    let mut hands = vec![Vec::new(); n_shards.min(pairs.len())];
-    let n_hands = hands.len();
+    let mut shards = vec![Vec::new(); n_shards.min(pairs.len())];
+    let n_shards = shards.len();
     for (index, pair) in pairs.into_iter().enumerate() {
-        hands[index % n_hands].push(pair);
+        shards[index % n_shards].push(pair);
     }
-    hands
+    shards
         .iter()
         .map(|pairs| Batch::new(pairs, device))
         .collect()
@@ -201,7 +201,7 @@ impl std::iter::Sum for BatchSize {
             n_sentences: total.n_sentences + size.n_sentences,
             n_src_tokens: total.n_src_tokens + size.n_src_tokens,
             n_labels: total.n_labels + size.n_labels,
-            n_cells: total.n_cells + size.n_cells,
+            n_elements: total.n_elements + size.n_elements,
         })
     }
 }
@@ -226,30 +226,30 @@ mod tests {
             },
         ];
         let batch = Batch::new(&pairs, &device);
-        let numbers =
+        let ids =
             |tensor: Tensor<1, Int>| -> Vec<i64> { tensor.into_data().iter::<i64>().collect() };
-        assert_eq!(numbers(batch.tgt.ids().flatten(0, 1)), [2, 5, 6, 2, 4, 0]);
-        assert_eq!(numbers(batch.labels), [5, 6, 3, 4, 3]);
-        assert_eq!(numbers(batch.label_places), [0, 1, 2, 3, 4]);
-        assert_eq!(numbers(batch.src.ids().flatten(0, 1)), [9, 3, 0, 7, 8, 3]);
+        assert_eq!(ids(batch.tgt.ids().flatten(0, 1)), [2, 5, 6, 2, 4, 0]);
+        assert_eq!(ids(batch.labels), [5, 6, 3, 4, 3]);
+        assert_eq!(ids(batch.label_positions), [0, 1, 2, 3, 4]);
+        assert_eq!(ids(batch.src.ids().flatten(0, 1)), [9, 3, 0, 7, 8, 3]);
         let size = BatchSize {
             n_sentences: 2,
             n_src_tokens: 5,
             n_labels: 5,
-            n_cells: 12,
+            n_elements: 12,
         };
         assert_eq!(batch.size, size);
     }
 
     #[test]
-    fn every_pair_is_in_one_shard() {
+    fn every_pair_is_in_exactly_one_shard() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let pair = |id: u32| SentencePair {
             src: vec![id; 2],
             tgt: vec![id],
         };
         let micro_batches = vec![(4..9).map(pair).collect(), vec![pair(9)]];
-        let update = Update::new(micro_batches, 3, 1, Deal::to_one_device(2), &device);
+        let update = Update::new(micro_batches, 3, 1, ShardSpec::single_device(2), &device);
         let sentences: Vec<Vec<usize>> = update
             .micro_batches
             .iter()
@@ -260,23 +260,23 @@ mod tests {
     }
 
     #[test]
-    fn devices_have_a_part_of_the_batches_each_and_know_the_tokens_of_all() {
+    fn a_device_has_its_own_micro_batches_and_the_token_count_of_all_devices() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let pair = |id: u32| SentencePair {
             src: vec![id],
             tgt: vec![id; id as usize - 3],
         };
-        // Targets of 1, 2, 3 and 4 tokens, and EOS each.
+        // Targets of 1, 2, 3 and 4 tokens, each followed by EOS.
         let micro_batches = vec![vec![pair(4), pair(5)], vec![pair(6), pair(7)]];
-        let parts = [0, 1].map(|number| {
-            let deal = Deal {
+        let found = [0, 1].map(|index| {
+            let shard_spec = ShardSpec {
                 n_devices: 2,
-                device: number,
+                device: index,
                 n_shards: 2,
             };
-            let update = Update::new(micro_batches.clone(), 3, 1, deal, &device);
-            (update.size.n_labels, update.n_labels, update.n_before)
+            let update = Update::new(micro_batches.clone(), 3, 1, shard_spec, &device);
+            (update.size.n_labels, update.n_labels, update.first_shard)
         });
-        assert_eq!(parts, [(5, 14, 0), (9, 14, 2)]);
+        assert_eq!(found, [(5, 14, 0), (9, 14, 2)]);
     }
 }

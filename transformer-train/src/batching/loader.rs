@@ -1,7 +1,7 @@
-//! Hands the Learner its batches, an interval at a time.
+//! The data loader of training: batches of the plan, one interval at a time.
 //!
-//! What the Learner calls an epoch is here an interval: a fixed number of updates between two
-//! validations, whatever the size of the corpus.
+//! What Burn's Learner calls an epoch is an interval here: a fixed number of updates between two
+//! validations, independent of the size of the corpus.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,28 @@ use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 use transformer_core::random::hash;
 
-use crate::batching::{Clock, Deal, Gate, Plan, Update};
+use crate::batching::{IntervalTiming, Plan, ShardSpec, Update, UpdateGate};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
 
-/// Hands out the updates of a plan, `interval` of them for each call of `iter`: to one device, or from
-/// [`slice`](DataLoader::slice) on to one of several its part of each.
+/// Loads the updates of a plan; each call of `iter` yields the next interval.
+///
+/// Created for a single device; [`slice`](DataLoader::slice) returns the loader of one of several
+/// devices, which yields that device's micro-batches of every update.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainLoader {
     text: Arc<TrainingText>,
     plan: Arc<Mutex<Plan>>,
-    /// The next update to hand out.
+    /// Number of the next update.
     next_update: Arc<AtomicU64>,
+    /// Updates per interval.
     interval: u64,
     n_updates: u64,
-    /// Number of the plan's batches in an update, on all devices.
-    n_batches: u64,
+    /// Batches of the plan per update, on all devices together.
+    batches_per_update: u64,
     seed: u64,
-    deal: Deal,
-    gate: Arc<Gate>,
+    shard_spec: ShardSpec,
+    gate: Arc<UpdateGate>,
     device: Device,
 }
 
@@ -42,7 +45,7 @@ impl TrainLoader {
         n_shards: usize,
         first_update: u64,
         device: &Device,
-        gate: Arc<Gate>,
+        gate: Arc<UpdateGate>,
     ) -> Self {
         Self {
             text,
@@ -50,46 +53,46 @@ impl TrainLoader {
             next_update: Arc::new(AtomicU64::new(first_update)),
             interval: training.validation_interval,
             n_updates: training.updates,
-            n_batches: training.batches_per_update(),
+            batches_per_update: training.batches_per_update(),
             seed: training.seed,
-            deal: Deal {
+            shard_spec: ShardSpec {
                 n_devices: training.devices as usize,
-                ..Deal::to_one_device(n_shards)
+                ..ShardSpec::single_device(n_shards)
             },
             gate,
             device: device.clone(),
         }
     }
 
-    /// Returns the counter of updates handed out, which goes on counting.
+    /// Returns the number of the next update, which advances during training.
     pub(crate) fn next_update(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.next_update)
     }
 
-    /// Returns the plan, which counts passes as they come.
+    /// Returns the plan, which learns the starts of passes during training.
     pub(crate) fn plan(&self) -> Arc<Mutex<Plan>> {
         Arc::clone(&self.plan)
     }
 
     fn update(&self, number: u64) -> Result<Update, CorpusError> {
-        let batches = number * self.n_batches..(number + 1) * self.n_batches;
+        let batches = number * self.batches_per_update..(number + 1) * self.batches_per_update;
+        // The lock ends with this block: the loaders of other devices read text at the same time.
         let sentences: Vec<(u64, Vec<u32>)> = {
             let mut plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
             batches
-                .map(|batch| (batch, plan.update(batch).to_vec()))
+                .map(|batch| (batch, plan.batch(batch).to_vec()))
                 .collect()
         };
-        // Other devices read their parts meanwhile.
         let micro_batches: Result<_, _> = sentences
             .iter()
             .map(|(batch, sentences)| self.text.pairs(sentences, *batch))
             .collect();
-        // The plan shuffles with the seed itself; dropout must not draw the same numbers.
+        // The plan hashes the seed itself; its complement gives dropout an independent sequence.
         Ok(Update::new(
             micro_batches?,
             number,
             hash(!self.seed, number),
-            self.deal,
+            self.shard_spec,
             &self.device,
         ))
     }
@@ -103,16 +106,16 @@ impl DataLoader<Update> for TrainLoader {
             loader: self,
             first,
             end,
-            clock: Clock {
+            timing: IntervalTiming {
                 started: Some(Instant::now()),
-                ..Clock::default()
+                ..IntervalTiming::default()
             },
         })
     }
 
-    /// Counts an update once for each device that has a part of it.
+    /// Returns the number of updates per interval, counted once per device.
     fn num_items(&self) -> usize {
-        self.interval as usize * self.deal.n_devices
+        self.interval as usize * self.shard_spec.n_devices
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<Update>> {
@@ -122,18 +125,18 @@ impl DataLoader<Update> for TrainLoader {
         })
     }
 
-    /// Returns what hands out the updates to one device: Burn cuts the items into as many equal runs as there
-    /// are devices, and here the first run stands for the first device's part of every update.
+    /// Returns the loader of one device. Burn splits the items into one equal range per device; here
+    /// the range's position selects the device, which gets its micro-batches of every update.
     fn slice(&self, start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
-        let number = start / self.interval as usize;
-        let next_update = match number {
+        let device = start / self.interval as usize;
+        let next_update = match device {
             0 => self.next_update(),
             _ => Arc::new(AtomicU64::new(self.next_update.load(Ordering::Relaxed))),
         };
         Arc::new(Self {
-            deal: Deal {
-                device: number,
-                ..self.deal
+            shard_spec: ShardSpec {
+                device,
+                ..self.shard_spec
             },
             next_update,
             ..self.clone()
@@ -141,12 +144,12 @@ impl DataLoader<Update> for TrainLoader {
     }
 }
 
-/// Goes through the updates of one interval.
+/// An iterator over the updates of one interval.
 struct Interval<'a> {
     loader: &'a TrainLoader,
     first: u64,
     end: u64,
-    clock: Clock,
+    timing: IntervalTiming,
 }
 
 impl Iterator for Interval<'_> {
@@ -154,19 +157,19 @@ impl Iterator for Interval<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let number = self.loader.next_update.load(Ordering::Relaxed);
-        if number >= self.end || !self.loader.gate.lets_in(number) {
+        if number >= self.end || !self.loader.gate.may_begin(number) {
             return None;
         }
-        let asked = Instant::now();
+        let requested = Instant::now();
         let update = match self.loader.update(number) {
             Ok(update) => update,
             Err(error) => return Some(Err(DatasetError::new(error))),
         };
-        self.clock.n_labels += update.n_labels as u64;
-        self.clock.waited += asked.elapsed();
+        self.timing.n_labels += update.n_labels as u64;
+        self.timing.waited += requested.elapsed();
         self.loader.next_update.store(number + 1, Ordering::Relaxed);
-        let clock = self.clock;
-        Some(Ok(Update { clock, ..update }))
+        let timing = self.timing;
+        Some(Ok(Update { timing, ..update }))
     }
 }
 

@@ -1,11 +1,17 @@
-//! Which sentences are in which update (§5.1), and the tensors made from them.
+//! Batches: the sentences of every update (§5.1), and their tensors.
 
 mod batch;
-mod gate;
 mod loader;
+mod pass;
 mod plan;
+mod plan_config;
+mod update_gate;
 
-pub use batch::{Batch, BatchSize, Clock, Deal, Update};
-pub(crate) use gate::Gate;
+pub use batch::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub(crate) use loader::TrainLoader;
-pub use plan::{Plan, PlanConfig, PlanError, Share};
+pub use plan::{Plan, PlanError};
+pub use plan_config::{CorpusWeight, PlanConfig};
+pub(crate) use update_gate::UpdateGate;
+
+#[cfg(test)]
+mod plan_tests;

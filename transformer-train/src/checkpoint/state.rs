@@ -290,7 +290,7 @@ impl Checkpoints {
             validations: self.history.up_to(interval),
             passes: {
                 let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
-                plan.first_updates().to_vec()
+                plan.pass_starts().to_vec()
             },
             seconds: self.template.seconds + self.started.elapsed().as_secs_f64(),
             files: written.remove(&interval).unwrap_or_default(),

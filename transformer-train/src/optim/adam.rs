@@ -1,4 +1,4 @@
-//! Adam (§5.3), with weight decay apart from the gradients.
+//! Adam (§5.3) with decoupled weight decay (AdamW).
 
 use burn::optim::{AdamConfig, AdamState, AdaptiveMomentumState, LearningRate, Optimizer};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -6,19 +6,27 @@ use pulp::Arch;
 use rayon::prelude::*;
 use transformer_core::device;
 
-/// Numbers of a parameter that a thread updates before it takes the next ones.
+/// Elements of a parameter that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Updates weights by Adam (Kingma and Ba 2015, <https://arxiv.org/abs/1412.6980>), after it has shrunk
-/// matrices by `learning rate · weight_decay`.
+/// The optimizer Adam (Kingma and Ba 2015, <https://arxiv.org/abs/1412.6980>, Algorithm 1) with
+/// decoupled weight decay (Loshchilov and Hutter 2019, <https://arxiv.org/abs/1711.05101>,
+/// Algorithm 2).
 ///
-/// The decay is decoupled (Loshchilov and Hutter 2019, <https://arxiv.org/abs/1711.05101>, Algorithm 2), as in
-/// `torch.optim.AdamW` and fairseq's `adam`: as an L2 term of the loss it would be divided by the root of
-/// Adam's second moment, and so shrink least the weights that move most. Vectors, which are biases and the
-/// gains of layer normalization, do not decay.
+/// With gradient `g`, learning rate `lr`, weight decay `λ`, and moments `m` and `v` of update `t`:
 ///
-/// On flex, ndarray and libtorch's CPU a step is one pass over the tensors; elsewhere, and for other types than `f32`,
-/// it is Burn's, with the same result to the last bit (but for the sign of zeros), and on libtorch to the last but one.
+/// ```text
+/// m ← β₁·m + (1 − β₁)·g
+/// v ← β₂·v + (1 − β₂)·g²
+/// w ← (1 − lr·λ)·w − lr · (m / (1 − β₁ᵗ)) / (√(v / (1 − β₂ᵗ)) + ε)
+/// ```
+///
+/// Decay applies to matrices only, not to vectors (biases and the gains of layer normalization). It
+/// equals `torch.optim.AdamW` and fairseq's `adam`. An L2 term in the loss would instead be divided by
+/// `√v`, and so shrink the weights with the largest gradients least.
+///
+/// In CPU memory and single precision a step is one pass over each parameter. Otherwise it is Burn's
+/// Adam. Both give the same bits, except for the sign of zeros; on libtorch they differ by rounding.
 ///
 /// # Example
 ///
@@ -32,18 +40,18 @@ const CHUNK: usize = 1 << 14;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
-    /// Share of the gradients' mean that an update keeps, `β₁`.
+    /// Decay rate of the first moment, `β₁`.
     pub beta_1: f32,
-    /// Share of the squared gradients' mean that an update keeps, `β₂`.
+    /// Decay rate of the second moment, `β₂`.
     pub beta_2: f32,
-    /// What is added to the root of that mean, `ε`.
+    /// Term added to the denominator for numerical stability, `ε`.
     pub epsilon: f32,
-    /// Share of a matrix, in learning rates, that an update takes away; 0 is none.
+    /// Weight decay `λ` of matrices; 0 turns it off.
     pub weight_decay: f64,
 }
 
 impl Default for Adam {
-    /// The values of §5.3 of "Attention Is All You Need", without decay.
+    /// The values of §5.3 of "Attention Is All You Need", without weight decay.
     fn default() -> Self {
         Self {
             beta_1: 0.9,
@@ -65,7 +73,7 @@ impl Optimizer for Adam {
         state: Option<Self::State<D>>,
     ) -> (Tensor<D>, Option<Self::State<D>>) {
         let decays = D > 1 && self.weight_decay > 0.0;
-        let kept = decays.then_some(1.0 - learning_rate * self.weight_decay);
+        let decay_factor = decays.then_some(1.0 - learning_rate * self.weight_decay);
         let moments = state.iter().flat_map(|AdamState { momentum }| {
             [momentum.moment_1.dtype(), momentum.moment_2.dtype()]
         });
@@ -74,7 +82,7 @@ impl Optimizer for Adam {
             .chain(moments);
         if types.all(|dtype| dtype == DType::F32) {
             let n_before = state.as_ref().map_or(0, |state| state.momentum.time);
-            let step = Step::new(self, learning_rate, kept, n_before + 1);
+            let step = Step::new(self, learning_rate, decay_factor, n_before + 1);
             if device::is_host(&weights.device()) {
                 let (weights, state) = step.on_host(weights, gradient, state);
                 return (weights, Some(state));
@@ -84,8 +92,8 @@ impl Optimizer for Adam {
                 return (weights, Some(state));
             }
         }
-        let weights = match kept {
-            Some(kept) => weights.mul_scalar(kept),
+        let weights = match decay_factor {
+            Some(factor) => weights.mul_scalar(factor),
             None => weights,
         };
         let adam = AdamConfig::new()
@@ -101,14 +109,14 @@ impl Optimizer for Adam {
     }
 }
 
-/// Holds the factors of one update, in the order and the rounding of Burn's Adam.
+/// The constants of one update, computed and rounded in the order of Burn's Adam.
 struct Step {
-    /// The update's number, from 1.
+    /// Number of the update, from 1: `t`.
     time: usize,
     beta_1: f32,
     beta_2: f32,
-    /// What remains of the weights before the step.
-    kept: f32,
+    /// `1 − lr·λ`.
+    decay_factor: f32,
     /// `√(1 − β₂ᵗ) / (1 − β₁ᵗ)`.
     correction: f32,
     /// `ε·√(1 − β₂ᵗ)`.
@@ -117,16 +125,16 @@ struct Step {
 }
 
 impl Step {
-    fn new(adam: &Adam, learning_rate: f64, kept: Option<f64>, time: usize) -> Self {
+    fn new(adam: &Adam, learning_rate: f64, decay_factor: Option<f64>, time: usize) -> Self {
         let power = i32::try_from(time).unwrap_or(i32::MAX);
-        let second = (1.0 - adam.beta_2.powi(power)).sqrt();
+        let second_correction = (1.0 - adam.beta_2.powi(power)).sqrt();
         Self {
             time,
             beta_1: adam.beta_1,
             beta_2: adam.beta_2,
-            kept: kept.unwrap_or(1.0) as f32,
-            correction: second / (1.0 - adam.beta_1.powi(power)),
-            epsilon: adam.epsilon * second,
+            decay_factor: decay_factor.unwrap_or(1.0) as f32,
+            correction: second_correction / (1.0 - adam.beta_1.powi(power)),
+            epsilon: adam.epsilon * second_correction,
             learning_rate: learning_rate as f32,
         }
     }
@@ -156,8 +164,8 @@ impl Step {
             [&gradient, &moment_1, &moment_2].into_iter().all(fits),
             "gradient and moments have the shape of the weights"
         );
-        let single = "the type of the numbers was asked for";
-        self.apply_to_all(
+        let single = "the element type was checked before";
+        self.update_all(
             weights.as_mut_slice::<f32>().expect(single),
             moment_1.as_mut_slice::<f32>().expect(single),
             moment_2.as_mut_slice::<f32>().expect(single),
@@ -189,15 +197,15 @@ impl Step {
         );
         let changed = [weights, moment_1, moment_2];
         let changed = device::change_in_place(changed, gradient, |[weights, m, v], gradients| {
-            self.apply_to_all(weights, m, v, gradients);
+            self.update_all(weights, m, v, gradients);
         });
         let [weights, moment_1, moment_2] = changed;
         let momentum = AdaptiveMomentumState::new(self.time, moment_1, moment_2);
         (weights, AdamState { momentum })
     }
 
-    /// Updates numbers that lie one behind the other, on all threads.
-    fn apply_to_all(
+    /// Updates all elements of a parameter, on the threads of the current rayon pool.
+    fn update_all(
         &self,
         weights: &mut [f32],
         moments_1: &mut [f32],
@@ -211,18 +219,18 @@ impl Step {
             .zip(moments_2.par_chunks_mut(CHUNK))
             .zip(gradients.par_chunks(CHUNK))
             .for_each(|(((weights, moments_1), moments_2), gradients)| {
-                arch.dispatch(|| self.apply(weights, moments_1, moments_2, gradients));
+                arch.dispatch(|| self.update_chunk(weights, moments_1, moments_2, gradients));
             });
     }
 
     #[inline(always)]
-    fn apply(&self, weights: &mut [f32], m: &mut [f32], v: &mut [f32], gradients: &[f32]) {
-        let numbers = weights.iter_mut().zip(m).zip(v).zip(gradients);
-        for (((weight, m), v), &gradient) in numbers {
+    fn update_chunk(&self, weights: &mut [f32], m: &mut [f32], v: &mut [f32], gradients: &[f32]) {
+        let elements = weights.iter_mut().zip(m).zip(v).zip(gradients);
+        for (((weight, m), v), &gradient) in elements {
             *m = *m * self.beta_1 + gradient * (1.0 - self.beta_1);
             *v = *v * self.beta_2 + gradient * gradient * (1.0 - self.beta_2);
             let direction = *m * self.correction / (v.sqrt() + self.epsilon);
-            *weight = *weight * self.kept - direction * self.learning_rate;
+            *weight = *weight * self.decay_factor - direction * self.learning_rate;
         }
     }
 }
@@ -233,10 +241,10 @@ mod tests {
 
     use super::*;
 
-    /// Updates a parameter five times, by ours and by Burn's.
+    /// Checks five updates of a parameter against Burn's Adam.
     fn assert_steps_of_burn<const D: usize>(shape: [usize; D], weight_decay: f64) {
-        let named = std::env::var("BURN_DEVICE").ok();
-        let (_, device) = device::choose(named.as_deref()).expect("tests have a backend");
+        let requested = std::env::var("BURN_DEVICE").ok();
+        let (_, device) = device::choose(requested.as_deref()).expect("tests have a backend");
         let adam = Adam {
             weight_decay,
             ..Adam::default()
@@ -259,29 +267,29 @@ mod tests {
             };
             expected = burns.step(learning_rate, weights, gradient, expected.1);
         }
-        let numbers = |(weights, state): (Tensor<D>, Option<AdamState<D>>)| {
+        let values = |(weights, state): (Tensor<D>, Option<AdamState<D>>)| {
             let AdamState { momentum } = state.expect("a step returns its state");
             assert_eq!(momentum.time, 5);
             let tensors = [weights, momentum.moment_1, momentum.moment_2];
             tensors.map(|tensor| tensor.into_data().iter::<f32>().collect::<Vec<_>>())
         };
-        let (ours, expected) = (numbers(ours), numbers(expected));
+        let (ours, expected) = (values(ours), values(expected));
         if device::is_host(&device) {
             assert_eq!(ours, expected);
             return;
         }
-        // Libtorch's own operations round otherwise.
+        // Libtorch's own operations round differently.
         let mut pairs = ours.iter().flatten().zip(expected.iter().flatten());
         let is_near = |a: f32, b: f32| (a - b).abs() < 1e-6 * b.abs().max(1.0);
-        let apart = pairs.find(|(ours, expected)| !is_near(**ours, **expected));
-        assert_eq!(apart, None);
+        let different = pairs.find(|(ours, expected)| !is_near(**ours, **expected));
+        assert_eq!(different, None);
     }
 
     #[test]
-    fn steps_are_those_of_burn() {
+    fn steps_equal_those_of_burn() {
         assert_steps_of_burn([7], 0.1);
         for weight_decay in [0.0, 0.1] {
-            assert_steps_of_burn([150, 257], weight_decay); // two chunks and a part
+            assert_steps_of_burn([150, 257], weight_decay); // two chunks and a partial one
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Clipping of gradients by their global norm (Pascanu et al. 2013, <https://arxiv.org/abs/1211.5063>).
+//! Gradient clipping by global norm (Pascanu et al. 2013, <https://arxiv.org/abs/1211.5063>).
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-/// Returns the joint Euclidean norm of all gradients, before any clipping; `None` if there are none.
+/// Returns the Euclidean norm of all gradients together; `None` if there are none.
 ///
-/// It stays on the device: nothing is read back.
+/// The result stays on the device; nothing is synchronized.
 ///
 /// # Shapes
 ///
@@ -20,11 +20,11 @@ pub fn global_norm<M: Module>(module: &M, gradients: &GradientsParams) -> Option
     squares.sum.map(Tensor::sqrt)
 }
 
-/// Scales all gradients by one factor so that their joint Euclidean norm, which is `norm`, is at most
-/// `max_norm`: `torch.nn.utils.clip_grad_norm_`.
+/// Scales all gradients by `min(1, max_norm / norm)`, so that their global norm is at most `max_norm`:
+/// `torch.nn.utils.clip_grad_norm_`.
 ///
-/// Burn's own clipping works on each parameter apart, which changes the direction of the update.
-/// Nothing is read back.
+/// Burn clips each parameter separately, which changes the direction of the update. Nothing is read
+/// back from the device.
 ///
 /// # Shapes
 ///
@@ -35,7 +35,7 @@ pub fn clip_by_global_norm<M: Module>(
     norm: Tensor<1>,
     max_norm: f64,
 ) -> GradientsParams {
-    // One where the norm is small enough; PyTorch adds the same 1e-6 against division by zero.
+    // PyTorch adds the same 1e-6 against division by zero.
     let factor = ((norm + 1e-6).recip() * max_norm).clamp_max(1.0);
     let mut scale = Scale { gradients, factor };
     module.visit(&mut scale);
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// A layer and gradients of norm 13 for it: 12 in the matrix, 5 in the bias.
+    /// Returns a layer and gradients of norm 13: 12 in the matrix, 5 in the bias.
     fn layer_and_gradients() -> (Linear, GradientsParams) {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let layer = LinearConfig::new(2, 1).init(&device);
@@ -92,7 +92,7 @@ mod tests {
         (layer, gradients)
     }
 
-    fn entries(layer: &Linear, gradients: &GradientsParams) -> [f32; 2] {
+    fn largest_elements(layer: &Linear, gradients: &GradientsParams) -> [f32; 2] {
         let bias = layer.bias.as_ref().expect("the layer has a bias");
         let matrix = gradients.get::<2>(layer.weight.id).expect("registered");
         let bias = gradients.get::<1>(bias.id).expect("registered");
@@ -105,17 +105,17 @@ mod tests {
     }
 
     #[test]
-    fn the_norm_is_that_of_all_parameters_together() {
+    fn the_norm_covers_all_parameters() {
         let (layer, gradients) = layer_and_gradients();
         let norm = global_norm(&layer, &gradients).expect("there are gradients");
         assert_eq!(norm.into_scalar::<f32>(), 13.0);
     }
 
     #[test]
-    fn one_factor_serves_all_parameters() {
+    fn all_parameters_are_scaled_by_the_same_factor() {
         let (layer, gradients) = layer_and_gradients();
         let clipped = clip(&layer, gradients, 6.5);
-        let [matrix, bias] = entries(&layer, &clipped);
+        let [matrix, bias] = largest_elements(&layer, &clipped);
         assert!(
             (matrix - 6.0).abs() < 1e-5 && (bias - 2.5).abs() < 1e-5,
             "{matrix} {bias}"
@@ -123,9 +123,9 @@ mod tests {
     }
 
     #[test]
-    fn small_gradients_stay_as_they_are() {
+    fn gradients_within_the_norm_are_unchanged() {
         let (layer, gradients) = layer_and_gradients();
         let clipped = clip(&layer, gradients, 14.0);
-        assert_eq!(entries(&layer, &clipped), [12.0, 5.0]);
+        assert_eq!(largest_elements(&layer, &clipped), [12.0, 5.0]);
     }
 }

@@ -1,35 +1,35 @@
-//! The exponential moving average of the weights, which validation and the model can be made of.
+//! Exponential moving average (EMA) of the weights, which can be validated and published in their
+//! place.
 //!
-//! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last checkpoints
-//! instead (§6.1).
+//! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last
+//! checkpoints instead (§6.1).
 
 use std::collections::VecDeque;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::Tensor;
 
-/// Copies the weights of a module, as parameters of their own that nothing trains.
+/// Copies a module, with new parameter ids and without gradients.
 pub(crate) fn copy<M: Module>(module: &M) -> M {
     module.clone().map(&mut Copy)
 }
 
-/// Moves an average towards the weights of the module that it was copied from:
-/// `average + (1 − decay)·(weights − average)`.
+/// Updates the average of a module's weights: `average + (1 − decay)·(weights − average)`.
 ///
 /// # Panics
 ///
-/// Panics if the module has other parameters than the average.
-pub(crate) fn follow<M: Module>(average: M, module: &M, decay: f64) -> M {
+/// Panics if `average` and `module` have different parameters.
+pub(crate) fn update<M: Module>(average: M, module: &M, decay: f64) -> M {
     let mut weights = Weights(VecDeque::new());
     module.visit(&mut weights);
-    average.map(&mut Follow {
+    average.map(&mut Update {
         weights: weights.0,
-        step: 1.0 - decay,
+        rate: 1.0 - decay,
     })
 }
 
-/// Returns the decay at an update, which are numbered from 1: it rises to `decay`, for the first weights
-/// are worth little. TensorFlow's `min(decay, (1 + n)/(10 + n))`.
+/// Returns the decay of update `n`, counted from 1: `min(decay, (1 + n)/(10 + n))`, as in TensorFlow's
+/// `ExponentialMovingAverage`. The smaller decay at first lets the average forget the initial weights.
 pub(crate) fn decay_at(update: u64, decay: f64) -> f64 {
     let n = update as f64;
     decay.min((1.0 + n) / (10.0 + n))
@@ -45,7 +45,7 @@ impl ModuleMapper for Copy {
     }
 }
 
-/// Collects the weights of a module, flat, off the tape.
+/// Collects the weights of a module as flat tensors outside the autodiff graph.
 struct Weights(VecDeque<Tensor<1>>);
 
 impl ModuleVisitor for Weights {
@@ -56,21 +56,22 @@ impl ModuleVisitor for Weights {
     }
 }
 
-struct Follow {
-    /// The weights to follow, in the order of the parameters.
+struct Update {
+    /// Weights of the module, in the order of the parameters.
     weights: VecDeque<Tensor<1>>,
-    step: f64,
+    /// `1 − decay`.
+    rate: f64,
 }
 
-impl ModuleMapper for Follow {
+impl ModuleMapper for Update {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let weights = self.weights.pop_front();
-        let weights = weights.expect("an average has the parameters of what it follows");
+        let weights = weights.expect("the average has the parameters of the module");
         param.map(|average| {
             let is_autodiff = average.is_autodiff();
             let average = average.without_autodiff();
-            let way = weights.reshape(average.shape()) - average.clone();
-            let average = average + way * self.step;
+            let difference = weights.reshape(average.shape()) - average.clone();
+            let average = average + difference * self.rate;
             match is_autodiff {
                 true => Tensor::from_inner(average),
                 false => average,
@@ -106,15 +107,15 @@ mod tests {
     }
 
     #[test]
-    fn an_average_goes_its_share_of_the_way() {
+    fn the_average_moves_by_one_minus_decay() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let average = copy(&layer(1.0, &device));
-        let average = follow(average, &layer(3.0, &device), 0.75);
+        let average = update(average, &layer(3.0, &device), 0.75);
         assert_eq!(values(&average), [1.5; 6]);
     }
 
     #[test]
-    fn what_it_follows_moves_no_more_with_it() {
+    fn the_average_has_parameters_of_its_own_without_gradients() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let layer = layer(1.0, &device.autodiff());
         let average = copy(&layer);
@@ -123,15 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_stay_are_their_own_average_to_the_last_bit() {
+    fn the_average_of_constant_weights_is_bit_identical() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let layer = layer(0.1, &device);
-        let average = follow(copy(&layer), &layer, 0.999);
+        let average = update(copy(&layer), &layer, 0.999);
         assert_eq!(values(&average), values(&layer));
     }
 
     #[test]
-    fn the_first_updates_count_for_more() {
+    fn the_decay_is_smaller_at_first() {
         assert!((decay_at(1, 0.999) - 2.0 / 11.0).abs() < 1e-15);
         assert_eq!(decay_at(100_000, 0.999), 0.999);
     }

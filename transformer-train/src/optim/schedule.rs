@@ -1,4 +1,4 @@
-//! The learning rate of every update (§5.3), as a function of its number.
+//! The learning rate of every update (§5.3).
 
 use burn::optim::lr_scheduler::{LrScheduler, LrSchedulerRecord};
 use burn::optim::{LearningRate, RecordState, StateSink, StateSource};
@@ -28,19 +28,22 @@ pub enum ScheduleKind {
     Cosine,
 }
 
-/// Computes learning rates, and counts updates for Burn's Learner.
+/// A learning rate schedule, which also counts updates for Burn's Learner.
+///
+/// With update `t`, `warmup` steps and `n` updates in all, the learning rate is
+/// `peak · min(t / warmup, decay(t))`, where `decay` depends on the [`ScheduleKind`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     kind: ScheduleKind,
     peak: f64,
     warmup_steps: f64,
-    updates: f64,
-    /// Number of the last update, from 1.
+    n_updates: f64,
+    /// Number of updates done.
     step: u64,
 }
 
 impl Schedule {
-    /// Returns the schedule of these settings for a model of `d_model` features.
+    /// Returns the schedule of these settings for a model of width `d_model`.
     ///
     /// # Example
     ///
@@ -56,38 +59,40 @@ impl Schedule {
     pub fn new(training: &TrainingSettings, d_model: usize) -> Self {
         let warmup_steps = training.warmup_steps as f64;
         let d_model = d_model as f64;
-        let paper = training.learning_rate_factor * d_model.powf(-0.5) * warmup_steps.powf(-0.5);
+        let noam_peak =
+            training.learning_rate_factor * d_model.powf(-0.5) * warmup_steps.powf(-0.5);
         Self {
             kind: training.schedule,
-            peak: training.peak_learning_rate.unwrap_or(paper),
+            peak: training.peak_learning_rate.unwrap_or(noam_peak),
             warmup_steps,
-            updates: training.updates as f64,
+            n_updates: training.updates as f64,
             step: 0,
         }
     }
 
-    /// Goes on after so many updates.
-    pub(crate) fn after(self, updates: u64) -> Self {
+    /// Returns the schedule of a run that resumes after `n_done` updates.
+    pub(crate) fn after(self, n_done: u64) -> Self {
         Self {
-            step: updates,
+            step: n_done,
             ..self
         }
     }
 
-    /// Returns the learning rate of an update, which are numbered from 1.
+    /// Returns the learning rate of an update, counted from 1.
     pub fn learning_rate(&self, update: u64) -> f64 {
         let step = update as f64;
-        let rising = step / self.warmup_steps;
-        // How much of the way from the peak to the end is gone before this update.
-        let gone = (step - 1.0 - self.warmup_steps) / (self.updates - self.warmup_steps).max(1.0);
-        let gone = gone.clamp(0.0, 1.0);
-        let falling = match self.kind {
+        let warmup = step / self.warmup_steps;
+        // Fraction of the decay phase that is complete before this update.
+        let progress =
+            (step - 1.0 - self.warmup_steps) / (self.n_updates - self.warmup_steps).max(1.0);
+        let progress = progress.clamp(0.0, 1.0);
+        let decay = match self.kind {
             ScheduleKind::Noam | ScheduleKind::InverseSqrt => (self.warmup_steps / step).sqrt(),
             ScheduleKind::Constant => 1.0,
-            ScheduleKind::Linear => 1.0 - gone,
-            ScheduleKind::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * gone).cos()),
+            ScheduleKind::Linear => 1.0 - progress,
+            ScheduleKind::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * progress).cos()),
         };
-        self.peak * rising.min(falling)
+        self.peak * warmup.min(decay)
     }
 }
 
@@ -108,10 +113,10 @@ impl LrScheduler for Schedule {
     }
 }
 
-/// Names the entry of a record.
+/// Key of the step in a saved record.
 const STEP: &str = "step";
 
-/// What a schedule remembers.
+/// The state of a schedule that checkpoints save.
 struct Step(u64);
 
 impl RecordState for Step {
@@ -144,16 +149,16 @@ mod tests {
         0.5 / 10_f64.sqrt()
     }
 
-    fn assert_rate(kind: ScheduleKind, update: u64, of_peak: f64) {
+    fn assert_rate(kind: ScheduleKind, update: u64, fraction_of_peak: f64) {
         let rate = schedule(kind).learning_rate(update);
         assert!(
-            (rate - of_peak * peak()).abs() < 1e-12,
+            (rate - fraction_of_peak * peak()).abs() < 1e-12,
             "{kind:?} {update}: {rate}"
         );
     }
 
     #[test]
-    fn all_schedules_rise_in_the_same_line() {
+    fn all_schedules_have_the_same_warmup() {
         let kinds = [
             ScheduleKind::Noam,
             ScheduleKind::InverseSqrt,
@@ -168,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn noam_falls_with_the_root() {
+    fn noam_decays_with_the_inverse_square_root() {
         assert_rate(ScheduleKind::Noam, 40, 0.5);
         assert_rate(ScheduleKind::Noam, 1000, 0.1);
     }
 
     /// fairseq's `InverseSquareRootSchedule` with `--warmup-init-lr 0`: `lr · min(step/warmup, √(warmup/step))`.
     #[test]
-    fn an_inverse_square_root_has_the_peak_that_is_given() {
+    fn inverse_sqrt_has_the_configured_peak() {
         let training = TrainingSettings {
             schedule: ScheduleKind::InverseSqrt,
             warmup_steps: 10,
@@ -190,12 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_stays() {
+    fn a_constant_rate_stays_at_the_peak() {
         assert_rate(ScheduleKind::Constant, 100_000, 1.0);
     }
 
     #[test]
-    fn a_linear_rate_is_zero_after_the_last_update_and_not_before() {
+    fn a_linear_rate_reaches_zero_only_after_the_last_update() {
         assert_rate(ScheduleKind::Linear, 11, 1.0);
         assert_rate(ScheduleKind::Linear, 61, 0.5);
         assert_rate(ScheduleKind::Linear, 110, 0.01);
@@ -204,21 +209,21 @@ mod tests {
     }
 
     #[test]
-    fn a_cosine_rate_is_at_half_in_the_middle() {
+    fn a_cosine_rate_is_half_the_peak_in_the_middle() {
         assert_rate(ScheduleKind::Cosine, 61, 0.5);
         assert_rate(ScheduleKind::Cosine, 36, 0.5 + 0.125_f64.sqrt());
     }
 
-    /// A record that cannot be read must not begin the schedule anew.
+    /// An unreadable record must not restart the schedule.
     #[test]
-    fn a_schedule_that_goes_on_needs_no_record() {
+    fn an_unreadable_record_leaves_a_resumed_schedule_unchanged() {
         let mut schedule = schedule(ScheduleKind::Linear).after(37);
         schedule.load_record(LrSchedulerRecord::from_state(&Other));
         schedule.step();
         assert_eq!(schedule.step, 38);
     }
 
-    /// What another scheduler would save.
+    /// The record of a different scheduler.
     struct Other;
 
     impl RecordState for Other {
@@ -230,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_goes_on_where_its_record_was_made() {
+    fn a_schedule_resumes_from_its_record() {
         let mut first = schedule(ScheduleKind::Cosine);
         for _ in 0..37 {
             first.step();

@@ -11,7 +11,7 @@ use burn_train::metric::LearningRateMetric;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
 use crate::TrainError;
-use crate::batching::{Gate, TrainLoader};
+use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
     Checkpoints, Keep, ModelCheckpointer, PARTS, PartCheckpointer, Stop, saved,
 };
@@ -21,7 +21,7 @@ use crate::report::{CsvLog, LineRenderer, dashboard};
 use crate::run::{Display, Run, lines_of};
 use crate::step::{Objective, have_collectives, strategy};
 use crate::validation::{
-    History, OnNonFinite, Ratio, Samples, TextScore, ValidLoader, valid_batches,
+    History, OnNonFinite, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
 };
 
 /// What errors call the loss of validation pairs.
@@ -87,7 +87,7 @@ fn supervised(
     let history = History::new(run.validations());
     let curve = curve(run, history.clone(), objective.samples())?;
     let directory = &run.folder.checkpoints;
-    let gate = Arc::new(Gate::new(interrupter));
+    let gate = Arc::new(UpdateGate::new(interrupter));
     let train = Arc::new(train_loader(run, &gate)?);
     let checkpoints = Arc::new(Checkpoints::new(run, history.clone(), train.plan()));
     let part = |part| PartCheckpointer {
@@ -113,8 +113,8 @@ fn supervised(
         .metric_valid_numeric(Ratio::loss(valid_loss))
         .metric_valid_numeric(Ratio::perplexity())
         .metric_valid_numeric(Ratio::exact_match())
-        .metric_valid_numeric(TextScore::bleu(metrics))
-        .metric_valid_numeric(TextScore::chrf(metrics))
+        .metric_valid_numeric(TextMetric::bleu(metrics))
+        .metric_valid_numeric(TextMetric::chrf(metrics))
         .with_metric_logger(curve)
         .with_application_logger(None)
         .with_interrupter(interrupter.clone())
@@ -211,14 +211,14 @@ fn curve(run: &Run<'_>, history: History, samples: Samples) -> Result<CsvLog, Tr
     curve.map_err(TrainError::write(&run.folder.curve))
 }
 
-fn train_loader(run: &Run<'_>, gate: &Arc<Gate>) -> Result<TrainLoader, TrainError> {
+fn train_loader(run: &Run<'_>, gate: &Arc<UpdateGate>) -> Result<TrainLoader, TrainError> {
     let training = &run.experiment.training;
     let text = Arc::clone(&run.prepared.train);
     let mut plan = run.prepared.plan.clone();
     run.log(&format!(
         "batches     {} updates a pass over the data, {:.1}% padding",
-        training.updates_of(plan.updates_per_pass(0)),
-        100.0 * plan.padding_share(),
+        training.updates_of(plan.batches_per_pass(0)),
+        100.0 * plan.padding_fraction(),
     ));
     let environment = run.environment;
     Ok(TrainLoader::new(
@@ -242,7 +242,7 @@ fn end_of(interrupter: &Interrupter) -> End {
 }
 
 /// Returns what ends the training on all of these devices at the same update.
-fn end_of_all(devices: &[Device], gate: Arc<Gate>, stop: &End) -> End {
+fn end_of_all(devices: &[Device], gate: Arc<UpdateGate>, stop: &End) -> End {
     match have_collectives(devices) {
         true => Arc::new(move || gate.close()),
         false => Arc::clone(stop),

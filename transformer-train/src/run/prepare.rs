@@ -9,7 +9,7 @@ use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::TrainError;
-use crate::batching::{Plan, Share};
+use crate::batching::{CorpusWeight, Plan};
 use crate::config::{ConfigError, EmbeddingSettings, Experiment, check_tokenizer};
 use crate::corpus::{
     Copies, CorpusError, CorpusSummary, Duplicates, Filter, ParallelText, ReadText, SentencePair,
@@ -195,7 +195,7 @@ impl Prepared {
         let facts = Facts {
             updates_per_pass: experiment
                 .training
-                .updates_of(self.plan.updates_per_pass(0)),
+                .updates_of(self.plan.batches_per_pass(0)),
             experiment,
             config: &self.config,
             train: &self.train_summary,
@@ -280,10 +280,10 @@ fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusErr
 }
 
 /// Returns how often the pairs of each corpus come.
-fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<Share> {
+fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<CorpusWeight> {
     // A corpus of which nothing is kept at the end may not have been counted.
     let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));
-    let share = |(&weight, kept): (&f64, u64)| Share {
+    let share = |(&weight, kept): (&f64, u64)| CorpusWeight {
         n_sentences: kept as usize,
         weight,
     };
@@ -291,8 +291,8 @@ fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<Share> {
 }
 
 /// Says what part each of several corpora has in what is trained on.
-fn log_shares(shares: &[Share], log: &LogFn) {
-    let drawn = |share: &Share| share.weight * share.n_sentences as f64;
+fn log_shares(shares: &[CorpusWeight], log: &LogFn) {
+    let drawn = |share: &CorpusWeight| share.weight * share.n_sentences as f64;
     let all: f64 = shares.iter().map(drawn).sum();
     if shares.len() < 2 {
         return;

@@ -190,7 +190,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     };
     accept(&folder, experiment, resumed.as_ref(), prepared.fingerprint)?;
     if let Some(resumed) = &mut resumed {
-        prepared.plan.know(&resumed.state.passes);
+        prepared.plan.restore_pass_starts(&resumed.state.passes);
         compare_validations(resumed, measure(experiment, &prepared), experiment, log);
     }
     if let Some(place) = place {
@@ -424,7 +424,7 @@ impl Run<'_> {
             clip_norm: training.clip_norm,
             ema_decay: training.ema_decay,
             n_updates: Arc::default(),
-            norms: Arc::default(),
+            pending_norms: Arc::default(),
             translation: Translation {
                 search: validation.search(validation.interval_beam_size),
                 limits: self.limits(),

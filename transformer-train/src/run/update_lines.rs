@@ -24,7 +24,7 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
     let n_batches = training.batches_per_update();
     let batches = update * n_batches..(update + 1) * n_batches;
     let wanted: BTreeSet<u32> = batches
-        .flat_map(|batch| plan.update(batch).to_vec())
+        .flat_map(|batch| plan.batch(batch).to_vec())
         .collect();
     let last = *wanted.last()? as usize;
 

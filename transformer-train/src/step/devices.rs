@@ -1,17 +1,18 @@
-//! Several devices that share an update: Burn's strategies for them.
+//! Data parallelism over devices, by Burn's training strategies.
 //!
-//! Each device computes the gradient of its own micro-batches, divided by the target tokens of all, so that
-//! the sum over devices is the gradient of the whole update.
+//! Each device computes the gradient of its own micro-batches, divided by the target tokens of the
+//! whole update. The sum over devices is the gradient of the update.
 
 use burn::tensor::Device;
 use burn::tensor::distributed::{DistributedConfig, ReduceOperation};
 use burn_train::{ExecutionStrategy, MultiDeviceOptim};
 use transformer_core::device;
 
-/// Returns the strategy for these devices, the first of which validates and saves.
+/// Returns Burn's strategy for training on `devices`, the first of which validates and saves.
 ///
-/// Where the backend adds up gradients between devices by itself, each device keeps a copy of the weights and
-/// updates it alike. Elsewhere the first device is handed the gradients of the others, and they its weights.
+/// With collective operations (DDP) every device has a copy of the weights and updates it with the
+/// summed gradients. Otherwise the first device collects the gradients, updates the weights, and sends
+/// them to the others.
 pub(crate) fn strategy(devices: &[Device]) -> ExecutionStrategy {
     match devices {
         [device] => ExecutionStrategy::single(device.clone()),
@@ -25,7 +26,7 @@ pub(crate) fn strategy(devices: &[Device]) -> ExecutionStrategy {
     }
 }
 
-/// Says whether the devices add up gradients between them by themselves.
+/// Returns whether the devices sum their gradients by a collective operation (all-reduce).
 pub(crate) fn have_collectives(devices: &[Device]) -> bool {
     devices.len() > 1 && devices.iter().all(device::has_collectives)
 }

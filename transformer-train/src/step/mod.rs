@@ -1,9 +1,9 @@
-//! One update: the model, its loss, the threads and devices that share it.
+//! One training step: the model, its loss, and the threads and devices that share it.
 
 mod devices;
 mod loss;
 mod objective;
-mod sums;
+mod report;
 mod threads;
 
 pub(crate) use devices::{have_collectives, strategy};
@@ -13,5 +13,4 @@ pub use loss::{
     projected_loss_with_gradient,
 };
 pub(crate) use objective::{Objective, Settings, Translation};
-pub(crate) use sums::{GradientNorm, HostSums, Sums};
 pub use threads::Threads;

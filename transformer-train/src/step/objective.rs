@@ -1,4 +1,4 @@
-//! The module that the Learner steps: the model, its loss, and how it is updated (§5).
+//! The module that the Learner trains: the model, its loss, and its update (§5).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Int, Tensor};
+use burn::tensor::Tensor;
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use transformer_core::random::hash;
 use transformer_core::text::Tokenizer;
@@ -14,43 +14,42 @@ use transformer_core::{Transformer, seed_dropout};
 use transformer_infer::search::{Hypothesis, Search};
 use transformer_infer::{BatchLimits, translate_ids};
 
+use super::loss::{
+    LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
+};
+use super::report::{GradientNorm, TrainReport, ValidReport};
+use super::threads::Threads;
 use crate::batching::{Batch, Update};
 use crate::corpus::SentencePair;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
-use crate::step::{
-    GradientNorm, LabelSmoothing, LossSums, Projection, Threads, projected_loss,
-    projected_loss_with_gradient,
-};
-use crate::validation::{
-    Samples, StepReport, TextMetrics, Translated, ValidBatch, ValidPairs, ValidReport,
-};
+use crate::validation::{Samples, TextMetrics, TranslationCounts, ValidBatch, ValidPairs};
 
-/// Joins a model with its training objective.
+/// A model with its training objective.
 #[derive(Module, Debug)]
 pub(crate) struct Objective {
     model: Transformer,
-    /// The moving average of the model, which is then validated and published in its place.
+    /// Exponential moving average of the model; if present, validated and published in its place.
     ema: Option<Transformer>,
     #[module(skip)]
     settings: Settings,
 }
 
-/// Holds what an update needs to know besides the model and the batch.
+/// Settings and shared state of the training objective.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) smoothing: LabelSmoothing,
-    /// Largest global norm of the gradients.
+    /// Maximum global norm of the gradients; larger ones are clipped.
     pub(crate) clip_norm: Option<f64>,
     /// Decay of the moving average of the weights.
     pub(crate) ema_decay: Option<f64>,
-    /// Number of updates whose gradients were computed. Workers of Burn's DDP share it and the norms without an
-    /// order between them, so that there both may be those of the next update.
+    /// Number of updates whose gradients are computed. The workers of Burn's DDP share this and
+    /// `pending_norms` without synchronization, so either may already belong to the next update.
     pub(crate) n_updates: Arc<AtomicU64>,
-    /// Where the norm of the gradients of the update under way is put, for the reports of all devices.
-    pub(crate) norms: Arc<Mutex<Vec<GradientNorm>>>,
+    /// Gradient norms of the current update to be set, one in the report of each device.
+    pub(crate) pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// How validation pairs are translated.
     pub(crate) translation: Translation,
-    /// The threads that share an update, where backends compute on the thread that calls them.
+    /// The threads that share an update, on backends that compute on the calling thread.
     pub(crate) threads: Option<Threads>,
 }
 
@@ -73,7 +72,7 @@ impl Translation {
         model: &Transformer,
         pairs: &[SentencePair],
         references: &[String],
-    ) -> Translated {
+    ) -> TranslationCounts {
         let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
         let found = translate_ids(model, &sources, &self.search, &self.limits);
         let best: Vec<_> = found.iter().filter_map(|found| found.first()).collect();
@@ -85,7 +84,7 @@ impl Translation {
             .collect();
         self.samples.look(pairs, &translations);
         let references = references.iter().map(String::as_str);
-        Translated {
+        TranslationCounts {
             n_sentences: pairs.len(),
             n_exact: best.iter().zip(pairs).filter(is_exact).count(),
             text: self
@@ -96,8 +95,10 @@ impl Translation {
 }
 
 impl Settings {
-    fn norms(&self) -> MutexGuard<'_, Vec<GradientNorm>> {
-        self.norms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending_norms(&self) -> MutexGuard<'_, Vec<GradientNorm>> {
+        self.pending_norms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -111,12 +112,12 @@ impl Objective {
         }
     }
 
-    /// Returns the sentences that are shown at every validation.
+    /// Returns the validation sentences whose translations are shown.
     pub(crate) fn samples(&self) -> Samples {
         self.settings.translation.samples.clone()
     }
 
-    /// Returns what is validated and published.
+    /// Returns the model to validate and publish: the moving average, if there is one.
     fn published(&self) -> &Transformer {
         self.ema.as_ref().unwrap_or(&self.model)
     }
@@ -125,7 +126,7 @@ impl Objective {
         self.ema.unwrap_or(self.model)
     }
 
-    /// Computes the features of the places that have labels.
+    /// Computes the decoder's output at the positions that have labels.
     ///
     /// # Shapes
     ///
@@ -133,16 +134,16 @@ impl Objective {
     fn label_features(model: &Transformer, batch: &Batch) -> Tensor<2> {
         let features = model.forward_features(&batch.src, batch.tgt.ids());
         let features: Tensor<2> = features.flatten(0, 1); // [batch * tgt_len, d_model]
-        features.select(0, batch.label_places.clone())
+        features.select(0, batch.label_positions.clone())
     }
 
-    /// Computes a shard's part of the update's gradient.
-    fn shard(&self, batch: Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
+    /// Computes the gradient and loss of one shard.
+    fn shard_gradients(&self, batch: Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
         seed_dropout(&self.model.output_weight().device(), seed);
         let (sums, surrogate) = projected_loss_with_gradient(
             Self::label_features(&self.model, &batch),
             Projection::of(&self.model),
-            plain(batch.labels),
+            batch.labels.without_autodiff(),
             &self.settings.smoothing,
             scale,
         );
@@ -152,37 +153,37 @@ impl Objective {
         )
     }
 
-    /// Computes the parts of a micro-batch, in their order.
-    fn micro_batch(
+    /// Computes the gradients and losses of a micro-batch's shards, in order.
+    fn micro_batch_gradients(
         &self,
         shards: Vec<Batch>,
         seeds: impl Iterator<Item = u64>,
         scale: f64,
     ) -> Vec<(GradientsParams, LossSums)> {
-        let parts = shards.into_iter().zip(seeds);
+        let shards = shards.into_iter().zip(seeds);
         match &self.settings.threads {
-            None => parts
-                .map(|(shard, seed)| self.shard(shard, seed, scale))
+            None => shards
+                .map(|(shard, seed)| self.shard_gradients(shard, seed, scale))
                 .collect(),
             Some(threads) => {
-                // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
+                // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its own.
                 let device = self.model.output_weight().device();
-                let parts = parts.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
-                threads.run(parts.collect(), |(objective, shard, seed)| {
-                    objective.shard(shard, seed, scale)
+                let shards = shards.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
+                threads.run(shards.collect(), |(objective, shard, seed)| {
+                    objective.shard_gradients(shard, seed, scale)
                 })
             }
         }
     }
 
-    /// Clips the gradients of a whole update, if that is wanted, and reports their norm before.
-    fn clipped(&self, gradients: GradientsParams) -> GradientsParams {
-        let norms: Vec<GradientNorm> = self.settings.norms().drain(..).collect();
+    /// Reports the gradient norm of a whole update, then clips the gradients if a maximum is set.
+    fn clip(&self, gradients: GradientsParams) -> GradientsParams {
+        let pending: Vec<GradientNorm> = self.settings.pending_norms().drain(..).collect();
         let Some(norm) = global_norm(self, &gradients) else {
             return gradients;
         };
-        for report in norms {
-            // Devices that each update their own copy of the model find the same norm.
+        for report in pending {
+            // Devices that each update a copy of the model compute the same norm.
             let _ = report.set(norm.clone());
         }
         match self.settings.clip_norm {
@@ -191,7 +192,7 @@ impl Objective {
         }
     }
 
-    /// Computes the summed losses of a batch, without gradients.
+    /// Computes the summed losses of a validation batch.
     pub(crate) fn loss(&self, batch: &Batch) -> LossSums {
         let model = self.published();
         let smoothing = &self.settings.smoothing;
@@ -206,17 +207,17 @@ impl Objective {
 
 impl TrainStep for Objective {
     type Input = Update;
-    type Output = StepReport;
+    type Output = TrainReport;
 
-    fn step(&self, mut update: Update) -> TrainOutput<StepReport> {
+    fn step(&self, mut update: Update) -> TrainOutput<TrainReport> {
         let micro_batches = std::mem::take(&mut update.micro_batches);
         let scale = 1.0 / update.n_labels as f64;
         let seed = update.seed;
-        let mut seeds = (update.n_before..).map(|shard| hash(seed, shard));
+        let mut seeds = (update.first_shard..).map(|shard| hash(seed, shard));
         let mut accumulator = GradientsAccumulator::new();
         let mut sums = None;
         for shards in micro_batches {
-            for (gradients, part) in self.micro_batch(shards, &mut seeds, scale) {
+            for (gradients, part) in self.micro_batch_gradients(shards, &mut seeds, scale) {
                 accumulator.accumulate(self, gradients);
                 sums = Some(match sums.take() {
                     Some(sums) => sums + part,
@@ -225,14 +226,14 @@ impl TrainStep for Objective {
             }
         }
         let sums =
-            sums.expect("an update has at least one micro-batch, and that at least one shard");
+            sums.expect("an update has at least one micro-batch, which has at least one shard");
         let n_updates = &self.settings.n_updates;
         n_updates.store(update.number + 1, Ordering::Relaxed);
         let norm = GradientNorm::default();
-        self.settings.norms().push(Arc::clone(&norm));
+        self.settings.pending_norms().push(Arc::clone(&norm));
         TrainOutput {
             grads: accumulator.grads(),
-            item: StepReport::new(&update, sums, norm),
+            item: TrainReport::new(&update, sums, norm),
         }
     }
 
@@ -242,12 +243,12 @@ impl TrainStep for Objective {
         learning_rate: ModuleLearningRate,
         gradients: GradientsParams,
     ) -> Self {
-        let gradients = self.clipped(gradients);
+        let gradients = self.clip(gradients);
         let mut updated = optimizer.step(learning_rate, self, gradients);
         if let (Some(average), Some(decay)) = (updated.ema.take(), updated.settings.ema_decay) {
             let update = updated.settings.n_updates.load(Ordering::Relaxed);
             let decay = ema::decay_at(update, decay);
-            updated.ema = Some(ema::follow(average, &updated.model, decay));
+            updated.ema = Some(ema::update(average, &updated.model, decay));
         }
         updated
     }
@@ -268,15 +269,6 @@ impl InferenceStep for Objective {
     }
 }
 
-/// Takes ids off Burn's tape, if they are on it.
-fn plain(ids: Tensor<1, Int>) -> Tensor<1, Int> {
-    if ids.device().is_autodiff() {
-        ids.inner()
-    } else {
-        ids
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use burn::module::{ModuleVisitor, Param};
@@ -286,10 +278,10 @@ mod tests {
     use transformer_infer::metrics::Tokenization;
 
     use super::*;
-    use crate::batching::Deal;
-    use crate::step::SmoothingForm;
+    use crate::batching::ShardSpec;
+    use crate::step::loss::SmoothingForm;
 
-    /// Makes a model and its objective, on a device that records gradients.
+    /// Creates a model with its objective on an autodiff device.
     fn objective(threads: Option<Threads>, dropout: f64) -> (Objective, Device) {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let device = device.autodiff();
@@ -315,7 +307,7 @@ mod tests {
             clip_norm: None,
             ema_decay: None,
             n_updates: Arc::default(),
-            norms: Arc::default(),
+            pending_norms: Arc::default(),
             translation: Translation {
                 search: Search::default(),
                 limits: BatchLimits::for_model(&config),
@@ -330,7 +322,7 @@ mod tests {
         (Objective::new(model, settings), device)
     }
 
-    /// Pairs whose sides have from one to five tokens.
+    /// Returns pairs of one to five tokens per side.
     fn pairs() -> Vec<SentencePair> {
         let ids = |n: u32, first: u32| (0..n).map(|id| 4 + (first + 3 * id) % 7).collect();
         let pair = |index: u32| SentencePair {
@@ -340,7 +332,7 @@ mod tests {
         (0..9).map(pair).collect()
     }
 
-    /// Collects the gradients of all parameters.
+    /// Concatenates the gradients of all parameters.
     struct Collected<'a> {
         gradients: &'a GradientsParams,
         values: Vec<f32>,
@@ -349,7 +341,7 @@ mod tests {
     impl ModuleVisitor for Collected<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let gradient = self.gradients.get::<D>(param.id);
-            let gradient = gradient.expect("every parameter has a part in the loss");
+            let gradient = gradient.expect("the loss depends on every parameter");
             self.values.extend(gradient.into_data().iter::<f32>());
         }
     }
@@ -364,8 +356,8 @@ mod tests {
         } else {
             1
         };
-        let deal = Deal::to_one_device(n_shards);
-        let update = Update::new(micro_batches, 0, 1, deal, device);
+        let shard_spec = ShardSpec::single_device(n_shards);
+        let update = Update::new(micro_batches, 0, 1, shard_spec, device);
         let output = TrainStep::step(objective, update);
         let mut collected = Collected {
             gradients: &output.grads,
@@ -375,38 +367,38 @@ mod tests {
         collected.values
     }
 
-    /// Checks that micro-batches of unequal sizes have the gradient of all their sentences together.
+    /// Checks that micro-batches of unequal sizes give the gradient of all sentences in one batch.
     fn assert_accumulated(threads: Option<Threads>) {
         let (objective, device) = objective(threads, 0.0);
         let whole = gradients(&objective, &device, vec![pairs()]);
         let micro_batches = [0..4, 4..5, 5..9].map(|range| pairs()[range].to_vec());
         let accumulated = gradients(&objective, &device, micro_batches.into());
         assert!(whole.iter().any(|gradient| gradient.abs() > 0.01));
-        // Single precision: gradients of a mean, of at most one in size.
+        // Single precision; the gradients of a mean are at most about one.
         let differences = whole.iter().zip(&accumulated).map(|(a, b)| (a - b).abs());
         let largest = differences.fold(0.0, f32::max);
         assert!(largest < 1e-6, "{largest}");
     }
 
     #[test]
-    fn micro_batches_have_the_gradient_of_one_large_batch() {
+    fn accumulated_gradients_equal_those_of_one_large_batch() {
         assert_accumulated(None);
     }
 
     #[test]
-    fn micro_batches_that_threads_share_have_the_gradient_of_one_large_batch() {
+    fn gradients_accumulated_over_threads_equal_those_of_one_large_batch() {
         assert_accumulated(Threads::new(2));
     }
 
     #[test]
-    fn micro_batches_of_the_same_sentences_have_dropout_of_their_own() {
+    fn equal_micro_batches_have_different_dropout() {
         let (objective, device) = objective(None, 0.3);
         let one = gradients(&objective, &device, vec![pairs()]);
         let again = gradients(&objective, &device, vec![pairs()]);
-        assert_eq!(one, again, "the seed of the update fixes what is dropped");
+        assert_eq!(one, again, "dropout depends on the seed of the update only");
         let two = gradients(&objective, &device, vec![pairs(), pairs()]);
-        let apart = one.iter().zip(&two).map(|(a, b)| (a - b).abs());
-        let apart = apart.fold(0.0, f32::max);
-        assert!(apart > 1e-3, "the mean of two is not the first: {apart}");
+        let differences = one.iter().zip(&two).map(|(a, b)| (a - b).abs());
+        let largest = differences.fold(0.0, f32::max);
+        assert!(largest > 1e-3, "dropout differs: {largest}");
     }
 }

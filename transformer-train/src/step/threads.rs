@@ -1,4 +1,4 @@
-//! Threads that share an update: each computes a shard of it, on a pool of its own.
+//! Threads that share an update: each computes one shard, in a thread pool of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use transformer_core::device::stay_on_this_thread;
 
-/// Runs as many tasks at once as it has threads.
+/// A set of threads for data parallelism on the CPU.
 ///
-/// Every thread is a rayon pool of one. The backends split their larger operations over the rayon pool
-/// that they find themselves in; there they find one thread, and do not wait for each other. Libtorch, which has threads of
-/// its own, is told to use none.
+/// Each thread is a rayon pool of size one. The backends parallelize large operations over the current
+/// rayon pool, so here every operation stays on its own thread, and shards do not wait for each other.
+/// Libtorch has a thread pool of its own, which is limited to the calling thread as well.
 ///
 /// # Example
 ///
@@ -31,7 +31,7 @@ impl fmt::Debug for Threads {
 }
 
 impl Threads {
-    /// Makes the threads; `None` where there would be only one, or the system gives no more.
+    /// Starts the threads. Returns `None` if `n_threads` is 0 or 1, or the system cannot start them.
     pub fn new(n_threads: usize) -> Option<Self> {
         if n_threads <= 1 {
             return None;
@@ -45,12 +45,13 @@ impl Threads {
         Some(Self(pools.into()))
     }
 
-    /// Returns how many threads there are.
+    /// Returns the number of threads.
     pub fn n_threads(&self) -> usize {
         self.0.len()
     }
 
-    /// Runs `task` on every input, each on its own thread, and returns the results in order.
+    /// Runs `task` on every input, assigned to the threads in turn, and returns the results in the
+    /// order of the inputs.
     ///
     /// # Panics
     ///
@@ -76,13 +77,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_their_inputs() {
+    fn results_have_the_order_of_the_inputs() {
         let threads = Threads::new(2).expect("the system gives two threads");
         assert_eq!(threads.run(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
     }
 
     #[test]
-    fn one_thread_needs_no_pool() {
+    fn a_single_thread_has_no_pool() {
         assert!(Threads::new(1).is_none());
     }
 }

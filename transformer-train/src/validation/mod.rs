@@ -8,10 +8,10 @@ mod valid_loader;
 
 pub(crate) use history::{History, Validation, best, is_out_of_patience};
 pub(crate) use metrics::{
-    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, Numbers, OnNonFinite, PADDING, PERPLEXITY, Ratio,
-    SPEED, StepReport, Translated, ValidReport,
+    BLEU, BatchMetrics, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, OnNonFinite, PADDING, PERPLEXITY,
+    Ratio, SPEED, TextMetric, TranslationCounts,
 };
 pub(crate) use samples::Samples;
+pub(crate) use text_scores::TextMetrics;
 pub use text_scores::TextScores;
-pub(crate) use text_scores::{TextCounts, TextMetrics, TextScore};
 pub(crate) use valid_loader::{ValidBatch, ValidLoader, ValidPairs, valid_batches};

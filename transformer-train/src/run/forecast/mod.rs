@@ -79,7 +79,7 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &Memory) -> V
     let config = prepared.config.clone();
     let n_parameters = config.parameter_count();
     let (updates, rising) = (training.updates, training.warmup_steps);
-    let batches = prepared.plan.updates_per_pass(0);
+    let batches = prepared.plan.batches_per_pass(0);
     let per_pass = training.updates_of(batches);
     let peak = Schedule::new(training, config.d_model).learning_rate(rising.min(updates));
     // The next checkpoint is written before the oldest goes.
@@ -91,7 +91,7 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &Memory) -> V
         format!("model       {n_parameters} parameters"),
         format!(
             "batches     {per_pass} updates a pass over the data, {:.1}% padding",
-            100.0 * prepared.plan.padding_share()
+            100.0 * prepared.plan.padding_fraction()
         ),
         format!(
             "training    {updates} updates are {:.1} passes; the rate rises for {rising} of them ({:.0}%), to \

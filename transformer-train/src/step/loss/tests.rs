@@ -1,8 +1,10 @@
-//! The loss and its gradients beside the form of textbooks.
+//! Loss and gradients compared with the textbook formula and autodiff.
 
-use burn::tensor::{Device, Distribution, Tolerance, activation};
+use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, activation};
 use transformer_core::device;
 
+use super::inputs::{LossInputs, MAX_LOGITS_CPU};
+use super::slices::{self, SlicedLoss};
 use super::*;
 
 const SMOOTHING: LabelSmoothing = LabelSmoothing {
@@ -16,13 +18,13 @@ fn device() -> Device {
         .1
 }
 
-/// The loss as it is written in textbooks: a full target distribution and a log-softmax.
+/// The textbook loss: the cross-entropy of a full target distribution with a log-softmax.
 fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> Tensor<1> {
     let [n_tokens, vocab_size] = logits.dims();
-    let (on_gold, elsewhere) = match smoothing.form {
+    let (on_gold, on_others) = match smoothing.form {
         SmoothingForm::AllTokens => {
-            let each = smoothing.epsilon / vocab_size as f64;
-            (1.0 - smoothing.epsilon + each, each)
+            let on_each = smoothing.epsilon / vocab_size as f64;
+            (1.0 - smoothing.epsilon + on_each, on_each)
         }
         SmoothingForm::OtherTokens => (
             1.0 - smoothing.epsilon,
@@ -34,11 +36,11 @@ fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> T
             if labels[i / vocab_size] == i % vocab_size {
                 on_gold
             } else {
-                elsewhere
+                on_others
             }
         })
         .collect();
-    let data = burn::tensor::TensorData::new(target, [n_tokens, vocab_size]);
+    let data = TensorData::new(target, [n_tokens, vocab_size]);
     let target = Tensor::<2>::from_data(data, &logits.device());
     (activation::log_softmax(logits, 1) * target).sum().neg()
 }
@@ -58,7 +60,7 @@ fn two_tokens_of_equal_score_cost_ln_2() {
     assert!((sums.smoothed.into_scalar::<f64>() - expected).abs() < 1e-6);
 }
 
-fn gradients_agree_with_the_textbook(form: SmoothingForm) {
+fn assert_gradients_of_the_textbook(form: SmoothingForm) {
     let device = device().autodiff();
     let smoothing = LabelSmoothing { epsilon: 0.1, form };
     let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
@@ -84,7 +86,7 @@ fn gradients_agree_with_the_textbook(form: SmoothingForm) {
     );
     let gradients = surrogate.backward();
 
-    // Single precision, sums of some ten terms of size one.
+    // Single precision, sums of about ten terms of size one.
     let tolerance = Tolerance::absolute(1e-5);
     let agree = |ours: Tensor<2>, theirs: Tensor<2>| {
         ours.into_data()
@@ -93,56 +95,56 @@ fn gradients_agree_with_the_textbook(form: SmoothingForm) {
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
-    let inputs = Inputs::new(
+    let inputs = LossInputs::new(
         features.clone(),
         projection,
         label_tensor,
         &smoothing,
         Some(0.25),
     );
-    let (sums, by_tensors) = loss_by_tensors(inputs);
-    let by_tensors = by_tensors.expect("a scale asks for gradients");
+    let (sums, by_slices) = slices::loss(inputs);
+    let by_slices = by_slices.expect("there is a scale");
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
-    let by_tensors = [
-        by_tensors.features,
-        by_tensors.weight,
-        by_tensors.bias.expect("there is a bias").unsqueeze(),
+    let by_slices = [
+        by_slices.features,
+        by_slices.weight,
+        by_slices.bias.expect("there is a bias").unsqueeze(),
     ];
-    for (tensor, by_tensors) in [features, weight, bias].into_iter().zip(by_tensors) {
+    for (tensor, by_slices) in [features, weight, bias].into_iter().zip(by_slices) {
         let ours = tensor
             .grad(&gradients)
-            .expect("the surrogate reaches every input");
+            .expect("the surrogate depends on every input");
         let theirs = tensor
             .grad(&expected_gradients)
-            .expect("the loss reaches every input");
-        agree(by_tensors, theirs.clone());
+            .expect("the loss depends on every input");
+        agree(by_slices, theirs.clone());
         agree(ours, theirs);
     }
 }
 
 #[test]
 fn smoothing_over_all_tokens_has_the_gradient_of_the_textbook() {
-    gradients_agree_with_the_textbook(SmoothingForm::AllTokens);
+    assert_gradients_of_the_textbook(SmoothingForm::AllTokens);
 }
 
 #[test]
 fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
-    gradients_agree_with_the_textbook(SmoothingForm::OtherTokens);
+    assert_gradients_of_the_textbook(SmoothingForm::OtherTokens);
 }
 
 #[test]
-fn cutting_the_tokens_into_slices_changes_nothing() {
+fn slices_are_as_long_as_the_limit_of_logits_allows() {
     let device = device();
     let projection = Projection {
-        weight: Tensor::zeros([MAX_LOGITS / 2, 1], &device),
+        weight: Tensor::zeros([MAX_LOGITS_CPU / 2, 1], &device),
         bias: None,
     };
-    let fused = Fused::new(projection, SMOOTHING.epsilon);
+    let loss = SlicedLoss::new(projection, SMOOTHING.epsilon);
     let features = Tensor::<2>::zeros([5, 1], &device);
     let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
-    let lengths: Vec<usize> = fused
+    let lengths: Vec<usize> = loss
         .slices(features, labels)
         .map(|(h, _)| h.dims()[0])
         .collect();

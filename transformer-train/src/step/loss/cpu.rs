@@ -1,0 +1,319 @@
+//! The loss in CPU memory: one buffer of logits per slice of tokens, and one pass over each row.
+//!
+//! Tensor operations would take a pass over all logits each, and allocate a new tensor.
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use pulp::Arch;
+use rayon::prelude::*;
+use transformer_core::cpu::gemm::{Matrix, Sum, multiply};
+use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
+use transformer_core::device;
+
+use super::inputs::{LossGradients, LossInputs, LossSums, slice_len};
+
+/// Minimum number of rows per thread.
+const ROWS_PER_THREAD: usize = 8;
+
+/// Returns whether [`loss`] can compute with these features: single precision, in CPU memory.
+pub(super) fn supports(features: &Tensor<2>) -> bool {
+    features.dtype() == DType::F32 && device::is_in_memory(&features.device())
+}
+
+/// Computes the summed losses and, given a scale, the gradients.
+pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
+    let [n_tokens, _] = inputs.features.dims();
+    let len = slice_len(inputs.projection.vocab_size(), n_tokens, true);
+    loss_in_slices(inputs, len)
+}
+
+/// Computes the loss with the logits of `len` tokens at a time.
+fn loss_in_slices(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradients>) {
+    let device = inputs.features.device();
+    let row_loss = RowLoss {
+        epsilon: inputs.epsilon,
+        scale: inputs.scale,
+    };
+    let inputs = Buffers::new(inputs);
+    let (n_tokens, d_model, vocab_size) = (inputs.labels.len(), inputs.d_model, inputs.vocab_size);
+    let mut gradients = row_loss.scale.map(|_| GradientBuffers::zeros(&inputs));
+    let arch = Arch::new();
+    let bias = inputs.bias.as_deref();
+    let mut buffer = vec![0.0; len * vocab_size];
+    let (mut smoothed, mut nll) = (0.0, 0.0);
+    for start in (0..n_tokens).step_by(len) {
+        let end = n_tokens.min(start + len);
+        let logits = &mut buffer[..(end - start) * vocab_size];
+        let h = inputs.features(start, end);
+        multiply(h, inputs.weight().transposed(), logits, Sum::Begins);
+        let losses: Vec<TokenLoss> = logits
+            .par_chunks_mut(vocab_size)
+            .zip(&inputs.labels[start..end])
+            .with_min_len(ROWS_PER_THREAD)
+            .map(|(row, &gold)| arch.dispatch(|| row_loss.compute(row, bias, gold)))
+            .collect();
+        for loss in losses {
+            nll += loss.nll;
+            smoothed += (1.0 - row_loss.epsilon) * loss.nll + row_loss.epsilon * loss.uniform;
+        }
+        if let Some(gradients) = &mut gradients {
+            // `logits` now has the gradients of the logits.
+            let d_logits = Matrix::new(logits, [end - start, vocab_size]);
+            let d_h = &mut gradients.features[start * d_model..end * d_model];
+            multiply(d_logits, inputs.weight(), d_h, Sum::Begins);
+            multiply(d_logits.transposed(), h, &mut gradients.weight, Sum::GoesOn);
+            if let Some(d_bias) = &mut gradients.bias {
+                d_logits.add_rows_to(d_bias);
+            }
+        }
+    }
+    let scalar =
+        |sum: f64| Tensor::from_data(TensorData::from([sum as f32]), (&device, DType::F32));
+    let sums = LossSums {
+        smoothed: scalar(smoothed),
+        nll: scalar(nll),
+    };
+    (
+        sums,
+        gradients.map(|gradients| gradients.into_tensors(d_model, &device)),
+    )
+}
+
+/// The loss of one token, in nats.
+struct TokenLoss {
+    /// `−ln p` of the gold token.
+    nll: f64,
+    /// Mean of `−ln p` over the vocabulary.
+    uniform: f64,
+}
+
+/// The loss of one row of logits.
+struct RowLoss {
+    epsilon: f64,
+    /// Factor of the gradient; `None` if only the loss is needed.
+    scale: Option<f64>,
+}
+
+impl RowLoss {
+    /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces the
+    /// row by its gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
+    #[inline(always)]
+    fn compute(&self, row: &mut [f32], bias: Option<&[f32]>, gold: usize) -> TokenLoss {
+        if let Some(bias) = bias {
+            for (logit, bias) in row.iter_mut().zip(bias) {
+                *logit += bias;
+            }
+        }
+        let gold_logit = f64::from(row[gold]);
+        let (max, sum) = max_and_sum(row);
+        let normalizer = replace_by_exponentials(row, max);
+        let log_normalizer = f64::from(normalizer).ln() + f64::from(max);
+        if let Some(scale) = self.scale {
+            let factor = (scale / f64::from(normalizer)) as f32;
+            let uniform = (self.epsilon * scale / row.len() as f64) as f32;
+            for value in row.iter_mut() {
+                *value = *value * factor - uniform;
+            }
+            row[gold] -= ((1.0 - self.epsilon) * scale) as f32;
+        }
+        let mean = f64::from(sum) / row.len() as f64;
+        TokenLoss {
+            nll: log_normalizer - gold_logit,
+            uniform: log_normalizer - mean,
+        }
+    }
+}
+
+/// The inputs of the loss as slices of CPU memory.
+struct Buffers {
+    /// `[n_tokens, d_model]`.
+    features: Vec<f32>,
+    /// `[vocab, d_model]`.
+    weight: Vec<f32>,
+    /// `[vocab]`.
+    bias: Option<Vec<f32>>,
+    /// `[n_tokens]`.
+    labels: Vec<usize>,
+    d_model: usize,
+    vocab_size: usize,
+}
+
+impl Buffers {
+    fn new(inputs: LossInputs) -> Self {
+        let LossInputs {
+            features,
+            projection,
+            labels,
+            ..
+        } = inputs;
+        let [n_tokens, d_model] = features.dims();
+        let [vocab_size, width] = projection.weight.dims();
+        let n_biases = projection.bias.as_ref().map(|bias| bias.dims()[0]);
+        assert_eq!(width, d_model, "the projection is as wide as the model");
+        assert_eq!(labels.dims(), [n_tokens], "every token has one label");
+        assert!(
+            n_biases.is_none_or(|n_biases| n_biases == vocab_size),
+            "every token of the vocabulary has one bias"
+        );
+        Self {
+            features: into_vec(features),
+            weight: into_vec(projection.weight),
+            bias: projection.bias.map(into_vec),
+            labels: labels
+                .into_data()
+                .iter::<i64>()
+                .map(|label| usize::try_from(label).expect("token ids are not negative"))
+                .collect(),
+            d_model,
+            vocab_size,
+        }
+    }
+
+    /// Returns the features of the tokens `start..end`.
+    fn features(&self, start: usize, end: usize) -> Matrix<'_> {
+        let features = &self.features[start * self.d_model..end * self.d_model];
+        Matrix::new(features, [end - start, self.d_model])
+    }
+
+    fn weight(&self) -> Matrix<'_> {
+        Matrix::new(&self.weight, [self.vocab_size, self.d_model])
+    }
+}
+
+fn into_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    let data = tensor.into_data();
+    data.try_into_vec()
+        .expect("projection and features are in single precision")
+}
+
+/// The gradients of the loss as slices of CPU memory.
+struct GradientBuffers {
+    features: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+}
+
+impl GradientBuffers {
+    fn zeros(inputs: &Buffers) -> Self {
+        Self {
+            features: vec![0.0; inputs.features.len()],
+            weight: vec![0.0; inputs.weight.len()],
+            bias: inputs.bias.as_ref().map(|bias| vec![0.0; bias.len()]),
+        }
+    }
+
+    fn into_tensors(self, d_model: usize, device: &Device) -> LossGradients {
+        let options = (device, DType::F32);
+        let matrix = |values: Vec<f32>| {
+            let shape = [values.len() / d_model, d_model];
+            Tensor::from_data(TensorData::new(values, shape), options)
+        };
+        let vector = |values: Vec<f32>| Tensor::from_data(&values[..], options);
+        LossGradients {
+            features: matrix(self.features),
+            weight: matrix(self.weight),
+            bias: self.bias.map(vector),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inputs::Projection;
+    use super::super::slices;
+    use super::*;
+
+    /// Computes the loss of 20 tokens; the vocabulary of 70 is not a multiple of the vector width.
+    fn loss_of_twenty(
+        bias: bool,
+        epsilon: f64,
+        loss: impl Fn(LossInputs) -> (LossSums, Option<LossGradients>),
+    ) -> (LossSums, LossGradients) {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let values = |n: usize, factor: usize| -> Vec<f32> {
+            (0..n)
+                .map(|index| ((index * factor) % 211) as f32 / 100.0 - 1.0)
+                .collect()
+        };
+        let matrix = |rows: usize, factor: usize| {
+            let data = TensorData::new(values(rows * 9, factor), [rows, 9]);
+            Tensor::<2>::from_data(data, &device)
+        };
+        let projection = Projection {
+            weight: matrix(70, 13),
+            bias: bias.then(|| Tensor::from_data(TensorData::new(values(70, 7), [70]), &device)),
+        };
+        let labels: Vec<i64> = (0..20).map(|token| (token * 11) % 70).collect();
+        let labels = Tensor::from_data(TensorData::new(labels, [20]), &device);
+        let (sums, gradients) = loss(LossInputs {
+            features: matrix(20, 5),
+            projection,
+            labels,
+            epsilon,
+            scale: Some(0.5),
+        });
+        (sums, gradients.expect("there is a scale"))
+    }
+
+    #[test]
+    fn loss_and_gradients_equal_those_of_tensor_operations_for_any_slice_length() {
+        let flat = |(sums, gradients): (LossSums, LossGradients)| {
+            let of = |tensor: Tensor<2>| tensor.into_data().iter::<f32>().collect::<Vec<_>>();
+            let bias = gradients.bias.map(|bias| of(bias.unsqueeze()));
+            [
+                of(sums.nll.unsqueeze()),
+                of(sums.smoothed.unsqueeze()),
+                of(gradients.features),
+                of(gradients.weight),
+                bias.unwrap_or_default(),
+            ]
+        };
+        for (bias, epsilon) in [(true, 0.1), (false, 0.1), (true, 0.0)] {
+            let expected = flat(loss_of_twenty(bias, epsilon, slices::loss));
+            for len in [1, 3, 20] {
+                let found = loss_of_twenty(bias, epsilon, |inputs| loss_in_slices(inputs, len));
+                for (found, expected) in flat(found).iter().zip(&expected) {
+                    assert_eq!(found.len(), expected.len());
+                    // Single precision, relative to the largest value.
+                    let largest = expected.iter().fold(0.0_f32, |max, it| max.max(it.abs()));
+                    let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 3e-6 * largest;
+                    assert!(
+                        found.iter().zip(expected).all(close),
+                        "{found:?} {expected:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "every token of the vocabulary has one bias")]
+    fn a_bias_of_the_wrong_length_panics() {
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        let projection = Projection {
+            weight: Tensor::zeros([5, 2], &device),
+            bias: Some(Tensor::zeros([4], &device)),
+        };
+        let inputs = LossInputs {
+            features: Tensor::zeros([1, 2], &device),
+            projection,
+            labels: Tensor::from_data([0], &device),
+            epsilon: 0.1,
+            scale: None,
+        };
+        let _ = loss(inputs);
+    }
+
+    #[test]
+    fn a_nan_or_infinite_logit_makes_the_loss_nan() {
+        let row_loss = RowLoss {
+            epsilon: 0.1,
+            scale: None,
+        };
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut row = vec![0.5; 64];
+            row[1] = bad;
+            let TokenLoss { nll, uniform } = row_loss.compute(&mut row, None, 0);
+            assert!(nll.is_nan() && uniform.is_nan());
+        }
+    }
+}

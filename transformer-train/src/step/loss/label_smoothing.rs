@@ -1,0 +1,55 @@
+//! Label smoothing (§5.4): the target distribution, the loss, and the gradient.
+//!
+//! Let `z` be the logits of one token over a vocabulary of size `V`, `p = softmax(z)`,
+//! `lse(z) = ln Σ exp(z)`, and `y` the gold token. The target distribution has `1 − ε` on `y`, and
+//! `ε` spread evenly over the vocabulary. Its cross-entropy with `p` is
+//!
+//! ```text
+//! nll      = lse(z) − z_y           −ln p of the gold token, from which perplexity is computed
+//! uniform  = lse(z) − mean(z)       mean of −ln p over the vocabulary
+//! loss     = (1 − ε)·nll + ε·uniform
+//! ∂loss/∂z = p − (1 − ε)·onehot(y) − ε/V
+//! ```
+//!
+//! `slices.rs` computes this with tensors on any device, `cpu.rs` with slices in CPU memory.
+//!
+//! Szegedy et al. 2016, §7, <https://arxiv.org/abs/1512.00567>.
+
+use serde::{Deserialize, Serialize};
+
+/// Label smoothing: how much probability the target moves away from the gold token, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelSmoothing {
+    /// Probability taken from the gold token, `ε_ls` in the paper (0.1 there); 0 turns smoothing off.
+    pub epsilon: f64,
+    /// The tokens that receive it.
+    pub form: SmoothingForm,
+}
+
+/// The tokens that receive the probability taken from the gold token.
+///
+/// The two forms in use give the same loss if their `ε` differ by the factor `V/(V−1)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SmoothingForm {
+    /// Every token of the vocabulary, including the gold one, receives `ε/V`:
+    /// `torch.nn.CrossEntropyLoss`.
+    AllTokens,
+    /// Every token except the gold one receives `ε/(V−1)`: Tensor2Tensor and fairseq.
+    OtherTokens,
+}
+
+impl LabelSmoothing {
+    /// Returns the `ε` that gives the same loss in the form [`SmoothingForm::AllTokens`], for which the
+    /// formulas above are written.
+    pub(super) fn all_tokens_epsilon(&self, vocab_size: usize) -> f64 {
+        match self.form {
+            SmoothingForm::AllTokens => self.epsilon,
+            SmoothingForm::OtherTokens => {
+                let vocab_size = vocab_size as f64;
+                self.epsilon * vocab_size / (vocab_size - 1.0).max(1.0)
+            }
+        }
+    }
+}

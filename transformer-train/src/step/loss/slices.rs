@@ -1,0 +1,175 @@
+//! The loss by tensor operations, on any device: the logits of one slice of tokens at a time.
+
+use std::ops::Add;
+
+use burn::tensor::{IndexingUpdateOp, Int, Tensor};
+use transformer_core::device::is_in_memory;
+
+use super::inputs::{LossGradients, LossInputs, LossSums, Projection, slice_len};
+
+/// Computes the summed losses and, given a scale, the gradients.
+pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
+    let loss = SlicedLoss::new(inputs.projection, inputs.epsilon);
+    let all_features = inputs.features.clone();
+    let slices = loss.slices(inputs.features, inputs.labels);
+    let Some(scale) = inputs.scale else {
+        return (total(slices.map(|(h, y)| loss.softmax(h, y).sums)), None);
+    };
+    // The term −ε/V of ∂loss/∂z is the same for all tokens, and so for all rows of the weight.
+    let per_token = loss.epsilon * scale / loss.vocab_size as f64;
+    let uniform = all_features.sum_dim(0) * -per_token; // [1, d_model]
+    let mut d_weight = uniform.expand(loss.weight.dims());
+    let mut d_bias = loss.bias.as_ref().map(Tensor::zeros_like);
+    let mut d_features = Vec::new();
+    let mut sums = Vec::new();
+    for (h, y) in slices {
+        let softmax = loss.softmax(h.clone(), y.clone());
+        sums.push(softmax.sums.clone());
+        d_bias = d_bias.map(|d_bias| loss.add_bias_gradient(d_bias, &softmax, y.clone(), scale));
+        let (d_h, d_weight_so_far) = loss.gradients(softmax, h, y, d_weight, scale);
+        d_features.push(d_h);
+        d_weight = d_weight_so_far;
+    }
+    let gradients = LossGradients {
+        features: Tensor::cat(d_features, 0),
+        weight: d_weight,
+        bias: d_bias,
+    };
+    (total(sums.into_iter()), Some(gradients))
+}
+
+/// The values that all slices share.
+pub(super) struct SlicedLoss {
+    /// `[vocab, d_model]`.
+    weight: Tensor<2>,
+    /// Mean of the rows of `weight`, which gives the mean logit: `[1, d_model]`.
+    mean_row: Tensor<2>,
+    /// `[vocab]`.
+    bias: Option<Tensor<1>>,
+    epsilon: f64,
+    vocab_size: usize,
+}
+
+/// The softmax over the vocabulary for one slice of tokens, not yet normalized.
+struct Softmax {
+    /// `exp(z − max z)`: `[n, vocab]`.
+    exponentials: Tensor<2>,
+    /// Sum of the exponentials: `[n, 1]`.
+    normalizer: Tensor<2>,
+    /// Rows of the weight that belong to the gold tokens: `[n, d_model]`.
+    gold_rows: Tensor<2>,
+    sums: LossSums,
+}
+
+impl SlicedLoss {
+    pub(super) fn new(projection: Projection, epsilon: f64) -> Self {
+        let vocab_size = projection.vocab_size();
+        let Projection { weight, bias } = projection;
+        Self {
+            bias,
+            mean_row: weight.clone().mean_dim(0),
+            epsilon,
+            weight,
+            vocab_size,
+        }
+    }
+
+    /// Splits features and labels into slices whose logits fit the limit of their device.
+    pub(super) fn slices(
+        &self,
+        features: Tensor<2>,
+        labels: Tensor<1, Int>,
+    ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
+        let [n_tokens, _] = features.dims();
+        let n = slice_len(self.vocab_size, n_tokens, is_in_memory(&features.device()));
+        (0..n_tokens).step_by(n).map(move |start| {
+            let len = n.min(n_tokens - start);
+            (
+                features.clone().narrow(0, start, len),
+                labels.clone().narrow(0, start, len),
+            )
+        })
+    }
+
+    /// Computes softmax and summed losses of a slice with features `h` and gold tokens `y`.
+    fn softmax(&self, h: Tensor<2>, y: Tensor<1, Int>) -> Softmax {
+        let mut logits = h.clone().matmul(self.weight.clone().transpose()); // [n, vocab]
+        if let Some(bias) = &self.bias {
+            logits = logits + bias.clone().unsqueeze();
+        }
+        let max = logits.clone().max_dim(1); // [n, 1]
+        let exponentials = (logits - max.clone()).exp();
+        let normalizer = exponentials.clone().sum_dim(1); // [n, 1]
+        let log_normalizer = normalizer.clone().log() + max;
+        let gold_rows = self.weight.clone().select(0, y.clone()); // [n, d_model]
+        let mut gold = (h.clone() * gold_rows.clone()).sum_dim(1); // [n, 1]
+        let mut mean = (h * self.mean_row.clone()).sum_dim(1); // [n, 1]
+        if let Some(bias) = &self.bias {
+            gold = gold + bias.clone().select(0, y).unsqueeze_dim(1);
+            mean = mean + bias.clone().mean().unsqueeze();
+        }
+        let nll = (log_normalizer.clone() - gold).sum();
+        let uniform = (log_normalizer - mean).sum();
+        let smoothed = nll.clone() * (1.0 - self.epsilon) + uniform * self.epsilon;
+        Softmax {
+            exponentials,
+            normalizer,
+            gold_rows,
+            sums: LossSums { smoothed, nll },
+        }
+    }
+
+    /// Returns the gradient of the slice's features, and `d_weight` plus the slice's gradient of the
+    /// weight without its `−ε/V` term.
+    fn gradients(
+        &self,
+        softmax: Softmax,
+        h: Tensor<2>,
+        y: Tensor<1, Int>,
+        d_weight: Tensor<2>,
+        scale: f64,
+    ) -> (Tensor<2>, Tensor<2>) {
+        let Softmax {
+            exponentials,
+            normalizer,
+            gold_rows,
+            ..
+        } = softmax;
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let weighting = normalizer.recip() * scale; // [n, 1]
+
+        let d_h = exponentials.clone().matmul(self.weight.clone()) * weighting.clone()
+            - gold_rows * on_gold
+            - self.mean_row.clone() * (self.epsilon * scale);
+        let d_weight = d_weight + exponentials.transpose().matmul(h.clone() * weighting);
+        let d_weight = d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add);
+        (d_h, d_weight)
+    }
+
+    /// Returns `d_bias` plus the slice's gradient of the bias.
+    fn add_bias_gradient(
+        &self,
+        d_bias: Tensor<1>,
+        softmax: &Softmax,
+        y: Tensor<1, Int>,
+        scale: f64,
+    ) -> Tensor<1> {
+        let [n_tokens, vocab_size] = softmax.exponentials.dims();
+        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
+        let expected = weighting.transpose().matmul(softmax.exponentials.clone()); // [1, vocab]
+        let uniform = self.epsilon * scale * n_tokens as f64 / vocab_size as f64;
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let gold = Tensor::full([n_tokens], -on_gold, &d_bias.device());
+        (d_bias + expected.squeeze_dim(0) - uniform).select_assign(
+            0,
+            y,
+            gold,
+            IndexingUpdateOp::Add,
+        )
+    }
+}
+
+fn total(sums: impl Iterator<Item = LossSums>) -> LossSums {
+    sums.reduce(Add::add)
+        .expect("a batch has at least one token")
+}
