@@ -60,7 +60,7 @@ pub mod text;
 mod padded;
 
 pub use config::{ConfigError, TransformerConfig};
-pub use directory::{LoadError, ModelDirectory, ReduceError};
+pub use directory::{LoadError, ModelDirectory, QuantizeError};
 pub use model::{
     AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer, seed_dropout,
 };

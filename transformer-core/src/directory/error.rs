@@ -1,11 +1,11 @@
-//! [`DirectoryError`]: what can be wrong with a model directory, and how to mend it.
+//! [`DirectoryError`]: what can be wrong with a model directory, and how to repair it.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::manifest::NEWEST_FORMAT;
+use super::format::NEWEST_FORMAT;
 use crate::config::ConfigError;
 use crate::text::TokenizerError;
 
@@ -13,13 +13,13 @@ use crate::text::TokenizerError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DirectoryError {
-    /// There is nothing at the path.
+    /// The path does not exist.
     #[error("`{}` does not exist; give the directory that training wrote", path.display())]
     Missing {
         /// The path that was given.
         path: PathBuf,
     },
-    /// There is something at the path, but no model.
+    /// The path exists, but is not a model directory.
     #[error(
         "`{}` is not a model directory: it has no manifest.json; give the directory that training \
          wrote",
@@ -29,7 +29,7 @@ pub enum DirectoryError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The model was written by a newer program.
+    /// The model was written by a newer version of the program.
     #[error(
         "`{}` has format {found}, this program reads up to {NEWEST_FORMAT}; use a newer version of it",
         path.display()
@@ -37,21 +37,21 @@ pub enum DirectoryError {
     Format {
         /// The manifest.
         path: PathBuf,
-        /// The format that it names.
+        /// Its format version.
         found: u64,
     },
-    /// A file is not the JSON that it should be.
+    /// A file is not valid JSON, or lacks required fields.
     #[error(
-        "`{}` cannot be understood; restore the file, or train again",
+        "`{}` cannot be parsed; restore the file, or train again",
         path.display()
     )]
     Json {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and cause.
         source: serde_json::Error,
     },
-    /// The manifest names a file that could lie elsewhere.
+    /// The manifest names a file outside of the directory.
     #[error("`{}` names the file `{name}`; only plain file names are allowed", path.display())]
     FileName {
         /// The manifest.
@@ -59,7 +59,7 @@ pub enum DirectoryError {
         /// The name in it.
         name: String,
     },
-    /// The manifest names neither one tokenizer nor two.
+    /// The manifest names neither a joint tokenizer nor one per side.
     #[error(
         "`{}` must name either `tokenizer` or both `src_tokenizer` and `tgt_tokenizer`; restore \
          the file, or train again",
@@ -69,7 +69,7 @@ pub enum DirectoryError {
         /// The manifest.
         path: PathBuf,
     },
-    /// A file of the model is not there.
+    /// A file of the model is missing.
     #[error(
         "`{}` is missing, but manifest.json names it; restore the file, or train again",
         path.display()
@@ -78,7 +78,7 @@ pub enum DirectoryError {
         /// The file.
         path: PathBuf,
     },
-    /// A file of the model is shorter or longer than it was.
+    /// A file of the model has another size than it had.
     #[error(
         "`{}` has {found} bytes, but manifest.json says {expected}; the file was cut off or changed \
          after training: restore it, or train again",
@@ -89,7 +89,7 @@ pub enum DirectoryError {
         path: PathBuf,
         /// Its size, in bytes.
         found: u64,
-        /// The size in the manifest, in bytes.
+        /// Its size in the manifest, in bytes.
         expected: u64,
     },
     /// A file of the model has other content than it had.
@@ -102,12 +102,12 @@ pub enum DirectoryError {
         /// The file.
         path: PathBuf,
     },
-    /// The configuration describes no model.
-    #[error("`{}` describes no model", path.display())]
+    /// The configuration is invalid.
+    #[error("`{}` is not a valid configuration", path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: ConfigError,
     },
     /// A tokenizer cannot be used.
@@ -115,10 +115,10 @@ pub enum DirectoryError {
     Tokenizer {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: TokenizerError,
     },
-    /// A tokenizer belongs to another model.
+    /// A tokenizer has another vocabulary size than the model.
     #[error(
         "`{}` has {found} tokens, but the model was made for `{field}` = {expected}; use the \
          tokenizer that the model was trained with",
@@ -129,9 +129,9 @@ pub enum DirectoryError {
         path: PathBuf,
         /// The field of the configuration.
         field: &'static str,
-        /// The size of the vocabulary, in tokens.
+        /// Size of the vocabulary, in tokens.
         found: usize,
-        /// The size in the configuration, in tokens.
+        /// Size in the configuration, in tokens.
         expected: usize,
     },
     /// A file cannot be read.
@@ -139,18 +139,18 @@ pub enum DirectoryError {
     Read {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file cannot be written.
     #[error(
-        "cannot write `{}`; check free space and permissions, the model that was there is whole",
+        "cannot write `{}`; check free space and permissions; the old model, if there was one, is intact",
         path.display()
     )]
     Write {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! From a model directory to a model on a device: where files meet tensors.
+//! Loading: from a model directory to a model on a device.
 
 use std::path::PathBuf;
 
@@ -6,30 +6,30 @@ use burn::module::Module;
 use burn::store::RecordError;
 use burn::tensor::Device;
 
-use super::quantize::read_weights;
+use super::stored_weights::{self, RestoreError};
 use super::{DirectoryError, ModelDirectory, Precision};
 use crate::config::TransformerConfig;
 use crate::model::Transformer;
 
-/// Says why the weights of a model directory make no model.
+/// Why the weights of a model directory cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The file with the weights cannot be read, or is not what the manifest says any more.
+    /// The file of the weights cannot be read, or does not match the manifest any more.
     #[error(transparent)]
     File(#[from] DirectoryError),
-    /// The file is smaller than the weights of a model of this config, whose memory is not even asked for.
+    /// The file is too small for a model of this config. Checked before memory is allocated for the model.
     #[error(
         "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
          the file, or make the model again",
         path.display()
     )]
-    TooFew {
-        /// The file with the weights.
+    TooSmall {
+        /// File of the weights.
         path: PathBuf,
-        /// Its size.
+        /// Its size, in bytes.
         bytes: u64,
-        /// How many numbers it should have.
+        /// Number of parameters of the config.
         n_parameters: usize,
     },
     /// The weights are not those of a model of this config.
@@ -38,70 +38,84 @@ pub enum LoadError {
         path.display()
     )]
     Weights {
-        /// The file with the weights.
+        /// File of the weights.
         path: PathBuf,
-        /// What Burn said.
+        /// Burn's error.
         source: RecordError,
     },
-    /// The weights are not stored as the manifest says.
+    /// The weights are not stored in the precision that the manifest states.
     #[error(
-        "`{tensor}` in `{}` is not stored in {precision} with all that belongs to it, as manifest.json says; \
+        "`{tensor}` in `{}` is not stored in {precision} or lacks its scales, but manifest.json says {precision}; \
          restore the file, or quantize the model again",
         path.display()
     )]
     Precision {
-        /// The file with the weights.
+        /// File of the weights.
         path: PathBuf,
         /// The tensor.
         tensor: String,
-        /// What the manifest says.
+        /// The precision in the manifest.
         precision: Precision,
     },
 }
 
 impl ModelDirectory {
-    /// Builds the model that the directory holds, with its weights, on the device. They are read as a whole, and their hash
-    /// is checked once more: what happens to the file afterwards has no part in the model.
+    /// Loads the model onto the device.
+    ///
+    /// The weights are read as a whole and their hash is checked again, so later changes to the file do not
+    /// affect the model.
     ///
     /// # Errors
     ///
-    /// Returns a [`LoadError`] if the weights cannot be read or are those of another model. Where training has put
-    /// a new model into the directory since it was opened, the weights are gone; [`open_and`](Self::open_and) then opens
-    /// it again.
+    /// Returns a [`LoadError`] if the weights cannot be read or do not fit the config. If training has
+    /// written a new model into the directory since it was opened, the weights are gone;
+    /// [`open_with`](Self::open_with) then opens the new one.
     pub fn load(&self, device: &Device) -> Result<Transformer, LoadError> {
         self.load_to_train(self.config(), device)
     }
 
-    /// Builds a model of `config`, which has the shapes of the directory's and may have another dropout, with the
-    /// weights of the directory, on a device that may record gradients.
+    /// Loads the weights into a model of `config`, onto a device that may record gradients.
+    ///
+    /// `config` must have the shapes of the directory's config; dropout may differ.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load).
+    /// See [`load`](Self::load).
     ///
     /// # Panics
     ///
-    /// Panics if the config is none ([`TransformerConfig::validate`]).
+    /// Panics if the config is not valid ([`TransformerConfig::validate`]).
     pub fn load_to_train(
         &self,
         config: &TransformerConfig,
         device: &Device,
     ) -> Result<Transformer, LoadError> {
         let path = self.weights_path();
-        let (bytes, n_parameters) = (
-            self.manifest().files.weights.bytes,
-            config.parameter_count(),
-        );
-        if bytes / self.manifest().precision.bytes() < n_parameters as u64 {
-            return Err(LoadError::TooFew {
+        let precision = self.manifest().precision;
+        let bytes = self.manifest().files.weights.bytes;
+        let n_parameters = config.parameter_count();
+        if bytes / precision.element_bytes() < n_parameters as u64 {
+            return Err(LoadError::TooSmall {
                 path,
                 bytes,
                 n_parameters,
             });
         }
-        let record = read_weights(self.read_weights()?, &path, self.manifest().precision)?;
-        let model = config.init(device).expect("a config that is valid");
-        // Weights may be stored in another type than they are computed in.
+        let record = match stored_weights::restore(self.read_weights()?, precision) {
+            Ok(record) => record,
+            Err(RestoreError::Record(source)) => {
+                return Err(LoadError::Weights { path, source });
+            }
+            Err(RestoreError::OtherPrecision { tensor }) => {
+                return Err(LoadError::Precision {
+                    path,
+                    tensor,
+                    precision,
+                });
+            }
+        };
+        let model = config.init(device).expect("the config is valid");
+        // The backend may compute in another type than the weights are stored in.
         let loaded = model.try_load_record(record.cast_to_module_dtype());
         loaded.map_err(|source| LoadError::Weights { path, source })
     }

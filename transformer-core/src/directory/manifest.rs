@@ -1,36 +1,26 @@
 //! [`Manifest`]: which files are the model, and what they must contain.
 
 use std::ffi::OsStr;
-use std::fmt::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
-use super::{DirectoryError, Precision};
+use super::format::{FORMAT, MANIFEST, NEWEST_FORMAT};
+use super::{DirectoryError, FileEntry, Precision};
 
-/// The version of the format of weights in full precision.
-const FORMAT: u64 = 1;
-
-/// The version in which the manifest names a precision; programs that do not know it refuse it by its number.
-pub(super) const NEWEST_FORMAT: u64 = 2;
-
-/// The file that makes a directory a model directory.
-pub(crate) const MANIFEST: &str = "manifest.json";
-
-/// What `manifest.json` says.
+/// The content of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The version of the format.
+    /// Version of the format.
     pub format: u64,
-    /// The files of the model.
+    /// Files of the model.
     pub files: Files,
-    /// How the weights are stored; not written if that is in full.
+    /// How the weights are stored; omitted in the file for full precision.
     #[serde(default, skip_serializing_if = "Precision::is_full")]
     pub precision: Precision,
-    /// How the model was trained and how it scored, in whatever form training chose.
+    /// How the model was trained and how it scored, in a form that training chooses.
     pub training: Value,
 }
 
@@ -38,35 +28,23 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// The configuration.
+    /// Configuration.
     pub config: FileEntry,
-    /// The weights.
+    /// Weights.
     pub weights: FileEntry,
-    /// The vocabulary of both sides; absent if each has its own.
+    /// Joint vocabulary; absent if each side has its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<FileEntry>,
-    /// The vocabulary of the source; absent if there is one for both.
+    /// Source vocabulary; absent if there is a joint one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub src_tokenizer: Option<FileEntry>,
-    /// The vocabulary of the target; absent if there is one for both.
+    /// Target vocabulary; absent if there is a joint one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tgt_tokenizer: Option<FileEntry>,
 }
 
-/// A file of the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FileEntry {
-    /// The name in the model directory.
-    pub name: String,
-    /// The size, in bytes.
-    pub bytes: u64,
-    /// The SHA-256 of the content, as 64 hexadecimal digits.
-    pub sha256: String,
-}
-
 impl Manifest {
-    /// Describes a model, in the oldest format that can.
+    /// Describes a model, in the oldest format that can express it.
     pub(super) fn new(files: Files, precision: Precision, training: Value) -> Self {
         Self {
             format: if precision.is_full() {
@@ -80,14 +58,14 @@ impl Manifest {
         }
     }
 
-    /// Reads the text of the manifest at `path`.
+    /// Parses the text of the manifest at `path`.
     pub(super) fn parse(json: &[u8], path: &Path) -> Result<Self, DirectoryError> {
-        let as_json = |source| DirectoryError::Json {
+        let invalid = |source| DirectoryError::Json {
             path: path.to_owned(),
             source,
         };
         // The version first: a newer format may have other fields.
-        let value: Value = serde_json::from_slice(json).map_err(as_json)?;
+        let value: Value = serde_json::from_slice(json).map_err(invalid)?;
         match value.get("format").and_then(Value::as_u64) {
             Some(found) if !(FORMAT..=NEWEST_FORMAT).contains(&found) => {
                 return Err(DirectoryError::Format {
@@ -97,7 +75,7 @@ impl Manifest {
             }
             _ => {}
         }
-        let manifest: Self = serde_json::from_value(value).map_err(as_json)?;
+        let manifest: Self = serde_json::from_value(value).map_err(invalid)?;
         for FileEntry { name, .. } in manifest.files.iter() {
             if Path::new(name).file_name() != Some(OsStr::new(name)) || name == MANIFEST {
                 let (path, name) = (path.to_owned(), name.clone());
@@ -109,21 +87,11 @@ impl Manifest {
 }
 
 impl Files {
-    /// All files.
+    /// Iterates over all files.
     pub fn iter(&self) -> impl Iterator<Item = &FileEntry> {
         let tokenizers = [&self.tokenizer, &self.src_tokenizer, &self.tgt_tokenizer];
         [&self.config, &self.weights]
             .into_iter()
             .chain(tokenizers.into_iter().flatten())
     }
-}
-
-/// The lower-case hexadecimal digits of a SHA-256.
-pub(super) fn hex(hash: Sha256) -> String {
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut digits, byte| {
-            write!(digits, "{byte:02x}").expect("a string never fails to grow by two characters");
-            digits
-        })
 }

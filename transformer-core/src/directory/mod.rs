@@ -1,4 +1,4 @@
-//! The model directory: the one thing that training writes and inference reads.
+//! The model directory: what training writes and inference reads.
 //!
 //! ```text
 //! manifest.json        format version; name, size and SHA-256 of each file; how it was trained
@@ -9,32 +9,39 @@
 //! tgt_tokenizer.json   the vocabulary of the target
 //! ```
 //!
-//! The manifest decides: a file belongs to the model if the manifest names it. A new model is
-//! written beside the old one, under names not in use (`weights.0a1b2c3d.bpk`), and becomes the
-//! model when its manifest replaces the old manifest, in one rename. So a kill, a crash or a full
-//! disk at any moment leaves the old model or the new one.
+//! A file belongs to the model only if the manifest names it. A new model is written beside the old one,
+//! under unused names (`weights.0a1b2c3d.bpk`), and becomes the model when its manifest replaces the old
+//! one in a single rename. So a kill, a crash or a full disk at any moment leaves the old model or the new
+//! one, never a mixture.
 
+mod atomic;
 mod error;
+mod file_entry;
+mod format;
 mod int8;
 mod load;
 mod manifest;
+mod model_directory;
 mod precision;
 mod quantize;
-mod read;
 mod run_folder;
+mod stored_weights;
 mod tokenizers;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use atomic::{replace_file, write_file};
 pub use error::DirectoryError;
+pub use file_entry::FileEntry;
+pub(crate) use format::MANIFEST;
+pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 pub use load::LoadError;
-pub(crate) use manifest::MANIFEST;
-pub use manifest::{FileEntry, Files, Manifest};
+pub use manifest::{Files, Manifest};
+pub use model_directory::ModelDirectory;
 pub use precision::Precision;
-pub use quantize::ReduceError;
-pub use read::ModelDirectory;
+pub use quantize::QuantizeError;
 pub use run_folder::belongs_to_a_run;
-pub use tokenizers::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers};
-pub use write::{ModelParts, replace_file, write_file};
+pub use tokenizers::Tokenizers;
+pub use write::ModelParts;

@@ -1,10 +1,10 @@
-//! [`Precision`]: how many bits the numbers of the weights have on disk.
+//! [`Precision`]: the data type of stored weights.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Says how the weights of a model directory are stored; they are computed in what the backend computes in.
+/// The data type of the weights in a model directory. Loading converts them to the backend's float type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -12,15 +12,15 @@ pub enum Precision {
     /// 32-bit floats, as trained.
     #[default]
     F32,
-    /// 16-bit floats, 11 bits of them the significand.
+    /// 16-bit floats with a significand of 11 bits.
     F16,
-    /// 8-bit integers from −127 to 127 and a scale for each output channel of a matrix; all else in 32-bit
+    /// Matrices as 8-bit integers from −127 to 127 with a scale per output channel; all else as 32-bit
     /// floats.
     Int8,
 }
 
 impl Precision {
-    /// Returns the name, as the manifest and commands write it.
+    /// Returns the name that the manifest and the commands use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -29,8 +29,8 @@ impl Precision {
         }
     }
 
-    /// Returns the bytes of a number of a matrix.
-    pub(crate) const fn bytes(self) -> u64 {
+    /// Returns the number of bytes that an element of a matrix takes on disk.
+    pub(super) const fn element_bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
             Self::F16 => 2,
@@ -38,7 +38,7 @@ impl Precision {
         }
     }
 
-    /// Says whether nothing was taken from the weights.
+    /// Checks whether the weights are stored as trained.
     pub(super) fn is_full(&self) -> bool {
         *self == Self::F32
     }

@@ -1,4 +1,4 @@
-//! What a model directory promises: whole or refused, old or new.
+//! What a model directory promises: intact or refused, the old model or the new one.
 
 use std::error::Error;
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use super::{DirectoryError, ModelDirectory, ModelParts, Precision, Tokenizers, write};
+use super::{DirectoryError, FileEntry, ModelDirectory, ModelParts, Precision, Tokenizers, write};
 use crate::config::{TransformerConfig, Tying};
 use crate::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// A model that could be written; what its weights are does not matter here.
+/// A model to write. Its weights may be any bytes, because nothing here loads them.
 struct Model {
     config: TransformerConfig,
     tokenizers: Tokenizers,
@@ -63,7 +63,7 @@ fn separate(weights: &[u8]) -> Result<Model, Box<dyn Error>> {
     })
 }
 
-/// A directory with a model in it.
+/// Returns a directory with a model in it.
 fn written() -> Result<TempDir, Box<dyn Error>> {
     let directory = tempdir()?;
     ModelDirectory::write(&directory, &joint(b"old weights")?.parts())?;
@@ -84,7 +84,7 @@ fn names(path: impl AsRef<Path>) -> Result<Vec<String>, Box<dyn Error>> {
     Ok(names)
 }
 
-/// Changes the manifest as text says it should not be changed.
+/// Changes the manifest as JSON.
 fn edit_manifest(path: &Path, edit: impl FnOnce(&mut Value)) -> Outcome {
     let file = path.join("manifest.json");
     let mut manifest = serde_json::from_slice(&fs::read(&file)?)?;
@@ -92,15 +92,12 @@ fn edit_manifest(path: &Path, edit: impl FnOnce(&mut Value)) -> Outcome {
     Ok(fs::write(file, manifest.to_string())?)
 }
 
-/// Writes other content and makes the manifest agree with it.
+/// Replaces a file of the model and updates the manifest to match.
 fn replace_file(path: &Path, key: &str, content: &str) -> Outcome {
-    use sha2::{Digest, Sha256};
-    fs::write(path.join(format!("{key}.json")), content)?;
-    let sha256 = super::manifest::hex(Sha256::new_with_prefix(content));
-    edit_manifest(path, |manifest| {
-        manifest["files"][key]["bytes"] = json!(content.len());
-        manifest["files"][key]["sha256"] = json!(sha256);
-    })
+    let name = format!("{key}.json");
+    fs::write(path.join(&name), content)?;
+    let entry = FileEntry::new(name, content.as_bytes());
+    edit_manifest(path, |manifest| manifest["files"][key] = json!(entry))
 }
 
 fn message(path: &Path) -> String {
@@ -108,7 +105,7 @@ fn message(path: &Path) -> String {
 }
 
 #[test]
-fn a_joint_model_comes_back() -> Outcome {
+fn a_joint_model_is_read_as_it_was_written() -> Outcome {
     let directory = tempdir()?;
     let model = joint(b"weights")?;
     ModelDirectory::write(&directory, &model.parts())?;
@@ -131,7 +128,7 @@ fn a_joint_model_comes_back() -> Outcome {
 }
 
 #[test]
-fn a_model_with_two_vocabularies_comes_back() -> Outcome {
+fn a_model_with_two_vocabularies_is_read_as_it_was_written() -> Outcome {
     let directory = tempdir()?;
     let model = separate(b"weights")?;
     ModelDirectory::write(&directory, &model.parts())?;
@@ -149,7 +146,7 @@ fn a_model_with_two_vocabularies_comes_back() -> Outcome {
 }
 
 #[test]
-fn the_directory_of_a_run_opens_its_model() -> Outcome {
+fn a_directory_with_a_model_directory_inside_opens_that() -> Outcome {
     let run = tempdir()?;
     ModelDirectory::write(run.path().join("model"), &joint(b"weights")?.parts())?;
     assert_eq!(ModelDirectory::open(&run)?.path(), run.path().join("model"));
@@ -203,7 +200,7 @@ fn a_kill_after_the_manifest_leaves_the_new_model() -> Outcome {
 }
 
 #[test]
-fn what_a_kill_left_behind_is_removed_by_the_next_write() -> Outcome {
+fn leftovers_of_a_kill_are_removed_by_the_next_write() -> Outcome {
     let directory = written()?;
     write::stage(
         directory.path(),
@@ -220,7 +217,7 @@ fn what_a_kill_left_behind_is_removed_by_the_next_write() -> Outcome {
     Ok(())
 }
 
-/// A directory in the way of each file that a write makes, one after the other.
+/// Blocks each file that a write creates, one after the other, with a directory of the same name.
 #[test]
 fn a_failure_at_any_file_leaves_the_old_model() -> Outcome {
     let new = separate(b"new")?;
@@ -243,7 +240,7 @@ fn a_failure_at_any_file_leaves_the_old_model() -> Outcome {
 }
 
 #[test]
-fn files_of_others_are_not_overwritten() -> Outcome {
+fn files_of_other_programs_are_not_overwritten() -> Outcome {
     let directory = tempdir()?;
     fs::write(
         directory.path().join("config.json"),
@@ -258,7 +255,7 @@ fn files_of_others_are_not_overwritten() -> Outcome {
 }
 
 #[test]
-fn parts_that_do_not_fit_are_not_written() -> Outcome {
+fn parts_that_do_not_fit_together_are_not_written() -> Outcome {
     let directory = written()?;
     let mut model = joint(b"new")?;
     model.config.src_vocab_size = 9;
@@ -272,7 +269,7 @@ fn parts_that_do_not_fit_are_not_written() -> Outcome {
 }
 
 #[test]
-fn two_vocabularies_of_one_size_share_a_matrix_only_if_they_are_one() -> Outcome {
+fn two_vocabularies_of_equal_size_are_tied_only_if_their_tokens_are_equal() -> Outcome {
     let check = |src: &[&str], tgt: &[&str], tying| -> Outcome {
         let tokenizers = Tokenizers::Separate {
             src: tokenizer(src)?,
@@ -323,7 +320,7 @@ fn a_newer_format_is_refused_before_its_fields_are_read() -> Outcome {
 }
 
 #[test]
-fn a_changed_byte_is_found() -> Outcome {
+fn a_changed_byte_is_detected() -> Outcome {
     let directory = written()?;
     fs::write(directory.path().join("weights.bpk"), b"0ld weights")?;
     let message = message(directory.path());
@@ -335,7 +332,7 @@ fn a_changed_byte_is_found() -> Outcome {
 }
 
 #[test]
-fn a_cut_file_is_found() -> Outcome {
+fn a_truncated_file_is_detected() -> Outcome {
     let directory = written()?;
     fs::write(directory.path().join("weights.bpk"), b"old weight")?;
     let message = message(directory.path());
@@ -347,7 +344,7 @@ fn a_cut_file_is_found() -> Outcome {
 }
 
 #[test]
-fn a_missing_file_is_found() -> Outcome {
+fn a_missing_file_is_detected() -> Outcome {
     let directory = written()?;
     fs::remove_file(directory.path().join("tokenizer.json"))?;
     let message = message(directory.path());
@@ -356,7 +353,7 @@ fn a_missing_file_is_found() -> Outcome {
 }
 
 #[test]
-fn a_tokenizer_of_another_model_is_found() -> Outcome {
+fn a_tokenizer_of_another_model_is_detected() -> Outcome {
     let directory = written()?;
     let other = tokenizer(&["ein anderer Satz"])?;
     replace_file(directory.path(), "tokenizer", &other.to_json())?;
@@ -379,25 +376,25 @@ fn a_joint_vocabulary_needs_equal_sizes() -> Outcome {
 }
 
 #[test]
-fn a_configuration_of_no_model_is_found() -> Outcome {
+fn an_invalid_configuration_is_detected() -> Outcome {
     let directory = written()?;
     let config = TransformerConfig {
         n_heads: 0,
         ..TransformerConfig::base(8, 8)
     };
     replace_file(directory.path(), "config", &serde_json::to_string(&config)?)?;
-    assert!(message(directory.path()).contains("config.json` describes no model"));
+    assert!(message(directory.path()).contains("config.json` is not a valid configuration"));
     Ok(())
 }
 
 #[test]
-fn text_that_is_no_json_is_found() -> Outcome {
+fn invalid_json_is_detected() -> Outcome {
     let directory = written()?;
     replace_file(directory.path(), "config", "{")?;
-    assert!(message(directory.path()).contains("config.json` cannot be understood"));
+    assert!(message(directory.path()).contains("config.json` cannot be parsed"));
     replace_file(directory.path(), "tokenizer", "{")?;
     fs::write(directory.path().join("manifest.json"), "{")?;
-    assert!(message(directory.path()).contains("manifest.json` cannot be understood"));
+    assert!(message(directory.path()).contains("manifest.json` cannot be parsed"));
     Ok(())
 }
 

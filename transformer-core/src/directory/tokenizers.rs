@@ -3,34 +3,26 @@
 use std::path::Path;
 
 use super::DirectoryError;
+use super::format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 use crate::config::{ConfigError, TransformerConfig, Tying};
 use crate::text::Tokenizer;
 
-/// File of the tokenizer of both sides.
-pub const TOKENIZER: &str = "tokenizer.json";
-
-/// File of the source's tokenizer.
-pub const SRC_TOKENIZER: &str = "src_tokenizer.json";
-
-/// File of the target's tokenizer.
-pub const TGT_TOKENIZER: &str = "tgt_tokenizer.json";
-
-/// The vocabulary of both sides, or of each.
+/// One vocabulary for both sides, or one for each.
 #[derive(Debug, Clone)]
 pub enum Tokenizers {
     /// One vocabulary for source and target (§5.1); the embeddings can be tied.
     Joint(Tokenizer),
     /// Two vocabularies.
     Separate {
-        /// The vocabulary of the source.
+        /// Vocabulary of the source.
         src: Tokenizer,
-        /// The vocabulary of the target.
+        /// Vocabulary of the target.
         tgt: Tokenizer,
     },
 }
 
 impl Tokenizers {
-    /// The tokenizer of the source.
+    /// Returns the source tokenizer.
     pub const fn src(&self) -> &Tokenizer {
         match self {
             Self::Joint(tokenizer) => tokenizer,
@@ -38,7 +30,7 @@ impl Tokenizers {
         }
     }
 
-    /// The tokenizer of the target.
+    /// Returns the target tokenizer.
     pub const fn tgt(&self) -> &Tokenizer {
         match self {
             Self::Joint(tokenizer) => tokenizer,
@@ -46,7 +38,7 @@ impl Tokenizers {
         }
     }
 
-    /// The tokenizers with the names of their files: one, or that of the source and that of the target.
+    /// Returns the tokenizers with their file names: the joint one, or source and target.
     pub fn files(&self) -> Vec<(&'static str, &Tokenizer)> {
         match self {
             Self::Joint(tokenizer) => vec![(TOKENIZER, tokenizer)],
@@ -54,12 +46,14 @@ impl Tokenizers {
         }
     }
 
-    /// Checks that an id is the same token on both sides where one matrix serves both, which two vocabularies of
-    /// one size need not have in common. To be asked before a training: the model is written all the same.
+    /// Checks that every id is the same token on both sides if one matrix serves both.
+    ///
+    /// Two vocabularies of equal size need not have the same tokens. Call this before training; writing a
+    /// model does not check it.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::TyingOfOtherTokens`] with the first id that is not.
+    /// Returns [`ConfigError::TyingOfOtherTokens`] with the first id whose tokens differ.
     pub fn check_tying(&self, config: &TransformerConfig) -> Result<(), ConfigError> {
         let Self::Separate { src, tgt } = self else {
             return Ok(());
@@ -68,10 +62,10 @@ impl Tokenizers {
             return Ok(());
         }
         let n_tokens = src.vocab_size().max(tgt.vocab_size());
-        let of = |side: &Tokenizer, id| side.token(id).unwrap_or_default();
+        let token = |side: &Tokenizer, id| side.token(id).unwrap_or_default();
         let ids = (0..).take(n_tokens);
         match ids
-            .map(|id| (id, of(src, id), of(tgt, id)))
+            .map(|id| (id, token(src, id), token(tgt, id)))
             .find(|(_, src, tgt)| src != tgt)
         {
             Some((id, src, tgt)) => Err(ConfigError::TyingOfOtherTokens { id, src, tgt }),
@@ -79,8 +73,8 @@ impl Tokenizers {
         }
     }
 
-    /// Checks that the configuration was made for these vocabularies. A joint vocabulary needs
-    /// both sizes equal. `src` and `tgt` are the files, for the message.
+    /// Checks that the vocabularies have the sizes in the config. Their files `src` and `tgt` are for the
+    /// error message.
     pub(super) fn check(
         &self,
         config: &TransformerConfig,

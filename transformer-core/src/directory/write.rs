@@ -1,52 +1,44 @@
-//! Writing a model directory so that a model can be read from it at every moment.
+//! Writing a model directory such that a whole model can be read from it at every moment.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::manifest::MANIFEST;
-use super::{
-    DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, SRC_TOKENIZER,
-    TGT_TOKENIZER, TOKENIZER, Tokenizers, read,
-};
+use super::atomic::{UNFINISHED, write_file};
+use super::format::{CONFIG, MANIFEST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS};
+use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
 use crate::config::TransformerConfig;
 
-const CONFIG: &str = "config.json";
-const WEIGHTS: &str = "weights.bpk";
-
-/// How the name of a file starts while it is being written.
-const UNFINISHED: &str = ".unfinished-";
-
-/// What makes a model.
+/// The parts of a model that is to be written.
 #[derive(Debug)]
 pub struct ModelParts<'a> {
-    /// The configuration.
+    /// Configuration.
     pub config: &'a TransformerConfig,
-    /// The vocabularies that the configuration was made for.
+    /// Vocabularies whose sizes the configuration has.
     pub tokenizers: &'a Tokenizers,
-    /// The weights: the bytes of a Burn record in single precision.
+    /// Weights: the bytes of a Burn record in single precision.
     pub weights: &'a [u8],
     /// How the model was trained and how it scored, in any form.
     pub training: Value,
 }
 
 impl ModelDirectory {
-    /// Writes a model into the directory `path`, in place of the model that is there.
+    /// Writes a model into the directory `path`, and replaces a model that is there.
     ///
-    /// Makes the directory if needed and leaves files alone that belong to no model. A kill at any
+    /// Creates the directory if needed, and leaves files alone that belong to no model. A kill at any
     /// moment leaves the old model or the new one. Only one process may write at a time.
     ///
     /// # Errors
-    /// If the parts do not fit together or writing fails, for example because the disk is full; then the old model is
-    /// still the model.
+    ///
+    /// Returns a [`DirectoryError`] if the parts do not fit together, or if writing fails, for example on a
+    /// full disk; the old model then stays.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
-        Self::write_in(path.as_ref(), parts, Precision::F32)
+        Self::write_stored(path.as_ref(), parts, Precision::F32)
     }
 
-    /// As [`write`](Self::write), of weights that are stored in this precision.
-    pub(crate) fn write_in(
+    /// Writes a model whose weights are already stored in this precision.
+    pub(super) fn write_stored(
         path: &Path,
         parts: &ModelParts<'_>,
         precision: Precision,
@@ -60,7 +52,7 @@ impl ModelDirectory {
     }
 }
 
-/// Writes the files of the model beside what is there.
+/// Writes the files of the model beside those of the old one.
 pub(super) fn stage(
     path: &Path,
     parts: &ModelParts<'_>,
@@ -82,7 +74,7 @@ pub(super) fn stage(
         Tokenizers::Separate { .. } => (SRC_TOKENIZER, TGT_TOKENIZER),
     };
     tokenizers.check(config, &path.join(src), &path.join(tgt))?;
-    let config = json(config).map_err(|source| DirectoryError::Json {
+    let config = to_json(config).map_err(|source| DirectoryError::Json {
         path: config_path,
         source,
     })?;
@@ -110,18 +102,18 @@ pub(super) fn stage(
     Ok(Manifest::new(files, precision, training.clone()))
 }
 
-/// Makes the staged files the model.
+/// Replaces the manifest, which makes the staged files the model.
 pub(super) fn commit(path: &Path, manifest: &Manifest) -> Result<(), DirectoryError> {
-    let json = json(manifest).map_err(|source| DirectoryError::Json {
+    let json = to_json(manifest).map_err(|source| DirectoryError::Json {
         path: path.join(MANIFEST),
         source,
     })?;
     write_file(path, MANIFEST, json.as_bytes())
 }
 
-/// Removes the files that only the old model had, and what interrupted writes left behind.
+/// Removes files that only the old model had, and leftovers of interrupted writes.
 ///
-/// A failure is no failure of the write: the next one sweeps again.
+/// Errors are ignored: the next write sweeps again.
 fn sweep(path: &Path, old: Option<&Manifest>, new: &Manifest) {
     let is_current = |name: &str| new.files.iter().any(|entry| entry.name == name);
     let of_old = old
@@ -135,14 +127,14 @@ fn sweep(path: &Path, old: Option<&Manifest>, new: &Manifest) {
     }
 }
 
-/// Writes a file under its plain name, or under one with its hash if the plain name is taken by
-/// other content.
+/// Writes a file under its plain name, or, if a file of that name has other content, under a name with
+/// its hash.
 fn put(path: &Path, name: &str, content: &[u8]) -> Result<FileEntry, DirectoryError> {
     let mut entry = FileEntry::new(name, content);
-    for digits in [0, 8, entry.sha256.len()] {
-        entry.name = hashed_name(name, &entry.sha256[..digits]);
+    for n_digits in [0, 8, entry.sha256.len()] {
+        entry.name = hashed_name(name, &entry.sha256[..n_digits]);
         let target = path.join(&entry.name);
-        if read::matches(&target, &entry) {
+        if entry.matches(&target) {
             return Ok(entry);
         }
         if target.symlink_metadata().is_err() {
@@ -153,7 +145,7 @@ fn put(path: &Path, name: &str, content: &[u8]) -> Result<FileEntry, DirectoryEr
     Ok(entry)
 }
 
-/// `weights.bpk` becomes `weights.0a1b2c3d.bpk`.
+/// Inserts digits into a name: `weights.bpk` becomes `weights.0a1b2c3d.bpk`.
 fn hashed_name(name: &str, digits: &str) -> String {
     match name.split_once('.') {
         Some((stem, extension)) if !digits.is_empty() => format!("{stem}.{digits}.{extension}"),
@@ -172,56 +164,7 @@ fn is_hashed_name(name: &str) -> bool {
     })
 }
 
-/// Writes a file of a directory so that it appears under its name only when its content is safe on the disk.
-///
-/// A kill at any moment leaves the file that was there, or the new one, and at most one more whose name
-/// starts with `.unfinished-`.
-///
-/// # Errors
-///
-/// Returns what the system says if the directory is not there or the disk is full.
-pub fn replace_file(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let unfinished = directory.join(format!("{UNFINISHED}{name}"));
-    let replaced = replace(directory, &unfinished, &directory.join(name), content);
-    if replaced.is_err() {
-        let _ = fs::remove_file(&unfinished);
-    }
-    replaced
-}
-
-/// As [`replace_file`], for a file of a model or of a checkpoint.
-///
-/// # Errors
-///
-/// Returns [`DirectoryError::Write`] if the directory is not there or the disk is full.
-pub fn write_file(path: &Path, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
-    replace_file(path, name, content).map_err(|source| DirectoryError::Write {
-        path: path.join(name),
-        source,
-    })
-}
-
-fn replace(directory: &Path, unfinished: &Path, target: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::create(unfinished)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    drop(file);
-    fs::rename(unfinished, target)?;
-    // Systems that cannot open a directory, or not sync one, write renames down by themselves.
-    match File::open(directory).map_or(Ok(()), |directory| directory.sync_all()) {
-        Err(error)
-            if matches!(
-                error.kind(),
-                ErrorKind::InvalidInput | ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        done => done,
-    }
-}
-
-/// JSON for people to read, with a newline at its end.
-fn json(value: &impl serde::Serialize) -> serde_json::Result<String> {
+/// Formats JSON for people to read, with a newline at the end.
+fn to_json(value: &impl serde::Serialize) -> serde_json::Result<String> {
     serde_json::to_string_pretty(value).map(|json| json + "\n")
 }

@@ -16,7 +16,7 @@ mod masks;
 mod model;
 mod parameters;
 mod properties;
-mod reduced;
+mod quantize;
 mod tolerances;
 mod weights;
 mod windows;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burn::store::RecordError;
-use transformer_core::ReduceError;
+use transformer_core::QuantizeError;
 use transformer_core::device::DeviceError;
 use transformer_core::directory::DirectoryError;
 use transformer_core::export::ExportError;
@@ -42,7 +42,7 @@ pub(crate) enum CommandError {
     Directory(#[from] DirectoryError),
     /// The model cannot be stored in less precision.
     #[error(transparent)]
-    Reduce(#[from] ReduceError),
+    Reduce(#[from] QuantizeError),
     /// A model from elsewhere cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
@@ -199,9 +199,9 @@ impl CommandError {
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })
-            | Self::Reduce(ReduceError::Reduced { .. } | ReduceError::Whole { .. }) => {
-                ExitCode::from(2)
-            }
+            | Self::Reduce(
+                QuantizeError::AlreadyQuantized { .. } | QuantizeError::FullPrecision { .. },
+            ) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }
     }

@@ -60,7 +60,7 @@ impl Export {
         check_folder(&self.out, self.overwrite)?;
         let (_, device) = device::choose(backend)?;
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
-        let (directory, model) = ModelDirectory::open_and(&self.model, load)?;
+        let (directory, model) = ModelDirectory::open_with(&self.model, load)?;
         let tokenizers = directory.tokenizers();
         match self.format {
             Format::HfMarian => {

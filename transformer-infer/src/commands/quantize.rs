@@ -44,8 +44,8 @@ impl Quantize {
             let path = self.out.clone();
             return Err(PlaceError::IsFile { path }.into());
         }
-        let reduce = |whole: &ModelDirectory| whole.write_reduced(&self.out, precision);
-        let (whole, out) = ModelDirectory::open_and(&self.model, reduce)?;
+        let reduce = |whole: &ModelDirectory| whole.write_quantized(&self.out, precision);
+        let (whole, out) = ModelDirectory::open_with(&self.model, reduce)?;
         let reduced = ModelDirectory::open(&out)?;
         let bytes = |model: &ModelDirectory| model.manifest().files.weights.bytes;
         let (before, after) = (bytes(&whole), bytes(&reduced));

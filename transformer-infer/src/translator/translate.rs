@@ -153,7 +153,7 @@ impl Translator {
     /// Returns a [`TranslatorError`] that names the file at fault.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(device)?);
-        let (directory, model) = ModelDirectory::open_and(path, load)?;
+        let (directory, model) = ModelDirectory::open_with(path, load)?;
         let tokenizers = directory.tokenizers().clone();
         Ok(Self {
             search: Self::search_of(&directory)?,

@@ -113,7 +113,7 @@ impl SavedState {
     pub(crate) fn has_whole_weights(&self, checkpoints: &Path, interval: usize) -> bool {
         let name = part_name(MODEL, interval);
         let mut files = self.files.iter();
-        files.any(|file| file.name == name && file.is_whole_in(checkpoints))
+        files.any(|file| file.name == name && file.is_intact_in(checkpoints))
     }
 
     fn read(path: &Path) -> Result<Self, Unusable> {

@@ -307,7 +307,7 @@ impl Stored {
                 "its format is {format} instead of {FORMAT}"
             )));
         }
-        if let Some(file) = manifest.files.iter().find(|file| !file.is_whole_in(path)) {
+        if let Some(file) = manifest.files.iter().find(|file| !file.is_intact_in(path)) {
             return Err(invalid(format!("`{}` is not what was written", file.name)));
         }
         let read = |name: &str| {

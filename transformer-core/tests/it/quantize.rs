@@ -1,4 +1,4 @@
-//! Models in less precision: smaller on disk, nearly the same in what they compute, refused if they are damaged.
+//! Models in reduced precision: smaller on disk, nearly the same logits, refused if damaged.
 
 use std::fs;
 use std::path::Path;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 use transformer_core::directory::{FileEntry, ModelDirectory, ModelParts, Precision, Tokenizers};
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
-use transformer_core::{LoadError, ReduceError, Transformer, TransformerConfig};
+use transformer_core::{LoadError, QuantizeError, Transformer, TransformerConfig};
 
 use crate::model::{difference, forward, test_device};
 use crate::weights::{Entry, fill, rewrite, weights};
 
-/// One part in 2^11 is half of the last bit of a 16-bit float.
-const HALF_BIT_OF_F16: f32 = 1.0 / 2048.0;
+/// Relative rounding error of a 16-bit float: half a unit in the last of 11 significant bits.
+const F16_ROUNDING: f32 = 1.0 / 2048.0;
 
-/// Writes a model of odd sizes, with weights drawn and then changed.
+/// Writes a model of unequal sizes, with random weights that `change` may replace.
 fn written(change: impl FnMut(&str, Entry) -> Vec<f32>) -> (TempDir, Transformer) {
     let words = TokenizerConfig {
         kind: TokenizerKind::Char,
@@ -55,12 +55,12 @@ fn open(path: impl AsRef<Path>) -> ModelDirectory {
     ModelDirectory::open(path).expect("the directory holds a model")
 }
 
-/// Returns the model as it was, and as it comes back from less precision.
-fn reduced(precision: Precision) -> (Transformer, Transformer, TempDir) {
+/// Returns the model before and after quantization.
+fn quantized(precision: Precision) -> (Transformer, Transformer, TempDir) {
     let (directory, model) = written(unchanged);
     let out = tempdir().expect("the system has temporary directories");
-    let written = open(&directory).write_reduced(&out, precision);
-    written.expect("the numbers are small");
+    let written = open(&directory).write_quantized(&out, precision);
+    written.expect("the values are small");
     let back = open(&out).load(&test_device());
     (model, back.expect("it was just written"), out)
 }
@@ -71,9 +71,9 @@ fn logits(model: &Transformer) -> Tensor<3> {
     forward(model, &src, &tgt)
 }
 
-/// Whoever translates while training goes on has the model that was there when it was opened.
+/// Training may replace the files while somebody translates with the model.
 #[test]
-fn a_model_that_is_loaded_needs_its_files_no_more() {
+fn a_loaded_model_does_not_need_its_files() {
     let (directory, model) = written(unchanged);
     let loaded = open(&directory).load(&test_device());
     drop(directory);
@@ -82,7 +82,7 @@ fn a_model_that_is_loaded_needs_its_files_no_more() {
 }
 
 #[test]
-fn weights_that_are_others_than_when_the_directory_was_opened_are_refused() {
+fn weights_that_changed_after_the_directory_was_opened_are_refused() {
     let (directory, _) = written(unchanged);
     let opened = open(&directory);
     let path = opened.weights_path();
@@ -90,18 +90,18 @@ fn weights_that_are_others_than_when_the_directory_was_opened_are_refused() {
     *bytes.last_mut().expect("there are weights") ^= 1;
     fs::write(&path, bytes).expect("the directory is writable");
     let error = opened.load(&test_device()).map(drop);
-    let error = error.expect_err("one bit is another").to_string();
+    let error = error.expect_err("one bit was flipped").to_string();
     assert!(error.contains(&path.display().to_string()), "{error}");
 }
 
 #[test]
-fn a_16_bit_float_is_off_by_half_of_its_last_bit_at_most() {
-    let (before, after, _) = reduced(Precision::F16);
+fn the_error_of_a_16_bit_float_is_at_most_half_a_unit_in_the_last_place() {
+    let (before, after, _) = quantized(Precision::F16);
     let after = weights(&after);
     for (name, entry) in weights(&before) {
         for (before, after) in entry.numbers.iter().zip(&after[&name].numbers) {
             assert!(
-                (before - after).abs() <= before.abs() * HALF_BIT_OF_F16,
+                (before - after).abs() <= before.abs() * F16_ROUNDING,
                 "{name}"
             );
         }
@@ -109,33 +109,36 @@ fn a_16_bit_float_is_off_by_half_of_its_last_bit_at_most() {
 }
 
 #[test]
-fn an_integer_is_off_by_half_of_its_channels_scale_at_most() {
-    let (before, after, _) = reduced(Precision::Int8);
+fn the_error_of_an_integer_is_at_most_half_its_channels_scale() {
+    let (before, after, _) = quantized(Precision::Int8);
     let after = weights(&after);
     let mut n_matrices = 0;
     for (name, entry) in weights(&before) {
         let &[n_rows, n_columns] = &entry.shape[..] else {
-            assert_eq!(entry.numbers, after[&name].numbers, "{name} is no matrix");
+            assert_eq!(
+                entry.numbers, after[&name].numbers,
+                "{name} is not a matrix"
+            );
             continue;
         };
         n_matrices += 1;
         let by_row = name.ends_with("vocabulary.weight");
         let n_channels = if by_row { n_rows } else { n_columns };
-        let channel = |place: usize| {
+        let channel = |index: usize| {
             if by_row {
-                place / n_columns
+                index / n_columns
             } else {
-                place % n_columns
+                index % n_columns
             }
         };
         let mut largest = vec![0.0_f32; n_channels];
-        for (place, number) in entry.numbers.iter().enumerate() {
-            largest[channel(place)] = largest[channel(place)].max(number.abs());
+        for (index, value) in entry.numbers.iter().enumerate() {
+            largest[channel(index)] = largest[channel(index)].max(value.abs());
         }
-        for (place, (before, after)) in entry.numbers.iter().zip(&after[&name].numbers).enumerate()
+        for (index, (before, after)) in entry.numbers.iter().zip(&after[&name].numbers).enumerate()
         {
             // Half a scale, and the rounding of a division and a product.
-            let bound = largest[channel(place)] / 127.0 * 0.50001;
+            let bound = largest[channel(index)] / 127.0 * 0.50001;
             assert!((before - after).abs() <= bound, "{name}: {before} {after}");
         }
     }
@@ -146,50 +149,51 @@ fn an_integer_is_off_by_half_of_its_channels_scale_at_most() {
 #[test]
 fn logits_stay_close() {
     let close = |precision| {
-        let (before, after, _) = reduced(precision);
+        let (before, after, _) = quantized(precision);
         difference(logits(&after), logits(&before))
     };
-    // Weights are off by up to 2^-11 and 2^-8 of the largest, and errors of both signs add up in sums of 24 to 40.
+    // The errors of the weights are up to 2^-11 and 2^-8 of the largest; sums have 24 to 40 terms with errors of
+    // both signs.
     let (f16, int8) = (close(Precision::F16), close(Precision::Int8));
     assert!(f16 > 0.0 && f16 < 0.005, "{f16:e}");
     assert!(int8 > f16 && int8 < 0.05, "{int8:e}");
 }
 
 #[test]
-fn the_manifest_says_the_precision_and_older_programs_refuse_its_format() {
-    let (_, _, out) = reduced(Precision::Int8);
+fn the_manifest_states_the_precision_in_a_format_that_older_programs_refuse() {
+    let (_, _, out) = quantized(Precision::Int8);
     let manifest = open(&out).manifest().clone();
     assert_eq!(manifest.precision, Precision::Int8);
     assert_eq!(manifest.format, 2);
     assert_eq!(manifest.training, json!({ "updates": 7 }));
-    let (whole, _) = written(unchanged);
-    let text = fs::read_to_string(whole.path().join("manifest.json")).expect("it was written");
+    let (original, _) = written(unchanged);
+    let text = fs::read_to_string(original.path().join("manifest.json")).expect("it was written");
     let manifest: Value = serde_json::from_str(&text).expect("it is JSON");
     assert_eq!(manifest["format"], 1);
     assert!(manifest.get("precision").is_none());
 }
 
 #[test]
-fn weights_take_half_and_a_quarter() {
-    // A larger model would come closer; its names and scales weigh less.
+fn weights_take_about_half_and_a_quarter_of_the_bytes() {
+    // A larger model would come closer: names and scales are a smaller share of it.
     let bytes = |precision| {
-        let (_, _, out) = reduced(precision);
+        let (_, _, out) = quantized(precision);
         open(&out).manifest().files.weights.bytes
     };
-    let (whole, _) = written(unchanged);
-    let whole = open(&whole).manifest().files.weights.bytes;
-    assert!(bytes(Precision::F16) < whole * 7 / 10);
+    let (original, _) = written(unchanged);
+    let original = open(&original).manifest().files.weights.bytes;
+    assert!(bytes(Precision::F16) < original * 7 / 10);
     assert!(bytes(Precision::Int8) < bytes(Precision::F16));
 }
 
 #[test]
-fn a_reduced_model_is_not_reduced_again() {
-    let (_, _, out) = reduced(Precision::F16);
+fn a_quantized_model_is_not_quantized_again() {
+    let (_, _, out) = quantized(Precision::F16);
     let elsewhere = tempdir().expect("the system has temporary directories");
-    let refused = open(&out).write_reduced(&elsewhere, Precision::Int8);
+    let refused = open(&out).write_quantized(&elsewhere, Precision::Int8);
     assert!(matches!(
         refused,
-        Err(ReduceError::Reduced {
+        Err(QuantizeError::AlreadyQuantized {
             found: Precision::F16,
             ..
         })
@@ -199,23 +203,23 @@ fn a_reduced_model_is_not_reduced_again() {
 #[test]
 fn a_model_in_full_precision_is_never_replaced() {
     let (directory, _) = written(unchanged);
-    let refused = open(&directory).write_reduced(&directory, Precision::Int8);
-    assert!(matches!(refused, Err(ReduceError::Whole { .. })));
+    let refused = open(&directory).write_quantized(&directory, Precision::Int8);
+    assert!(matches!(refused, Err(QuantizeError::FullPrecision { .. })));
     assert_eq!(open(&directory).manifest().precision, Precision::F32);
 }
 
 #[test]
-fn a_reduced_model_is_replaced_by_another() {
+fn a_quantized_model_is_replaced_by_another() {
     let (directory, _) = written(unchanged);
-    let (_, _, out) = reduced(Precision::F16);
-    let written = open(&directory).write_reduced(&out, Precision::Int8);
+    let (_, _, out) = quantized(Precision::F16);
+    let written = open(&directory).write_quantized(&out, Precision::Int8);
     written.expect("no model in full precision is in the way");
     assert_eq!(open(&out).manifest().precision, Precision::Int8);
     assert!(open(&out).load(&test_device()).is_ok());
 }
 
 #[test]
-fn a_number_beyond_16_bits_is_named() {
+fn a_value_out_of_the_range_of_16_bits_is_reported() {
     let name = "encoder.layers.0.feed_forward.inner.weight";
     let (directory, _) = written(|found, mut entry| {
         if found == name {
@@ -224,30 +228,32 @@ fn a_number_beyond_16_bits_is_named() {
         entry.numbers
     });
     let out = tempdir().expect("the system has temporary directories");
-    let refused = open(&directory).write_reduced(&out, Precision::F16);
-    let message = refused.expect_err("the largest is 65504").to_string();
-    let expected = "has the number -70000, which f16 cannot hold; choose int8";
+    let refused = open(&directory).write_quantized(&out, Precision::F16);
+    let message = refused
+        .expect_err("the largest 16-bit float is 65504")
+        .to_string();
+    let expected = "has the value -70000, which f16 cannot hold; choose int8";
     assert!(
         message.contains(name) && message.ends_with(expected),
         "{message}"
     );
     assert!(
         open(&directory)
-            .write_reduced(&out, Precision::Int8)
+            .write_quantized(&out, Precision::Int8)
             .is_ok()
     );
 }
 
 #[test]
-fn weights_of_another_precision_are_named() {
-    let (_, _, out) = reduced(Precision::F16);
+fn weights_of_another_precision_are_reported() {
+    let (_, _, out) = quantized(Precision::F16);
     let path = out.path().join("manifest.json");
     let text = fs::read_to_string(&path).expect("it was written");
     let text = text.replace("\"f16\"", "\"int8\"");
     fs::write(&path, text).expect("the directory is writable");
     let refused = open(&out)
         .load(&test_device())
-        .expect_err("they are no integers");
+        .expect_err("they are not integers");
     assert!(matches!(
         refused,
         LoadError::Precision {
@@ -259,15 +265,15 @@ fn weights_of_another_precision_are_named() {
 }
 
 #[test]
-fn integers_without_their_scales_are_named() {
-    let (_, _, out) = reduced(Precision::Int8);
+fn integers_without_their_scales_are_reported() {
+    let (_, _, out) = quantized(Precision::Int8);
     let path = open(&out).weights_path();
     let mut bytes = fs::read(&path).expect("it was written");
     // Another name of the same length, in the list of names at the front of the file.
     let (name, other) = (b"outer.weight.scales", b"outer.weight.stales");
-    let place = bytes.windows(name.len()).position(|window| window == name);
-    let place = place.expect("the matrix has scales");
-    bytes[place..][..name.len()].copy_from_slice(other);
+    let start = bytes.windows(name.len()).position(|window| window == name);
+    let start = start.expect("the matrix has scales");
+    bytes[start..][..name.len()].copy_from_slice(other);
     fs::write(&path, &bytes).expect("the directory is writable");
     let mut manifest: Value = json_of(&out);
     manifest["files"]["weights"] = json!(FileEntry::new("weights.bpk", &bytes));
@@ -284,15 +290,15 @@ fn json_of(directory: &TempDir) -> Value {
 }
 
 #[test]
-fn a_damaged_file_is_named() {
-    let (_, _, out) = reduced(Precision::Int8);
+fn a_damaged_file_is_reported() {
+    let (_, _, out) = quantized(Precision::Int8);
     let path = open(&out).weights_path();
     let mut bytes = fs::read(&path).expect("it was written");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     fs::write(&path, bytes).expect("the directory is writable");
     let message = ModelDirectory::open(&out)
-        .expect_err("a bit is wrong")
+        .expect_err("one bit was flipped")
         .to_string();
     assert!(
         message.contains("weights.bpk` does not match its SHA-256"),
@@ -301,12 +307,12 @@ fn a_damaged_file_is_named() {
 }
 
 #[test]
-fn a_damaged_reduced_model_is_replaced() {
+fn a_damaged_quantized_model_is_replaced() {
     let (directory, _) = written(unchanged);
-    let (_, _, out) = reduced(Precision::Int8);
+    let (_, _, out) = quantized(Precision::Int8);
     fs::write(open(&out).weights_path(), "nothing").expect("the directory is writable");
-    let written = open(&directory).write_reduced(&out, Precision::F16);
-    written.expect("its manifest says that it is reduced");
+    let written = open(&directory).write_quantized(&out, Precision::F16);
+    written.expect("its manifest states a reduced precision");
     assert!(open(&out).load(&test_device()).is_ok());
 }
 
@@ -315,8 +321,8 @@ fn a_damaged_model_in_full_precision_is_never_replaced() {
     let (directory, _) = written(unchanged);
     let (damaged, _) = written(unchanged);
     fs::remove_file(open(&damaged).weights_path()).expect("the directory is writable");
-    let refused = open(&directory).write_reduced(&damaged, Precision::F16);
-    assert!(matches!(refused, Err(ReduceError::Whole { .. })));
+    let refused = open(&directory).write_quantized(&damaged, Precision::F16);
+    assert!(matches!(refused, Err(QuantizeError::FullPrecision { .. })));
 }
 
 #[test]
@@ -324,20 +330,20 @@ fn the_folder_of_a_run_without_a_model_is_refused() {
     let (directory, _) = written(unchanged);
     let run = tempdir().expect("the system has temporary directories");
     fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
-    let refused = open(&directory).write_reduced(&run, Precision::F16);
-    assert!(matches!(refused, Err(ReduceError::Run { .. })));
-    let refused = open(&directory).write_reduced(run.path().join("model"), Precision::F16);
-    assert!(matches!(refused, Err(ReduceError::Run { .. })));
+    let refused = open(&directory).write_quantized(&run, Precision::F16);
+    assert!(matches!(refused, Err(QuantizeError::Run { .. })));
+    let refused = open(&directory).write_quantized(run.path().join("model"), Precision::F16);
+    assert!(matches!(refused, Err(QuantizeError::Run { .. })));
     assert!(!run.path().join("manifest.json").exists());
     assert!(!run.path().join("model").exists());
 }
 
 #[test]
-fn a_reduced_model_is_replaced_where_it_is_found() {
+fn a_quantized_model_in_a_nested_directory_is_replaced_there() {
     let (directory, _) = written(unchanged);
     let outer = tempdir().expect("the system has temporary directories");
     let inner = outer.path().join("model");
-    let write = |path: &Path, precision| open(&directory).write_reduced(path, precision);
+    let write = |path: &Path, precision| open(&directory).write_quantized(path, precision);
     assert_eq!(write(&inner, Precision::F16).ok(), Some(inner.clone()));
     assert_eq!(
         write(outer.path(), Precision::Int8).ok(),
@@ -348,7 +354,7 @@ fn a_reduced_model_is_replaced_where_it_is_found() {
 }
 
 #[test]
-fn a_config_of_more_parameters_than_there_are_bytes_is_refused_before_memory_is_asked_for() {
+fn a_config_with_more_parameters_than_bytes_is_refused_before_allocation() {
     let (directory, _) = written(unchanged);
     let path = directory.path().join("config.json");
     let mut config: Value =

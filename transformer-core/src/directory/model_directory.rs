@@ -1,0 +1,206 @@
+//! [`ModelDirectory`]: a model on disk whose every file was checked.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::format::MANIFEST;
+use super::{DirectoryError, FileEntry, Files, Manifest, Tokenizers};
+use crate::config::TransformerConfig;
+use crate::text::Tokenizer;
+
+/// Directory inside another one, as of a training run, in which a model is found too.
+const NESTED: &str = "model";
+
+/// A model directory whose every file was checked.
+#[derive(Debug, Clone)]
+pub struct ModelDirectory {
+    path: PathBuf,
+    manifest: Manifest,
+    config: TransformerConfig,
+    tokenizers: Tokenizers,
+}
+
+impl ModelDirectory {
+    /// Opens the model directory at `path`, or at `path/model`, where training runs keep their model.
+    ///
+    /// Checks the format version, the presence, size and SHA-256 of every file, the configuration, and that
+    /// the tokenizers match it. Does not load the weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DirectoryError`] that names the file if anything is missing, changed or inconsistent.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DirectoryError> {
+        let (path, mut manifest) = Self::find(path.as_ref())?;
+        loop {
+            let outcome = Self::open_as(&path, &manifest);
+            // If training has written a new model meanwhile, the files of the old one are gone.
+            let current = read_manifest(&path)?;
+            if outcome.is_ok() || current == manifest {
+                return outcome;
+            }
+            manifest = current;
+        }
+    }
+
+    /// Opens a model directory and passes it to `read`, which loads the weights or other files.
+    ///
+    /// If training replaces the model meanwhile, the files of the old one are gone: then this opens the new
+    /// one and calls `read` again.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of [`open`](Self::open), or that of `read` if the model was not replaced.
+    pub fn open_with<T, E: From<DirectoryError>>(
+        path: impl AsRef<Path>,
+        mut read: impl FnMut(&Self) -> Result<T, E>,
+    ) -> Result<(Self, T), E> {
+        let mut directory = Self::open(path.as_ref())?;
+        loop {
+            let error = match read(&directory) {
+                Ok(value) => return Ok((directory, value)),
+                Err(error) => error,
+            };
+            let current = Self::open(path.as_ref())?;
+            if current.manifest == directory.manifest {
+                return Err(error);
+            }
+            directory = current;
+        }
+    }
+
+    /// Returns the model directory that `path` refers to, and its manifest, without checking other files.
+    pub(super) fn find(path: &Path) -> Result<(PathBuf, Manifest), DirectoryError> {
+        let path = resolve(path)?;
+        let manifest = read_manifest(&path)?;
+        Ok((path, manifest))
+    }
+
+    fn open_as(path: &Path, manifest: &Manifest) -> Result<Self, DirectoryError> {
+        let Files {
+            config, weights, ..
+        } = &manifest.files;
+        let config_path = path.join(&config.name);
+        let config: TransformerConfig =
+            serde_json::from_slice(&config.read_in(path)?).map_err(|source| {
+                DirectoryError::Json {
+                    path: config_path.clone(),
+                    source,
+                }
+            })?;
+        config.validate().map_err(|source| DirectoryError::Config {
+            path: config_path,
+            source,
+        })?;
+        let tokenizers = read_tokenizers(path, manifest, &config)?;
+        weights.check_in(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            manifest: manifest.clone(),
+            config,
+            tokenizers,
+        })
+    }
+
+    /// Returns the path of the directory; it may be the `model` directory inside the path that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the configuration.
+    pub const fn config(&self) -> &TransformerConfig {
+        &self.config
+    }
+
+    /// Returns the tokenizers.
+    pub const fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// Returns the path of the weights, a Burn record.
+    pub fn weights_path(&self) -> PathBuf {
+        self.path.join(&self.manifest.files.weights.name)
+    }
+
+    /// Reads the file of the weights, and checks it against the manifest again.
+    pub(super) fn read_weights(&self) -> Result<Vec<u8>, DirectoryError> {
+        self.manifest.files.weights.read_in(&self.path)
+    }
+
+    /// Returns the manifest, which also records how the model was trained.
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+}
+
+/// Returns the model directory that `path` refers to: itself, or the one inside it.
+fn resolve(path: &Path) -> Result<PathBuf, DirectoryError> {
+    let nested = path.join(NESTED);
+    let is_model = |path: &Path| path.join(MANIFEST).is_file();
+    if is_model(path) {
+        Ok(path.to_owned())
+    } else if is_model(&nested) {
+        Ok(nested)
+    } else if path.exists() {
+        Err(DirectoryError::NotAModel {
+            path: path.to_owned(),
+        })
+    } else {
+        Err(DirectoryError::Missing {
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, DirectoryError> {
+    let path = path.join(MANIFEST);
+    let json = fs::read(&path);
+    let json = json.map_err(|source| DirectoryError::Read {
+        path: path.clone(),
+        source,
+    })?;
+    Manifest::parse(&json, &path)
+}
+
+fn read_tokenizers(
+    path: &Path,
+    manifest: &Manifest,
+    config: &TransformerConfig,
+) -> Result<Tokenizers, DirectoryError> {
+    let Files {
+        tokenizer,
+        src_tokenizer,
+        tgt_tokenizer,
+        ..
+    } = &manifest.files;
+    let (tokenizers, src, tgt) = match (tokenizer, src_tokenizer, tgt_tokenizer) {
+        (Some(entry), None, None) => (
+            Tokenizers::Joint(read_tokenizer(path, entry)?),
+            &entry.name,
+            &entry.name,
+        ),
+        (None, Some(src), Some(tgt)) => {
+            let (src_name, tgt_name) = (&src.name, &tgt.name);
+            let src = read_tokenizer(path, src)?;
+            let tgt = read_tokenizer(path, tgt)?;
+            (Tokenizers::Separate { src, tgt }, src_name, tgt_name)
+        }
+        _ => {
+            return Err(DirectoryError::TokenizerFiles {
+                path: path.join(MANIFEST),
+            });
+        }
+    };
+    tokenizers.check(config, &path.join(src), &path.join(tgt))?;
+    Ok(tokenizers)
+}
+
+fn read_tokenizer(path: &Path, entry: &FileEntry) -> Result<Tokenizer, DirectoryError> {
+    let json = entry.read_in(path)?;
+    let path = path.join(&entry.name);
+    let json = String::from_utf8(json).map_err(|error| DirectoryError::Read {
+        path: path.clone(),
+        source: io::Error::new(ErrorKind::InvalidData, error),
+    })?;
+    Tokenizer::from_json(&json).map_err(|source| DirectoryError::Tokenizer { path, source })
+}

@@ -1,0 +1,154 @@
+//! How weights of each [`Precision`] are stored in a record: conversion to it, and back to 32-bit floats.
+
+use std::collections::BTreeMap;
+
+use burn::store::{ModuleRecord, RecordError};
+use burn::tensor::{Bytes, DType, TensorData};
+use burn_pack::{Reader, Tensor, Writer};
+
+use super::Precision;
+use super::int8::{ChannelAxis, Int8Matrix};
+
+/// Suffix in the name of a matrix.
+const MATRIX: &str = ".weight";
+/// Suffix that is added to the name of a matrix for its scales.
+const SCALES: &str = ".scales";
+
+/// The matrices with a row per token.
+const VOCABULARIES: [&str; 3] = [
+    "src_vocabulary.weight",
+    "tgt_vocabulary.weight",
+    "output.weight",
+];
+
+/// Name, values and parameter id.
+type NamedTensor = (String, TensorData, Option<u64>);
+
+/// Why weights cannot be converted to a precision.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConvertError {
+    /// The bytes are not a record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A value is outside the range of the precision.
+    #[error("`{tensor}` has the value {value}, which is out of range")]
+    OutOfRange { tensor: String, value: f32 },
+}
+
+/// Why weights cannot be converted back.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RestoreError {
+    /// The bytes are not a record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A tensor is not stored in the precision, or lacks its scales.
+    #[error("`{tensor}` is stored in another precision, or lacks its scales")]
+    OtherPrecision { tensor: String },
+}
+
+/// Converts the bytes of a record of 32-bit floats to the bytes of a record in this precision.
+pub(super) fn convert(bytes: Vec<u8>, precision: Precision) -> Result<Bytes, ConvertError> {
+    let mut stored = Vec::new();
+    for (name, data, id) in unpack(Bytes::from_bytes_vec(bytes))? {
+        let converted = convert_tensor(&name, &data, precision);
+        let converted = converted.map_err(|value| ConvertError::OutOfRange {
+            tensor: name.clone(),
+            value,
+        })?;
+        stored.extend(converted.into_iter().map(|(name, data)| (name, data, id)));
+    }
+    Ok(pack(stored)?)
+}
+
+/// Returns the tensors that are stored for one tensor, by name, or the first value that is out of range.
+fn convert_tensor(
+    name: &str,
+    data: &TensorData,
+    precision: Precision,
+) -> Result<Vec<(String, TensorData)>, f32> {
+    let values: Vec<f32> = data.iter::<f32>().collect();
+    let stored = match precision {
+        Precision::F16 => data.clone().convert_dtype(DType::F16),
+        Precision::F32 | Precision::Int8 => data.clone(),
+    };
+    let out_of_range = stored
+        .iter::<f32>()
+        .zip(&values)
+        .find_map(|(stored, value)| (!stored.is_finite()).then_some(*value));
+    if let Some(value) = out_of_range {
+        return Err(value);
+    }
+    let matrix = match (precision, &data.shape()[..]) {
+        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data) => {
+            let channels = match VOCABULARIES.contains(&name) {
+                true => ChannelAxis::Rows,
+                false => ChannelAxis::Columns,
+            };
+            Int8Matrix::quantize(&values, [n_rows, n_columns], channels)
+        }
+        _ => return Ok(vec![(name.to_owned(), stored)]),
+    };
+    Ok(vec![
+        (name.to_owned(), matrix.values),
+        (format!("{name}{SCALES}"), matrix.scales),
+    ])
+}
+
+/// Converts the bytes of a record in this precision to a record of 32-bit floats.
+///
+/// It takes bytes and not a file: Burn would read each tensor of a file at its first use, when training
+/// may have written another model under the same name.
+pub(super) fn restore(bytes: Vec<u8>, precision: Precision) -> Result<ModuleRecord, RestoreError> {
+    let bytes = Bytes::from_bytes_vec(bytes);
+    if precision == Precision::F32 {
+        return Ok(ModuleRecord::from_bytes(bytes)?);
+    }
+    let tensors = unpack(bytes)?.into_iter();
+    let mut tensors: BTreeMap<String, (TensorData, Option<u64>)> =
+        tensors.map(|(name, data, id)| (name, (data, id))).collect();
+    let mut restored = Vec::new();
+    let names: Vec<String> = tensors.keys().cloned().collect();
+    for name in names.into_iter().filter(|name| !name.ends_with(SCALES)) {
+        let Some((data, id)) = tensors.remove(&name) else {
+            continue; // never: each name is in the map
+        };
+        let scales = tensors.remove(&format!("{name}{SCALES}"));
+        let data = match (precision, data.dtype(), scales) {
+            (Precision::F16, DType::F16, None) => Some(data.convert_dtype(DType::F32)),
+            (Precision::Int8, DType::I8, Some((scales, _))) => {
+                let values = data;
+                Int8Matrix { values, scales }.to_f32()
+            }
+            (Precision::Int8, DType::F32, None) if !is_matrix(&name, &data) => Some(data),
+            _ => None,
+        };
+        let Some(data) = data else {
+            return Err(RestoreError::OtherPrecision { tensor: name });
+        };
+        restored.push((name, data, id));
+    }
+    Ok(ModuleRecord::from_bytes(pack(restored)?)?)
+}
+
+fn is_matrix(name: &str, data: &TensorData) -> bool {
+    name.ends_with(MATRIX) && data.shape().len() == 2
+}
+
+/// Reads a record: each tensor with its name and its parameter id.
+fn unpack(bytes: Bytes) -> Result<Vec<NamedTensor>, RecordError> {
+    let tensors = Reader::from_bytes(bytes)?.into_tensors()?.into_iter();
+    let unpack = |tensor: Tensor| {
+        let (name, dtype, shape, id, bytes) = tensor.into_parts()?;
+        Ok((name, TensorData::from_bytes(bytes, shape, dtype), id))
+    };
+    tensors.map(unpack).collect()
+}
+
+/// Writes a record.
+fn pack(tensors: Vec<NamedTensor>) -> Result<Bytes, RecordError> {
+    let pack = |(name, data, id): NamedTensor| {
+        let (bytes, shape, dtype) = data.into_parts();
+        Tensor::new(name, dtype, shape, id, bytes)
+    };
+    Ok(Writer::new(tensors.into_iter().map(pack).collect()).into_bytes()?)
+}
