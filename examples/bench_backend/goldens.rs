@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 use transformer_core::{Padded, Transformer, TransformerConfig};
 use transformer_infer::search::{LengthLimit, Search};
 use transformer_infer::{BatchLimits, translate_ids};
-use transformer_train::step::{
-    LabelSmoothing, Projection, SmoothingForm, projected_loss_with_gradient,
-};
+use transformer_train::config::SmoothingForm;
+use transformer_train::step::{LabelSmoothing, Projection, projected_loss_with_gradient};
 use transformer_train::{Batch, SentencePair};
 
 use crate::tolerances::Tolerances;

@@ -9,10 +9,9 @@ use burn::tensor::{Device, Tensor};
 use serde_json::json;
 use transformer_core::device::is_in_memory;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
-use transformer_train::optim::Adam;
-use transformer_train::optim::global_norm;
-use transformer_train::step::Threads;
-use transformer_train::step::{LabelSmoothing, SmoothingForm};
+use transformer_train::config::SmoothingForm;
+use transformer_train::optim::{Adam, global_norm};
+use transformer_train::step::{LabelSmoothing, Threads};
 use transformer_train::{Batch, SentencePair, ShardSpec, Update};
 
 use crate::goldens::label_loss;

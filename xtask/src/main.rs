@@ -11,6 +11,7 @@ mod cargo;
 mod ci;
 mod gpu;
 mod libtorch;
+mod settings;
 mod tidy;
 
 use std::env;
@@ -31,6 +32,8 @@ enum Chore {
     Ci,
     /// Checks the rules that no other tool knows: layers, links, one build of Burn.
     Tidy,
+    /// Documents the settings of training anew, from their doc comments.
+    Settings,
     /// Puts a CPU libtorch where the build finds it, from PyPI's wheels.
     Libtorch,
     /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let result = match Chore::parse() {
         Chore::Ci => ci::run(&root),
         Chore::Tidy => tidy::run(&root),
+        Chore::Settings => settings::run(&root),
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),

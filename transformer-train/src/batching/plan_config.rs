@@ -1,5 +1,7 @@
 //! The settings of a plan.
 
+use crate::config::TrainingSettings;
+
 /// Settings for grouping sentences into batches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanConfig {
@@ -16,11 +18,18 @@ pub struct PlanConfig {
 }
 
 impl Default for PlanConfig {
+    /// Returns the plan of the default [`TrainingSettings`].
     fn default() -> Self {
+        Self::from(&TrainingSettings::default())
+    }
+}
+
+impl From<&TrainingSettings> for PlanConfig {
+    fn from(training: &TrainingSettings) -> Self {
         Self {
-            tokens_per_batch: 25_000,
-            window: 131_072,
-            seed: 1,
+            tokens_per_batch: training.tokens_per_batch,
+            window: training.window,
+            seed: training.seed,
         }
     }
 }

@@ -1,95 +1,99 @@
-//! `[data]`: what to train on.
+//! `[data]`: the text to train and validate on.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, optional};
-use crate::corpus::{Copies, CorpusSource, Duplicates, Empty, Filter, OverLong};
+use crate::config::{ConfigError, Copies, Duplicates, Empty, Filter, OverLong, optional};
 use crate::tasks::Task;
 
-/// Says where the data is, and which of it is trained on.
+/// The text to train and validate on, and the filter for it.
 ///
-/// One of `task`, `src` with `tgt`, and `tsv` must be given. Files may be plain or gzip, and one of
-/// them `-`; relative paths start at the working directory.
+/// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or `corpora`. Files may
+/// be plain text or gzip, and one of them may be `-` for standard input. Relative paths start at the working
+/// directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
-    /// A built-in task. Default: none.
+    /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
-    /// The source lines to train on. Default: none.
+    /// File with the source side of the training data, one sentence per line, plain or gzip. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
-    /// The target lines to train on, as many. Default: none.
+    /// File with the target side of the training data: line n translates line n of `src`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to train on. Default: none.
+    /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and target on
+    /// each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
-    /// The source lines to validate on. Default: none, and pairs are held out.
+    /// File with the source side of the validation data. Default: none; `valid_pairs` pairs are held out of
+    /// the training data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_src: Option<PathBuf>,
-    /// The target lines to validate on, as many. Default: none, and pairs are held out.
+    /// File with the target side of the validation data. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tgt: Option<PathBuf>,
-    /// Lines of source, tab, target to validate on. Default: none, and pairs are held out.
+    /// File with both sides of the validation data, instead of `valid_src` and `valid_tgt`: source, tab and
+    /// target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
-    /// Longest source and longest target, in tokens without `BOS` and `EOS`. Default 256: of ordinary
-    /// sentences fewer than one in a thousand is longer (not in the paper).
+    /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`. Default 256 (not
+    /// in the paper): fewer than one in a thousand ordinary sentences is longer.
     pub max_len: usize,
-    /// What happens to a pair with a longer side: `drop` or `cut`. Default: `drop`.
+    /// What to do with a pair that has a longer side: `drop` the pair, or `cut` the side to `max_len`.
+    /// Default: `drop`.
     pub over_long: OverLong,
-    /// Largest ratio of the longer to the shorter side of a pair, in tokens; pairs beyond it are left out.
-    /// Validation pairs are not. Default: none. Translations are seldom beyond 3.
+    /// Maximum ratio of the longer to the shorter side of a training pair, in tokens; pairs above it are
+    /// dropped. Default: none. The ratio of a translation is rarely above 3.
     #[serde(with = "optional")]
     pub max_ratio: Option<f64>,
-    /// What happens to a pair with an empty or blank side: `drop` or `refuse`, which ends the run and names the lines.
-    /// Default: `drop`.
+    /// What to do with a pair that has an empty or blank side: `drop` it, or `refuse` it, which stops the run
+    /// with the number of the line. Default: `drop`.
     pub empty: Empty,
-    /// What happens to a pair that came before: `keep` or `drop`. Default: `keep`.
+    /// What to do with a training pair that occurred before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
-    /// What happens to a pair to train on whose target is its source: `keep` or `drop`. Default: `keep`.
+    /// What to do with a training pair whose target equals its source: `keep` or `drop`. Default: `keep`.
     pub copies: Copies,
-    /// Number of pairs, drawn from all, that the tokenizers are trained on. Default 1,000,000.
+    /// Number of pairs that the tokenizers are trained on, sampled at random from all. Default 1,000,000.
     pub tokenizer_sample: usize,
-    /// Number of validation pairs that are made for a task, or held out of a corpus that comes
-    /// without (a tenth of it at most). Default 1000.
+    /// Number of validation pairs that are generated for a task, or held out of training data that has no
+    /// validation files (at most a tenth of it). Default 1000.
     pub valid_pairs: usize,
-    /// Number of training pairs that are made for a task. Default 100,000. Not read otherwise.
+    /// Number of training pairs that are generated for a task. Default 100,000. Ignored for files.
     pub task_pairs: usize,
-    /// Where the tokens of the text to train on are held: `memory`, `disk`, or `auto`, which is on disk for text of
-    /// 2 GiB or more (packed files count three times). A store on disk is made once, and known again by path, size
-    /// and time of the files. Default: `auto`.
+    /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk` for 2 GiB of
+    /// text or more (gzip files count three times their size). A store on disk is reused as long as path, size
+    /// and modification time of the files stay the same. Default: `auto`.
     pub store: Store,
-    /// Folder for token stores on disk, which several runs may share. Default: `store` in the run's folder.
+    /// Folder of the token stores on disk, which several runs can share. Default: `store` in the run's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
-    /// Several corpora to train on, instead of one: `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and
-    /// `weight`, which says how often each of its pairs comes in a pass, on average (default 1). Default: none.
+    /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and `tgt`, or
+    /// `tsv`, and `weight`: how often each of its pairs occurs in an epoch, on average (default 1). Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corpora: Vec<CorpusSettings>,
 }
 
-/// Names one of several corpora: two files or one, and a weight.
+/// One of several training corpora: its files and its weight.
 ///
-/// The share of a corpus of `n` pairs in what is trained on is `weight·n` over the sum of that for all. To
-/// sample by a temperature `T`, as multilingual models do, give each `weight = (n/N)^(1/T − 1)`, where `N` is the
-/// number of all pairs.
+/// A corpus of `n` pairs makes up `weight·n` of the training data, divided by the sum of this over all corpora. For
+/// temperature sampling, as multilingual models use it, set `weight = (n/N)^(1/T − 1)`, where `T` is the
+/// temperature and `N` the number of pairs of all corpora.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSettings {
-    /// The source lines.
+    /// File with the source side.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
-    /// The target lines, as many.
+    /// File with the target side: line n translates line n of `src`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
-    /// Lines of source, tab, target.
+    /// File with both sides, instead of `src` and `tgt`: source, tab and target on each line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
-    /// How often each pair comes in a pass, on average. Default 1.
+    /// How often each pair occurs in an epoch, on average. Default 1.
     pub weight: f64,
 }
 
@@ -104,29 +108,49 @@ impl Default for CorpusSettings {
     }
 }
 
-/// Says where the tokens of a corpus are held.
+/// Where the tokenized training data is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
-    /// On disk when the text is large.
+    /// On disk if the text is large, otherwise in memory.
     #[default]
     Auto,
     /// In memory.
     Memory,
-    /// On disk, but for what comes from standard input.
+    /// On disk. Text from standard input is still stored in memory.
     Disk,
 }
 
-/// Says where training and validation pairs come from, once the settings are seen to agree.
+/// The files of a parallel corpus.
+///
+/// Each is plain text or gzip, recognized by its content, or `-` for standard input (at most one). Text is
+/// UTF-8. Lines end at `\n`; one `\r` before it is removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CorpusSource {
+    /// Two files with the same number of lines.
+    Files {
+        /// The source side.
+        src: PathBuf,
+        /// The target side.
+        tgt: PathBuf,
+    },
+    /// One file, with source, tab and target on each line.
+    Tsv {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Where training and validation pairs come from, after the settings have been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataSource {
-    /// A built-in task makes them.
+    /// A built-in task generates them.
     Task(Task),
-    /// Files have them.
+    /// They are read from files.
     Corpus {
-        /// The corpora to train on, each with how often its pairs come in a pass.
+        /// The training corpora, each with its weight: how often its pairs occur in an epoch.
         train: Vec<(CorpusSource, f64)>,
-        /// The pairs to validate on; without, some are held out.
+        /// The validation pairs; `None` holds some out of the training data.
         valid: Option<CorpusSource>,
     },
 }
@@ -158,7 +182,7 @@ impl Default for DataSettings {
 }
 
 impl DataSettings {
-    /// Returns the data of a built-in task: 100,000 pairs to train on, 500 to validate on.
+    /// Returns the data of a built-in task: 100,000 training pairs and 500 validation pairs.
     pub fn for_task(task: Task) -> Self {
         Self {
             task: Some(task),
@@ -168,7 +192,7 @@ impl DataSettings {
         }
     }
 
-    /// Returns which pairs of a corpus are trained on.
+    /// Returns the filter for training pairs.
     pub fn filter(&self) -> Filter {
         Filter {
             max_len: self.max_len,
@@ -184,8 +208,8 @@ impl DataSettings {
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] when there is no data, when there is data of two kinds, when one of
-    /// two files is missing, or when two files are standard input.
+    /// Returns a [`ConfigError`] when there is no data, when it is given in two ways, when one of two files is
+    /// missing, or when two files are standard input.
     pub fn source(&self) -> Result<DataSource, ConfigError> {
         let files = [
             &self.src,
@@ -195,21 +219,21 @@ impl DataSettings {
             &self.valid_tgt,
             &self.valid_tsv,
         ];
-        let of_corpora = |it: &CorpusSettings| [it.src.clone(), it.tgt.clone(), it.tsv.clone()];
-        let of_corpora = self.corpora.iter().flat_map(of_corpora);
+        let files_of = |it: &CorpusSettings| [it.src.clone(), it.tgt.clone(), it.tsv.clone()];
+        let of_corpora = self.corpora.iter().flat_map(files_of);
         let files = files.into_iter().cloned().chain(of_corpora);
         let is_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(|path| path == "-");
         if files.filter(is_stdin).count() > 1 {
             return Err(ConfigError::StandardInputTwice);
         }
         let one = corpus([("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)])?;
-        let train = match (one, self.several()?) {
+        let train = match (one, self.weighted_corpora()?) {
             (Some(one), None) => Some(vec![(one, 1.0)]),
-            (None, several) => several,
+            (None, corpora) => corpora,
             (Some(_), Some(_)) => {
                 return Err(ConfigError::Conflict {
                     first: "corpora",
-                    second: self.file_key(),
+                    second: self.first_file_key(),
                 });
             }
         };
@@ -224,17 +248,15 @@ impl DataSettings {
             (None, Some(train), valid) => Ok(DataSource::Corpus { train, valid }),
             (Some(_), ..) => Err(ConfigError::Conflict {
                 first: "task",
-                second: self.file_key(),
+                second: self.first_file_key(),
             }),
             (None, None, _) => Err(ConfigError::NoData),
         }
     }
-}
 
-impl DataSettings {
-    /// Returns the corpora of `corpora`, if there are any.
-    fn several(&self) -> Result<Option<Vec<(CorpusSource, f64)>>, ConfigError> {
-        let mut several = Vec::new();
+    /// Returns the files and weights of `corpora`, unless it is empty.
+    fn weighted_corpora(&self) -> Result<Option<Vec<(CorpusSource, f64)>>, ConfigError> {
+        let mut corpora = Vec::new();
         for it in &self.corpora {
             let files = [("src", &it.src), ("tgt", &it.tgt), ("tsv", &it.tsv)];
             let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
@@ -245,13 +267,13 @@ impl DataSettings {
                     allowed: "a number greater than 0",
                 });
             }
-            several.push((source, it.weight));
+            corpora.push((source, it.weight));
         }
-        Ok(Some(several).filter(|several| !several.is_empty()))
+        Ok(Some(corpora).filter(|corpora| !corpora.is_empty()))
     }
 
-    /// Returns the key of the first file given.
-    fn file_key(&self) -> &'static str {
+    /// Returns the first key that names files.
+    fn first_file_key(&self) -> &'static str {
         if !self.corpora.is_empty() && self.src.is_none() && self.tsv.is_none() {
             return "corpora";
         }
@@ -268,7 +290,7 @@ impl DataSettings {
     }
 }
 
-/// Puts together the two files, or the one, that a corpus is made from.
+/// Returns the files of a corpus: two of one side each, or one with both sides.
 fn corpus(
     [(src_key, src), (tgt_key, tgt), (tsv_key, tsv)]: [(&'static str, &Option<PathBuf>); 3],
 ) -> Result<Option<CorpusSource>, ConfigError> {
@@ -309,20 +331,20 @@ mod tests {
 
     fn message(data: &DataSettings) -> String {
         data.source()
-            .expect_err("the settings do not agree")
+            .expect_err("the settings are wrong")
             .to_string()
     }
 
     #[test]
-    fn no_data_is_an_error() {
+    fn missing_training_data_is_an_error() {
         assert_eq!(
             message(&DataSettings::default()),
-            "there is nothing to train on; give `task`, `src` and `tgt`, or `tsv` in [data]"
+            "there is no training data; set `task`, `src` and `tgt`, `tsv`, or `corpora` in [data]"
         );
     }
 
     #[test]
-    fn validation_files_alone_are_no_data() {
+    fn validation_files_alone_are_an_error() {
         let data = DataSettings {
             valid_tsv: Some("v".into()),
             ..DataSettings::default()
@@ -331,27 +353,27 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_target_is_an_error() {
+    fn a_source_file_without_a_target_file_is_an_error() {
         assert_eq!(
             message(&files(Some("a"), None)),
-            "`src` is given without `tgt`; give both"
+            "`src` is set without `tgt`; set both"
         );
     }
 
     #[test]
-    fn a_task_and_files_are_an_error() {
+    fn a_task_together_with_files_is_an_error() {
         let data = DataSettings {
             task: Some(Task::Copy),
             ..files(Some("a"), Some("b"))
         };
         assert_eq!(
             message(&data),
-            "`task` and `src` are both given; remove one of them"
+            "`task` and `src` exclude each other; remove one of them"
         );
     }
 
     #[test]
-    fn standard_input_serves_one_file() {
+    fn two_files_cannot_both_be_standard_input() {
         let data = DataSettings {
             valid_tsv: Some("-".into()),
             ..files(Some("a"), Some("-"))
@@ -360,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_are_a_corpus() {
+    fn a_source_file_and_a_target_file_are_one_corpus() {
         let train = CorpusSource::Files {
             src: "a".into(),
             tgt: "b".into(),
@@ -370,13 +392,13 @@ mod tests {
         assert_eq!(source, Ok(DataSource::Corpus { train, valid: None }));
     }
 
-    fn several(text: &str) -> DataSettings {
-        toml::from_str(text).expect("the text is right")
+    fn parsed(text: &str) -> DataSettings {
+        toml::from_str(text).expect("the text is valid")
     }
 
     #[test]
-    fn several_corpora_have_weights() {
-        let data = several("corpora = [{ src = 'a', tgt = 'b', weight = 2.5 }, { tsv = 'c' }]");
+    fn corpora_have_weights() {
+        let data = parsed("corpora = [{ src = 'a', tgt = 'b', weight = 2.5 }, { tsv = 'c' }]");
         let two = CorpusSource::Files {
             src: "a".into(),
             tgt: "b".into(),
@@ -387,28 +409,28 @@ mod tests {
     }
 
     #[test]
-    fn one_corpus_and_several_are_an_error() {
-        let data = several("src = 'a'\ntgt = 'b'\ncorpora = [{ tsv = 'c' }]");
-        let expected = "`corpora` and `src` are both given; remove one of them";
+    fn corpora_together_with_single_files_are_an_error() {
+        let data = parsed("src = 'a'\ntgt = 'b'\ncorpora = [{ tsv = 'c' }]");
+        let expected = "`corpora` and `src` exclude each other; remove one of them";
         assert_eq!(message(&data), expected);
     }
 
     #[test]
-    fn a_task_and_corpora_are_an_error() {
-        let data = several("task = 'copy'\ncorpora = [{ tsv = 'c' }]");
-        let expected = "`task` and `corpora` are both given; remove one of them";
+    fn a_task_together_with_corpora_is_an_error() {
+        let data = parsed("task = 'copy'\ncorpora = [{ tsv = 'c' }]");
+        let expected = "`task` and `corpora` exclude each other; remove one of them";
         assert_eq!(message(&data), expected);
     }
 
     #[test]
     fn a_corpus_without_files_is_an_error() {
-        let expected = "one of `data.corpora` names no file; give `src` and `tgt`, or `tsv`";
-        assert_eq!(message(&several("corpora = [{ weight = 2.0 }]")), expected);
+        let expected = "one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`";
+        assert_eq!(message(&parsed("corpora = [{ weight = 2.0 }]")), expected);
     }
 
     #[test]
-    fn a_weight_of_nothing_is_an_error() {
-        let data = several("corpora = [{ tsv = 'c', weight = 0.0 }]");
+    fn a_weight_of_zero_is_an_error() {
+        let data = parsed("corpora = [{ tsv = 'c', weight = 0.0 }]");
         let expected = "`data.corpora.weight` is 0; choose a number greater than 0";
         assert_eq!(message(&data), expected);
     }

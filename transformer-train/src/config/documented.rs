@@ -1,80 +1,39 @@
-//! Every setting with its meaning, as a TOML file. The words are the doc comments of the fields
-//! themselves, taken from the sources when the program is built, so that they cannot drift apart.
+//! Every setting with its meaning, as a TOML file. The meanings are the doc comments of the settings.
 
 use toml::{Table, Value};
 
-use crate::config::{ConfigError, Experiment, read};
+use crate::config::keys::{SECTIONS, Section};
+use crate::config::{ConfigError, Experiment};
 
 /// The width of comments, in characters.
 const WIDTH: usize = 100;
 
-/// The sections: name, source and struct.
-const SECTIONS: [(&str, &str, &str); 7] = [
-    ("data", include_str!("data.rs"), "DataSettings"),
-    (
-        "tokenizer",
-        include_str!("tokenizer.rs"),
-        "TokenizerSettings",
-    ),
-    ("model", include_str!("model.rs"), "ModelSettings"),
-    ("finetune", include_str!("finetune.rs"), "FinetuneSettings"),
-    (
-        "embeddings",
-        include_str!("embeddings.rs"),
-        "EmbeddingSettings",
-    ),
-    ("training", include_str!("training.rs"), "TrainingSettings"),
-    (
-        "validation",
-        include_str!("training.rs"),
-        "ValidationSettings",
-    ),
-];
-
-/// The source of the model's own keys, which `[model]` takes too.
-const MODEL: &str = include_str!("../../../transformer-core/src/config/transformer.rs");
-
-/// The keys of the model that come from the text.
-const FROM_TEXT: [&str; 2] = ["src_vocab_size", "tgt_vocab_size"];
-
-/// A key with what its doc comment says.
-struct Field {
-    name: String,
-    /// The type as the source writes it.
-    kind: String,
-    meaning: String,
-}
-
-impl Field {
-    /// Returns a value that the key could have, where it has none.
-    fn example(&self) -> &'static str {
-        match self.kind.as_str() {
-            "Option<PathBuf>" => "\"FILE\"",
-            "Option<Task>" => "\"numbers\"",
-            "Option<f64>" => "1.0",
-            "Option<usize>" => "\"none\"",
-            "Vec<CorpusSettings>" => "[{ src = \"FILE\", tgt = \"FILE\", weight = 1.0 }]",
-            _ => "…",
-        }
+impl Experiment {
+    /// Returns a TOML file with every setting below a comment that explains it.
+    ///
+    /// Settings that have the value of the task or the preset are commented out, so that they change when
+    /// another one is named. Reading the file gives this experiment.
+    ///
+    /// # Errors
+    ///
+    /// As [`to_toml`](Self::to_toml), or when a key in `[model]` is unknown.
+    pub fn to_documented_toml(&self) -> Result<String, ConfigError> {
+        to_toml(self)
     }
 }
 
 /// Returns every key, as `section.key`.
 pub(super) fn keys() -> Vec<String> {
-    let of_section = |(section, source, name): (&str, &str, &str)| {
-        let fields = section_fields(section, source, name).into_iter();
-        let keys = fields.map(move |field| format!("{section}.{}", field.name));
-        keys.collect::<Vec<_>>()
+    let of_section = |section: &'static Section| {
+        let keys = section.keys.iter();
+        keys.map(|key| format!("{}.{}", section.name, key.name))
     };
-    SECTIONS.into_iter().flat_map(of_section).collect()
+    SECTIONS.iter().flat_map(of_section).collect()
 }
 
-/// Writes the settings of an experiment, each below its meaning. Keys that are as the task or the preset has
-/// them stand there as comments, so that they follow when another is named.
-pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
+fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
     let effective = Table::try_from(experiment).map_err(ConfigError::Write)?;
-    let defaults = read::defaults(experiment);
-    let mut defaults = Table::try_from(defaults).map_err(ConfigError::Write)?;
+    let mut defaults = Table::try_from(experiment.defaults()).map_err(ConfigError::Write)?;
     let (named, section, key) = match experiment.data.task {
         Some(task) => (format!("task `{task}`"), "data", "task"),
         None => (
@@ -83,7 +42,7 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
             "preset",
         ),
     };
-    // The name itself must be read.
+    // The name of the task or the preset itself must not be commented out.
     if let Some(keys) = defaults.get_mut(section).and_then(Value::as_table_mut) {
         keys.remove(key);
     }
@@ -91,84 +50,39 @@ pub(super) fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
         .model
         .config(1, 1, experiment.tokenizer.vocabulary)?;
     let model = Table::try_from(model).map_err(ConfigError::Write)?;
-    let headings = fields(include_str!("mod.rs"), "Experiment");
     let mut text = String::new();
     comment(
         &mut text,
         &format!(
-            "Every setting. A line that begins with `#` has the value of the {named}, or an example where the \
-             default is none; write it without the `#` to change it. \"none\" takes back what a preset or a \
-             task has set, where there need not be a value."
+            "Every setting. A setting that is commented out has the value of the {named}, or an example value \
+             if it has no default; remove the `#` to change it. Where a setting is optional, \"none\" unsets \
+             the value of a preset or task."
         ),
     );
-    for (section, source, name) in SECTIONS {
-        let heading = headings.iter().find(|field| field.name == section);
-        let heading = heading.map_or("", |field| field.meaning.as_str());
-        let heading = heading.split(':').next().unwrap_or_default();
+    for section in SECTIONS {
         text.push('\n');
-        comment(&mut text, &format!("{heading}."));
-        text.push_str(&format!("[{section}]\n"));
-        for field in section_fields(section, source, name) {
-            let set = effective
-                .get(section)
-                .and_then(|keys| keys.get(&field.name));
+        comment(&mut text, section.meaning);
+        text.push_str(&format!("[{}]\n", section.name));
+        let value_in = |table: &Table, key: &str| table.get(section.name)?.get(key).cloned();
+        for key in section.keys {
             text.push('\n');
-            comment(&mut text, &field.meaning);
-            let default = defaults.get(section).and_then(|keys| keys.get(&field.name));
-            text.push_str(&match (set, model.get(&field.name)) {
-                (Some(value), _) if set == default => format!("# {} = {value}\n", field.name),
-                (Some(value), _) => format!("{} = {value}\n", field.name),
-                (None, Some(value)) if section == "model" => {
-                    format!("# {} = {value}\n", field.name)
-                }
-                _ => format!("# {} = {}\n", field.name, field.example()),
+            comment(&mut text, key.meaning);
+            let value = value_in(&effective, key.name);
+            let is_default = value == value_in(&defaults, key.name);
+            let of_preset = model.get(key.name).filter(|_| section.name == "model");
+            let name = key.name;
+            text.push_str(&match (value, of_preset) {
+                (Some(value), _) if is_default => format!("# {name} = {value}\n"),
+                (Some(value), _) => format!("{name} = {value}\n"),
+                (None, Some(value)) => format!("# {name} = {value}\n"),
+                (None, None) => format!("# {name} = {}\n", key.example.unwrap_or_default()),
             });
         }
     }
     Ok(text)
 }
 
-fn section_fields(section: &str, source: &str, name: &str) -> Vec<Field> {
-    let mut all = fields(source, name);
-    if section == "model" {
-        all.retain(|field| field.name != "overrides");
-        all.extend(fields(MODEL, "TransformerConfig"));
-        all.retain(|field| !FROM_TEXT.contains(&field.name.as_str()));
-    }
-    all
-}
-
-/// Reads the public fields of a struct, and their doc comments, from its source.
-fn fields(source: &str, name: &str) -> Vec<Field> {
-    let start = format!("pub struct {name} {{");
-    let body = source.lines().skip_while(|line| **line != start).skip(1);
-    let mut meaning = String::new();
-    let mut found = Vec::new();
-    for line in body.take_while(|line| *line != "}") {
-        let line = line.trim();
-        if let Some(words) = line.strip_prefix("///") {
-            meaning.push_str(words);
-        } else if let Some((name, kind)) = line
-            .strip_prefix("pub ")
-            .and_then(|field| field.split_once(": "))
-        {
-            found.push(Field {
-                name: name.to_owned(),
-                kind: kind.trim_end_matches(',').to_owned(),
-                meaning: without_links(meaning.trim()),
-            });
-            meaning.clear();
-        }
-    }
-    found
-}
-
-/// Turns links of the documentation into the names that they show.
-fn without_links(text: &str) -> String {
-    text.replace("[`", "`").replace("`]", "`")
-}
-
-/// Appends a comment, broken into lines between words.
+/// Appends a comment, with line breaks between words.
 fn comment(text: &mut String, words: &str) {
     let mut width = 0;
     for word in words.split_whitespace() {
@@ -192,7 +106,7 @@ mod tests {
     use crate::config::ModelSettings;
     use crate::tasks::Task;
 
-    /// Returns every setting of a text, also those that are comments; examples left out are left out.
+    /// Returns every setting of a text without the `#` before it.
     fn uncommented(text: &str) -> String {
         let is_setting = |line: &&str| {
             let line = line.strip_prefix("# ").unwrap_or(line);
@@ -205,19 +119,16 @@ mod tests {
         };
         let lines = text.lines().filter(is_setting);
         let lines = lines.map(|line| line.strip_prefix("# ").unwrap_or(line));
-        lines
-            .filter(|line| !line.ends_with('…'))
-            .collect::<Vec<_>>()
-            .join("\n")
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn sections(experiment: &Experiment) -> Table {
-        Table::try_from(experiment).expect("all values fit")
+        Table::try_from(experiment).expect("TOML has these values")
     }
 
     #[test]
     fn the_defaults_are_read_back() {
-        let text = to_toml(&Experiment::default()).expect("all values fit");
+        let text = to_toml(&Experiment::default()).expect("TOML has these values");
         let read = Experiment::from_toml_text(&text, "all.toml");
         assert_eq!(read, Ok(Experiment::default()));
     }
@@ -226,7 +137,7 @@ mod tests {
     fn every_preset_is_read_back() {
         for preset in Preset::ALL {
             let experiment = Experiment::for_preset(preset);
-            let text = to_toml(&experiment).expect("all values fit");
+            let text = to_toml(&experiment).expect("TOML has these values");
             assert_eq!(
                 Experiment::from_toml_text(&text, "all.toml"),
                 Ok(experiment)
@@ -238,7 +149,7 @@ mod tests {
     fn every_task_is_read_back() {
         for task in Task::ALL {
             let experiment = Experiment::for_task(task);
-            let text = to_toml(&experiment).expect("all values fit");
+            let text = to_toml(&experiment).expect("TOML has these values");
             assert_eq!(
                 Experiment::from_toml_text(&text, "all.toml"),
                 Ok(experiment)
@@ -246,7 +157,7 @@ mod tests {
         }
     }
 
-    /// What serde writes is what the structs have, so this finds a field that the source was not read for.
+    /// serde writes every field that is set, so this finds a field that the generated table lacks.
     #[test]
     fn every_key_that_is_written_is_documented() {
         let keys = keys();
@@ -261,20 +172,21 @@ mod tests {
                 }
             }
         }
-        let model = ModelSettings::every_key().expect("all values fit");
-        for key in model
-            .keys()
-            .filter(|key| !FROM_TEXT.contains(&key.as_str()))
-        {
+        let model = ModelSettings::every_key().expect("TOML has these values");
+        let vocabulary_sizes = ["src_vocab_size", "tgt_vocab_size"];
+        for key in model.keys() {
+            if vocabulary_sizes.contains(&key.as_str()) {
+                continue;
+            }
             assert!(keys.contains(&format!("model.{key}")), "{key}");
         }
     }
 
-    /// What is as the preset has it must not outlive the preset.
+    /// Values that come from a preset must not outlive it.
     #[test]
-    fn another_preset_over_what_is_written_brings_its_recipe() {
+    fn naming_another_preset_in_the_written_file_selects_its_recipe() {
         for preset in Preset::ALL {
-            let text = to_toml(&Experiment::for_preset(preset)).expect("all values fit");
+            let text = to_toml(&Experiment::for_preset(preset)).expect("TOML has these values");
             let named = format!("preset = \"{preset}\"");
             let text = text.replace(&named, "preset = \"multi30k\"");
             let read = Experiment::from_toml_text(&text, "all.toml");
@@ -285,7 +197,7 @@ mod tests {
     #[test]
     fn the_first_line_names_the_preset_or_the_task() {
         let first = |experiment: &Experiment| {
-            let text = to_toml(experiment).expect("all values fit");
+            let text = to_toml(experiment).expect("TOML has these values");
             text.lines().next().unwrap_or_default().to_owned()
         };
         let preset = first(&Experiment::for_preset(Preset::Iwslt));
@@ -294,10 +206,10 @@ mod tests {
         assert!(task.contains("the task `reverse`"), "{task}");
     }
 
-    /// A key that is not set appears as a comment; the strict reader takes all of them, so no name is made up.
+    /// The reader refuses unknown keys, so every documented name is a real one.
     #[test]
-    fn every_documented_key_is_one_that_is_read() {
-        let text = uncommented(&to_toml(&Experiment::default()).expect("all values fit"));
+    fn every_documented_key_can_be_read() {
+        let text = uncommented(&to_toml(&Experiment::default()).expect("TOML has these values"));
         let read = Experiment::from_toml_text(&text, "all.toml").map(|_| ());
         assert_eq!(read, Ok(()));
         let table: Table = toml::from_str(&text).expect("it was just read");
@@ -308,33 +220,26 @@ mod tests {
                 .map(Table::len)
                 .sum()
         };
-        let n_left_out = to_toml(&Experiment::default())
-            .expect("all values fit")
-            .lines()
-            .filter(|line| line.ends_with("= …"))
-            .count();
         let n_read: usize = n_keys(&table);
-        assert_eq!(n_read + n_left_out, keys().len());
+        assert_eq!(n_read, keys().len());
     }
 
     #[test]
     fn every_key_has_a_meaning() {
-        for (section, source, name) in SECTIONS {
-            let fields = section_fields(section, source, name);
-            let silent = fields.iter().find(|field| field.meaning.len() < 10);
-            assert!(!fields.is_empty());
-            assert_eq!(silent.map(|field| &field.name), None);
-        }
+        let keys = || SECTIONS.iter().flat_map(|section| section.keys);
+        let undocumented = keys().find(|key| key.meaning.len() < 10);
+        assert!(SECTIONS.iter().all(|section| !section.keys.is_empty()));
+        assert_eq!(undocumented.map(|key| key.name), None);
     }
 
     #[test]
-    fn the_documented_file_of_the_repository_is_this_one() {
-        let written = include_str!("../../../docs/configuration.toml");
-        let text = to_toml(&Experiment::default()).expect("all values fit");
-        assert!(
-            written == text,
-            "make it anew: cargo run -q -p transformer-train -- --print-config --preset base > docs/configuration.toml"
-        );
+    fn the_documented_file_of_the_repository_is_up_to_date() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/configuration.toml");
+        let file = std::fs::read_to_string(path).expect("the test runs in the repository");
+        let (hint, settings) = file.split_once('\n').expect("it has several lines");
+        assert_eq!(hint, "#:schema configuration.schema.json");
+        let expected = to_toml(&Experiment::default()).expect("TOML has these values");
+        assert!(settings == expected, "run `cargo xtask settings`");
     }
 
     #[test]

@@ -1,28 +1,28 @@
-//! `[embeddings]`: what the embeddings start from, and whether they are trained.
+//! `[embeddings]`: initial values of the embeddings.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Says what the embeddings start from, and whether they move.
+/// Initial values of the embeddings, and whether they are trained.
 ///
-/// Matrices that the model ties are one: what is said of one is said of all that are tied to it.
+/// Tied matrices are one parameter: a setting for one of them applies to all that are tied to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbeddingSettings {
-    /// Word vectors for source tokens: text of word2vec or GloVe, plain or gzip, as wide as the model.
-    /// Default: none.
+    /// File of pretrained word vectors for the source tokens, in the text format of word2vec or GloVe, plain
+    /// or gzip, with `model.d_model` values per word. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src_word_vectors: Option<PathBuf>,
-    /// Word vectors for target tokens. Default: none.
+    /// File of pretrained word vectors for the target tokens. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt_word_vectors: Option<PathBuf>,
-    /// Whether word vectors are made as large as fresh rows, `1/√d_model` in root mean square; they are
-    /// often larger, and drown the positions that are added to them. Default: yes.
+    /// Whether word vectors are scaled to the root mean square of new embeddings, `1/√d_model`. Pretrained
+    /// vectors are often larger, and then outweigh the position encodings. Default: `true`.
     pub rescale: bool,
-    /// Whether the source embedding stays as it begins. Default: no.
+    /// Whether the source embedding keeps its initial values during training. Default: `false`.
     pub freeze_src: bool,
-    /// Whether the target embedding stays as it begins. Default: no.
+    /// Whether the target embedding keeps its initial values during training. Default: `false`.
     pub freeze_tgt: bool,
 }
 

@@ -1,10 +1,10 @@
-//! What can be wrong with an experiment, said in one line with key and remedy.
+//! [`ConfigError`]: what can be wrong with an experiment, each in one line with the key and a remedy.
 
 use std::io;
 
 use transformer_core::text::TokenizerKind;
 
-/// Says why an experiment cannot be read or run.
+/// Why an experiment cannot be read or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -13,66 +13,66 @@ pub enum ConfigError {
     Read {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A key or a name in place of a value is not known.
-    #[error("{place}: `{name}` is not known here; {}", suggestion(.nearest.as_deref(), .known))]
+    /// A key, or a name used as a value, is unknown.
+    #[error("{location}: `{name}` is unknown here; {}", suggestion(.nearest.as_deref(), .known))]
     Unknown {
-        /// Where: file and line, from 1, or the argument.
-        place: String,
-        /// What stands there.
+        /// The file with its line, from 1, or the argument.
+        location: String,
+        /// The unknown name.
         name: String,
-        /// What may have been meant.
+        /// The most similar known name, if any is similar.
         nearest: Option<String>,
-        /// Everything that could stand there.
+        /// Every name that is allowed here.
         known: Vec<String>,
     },
-    /// A setting belongs to the model that a run goes on from.
-    #[error(
-        "`{key}` does not go with `finetune.model`, whose model decides about it; leave it out"
-    )]
+    /// A setting is determined by the model that a run starts from.
+    #[error("`{key}` cannot be combined with `finetune.model`, which determines it; remove it")]
     FixedByModel {
         /// The key, with its section.
         key: String,
     },
-    /// The file is not TOML, or a value is of the wrong kind.
+    /// The file is not TOML, or a value has the wrong type.
     #[error("`{file}` line {line}: {message}, in `{text}`")]
     Toml {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What the reader said.
+        /// The message of the TOML parser.
         message: String,
         /// The line itself.
         text: String,
     },
-    /// A setting on the command line has a value of the wrong kind.
+    /// A setting on the command line has a value of the wrong type.
     #[error("`--set {setting}`: {message}")]
     Setting {
         /// The setting.
         setting: String,
-        /// What the reader said.
+        /// The message of the TOML parser.
         message: String,
     },
-    /// What is given as a setting is none.
+    /// A setting on the command line has no value.
     #[error(
         "`--set {given}` has no value; write section.key=value, for example training.updates=500"
     )]
     NoSetting {
-        /// What is given.
+        /// The argument.
         given: String,
     },
     /// The experiment cannot be written as TOML.
     #[error("cannot write the settings as TOML: {0}; keep seeds below 2^63 and paths UTF-8")]
     Write(#[source] toml::ser::Error),
-    /// There is no data.
-    #[error("there is nothing to train on; give `task`, `src` and `tgt`, or `tsv` in [data]")]
+    /// There is no training data.
+    #[error(
+        "there is no training data; set `task`, `src` and `tgt`, `tsv`, or `corpora` in [data]"
+    )]
     NoData,
     /// Two settings exclude each other.
-    #[error("`{first}` and `{second}` are both given; remove one of them")]
+    #[error("`{first}` and `{second}` exclude each other; remove one of them")]
     Conflict {
         /// One key.
         first: &'static str,
@@ -80,87 +80,86 @@ pub enum ConfigError {
         second: &'static str,
     },
     /// One of two files is missing.
-    #[error("`{given}` is given without `{missing}`; give both")]
+    #[error("`{given}` is set without `{missing}`; set both")]
     HalfPair {
-        /// The key given.
+        /// The key that is set.
         given: &'static str,
-        /// The key missing.
+        /// The key that is missing.
         missing: &'static str,
     },
     /// One of several corpora has no files.
-    #[error("one of `data.corpora` names no file; give `src` and `tgt`, or `tsv`")]
+    #[error("one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`")]
     NoFilesInCorpus,
     /// Two files are standard input.
-    #[error("`-` is given for two files; only one of them can be standard input")]
+    #[error("two files are `-`; only one of them can be standard input")]
     StandardInputTwice,
     /// A value is outside its range.
     #[error("`{key}` is {value}; choose {allowed}")]
     OutOfRange {
         /// The key.
         key: &'static str,
-        /// The value given.
+        /// The value.
         value: String,
-        /// The range, in words.
+        /// The allowed range, in words.
         allowed: &'static str,
     },
-    /// A number is beyond what anybody needs, and what can be counted with.
-    #[error("`{key}` is {value}; choose at most {most}")]
+    /// A number is larger than the program supports.
+    #[error("`{key}` is {value}; choose at most {max}")]
     TooLarge {
         /// The key.
         key: &'static str,
-        /// The value given.
+        /// The value.
         value: u64,
-        /// The largest that is allowed.
-        most: u64,
+        /// The largest allowed value.
+        max: u64,
     },
-    /// A schedule that falls from a peak has none.
+    /// A schedule that needs a peak has none.
     #[error(
         "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
     )]
     NoPeak,
-    /// The weights would have to be computed with in fewer bits.
+    /// A floating point format that is not supported for training.
     #[error(
-        "`training.precision` is `{precision}`; set it to `f32`: in 16 bits this program is slower on \
-         processors (docs/experiments.md), and nobody has tried it on a GPU"
+        "`training.precision` is `{precision}`; set it to `f32`: 16-bit formats are slower on CPUs and untested on \
+         GPUs"
     )]
     Precision {
-        /// The precision asked for.
+        /// The format.
         precision: &'static str,
     },
-    /// A sentence that the filter lets through would fit in no batch.
+    /// The longest sentence that passes the filter does not fit into a batch.
     #[error(
-        "`training.tokens_per_batch` ({tokens_per_batch}) has no room for a sentence of \
-         `data.max_len` ({max_len}) tokens and its end; choose at least {}, or lower `data.max_len`",
+        "`training.tokens_per_batch` ({tokens_per_batch}) is too small for a sentence of \
+         `data.max_len` ({max_len}) tokens and EOS; choose at least {}, or lower `data.max_len`",
         max_len.saturating_add(1)
     )]
     BatchTooSmall {
-        /// The budget.
+        /// Maximum size of a batch, in tokens.
         tokens_per_batch: usize,
-        /// The longest sentence.
+        /// Maximum length of a sentence, in tokens.
         max_len: usize,
     },
-    /// A sentence that the filter lets through would have more tokens than there are learned positions.
+    /// The longest sentence that passes the filter has more tokens than there are learned positions.
     #[error(
-        "`model.max_positions` ({max_positions}) has no place for the end of a sentence of \
-         `data.max_len` ({max_len}) tokens; choose at least {}, or lower `data.max_len`",
+        "`model.max_positions` ({max_positions}) is too small for a sentence of \
+         `data.max_len` ({max_len}) tokens and EOS; choose at least {}, or lower `data.max_len`",
         max_len.saturating_add(1)
     )]
     TooFewPositions {
-        /// The number of learned positions.
+        /// Number of learned positions.
         max_positions: usize,
-        /// The longest sentence.
+        /// Maximum length of a sentence, in tokens.
         max_len: usize,
     },
-    /// A setting of the target tokenizer, where there is one tokenizer.
-    #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; change that, or remove the key")]
+    /// A setting of the target tokenizer, with a joint vocabulary.
+    #[error("`tokenizer.{key}` needs `vocabulary = \"separate\"`; set that, or remove the key")]
     TargetKeyWithJointVocabulary {
         /// The key.
         key: &'static str,
     },
-    /// Dropout of merges, where there are none.
+    /// BPE-dropout for a tokenizer without merges.
     #[error(
-        "`tokenizer.dropout` leaves out merges, and `{key}` is `{kind}`, which has none; choose `bpe`, or \
-         remove `dropout`"
+        "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or remove `dropout`"
     )]
     DropoutWithoutMerges {
         /// The key of the tokenizer's kind.
@@ -168,18 +167,18 @@ pub enum ConfigError {
         /// The kind.
         kind: TokenizerKind,
     },
-    /// The settings of the model do not fit together.
+    /// The settings of the model contradict each other.
     #[error("in [model]: {0}")]
     Shape(#[source] transformer_core::ConfigError),
-    /// A key of `[model]` has no meaning.
+    /// A key in `[model]` is unknown, or its value has the wrong type.
     #[error("in [model]: {reason}")]
     Model {
-        /// What the reader said.
+        /// The message of the TOML parser.
         reason: String,
     },
-    /// A vocabulary size in the model.
+    /// A vocabulary size in `[model]`.
     #[error(
-        "`model.{key}` cannot be set: it comes from the text; remove it, and set \
+        "`model.{key}` cannot be set: it follows from the tokenizers; remove it, and set \
          `tokenizer.vocab_size`"
     )]
     VocabularySizeInModel {
@@ -189,7 +188,7 @@ pub enum ConfigError {
 }
 
 impl PartialEq for ConfigError {
-    /// Compares what is said.
+    /// Compares the messages.
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
     }

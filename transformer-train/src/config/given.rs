@@ -1,4 +1,4 @@
-//! Where the settings of an experiment come from: defaults, a file, arguments, single settings.
+//! [`Given`]: combines a file, arguments and single settings into an experiment.
 
 use std::path::PathBuf;
 
@@ -6,11 +6,11 @@ use toml::{Table, Value};
 
 use crate::config::{ConfigError, Experiment, read, setting};
 
-/// Names what a user gave for an experiment.
+/// The settings that a user gives for an experiment.
 ///
-/// What comes later replaces what came before: the defaults of the task or the preset that is named, the
-/// file, the arguments, the single settings. Text without a file and a preset is trained on as
-/// `tiny` says, and without text the task is `numbers`.
+/// They are applied in this order, and later ones override earlier ones: the defaults of the task or the preset that is
+/// named, the file, the arguments, the single settings. Without a file, the default task is `numbers`, and the
+/// default preset for training files is `tiny`.
 ///
 /// # Example
 ///
@@ -29,19 +29,19 @@ use crate::config::{ConfigError, Experiment, read, setting};
 pub struct Given {
     /// A TOML file.
     pub file: Option<PathBuf>,
-    /// Settings in tables, as a file has them. Here and in `settings`, a task takes the place of all text in
-    /// the file, text that of a task, and a preset brings what the file does not say: keys that the file has
-    /// in `[model]` or elsewhere stay.
+    /// Settings as the tables of a file. Here and in `settings`, a task replaces the training and validation files
+    /// that `file` names, and training files replace its task. A preset replaces only the preset of `file`: its
+    /// other keys still apply.
     pub arguments: Table,
-    /// Settings of the form `section.key=value`. The value is one of TOML; where the key wants text, it
-    /// needs no quotes. A key without which one can do is taken back with `none`.
+    /// Settings of the form `section.key=value`, with a TOML value. Text needs no quotes. `none` unsets an optional
+    /// key.
     pub settings: Vec<String>,
 }
 
-/// The keys of `[data]` that say what is trained on.
+/// The keys of `[data]` that name training data.
 const TRAIN_KEYS: [&str; 5] = ["task", "src", "tgt", "tsv", "corpora"];
 
-/// Keys of `[data]`, and those in a file that they take the place of.
+/// Keys of `[data]`, each with the keys of a file that it replaces.
 const REPLACED: [(&[&str], &[&str]); 6] = [
     (
         &["task"],
@@ -63,65 +63,69 @@ const REPLACED: [(&[&str], &[&str]); 6] = [
 ];
 
 impl Given {
-    /// Puts the experiment together.
+    /// Returns the experiment.
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] that names the file and line, or the setting, which is wrong. Whether values
-    /// fit together is for [`Experiment::validate`].
+    /// Returns a [`ConfigError`] that names the file and line, or the argument, of an invalid setting.
+    /// [`Experiment::validate`] checks whether the values are consistent.
     pub fn experiment(&self) -> Result<Experiment, ConfigError> {
-        let mut given = self.put_together()?;
+        let mut given = self.combined()?;
         if self.file.is_none() && !names_data(&given) {
             put(&mut given, "data", "task", "numbers");
         }
         read::complete(given)
     }
 
-    /// Puts the experiment together; a preset without data is left without, to be shown and given data later.
+    /// Returns the experiment, without the default task if a preset is named: to print the settings of that preset.
     ///
     /// # Errors
     ///
     /// As [`experiment`](Self::experiment).
     pub fn without_task(&self) -> Result<Experiment, ConfigError> {
-        let given = self.put_together()?;
+        let given = self.combined()?;
         match value(&given, "model", "preset") {
             Some(_) => read::complete(given),
             None => self.experiment(),
         }
     }
 
-    fn put_together(&self) -> Result<Table, ConfigError> {
+    /// Returns the file with the arguments and single settings applied.
+    fn combined(&self) -> Result<Table, ConfigError> {
         let mut given = match &self.file {
-            Some(path) => read::table_of(path)?,
+            Some(path) => read::table_from(path)?,
             None => Table::new(),
         };
-        let mut over = self.arguments.clone();
+        let mut overrides = self.arguments.clone();
         for setting in &self.settings {
-            read::replace(&mut over, setting::table(setting)?);
+            read::replace(&mut overrides, setting::table(setting)?);
         }
-        make_way(&mut given, &over);
-        read::replace(&mut given, over);
-        let is_open = self.file.is_none() && value(&given, "model", "preset").is_none();
-        if is_open && names_data(&given) && value(&given, "data", "task").is_none() {
+        remove_replaced(&mut given, &overrides);
+        read::replace(&mut given, overrides);
+        let has_no_preset = self.file.is_none() && value(&given, "model", "preset").is_none();
+        if has_no_preset && names_data(&given) && value(&given, "data", "task").is_none() {
             put(&mut given, "model", "preset", "tiny");
         }
         Ok(given)
     }
 }
 
-/// Says whether something is named to train on.
+/// Whether training data is named.
 fn names_data(given: &Table) -> bool {
     let mut keys = TRAIN_KEYS.iter();
     keys.any(|key| value(given, "data", key).is_some())
 }
 
-/// Takes out of a file what is given in place of it, under other keys.
-fn make_way(file: &mut Table, given: &Table) {
+/// Removes the keys of a file that are replaced by other keys.
+fn remove_replaced(file: &mut Table, overrides: &Table) {
     let Some(Value::Table(data)) = file.get_mut("data") else {
         return;
     };
     for (keys, replaced) in REPLACED {
-        if keys.iter().any(|key| value(given, "data", key).is_some()) {
+        if keys
+            .iter()
+            .any(|key| value(overrides, "data", key).is_some())
+        {
             data.retain(|key, _| !replaced.contains(&key));
         }
     }
@@ -164,25 +168,25 @@ mod tests {
     }
 
     #[test]
-    fn nothing_given_is_the_task_numbers() {
+    fn the_default_is_the_task_numbers() {
         let experiment = Given::default().experiment();
         assert_eq!(experiment, Ok(Experiment::for_task(Task::Numbers)));
     }
 
     #[test]
-    fn a_preset_alone_is_shown_without_a_task() {
+    fn the_printed_settings_of_a_preset_have_no_task() {
         let experiment = given(&["model.preset=big"]).without_task();
         assert_eq!(experiment, Ok(Experiment::for_preset(Preset::Big)));
     }
 
     #[test]
-    fn what_is_shown_without_a_preset_is_what_is_trained() {
+    fn the_printed_settings_without_a_preset_are_those_of_a_run() {
         let shown = Given::default().without_task();
         assert_eq!(shown, Ok(Experiment::for_task(Task::Numbers)));
     }
 
     #[test]
-    fn text_alone_is_trained_on_by_the_recipe_for_small_data() {
+    fn files_alone_are_trained_on_with_the_preset_tiny() {
         let experiment = given(&["data.tsv=a.tsv"]).experiment();
         let mut expected = Experiment::for_preset(Preset::Tiny);
         expected.data.tsv = Some("a.tsv".into());
@@ -190,13 +194,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_two_settings_counts() {
+    fn the_last_of_two_settings_wins() {
         let experiment = given(&["training.updates=5", "training.updates=6"]).experiment();
         assert_eq!(experiment.map(|it| it.training.updates), Ok(6));
     }
 
     #[test]
-    fn a_task_that_is_set_brings_its_recipe() {
+    fn a_task_selects_its_recipe() {
         let experiment = given(&["data.task=copy", "training.seed=3"]).experiment();
         let mut expected = Experiment::for_task(Task::Copy);
         expected.training.seed = 3;
@@ -204,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_task_asked_for_replaces_that_of_the_file() {
+    fn a_task_in_the_arguments_replaces_that_of_the_file() {
         let arguments = toml::toml! { data = { task = "copy" } };
         let experiment = with_file("[data]\ntask = \"numbers\"\n", arguments);
         assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
     }
 
     #[test]
-    fn text_asked_for_replaces_that_of_the_file() {
+    fn training_files_in_the_arguments_replace_those_of_the_file() {
         let arguments = toml::toml! { data = { tsv = "other.tsv" } };
         let experiment = with_file("[data]\nsrc = \"a\"\ntgt = \"b\"\nmax_len = 7\n", arguments);
         let mut expected = Experiment::default();
@@ -223,7 +227,7 @@ mod tests {
     const CORPORA: &str = "[[data.corpora]]\nsrc = \"a\"\ntgt = \"b\"\n";
 
     #[test]
-    fn corpora_of_the_file_make_way_for_other_text() {
+    fn a_task_or_training_files_replace_the_corpora_of_the_file() {
         let experiment = with_file(CORPORA, toml::toml! { data = { task = "copy" } });
         assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
         let experiment = with_file(CORPORA, toml::toml! { data = { tsv = "other.tsv" } });
@@ -232,11 +236,11 @@ mod tests {
     }
 
     #[test]
-    fn corpora_asked_for_replace_the_text_of_the_file() {
+    fn corpora_in_the_arguments_replace_the_task_of_the_file() {
         let corpora = toml::from_str(CORPORA).expect("it is a table");
         let experiment = with_file("[data]\ntask = \"copy\"\n", corpora);
         let data = experiment.map(|experiment| (experiment.data.task, experiment.data.corpora));
-        let (task, corpora) = data.expect("nothing is given twice");
+        let (task, corpora) = data.expect("the task is replaced");
         assert_eq!((task, corpora.len()), (None, 1));
     }
 
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_replaces_the_validation_text_of_the_file() {
+    fn a_task_replaces_the_validation_files_of_the_file() {
         let arguments = toml::toml! { data = { task = "copy" } };
         let text = "[data]\ntsv = \"a\"\nvalid_src = \"b\"\nvalid_tgt = \"c\"\n";
         let experiment = with_file(text, arguments);
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_set_replaces_the_text_of_the_file() {
+    fn a_task_in_a_setting_replaces_the_training_files_of_the_file() {
         let text = "[data]\nsrc = \"a\"\ntgt = \"b\"\n";
         let experiment = with_file_and_settings(text, &["data.task=copy"]);
         assert_eq!(experiment, Ok(Experiment::for_task(Task::Copy)));
@@ -277,7 +281,7 @@ mod tests {
         assert_eq!(experiment, Ok(expected));
     }
 
-    /// The recipe and what the file does not say are the other preset's.
+    /// The recipe of `big` with the dropout of the file.
     fn big_with_dropout() -> Experiment {
         let mut expected = Experiment::for_preset(Preset::Big);
         expected.model.overrides = toml::toml! { dropout = 0.25 };
@@ -285,21 +289,21 @@ mod tests {
     }
 
     #[test]
-    fn another_preset_leaves_the_keys_of_the_file() {
+    fn another_preset_keeps_the_other_keys_of_the_file() {
         let arguments = toml::toml! { model = { preset = "big" } };
         let experiment = with_file("[model]\npreset = \"tiny\"\ndropout = 0.25\n", arguments);
         assert_eq!(experiment, Ok(big_with_dropout()));
     }
 
     #[test]
-    fn a_preset_that_is_set_is_a_preset_asked_for() {
+    fn a_preset_in_a_setting_keeps_the_other_keys_of_the_file() {
         let text = "[model]\npreset = \"tiny\"\ndropout = 0.25\n";
         let experiment = with_file_and_settings(text, &["model.preset=big"]);
         assert_eq!(experiment, Ok(big_with_dropout()));
     }
 
     #[test]
-    fn the_preset_that_a_file_implies_leaves_its_model() {
+    fn the_default_preset_keeps_the_other_keys_of_the_file() {
         let arguments = toml::toml! { model = { preset = "base" } };
         let experiment = with_file("[model]\ndropout = 0.25\n", arguments);
         let overrides = experiment.map(|experiment| experiment.model.overrides);

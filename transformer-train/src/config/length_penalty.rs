@@ -1,4 +1,5 @@
-//! The length penalty as text, as on the command line, or as a number, which is the exponent of GNMT's.
+//! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent of GNMT's
+//! penalty.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
@@ -36,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_is_named_or_is_gnmts() {
+    fn a_penalty_has_a_name_or_is_the_exponent_of_gnmt() {
         assert_eq!(read("\"power:1\""), Ok(LengthPenalty::Power { alpha: 1.0 }));
         assert_eq!(read("\"none\""), Ok(LengthPenalty::None));
         assert_eq!(read("0.5"), Ok(LengthPenalty::Gnmt { alpha: 0.5 }));
@@ -44,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused_with_the_line() {
+    fn invalid_penalties_are_refused_with_the_line() {
         for value in ["\"linear\"", "-1.0", "true", "\"gnmt:x\""] {
             let message = read(value).expect_err(value).to_string();
             assert!(message.contains("line 2"), "{message}");

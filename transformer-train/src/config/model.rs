@@ -1,4 +1,4 @@
-//! `[model]`: what to train.
+//! `[model]`: the model to train.
 
 use serde::{Deserialize, Serialize};
 use transformer_core::config::{Positions, Tying};
@@ -7,27 +7,26 @@ use transformer_core::{Preset, TransformerConfig};
 use crate::config::{ConfigError, Vocabulary, optional};
 use crate::tasks::Task;
 
-/// Names a model, and says in what it differs.
+/// A preset, and the keys that override it.
 ///
-/// Every key but `preset` is one of `TransformerConfig` and replaces what the preset has. Vocabulary
-/// sizes are not among them: they come from the tokenizers. What a preset need not have, `d_k` for
-/// example, is taken back with `"none"`.
+/// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the preset. The vocabulary sizes
+/// cannot be set: they follow from the tokenizers. Optional keys, for example `d_k`, are unset with `"none"`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// The model to start from: `numbers`, `tiny`, `multi30k`, `iwslt`, `base`, `big` or any other
-    /// [`Preset`]. Default: `base` (Table 3).
+    /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`, `multi30k`,
+    /// `iwslt`, `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base` (Table 3).
     pub preset: Preset,
-    /// The keys that replace the preset's, as they stand in the file. Default: none.
+    /// The keys that override the preset, as written in the file. Default: none.
     #[serde(flatten)]
     pub overrides: toml::Table,
 }
 
-/// The keys that a model need not have.
+/// The keys that `"none"` unsets.
 const OPTIONAL: [&str; 4] = ["d_k", "d_v", "encoder_window", "decoder_window"];
 
 impl ModelSettings {
-    /// Returns the model with which a built-in task is learnt.
+    /// Returns the model for a built-in task.
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Numbers | Task::Reverse | Task::Copy => Self {
@@ -37,8 +36,8 @@ impl ModelSettings {
         }
     }
 
-    /// Puts keys over those of a model.
-    pub(super) fn put_over(model: &mut toml::Table, overrides: toml::Table) {
+    /// Applies overrides to the keys of a model.
+    pub(super) fn apply(model: &mut toml::Table, overrides: toml::Table) {
         for (key, value) in overrides {
             match OPTIONAL.contains(&key.as_str()) && optional::is_none(&value) {
                 true => model.remove(&key),
@@ -47,9 +46,9 @@ impl ModelSettings {
         }
     }
 
-    /// Returns a model with every key that may replace a preset's.
+    /// Returns a table with every key of a model.
     pub(super) fn every_key() -> Result<toml::Table, ConfigError> {
-        // A key that is `None` is not written.
+        // serde omits keys that are `None`.
         let full = TransformerConfig {
             d_k: Some(1),
             d_v: Some(1),
@@ -60,15 +59,15 @@ impl ModelSettings {
         toml::Table::try_from(full).map_err(ConfigError::Write)
     }
 
-    /// Returns the model's config for vocabularies of these sizes.
+    /// Returns the model's configuration for these vocabulary sizes.
     ///
-    /// A preset that ties anything ties whatever the vocabularies allow: all three matrices of a joint
-    /// vocabulary (§3.4), the decoder's two otherwise.
+    /// A preset with tied embeddings ties as many matrices as the vocabularies allow: all three with a joint
+    /// vocabulary (§3.4), otherwise the two of the decoder.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Model`] when an override is not a key of `TransformerConfig`, or its value
-    /// is of the wrong kind.
+    /// Returns [`ConfigError::Model`] when an override is not a field of [`TransformerConfig`], or its value has the
+    /// wrong type.
     pub fn config(
         &self,
         src_vocab_size: usize,
@@ -84,17 +83,17 @@ impl ModelSettings {
             },
             ..preset
         };
-        self.over(&config)
+        self.override_in(&config)
     }
 
-    /// Returns a model's config with the keys of `[model]` in place of its own.
-    pub(crate) fn over(
+    /// Returns a configuration with the overrides applied.
+    pub(crate) fn override_in(
         &self,
         config: &TransformerConfig,
     ) -> Result<TransformerConfig, ConfigError> {
         let table = toml::Table::try_from(config);
         let merged = table.and_then(|mut table| {
-            Self::put_over(&mut table, self.overrides.clone());
+            Self::apply(&mut table, self.overrides.clone());
             toml::to_string(&table)
         });
         let text = merged.map_err(ConfigError::Write)?;
@@ -104,13 +103,13 @@ impl ModelSettings {
     }
 }
 
-/// Refuses learned positions that end before the longest line.
+/// Checks that learned positions suffice for the longest sentence.
 pub(crate) fn check_positions(
     config: &TransformerConfig,
     max_len: usize,
 ) -> Result<(), ConfigError> {
     let max_positions = config.max_positions;
-    // A source has its end and a target its beginning beside the tokens of the line.
+    // A source has EOS and a target has BOS in addition to its `max_len` tokens.
     if config.positions == Positions::Learned && max_positions <= max_len {
         return Err(ConfigError::TooFewPositions {
             max_positions,

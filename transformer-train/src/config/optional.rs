@@ -1,14 +1,13 @@
-//! Keys without which one can do: `"none"` says so, where leaving the key out would mean the value of the
-//! task or the preset.
+//! Reads and writes optional keys. `"none"` unsets a key; leaving it out takes the value of the task or the preset.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Value;
 
-/// What stands in place of a value.
+/// The value that unsets a key.
 pub(super) const NONE: &str = "none";
 
-/// Says whether a value says that there is none.
+/// Whether a value unsets its key.
 pub(super) fn is_none(value: &Value) -> bool {
     value.as_str() == Some(NONE)
 }
@@ -49,7 +48,7 @@ mod tests {
         presets.chain(tasks).collect()
     }
 
-    /// Takes back the keys of the bits that are set.
+    /// Unsets the keys whose bits are set.
     fn unset(experiment: &mut Experiment, bits: u16) {
         let Experiment {
             tokenizer,
@@ -74,14 +73,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_back_stays_so_when_written_and_read(
+        fn unset_keys_stay_unset_when_written_and_read(
             mut experiment in select(experiments()),
             bits in 0_u16..1 << 10,
         ) {
             unset(&mut experiment, bits);
-            let plain = experiment.to_toml().expect("all values fit");
+            let plain = experiment.to_toml().expect("TOML has these values");
             prop_assert_eq!(Experiment::from_toml_text(&plain, "plain.toml"), Ok(experiment.clone()));
-            let documented = experiment.to_documented_toml().expect("all values fit");
+            let documented = experiment.to_documented_toml().expect("TOML has these values");
             let read = Experiment::from_toml_text(&documented, "documented.toml");
             prop_assert_eq!(read, Ok(experiment));
         }
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_preset_sets_can_be_taken_back() {
+    fn a_key_of_a_preset_can_be_unset() {
         let text = "[model]\npreset = \"multi30k\"\n[training]\nclip_norm = \"none\"\n";
         let expected = Experiment::for_preset(Preset::Multi30k);
         assert_eq!(expected.training.clip_norm, Some(25.0));
@@ -100,17 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn the_width_of_heads_that_a_preset_sets_can_be_taken_back() {
+    fn a_model_key_of_a_preset_can_be_unset() {
         let experiment = read("[model]\npreset = \"b-dk16\"\nd_k = \"none\"\n");
-        let model = experiment.expect("the text is right").model;
+        let model = experiment.expect("the text is valid").model;
         let config = model.config(9, 9, crate::config::Vocabulary::Joint);
         assert_eq!(Preset::BKeys16.config(9, 9).d_k, Some(16));
         assert_eq!(config.map(|config| config.d_k), Ok(None));
     }
 
     #[test]
-    fn a_key_that_must_have_a_value_cannot_be_taken_back() {
-        let message = |text| read(text).expect_err("there must be one").to_string();
+    fn a_required_key_cannot_be_unset() {
+        let message = |text| read(text).expect_err("the key needs a value").to_string();
         assert_eq!(
             message("[model]\n\ndropout = \"none\"\n"),
             "`run.toml` line 3: invalid type: string \"none\", expected f64, in `dropout = \"none\"`"
@@ -118,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn words_in_place_of_an_optional_number_are_refused_with_the_line() {
-        let error = read("[training]\n\nclip_norm = \"many\"\n").expect_err("it is no number");
+    fn text_for_an_optional_number_is_refused_with_the_line() {
+        let error = read("[training]\n\nclip_norm = \"many\"\n").expect_err("it is not a number");
         assert_eq!(
             error.to_string(),
             "`run.toml` line 3: invalid type: string \"many\", expected f64, in `clip_norm = \"many\"`"
@@ -127,11 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_of_an_optional_key_are_refused_with_the_nearest() {
-        let error = read("[tokenizer]\ntgt_kind = \"bpee\"\n").expect_err("there is none");
+    fn unknown_names_for_an_optional_key_are_refused_with_the_nearest() {
+        let error = read("[tokenizer]\ntgt_kind = \"bpee\"\n").expect_err("there is no such kind");
         assert_eq!(
             error.to_string(),
-            "`run.toml` line 2: `bpee` is not known here; did you mean `bpe`?"
+            "`run.toml` line 2: `bpee` is unknown here; did you mean `bpe`?"
         );
     }
 }

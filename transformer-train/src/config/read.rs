@@ -1,4 +1,4 @@
-//! From a TOML file to an [`Experiment`], strictly.
+//! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file and line.
 
 use std::fs;
 use std::ops::Range;
@@ -7,14 +7,42 @@ use std::path::Path;
 use toml::{Table, Value};
 use transformer_core::TransformerConfig;
 
-use crate::config::{ConfigError, Experiment, ModelSettings, nearest};
+use crate::config::{ConfigError, Experiment, ModelSettings};
+use crate::tasks::nearest;
 
-pub(super) fn read(path: &Path) -> Result<Experiment, ConfigError> {
-    complete(table_of(path)?)
+impl Experiment {
+    /// Reads a TOML file. The defaults of missing keys are those of the task that the file names, or otherwise
+    /// those of its preset.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] for a file that cannot be read, and, with file and line, for an unknown key or a value
+    /// of the wrong type. [`validate`](Self::validate) checks whether the values are consistent.
+    pub fn from_toml(path: &Path) -> Result<Self, ConfigError> {
+        complete(table_from(path)?)
+    }
+
+    /// Reads the text of a TOML file, which errors call `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_toml`](Self::from_toml).
+    pub fn from_toml_text(text: &str, name: &str) -> Result<Self, ConfigError> {
+        complete(table(text, name)?)
+    }
+
+    /// Writes every setting in effect as TOML. Reading it gives this experiment.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ConfigError::Write`] for a path that is not UTF-8 or a seed of 2^63 or more.
+    pub fn to_toml(&self) -> Result<String, ConfigError> {
+        toml::to_string(self).map_err(ConfigError::Write)
+    }
 }
 
-/// Reads a file strictly, as the settings that it gives.
-pub(super) fn table_of(path: &Path) -> Result<Table, ConfigError> {
+/// Reads a file, and returns only the settings that it contains.
+pub(super) fn table_from(path: &Path) -> Result<Table, ConfigError> {
     let file = path.display().to_string();
     match fs::read_to_string(path) {
         Ok(text) => table(&text, &file),
@@ -22,50 +50,37 @@ pub(super) fn table_of(path: &Path) -> Result<Table, ConfigError> {
     }
 }
 
-pub(super) fn parse(text: &str, file: &str) -> Result<Experiment, ConfigError> {
-    complete(table(text, file)?)
-}
-
 fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
     let explain = |error: &toml::de::Error| explain(error, text, file);
-    let plain: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
-    refuse_wrong_model_keys(&plain, text, file)?;
+    let experiment: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
+    check_model_keys(&experiment, text, file)?;
     toml::from_str(text).map_err(|error| explain(&error))
 }
 
-/// Checks settings that have no file, as strictly, and says in the reader's words what is wrong.
-pub(super) fn check(given: &Table) -> Result<(), String> {
+/// Checks settings that do not come from a file as strictly; the error is the message of the TOML parser.
+pub(super) fn check(settings: &Table) -> Result<(), String> {
     let message = |error: &toml::de::Error| error.message().trim().replace('\n', "; ");
-    let plain: Experiment = given.clone().try_into().map_err(|error| message(&error))?;
+    let experiment: Experiment = settings
+        .clone()
+        .try_into()
+        .map_err(|error| message(&error))?;
     let mut model = ModelSettings::every_key().map_err(|error| error.to_string())?;
-    ModelSettings::put_over(&mut model, plain.model.overrides);
+    ModelSettings::apply(&mut model, experiment.model.overrides);
     let model = model.try_into::<TransformerConfig>();
     model.map(drop).map_err(|error| message(&error))
 }
 
-/// Puts settings that were checked over the defaults of the task, or of the preset, that they name.
-pub(super) fn complete(given: Table) -> Result<Experiment, ConfigError> {
+/// Adds the defaults of the task or the preset that checked settings name.
+pub(super) fn complete(settings: Table) -> Result<Experiment, ConfigError> {
     let wrong = |error: &toml::de::Error| wrong(error, "", "the settings", 1);
-    let plain: Experiment = given.clone().try_into().map_err(|error| wrong(&error))?;
-    let mut merged = Table::try_from(defaults(&plain)).map_err(ConfigError::Write)?;
-    replace(&mut merged, given);
+    let named: Experiment = settings.clone().try_into().map_err(|error| wrong(&error))?;
+    let mut merged = Table::try_from(named.defaults()).map_err(ConfigError::Write)?;
+    replace(&mut merged, settings);
     merged.try_into().map_err(|error| wrong(&error))
 }
 
-/// Returns the settings of the task, or of the preset, that an experiment names.
-pub(super) fn defaults(experiment: &Experiment) -> Experiment {
-    match experiment.data.task {
-        Some(task) => Experiment::for_task(task),
-        None => Experiment::for_preset(experiment.model.preset),
-    }
-}
-
-/// Checks the keys and values of `[model]`, which are free for the reader of TOML, against the model's.
-fn refuse_wrong_model_keys(
-    experiment: &Experiment,
-    text: &str,
-    file: &str,
-) -> Result<(), ConfigError> {
+/// Checks the keys and values of `[model]` against the model's fields, which the first reading does not.
+fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(), ConfigError> {
     let full = ModelSettings::every_key()?;
     let known: Vec<String> = full.keys().cloned().collect();
     for (name, value) in &experiment.model.overrides {
@@ -73,15 +88,15 @@ fn refuse_wrong_model_keys(
             .lines()
             .position(|line| line.trim() == "[model]")
             .unwrap_or(0);
-        let is_it = |line: &str| line.trim_start().starts_with(name.as_str());
-        let line = section + text.lines().skip(section).position(is_it).unwrap_or(0) + 1;
+        let has_key = |line: &str| line.trim_start().starts_with(name.as_str());
+        let line = section + text.lines().skip(section).position(has_key).unwrap_or(0) + 1;
         if !full.contains_key(name) {
-            let place = format!("`{file}` line {line}");
-            return Err(unknown(place, name.clone(), known));
+            let location = format!("`{file}` line {line}");
+            return Err(unknown(location, name.clone(), known));
         }
         let mut table = full.clone();
-        let given = Table::from_iter([(name.clone(), value.clone())]);
-        ModelSettings::put_over(&mut table, given);
+        let setting = Table::from_iter([(name.clone(), value.clone())]);
+        ModelSettings::apply(&mut table, setting);
         let read = table.try_into::<TransformerConfig>();
         if let Err(error) = read {
             return Err(wrong(&error, text, file, line));
@@ -90,9 +105,9 @@ fn refuse_wrong_model_keys(
     Ok(())
 }
 
-/// Replaces values by those given, table by table.
-pub(super) fn replace(table: &mut Table, given: Table) {
-    for (key, value) in given {
+/// Replaces the values of a table by those of another, recursively.
+pub(super) fn replace(table: &mut Table, other: Table) {
+    for (key, value) in other {
         match (table.get_mut(&key), value) {
             (Some(Value::Table(inner)), Value::Table(value)) => replace(inner, value),
             (_, value) => {
@@ -102,7 +117,7 @@ pub(super) fn replace(table: &mut Table, given: Table) {
     }
 }
 
-/// Says in our words, with file and line, what the reader of TOML found.
+/// Converts an error of the TOML parser, with the line of its span.
 fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     let Range { start, .. } = error.span().unwrap_or(0..0);
     let before = text.get(..start).unwrap_or(text);
@@ -110,7 +125,7 @@ fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     wrong(error, text, file, line)
 }
 
-/// Says what the reader of TOML found on this line.
+/// Converts an error of the TOML parser, which is about this line.
 fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
     if let Some((name, known)) = unknown_name(message) {
@@ -129,7 +144,7 @@ fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> Config
     }
 }
 
-/// Finds in a message of the reader the name that is not known, and those that are.
+/// Finds the unknown name and the known ones in a message of the TOML parser.
 pub(super) fn unknown_name(message: &str) -> Option<(String, Vec<String>)> {
     let starts = ["unknown field `", "unknown variant `"];
     if !starts.iter().any(|start| message.starts_with(start)) {
@@ -140,10 +155,10 @@ pub(super) fn unknown_name(message: &str) -> Option<(String, Vec<String>)> {
     Some((name, quoted.map(str::to_owned).collect()))
 }
 
-pub(super) fn unknown(place: String, name: String, known: Vec<String>) -> ConfigError {
+pub(super) fn unknown(location: String, name: String, known: Vec<String>) -> ConfigError {
     let nearest = nearest(&name, known.iter().map(String::as_str)).map(str::to_owned);
     ConfigError::Unknown {
-        place,
+        location,
         name,
         nearest,
         known,
@@ -159,15 +174,15 @@ mod tests {
     use crate::tasks::Task;
 
     fn message(text: &str) -> String {
-        let read = parse(text, "run.toml");
-        read.expect_err("the text is wrong").to_string()
+        let read = Experiment::from_toml_text(text, "run.toml");
+        read.expect_err("the text is invalid").to_string()
     }
 
     #[test]
     fn unknown_keys_are_refused_with_line_and_nearest_key() {
         assert_eq!(
             message("[training]\nupdates = 5\nwarmup_step = 7\n"),
-            "`run.toml` line 3: `warmup_step` is not known here; did you mean `warmup_steps`?"
+            "`run.toml` line 3: `warmup_step` is unknown here; did you mean `warmup_steps`?"
         );
     }
 
@@ -175,7 +190,7 @@ mod tests {
     fn unknown_sections_are_refused_with_line_and_nearest_section() {
         assert_eq!(
             message("[data]\ntask = \"copy\"\n\n[trainning]\nupdates = 5\n"),
-            "`run.toml` line 4: `trainning` is not known here; did you mean `training`?"
+            "`run.toml` line 4: `trainning` is unknown here; did you mean `training`?"
         );
     }
 
@@ -183,22 +198,22 @@ mod tests {
     fn unknown_model_keys_are_refused_with_line_and_nearest_key() {
         assert_eq!(
             message("[data]\nsrc = \"a\"\ntgt = \"b\"\n[model]\npreset = \"tiny\"\nd_modle = 7\n"),
-            "`run.toml` line 6: `d_modle` is not known here; did you mean `d_model`?"
+            "`run.toml` line 6: `d_modle` is unknown here; did you mean `d_model`?"
         );
     }
 
     #[test]
-    fn a_preset_brings_its_recipe() {
-        let read = parse("[model]\npreset = \"tiny\"\n", "run.toml");
-        let experiment = read.expect("the text is right");
+    fn a_preset_selects_its_recipe() {
+        let read = Experiment::from_toml_text("[model]\npreset = \"tiny\"\n", "run.toml");
+        let experiment = read.expect("the text is valid");
         assert_eq!(experiment, Experiment::for_preset(Preset::Tiny));
     }
 
     #[test]
-    fn keys_unlike_all_others_get_the_list() {
+    fn keys_without_a_similar_one_are_refused_with_the_list() {
         assert_eq!(
             message("\nqqqqqq = 1\n"),
-            "`run.toml` line 2: `qqqqqq` is not known here; choose one of data, tokenizer, model, \
+            "`run.toml` line 2: `qqqqqq` is unknown here; choose one of data, tokenizer, model, \
              finetune, embeddings, training, validation"
         );
     }
@@ -207,7 +222,7 @@ mod tests {
     fn unknown_names_are_refused_with_line_and_nearest_name() {
         assert_eq!(
             message("[data]\ntask = \"revers\"\n"),
-            "`run.toml` line 2: `revers` is not known here; did you mean `reverse`?"
+            "`run.toml` line 2: `revers` is unknown here; did you mean `reverse`?"
         );
     }
 
@@ -215,12 +230,12 @@ mod tests {
     fn unknown_presets_are_refused_with_line_and_nearest_name() {
         assert_eq!(
             message("[model]\nd_ff = 7\npreset = \"bse\"\n"),
-            "`run.toml` line 3: `bse` is not known here; did you mean `base`?"
+            "`run.toml` line 3: `bse` is unknown here; did you mean `base`?"
         );
     }
 
     #[test]
-    fn values_of_the_wrong_kind_are_shown() {
+    fn values_of_the_wrong_type_are_refused_with_the_line() {
         assert_eq!(
             message("[training]\nupdates = \"many\"\n"),
             "`run.toml` line 2: invalid type: string \"many\", expected u64, in `updates = \"many\"`"
@@ -237,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_toml_is_refused_in_one_line() {
+    fn invalid_toml_is_refused_with_a_message_of_one_line() {
         let message = message("[data]\ntask = \n");
         assert!(message.starts_with("`run.toml` line 2: "), "{message}");
         assert!(!message.contains('\n'), "{message}");
@@ -245,7 +260,7 @@ mod tests {
 
     #[test]
     fn missing_files_are_named() {
-        let error = read(Path::new("no/such.toml")).expect_err("it is missing");
+        let error = Experiment::from_toml(Path::new("no/such.toml")).expect_err("it is missing");
         assert!(
             error
                 .to_string()
@@ -255,14 +270,17 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_file_is_the_paper() {
-        assert_eq!(parse("", "run.toml"), Ok(Experiment::default()));
+    fn an_empty_file_is_the_default_experiment() {
+        assert_eq!(
+            Experiment::from_toml_text("", "run.toml"),
+            Ok(Experiment::default())
+        );
     }
 
     #[test]
-    fn a_task_brings_its_own_defaults_under_the_keys_given() {
+    fn a_task_provides_the_defaults_of_missing_keys() {
         let text = "[data]\ntask = \"numbers\"\n[training]\nupdates = 9\n[model]\nn_heads = 2\n";
-        let experiment = parse(text, "run.toml").expect("the text is right");
+        let experiment = Experiment::from_toml_text(text, "run.toml").expect("the text is valid");
         let mut expected = Experiment::for_task(Task::Numbers);
         expected.training.updates = 9;
         expected
@@ -273,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_settings_in_effect_are_read_back() {
+    fn written_settings_are_read_back() {
         let mut experiment = Experiment::for_task(Task::Reverse);
         experiment.training.clip_norm = Some(1.0);
         experiment.tokenizer.vocabulary = Vocabulary::Separate;
@@ -283,13 +301,21 @@ mod tests {
             .model
             .overrides
             .insert("dropout".to_owned(), Value::Float(0.25));
-        let text = experiment.to_toml().expect("all values fit");
-        assert_eq!(parse(&text, "run.toml"), Ok(experiment));
+        let text = experiment.to_toml().expect("TOML has these values");
+        assert_eq!(
+            Experiment::from_toml_text(&text, "run.toml"),
+            Ok(experiment)
+        );
     }
 
     #[test]
-    fn the_paper_is_read_back() {
-        let text = Experiment::default().to_toml().expect("all values fit");
-        assert_eq!(parse(&text, "run.toml"), Ok(Experiment::default()));
+    fn the_default_experiment_is_read_back() {
+        let text = Experiment::default()
+            .to_toml()
+            .expect("TOML has these values");
+        assert_eq!(
+            Experiment::from_toml_text(&text, "run.toml"),
+            Ok(Experiment::default())
+        );
     }
 }

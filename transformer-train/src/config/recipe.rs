@@ -1,17 +1,33 @@
-//! What goes with each preset: tokenizer, training and validation, so that its name is all one needs.
+//! The recipe of each preset: the settings of tokenizer, training and validation that go with its model.
 
 use transformer_core::Preset;
 use transformer_core::text::TokenizerKind;
 use transformer_infer::search::LengthPenalty;
 
 use crate::config::{
-    Experiment, ModelSettings, TokenizerSettings, TrainingSettings, ValidationSettings,
+    Experiment, ModelSettings, ScheduleKind, TokenizerSettings, TrainingSettings,
+    ValidationSettings,
 };
-use crate::optim::ScheduleKind;
 use crate::tasks::Task;
 
-/// Returns the settings that go with a model, without data.
-pub(super) fn of(preset: Preset) -> Experiment {
+impl Experiment {
+    /// Returns a preset's model and recipe: the paper's (§5.2, §6.1; Table 3), or, for `tiny`, `multi30k` and `iwslt`,
+    /// one for smaller data. They name no training data.
+    pub fn for_preset(preset: Preset) -> Self {
+        of(preset)
+    }
+
+    /// Returns the defaults of this experiment: the settings of its task, or otherwise of its preset.
+    pub(super) fn defaults(&self) -> Self {
+        match self.data.task {
+            Some(task) => Self::for_task(task),
+            None => Self::for_preset(self.model.preset),
+        }
+    }
+}
+
+/// Returns a preset's model and recipe, without data.
+fn of(preset: Preset) -> Experiment {
     let model = ModelSettings {
         preset,
         ..ModelSettings::default()
@@ -39,14 +55,14 @@ pub(super) fn of(preset: Preset) -> Experiment {
     }
 }
 
-/// The recipe of the task of this name.
+/// The recipe of the task with the same name.
 fn numbers() -> Experiment {
     let mut experiment = Experiment::for_task(Task::Numbers);
     experiment.data.task = None;
     experiment
 }
 
-/// What learns tens of thousands of sentences in an hour on a processor (docs/experiments.md).
+/// A recipe that learns tens of thousands of sentences in an hour on a CPU.
 fn tiny() -> Experiment {
     Experiment {
         tokenizer: TokenizerSettings::for_small_data(),
@@ -55,11 +71,12 @@ fn tiny() -> Experiment {
     }
 }
 
-/// Wu et al. 2021, "Good for Misconceived Reasons" (<https://arxiv.org/abs/2105.14462>), as the scripts of
-/// its repository LividWo/Revisit-MMT have it: joint BPE of 10,000 merges, a rate that rises to 0.005 in
-/// 2000 updates and falls with the inverse root, 8000 updates of two GPUs with 4096 tokens each, Adam's ε
-/// 1e-8, clipping at 25, the mean of the last 10 checkpoints, one after each pass (52 updates), and a
-/// beam of 5 with a length penalty of 1.
+/// The recipe of Wu et al. 2021, "Good for Misconceived Reasons" (<https://arxiv.org/abs/2105.14462>), from the
+/// scripts in its repository LividWo/Revisit-MMT.
+///
+/// Joint BPE with 10,000 merges; a learning rate that rises to 0.005 in 2000 updates and falls with the inverse square
+/// root; 8000 updates on two GPUs with 4096 tokens each; Adam with ε = 1e-8; gradients clipped at norm 25; the average of
+/// the last 10 checkpoints, one per epoch (52 updates); beam size 5 with a length penalty of 1.
 fn multi30k() -> Experiment {
     Experiment {
         tokenizer: bpe_of_10_000(),
@@ -79,11 +96,12 @@ fn multi30k() -> Experiment {
     }
 }
 
-/// fairseq's recipe for IWSLT 2014 (examples/translation/README.md): joint BPE of 10,000 merges, a rate
-/// that rises to 5e-4 in 4000 updates and falls with the inverse root, batches of 4096 tokens, a beam of 5
-/// with a length penalty of 1. It names no end: 50,000 updates are some 50 passes over its 160,000 pairs.
-/// Its Adam has ε 1e-8 and a weight decay of 1e-4, decoupled as here; there all parameters decay, here matrices
-/// only. The vocabulary is one for both sides, where it has one for each.
+/// The recipe of fairseq for IWSLT 2014 (examples/translation/README.md).
+///
+/// BPE with 10,000 merges; a learning rate that rises to 5e-4 in 4000 updates and falls with the inverse square root;
+/// batches of 4096 tokens; Adam with ε = 1e-8 and a decoupled weight decay of 1e-4; beam size 5 with a length penalty of
+/// 1. fairseq's recipe sets no number of updates: 50,000 are about 50 epochs of its 160,000 pairs. Two things differ
+/// here: weight decay applies to weight matrices only, and both sides share one vocabulary.
 fn iwslt() -> Experiment {
     Experiment {
         tokenizer: bpe_of_10_000(),
@@ -102,7 +120,7 @@ fn iwslt() -> Experiment {
     }
 }
 
-/// Returns the factor of Eq. 3 with which the rate rises to a peak, to four digits after the point.
+/// Returns the factor of Eq. 3 with which the learning rate rises to `peak`, rounded to four decimal places.
 fn factor(peak: f64, d_model: usize, warmup_steps: u64) -> f64 {
     let exact = peak * (d_model as f64).sqrt() * (warmup_steps as f64).sqrt();
     (exact * 1e4).round() / 1e4
@@ -138,24 +156,24 @@ mod tests {
     }
 
     #[test]
-    fn the_recipe_for_multi30k_rises_to_the_published_rate() {
+    fn the_learning_rate_for_multi30k_rises_to_the_published_peak() {
         let peak = peak(Preset::Multi30k);
         assert!((peak / 0.005 - 1.0).abs() < 1e-4, "{peak}");
     }
 
     #[test]
-    fn the_recipe_for_iwslt_rises_to_the_published_rate() {
+    fn the_learning_rate_for_iwslt_rises_to_the_published_peak() {
         let peak = peak(Preset::Iwslt);
         assert!((peak / 5e-4 - 1.0).abs() < 1e-4, "{peak}");
     }
 
     #[test]
-    fn the_recipe_for_iwslt_decays_as_published() {
+    fn the_weight_decay_for_iwslt_is_the_published_one() {
         assert!((of(Preset::Iwslt).training.weight_decay - 1e-4).abs() < 1e-12);
     }
 
     #[test]
-    fn every_recipe_lacks_data_only() {
+    fn every_recipe_lacks_only_data() {
         for preset in Preset::ALL {
             let mut experiment = of(preset);
             assert_eq!(experiment.validate(), Err(ConfigError::NoData), "{preset}");
@@ -165,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_recipe_has_the_model_of_its_name() {
+    fn every_recipe_has_the_model_of_its_preset() {
         assert!(Preset::ALL.iter().all(|&preset| {
             let model = of(preset).model;
             model.preset == preset && model.overrides.is_empty()

@@ -1,12 +1,13 @@
-//! One setting on the command line: `section.key=value`, as strict as a file.
+//! Reads one setting on the command line, `section.key=value`, as strictly as a file.
 
 use toml::{Table, Value};
 
-use crate::config::{ConfigError, documented, nearest, read};
+use crate::config::{ConfigError, documented, read};
+use crate::tasks::nearest;
 
-/// Reads `section.key=value` into the table of a file that would say the same.
+/// Reads `section.key=value`, and returns the table that a file with this setting has.
 ///
-/// The value is one of TOML. Text where the key wants text needs no quotes, be it like a number or not.
+/// The value is a TOML value. Text needs no quotes where the key takes text, even if it looks like a number.
 pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
     let Some((key, text)) = setting.split_once('=') else {
         return Err(ConfigError::NoSetting {
@@ -18,7 +19,7 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
     let Some((section, name)) = key.split_once('.').filter(|_| is_known(&known, key)) else {
         return Err(unknown_key(key, known));
     };
-    let of = |value: Value| {
+    let table_with = |value: Value| {
         let keys = Table::from_iter([(name.to_owned(), value)]);
         Table::from_iter([(section.to_owned(), Value::Table(keys))])
     };
@@ -26,27 +27,29 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
         let given = setting.to_owned();
         return Err(ConfigError::NoSetting { given });
     }
-    let as_text = of(Value::from(text));
+    let as_text = table_with(Value::from(text));
     let Some(value) = parsed(text) else {
         return match read::check(&as_text) {
             Ok(()) => Ok(as_text),
             Err(message) => Err(wrong(
                 setting,
-                with_remedy(text, message, |value| read::check(&of(value)).is_ok()),
+                with_remedy(text, message, |value| {
+                    read::check(&table_with(value)).is_ok()
+                }),
             )),
         };
     };
-    let as_value = of(value);
+    let as_value = table_with(value);
     match read::check(&as_value) {
         Ok(()) => Ok(as_value),
-        // A folder may be called `2016`, and a key that wants text then gets text.
+        // A folder may be called `2016`: a key that takes text gets text.
         Err(_) if read::check(&as_text).is_ok() => Ok(as_text),
         Err(message) => Err(wrong(setting, message)),
     }
 }
 
-/// Adds to a message how TOML writes what seems to be meant, if the key takes that.
-fn with_remedy(text: &str, message: String, takes: impl Fn(Value) -> bool) -> String {
+/// Adds the correct TOML spelling to a message, if the value is misspelled in a known way.
+fn with_remedy(text: &str, message: String, is_valid: impl Fn(Value) -> bool) -> String {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", text),
@@ -57,17 +60,17 @@ fn with_remedy(text: &str, message: String, takes: impl Fn(Value) -> bool) -> St
         format!("{sign}{before}{digits}{after}"),
         text.to_lowercase(),
     ];
-    let is_taken = |candidate: &&String| {
+    let is_correct = |candidate: &&String| {
         let value = parsed(candidate);
-        *candidate != text && takes(value.unwrap_or_else(|| Value::from(candidate.as_str())))
+        *candidate != text && is_valid(value.unwrap_or_else(|| Value::from(candidate.as_str())))
     };
-    match candidates.iter().find(is_taken) {
+    match candidates.iter().find(is_correct) {
         Some(candidate) => format!("{message}; write {candidate}"),
         None => message,
     }
 }
 
-/// Reads the text as the value of a TOML file, if it is one.
+/// Parses a text as a TOML value.
 fn parsed(text: &str) -> Option<Value> {
     let mut table: Table = toml::from_str(&format!("value = {text}")).ok()?;
     let value = table.remove("value")?;
@@ -88,28 +91,28 @@ fn wrong(setting: &str, message: String) -> ConfigError {
     }
 }
 
-/// Names the key that may have been meant: one of the same name in a section, or one that is alike.
+/// Suggests the key with the same name in a section, or otherwise the most similar one.
 fn unknown_key(key: &str, known: Vec<String>) -> ConfigError {
     let name = key.rsplit('.').next().unwrap_or(key);
     let same_name = known
         .iter()
         .find(|known| known.split('.').nth(1) == Some(name));
-    let alike = || nearest(key, known.iter().map(String::as_str));
+    let similar = || nearest(key, known.iter().map(String::as_str));
     let names = known.iter().filter_map(|known| known.split('.').nth(1));
-    let alike_name = || {
+    let similar_name = || {
         let found = nearest(name, names)?;
         known
             .iter()
             .find(|known| known.split('.').nth(1) == Some(found))
     };
-    let meant = same_name
+    let suggestion = same_name
         .map(String::as_str)
-        .or_else(alike)
-        .or_else(|| alike_name().map(String::as_str));
+        .or_else(similar)
+        .or_else(|| similar_name().map(String::as_str));
     ConfigError::Unknown {
-        place: "`--set`".to_owned(),
+        location: "`--set`".to_owned(),
         name: key.to_owned(),
-        nearest: meant.map(str::to_owned),
+        nearest: suggestion.map(str::to_owned),
         known,
     }
 }
@@ -120,12 +123,12 @@ mod tests {
 
     fn message(setting: &str) -> String {
         table(setting)
-            .expect_err("the setting is wrong")
+            .expect_err("the setting is invalid")
             .to_string()
     }
 
     #[test]
-    fn values_are_those_of_toml() {
+    fn values_are_toml_values() {
         assert_eq!(
             table("training.clip_norm = 1.5").ok(),
             Some(toml::toml! { training = { clip_norm = 1.5 } })
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn text_may_contain_what_divides_a_setting() {
+    fn text_may_contain_an_equals_sign() {
         assert_eq!(
             table("data.src=a=b.txt").ok(),
             Some(toml::toml! { data = { src = "a=b.txt" } })
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_model_are_checked() {
+    fn model_settings_are_checked() {
         assert!(
             message("model.d_ff=wide").starts_with("`--set model.d_ff=wide`: invalid type"),
             "{}",
@@ -169,20 +172,20 @@ mod tests {
     fn unknown_keys_are_refused_with_the_nearest() {
         assert_eq!(
             message("training.warmup_step=5"),
-            "`--set`: `training.warmup_step` is not known here; did you mean `training.warmup_steps`?"
+            "`--set`: `training.warmup_step` is unknown here; did you mean `training.warmup_steps`?"
         );
     }
 
     #[test]
-    fn a_key_without_its_section_is_refused_with_both() {
+    fn a_key_without_its_section_is_refused_with_the_full_key() {
         assert_eq!(
             message("d_ff=5"),
-            "`--set`: `d_ff` is not known here; did you mean `model.d_ff`?"
+            "`--set`: `d_ff` is unknown here; did you mean `model.d_ff`?"
         );
     }
 
     #[test]
-    fn words_in_place_of_numbers_are_refused() {
+    fn text_for_a_number_is_refused() {
         assert_eq!(
             message("training.updates=many"),
             "`--set training.updates=many`: invalid type: string \"many\", expected u64"
@@ -193,7 +196,7 @@ mod tests {
     fn unknown_names_are_refused_with_the_nearest() {
         assert_eq!(
             message("tokenizer.kind=bpee"),
-            "`--set tokenizer.kind=bpee`: `bpee` is not known here; did you mean `bpe`?"
+            "`--set tokenizer.kind=bpee`: `bpee` is unknown here; did you mean `bpe`?"
         );
     }
 
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_toml_writes_otherwise_are_refused_with_its_form() {
+    fn numbers_misspelled_in_toml_are_refused_with_the_correct_spelling() {
         assert_eq!(
             message("model.dropout=.1"),
             "`--set model.dropout=.1`: invalid type: string \".1\", expected f64; write 0.1"
@@ -226,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn names_in_capitals_are_refused_with_the_form_of_toml() {
+    fn capitalized_values_are_refused_with_the_correct_spelling() {
         assert!(message("embeddings.rescale=True").ends_with("; write true"));
         assert!(message("training.clip_norm=None").ends_with("; write none"));
     }
 
     #[test]
-    fn what_a_task_sets_is_taken_back_with_none() {
+    fn none_unsets_the_value_of_a_task() {
         assert_eq!(
             table("tokenizer.tgt_kind=none").ok(),
             Some(toml::toml! { tokenizer = { tgt_kind = "none" } })
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn one_setting_is_not_two() {
+    fn one_argument_cannot_set_two_keys() {
         let message = message("training.updates=5\nseed=3");
         assert!(message.contains("invalid type: string"), "{message}");
     }

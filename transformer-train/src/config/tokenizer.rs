@@ -1,4 +1,4 @@
-//! `[tokenizer]`: how text becomes ids.
+//! `[tokenizer]`: the tokenizers that turn text into token ids.
 
 use serde::{Deserialize, Serialize};
 use transformer_core::text::{Case, TokenizerConfig, TokenizerKind};
@@ -6,55 +6,56 @@ use transformer_core::text::{Case, TokenizerConfig, TokenizerKind};
 use crate::config::optional;
 use crate::tasks::Task;
 
-/// Says which tokenizers are trained.
+/// The tokenizers, which are trained on the training data.
 ///
-/// The `tgt_` keys are for `vocabulary = "separate"`; without them the target side is as the source.
+/// The keys that begin with `tgt_` need `vocabulary = "separate"`. Without them, the target tokenizer has the settings of
+/// the source tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSettings {
-    /// Whether the two sides share a vocabulary: `joint` or `separate`. Default: `joint` (§5.1).
+    /// Whether source and target share one vocabulary: `joint` or `separate`. Default: `joint` (§5.1).
     pub vocabulary: Vocabulary,
-    /// How text is cut: `word`, `char`, `bpe` or `unigram`. Default: `bpe` (§5.1).
+    /// Kind of tokens: `word`, `char`, `bpe` or `unigram`. Default: `bpe` (§5.1).
     pub kind: TokenizerKind,
-    /// Most tokens in the vocabulary, special ones included. Default 37,000 (§5.1).
+    /// Maximum size of the vocabulary, in tokens, special ones included. Default 37,000 (§5.1).
     pub vocab_size: usize,
-    /// What happens to upper-case letters: `keep` or `lower`. Default: `keep`.
+    /// What to do with upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
     pub case: Case,
-    /// Probability that a merge of `bpe` is left out, at each step, where text is trained on: the same line is
-    /// cut otherwise each time. `training.tokens_per_batch` counts lines cut without it, so that updates get
-    /// larger. Default 0; its authors take 0.1 (Provilkov et al. 2020; not in the paper).
+    /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the same line is
+    /// split differently every time. Lines get longer, but `training.tokens_per_batch` counts them without it.
+    /// Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use 0.1 (Provilkov et al. 2020).
     pub dropout: f64,
-    /// How target text is cut, if vocabularies are separate. Default: as `kind`.
+    /// Kind of target tokens, for separate vocabularies. Default: `kind`.
     #[serde(with = "optional")]
     pub tgt_kind: Option<TokenizerKind>,
-    /// Most tokens in the target vocabulary, if it is separate. Default: as `vocab_size`.
+    /// Maximum size of the target vocabulary, in tokens, for separate vocabularies. Default: `vocab_size`.
     #[serde(with = "optional")]
     pub tgt_vocab_size: Option<usize>,
-    /// What happens to upper-case letters in the target, if vocabularies are separate. Default: as `case`.
+    /// What to do with upper-case letters in the target, for separate vocabularies. Default: `case`.
     #[serde(with = "optional")]
     pub tgt_case: Option<Case>,
 }
 
-/// Says whether the two sides share a vocabulary.
+/// Whether source and target share one vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vocabulary {
-    /// One tokenizer, trained on both sides.
+    /// One tokenizer, trained on source and target.
     Joint,
-    /// A tokenizer for each side.
+    /// One tokenizer for the source and one for the target.
     Separate,
 }
 
-/// Holds what the tokenizers of a run are trained from.
+/// The configuration of the tokenizers to train.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vocabularies {
-    /// One for both sides.
+    /// One tokenizer for both sides.
     Joint(TokenizerConfig),
-    /// One for each side.
+    /// One tokenizer for each side.
     Separate {
-        /// The source side.
+        /// The source tokenizer.
         src: TokenizerConfig,
-        /// The target side.
+        /// The target tokenizer.
         tgt: TokenizerConfig,
     },
 }
@@ -80,7 +81,7 @@ impl Default for TokenizerSettings {
 }
 
 impl TokenizerSettings {
-    /// Returns one unigram vocabulary of 6000 tokens: what tens of thousands of sentences can teach.
+    /// Returns one unigram vocabulary of 6000 tokens, which suits tens of thousands of sentences.
     pub fn for_small_data() -> Self {
         Self {
             kind: TokenizerKind::Unigram,
@@ -89,7 +90,7 @@ impl TokenizerSettings {
         }
     }
 
-    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters otherwise.
+    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the others.
     pub fn for_task(task: Task) -> Self {
         let words = Self {
             kind: TokenizerKind::Word,
@@ -111,7 +112,7 @@ impl TokenizerSettings {
         }
     }
 
-    /// Returns what the tokenizers are trained from.
+    /// Returns the configuration of each tokenizer.
     pub fn vocabularies(&self) -> Vocabularies {
         let src = TokenizerConfig {
             kind: self.kind,
@@ -134,10 +135,13 @@ impl TokenizerSettings {
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::text::{Tokenizer, UNK};
+
     use super::*;
+    use crate::tasks::Split;
 
     #[test]
-    fn target_settings_are_those_of_the_source_unless_given() {
+    fn target_settings_default_to_those_of_the_source() {
         let settings = TokenizerSettings {
             vocabulary: Vocabulary::Separate,
             kind: TokenizerKind::Unigram,
@@ -166,5 +170,31 @@ mod tests {
             (config.kind, config.vocab_size),
             (TokenizerKind::Bpe, 37_000)
         );
+    }
+
+    #[test]
+    fn tokenizers_of_a_task_have_no_unknown_tokens_in_its_test_data() {
+        for task in Task::ALL {
+            let train = task.pairs(Split::Train, 5000, 1);
+            let src_lines = train.iter().map(|(src, _)| src);
+            let tgt_lines = train.iter().map(|(_, tgt)| tgt);
+            let trained = |config, lines: Vec<&String>| {
+                Tokenizer::train(config, lines).expect("the lines are not blank")
+            };
+            let (src, tgt) = match TokenizerSettings::for_task(task).vocabularies() {
+                Vocabularies::Joint(config) => {
+                    let joint = trained(&config, src_lines.chain(tgt_lines).collect());
+                    (joint.clone(), joint)
+                }
+                Vocabularies::Separate { src, tgt } => (
+                    trained(&src, src_lines.collect()),
+                    trained(&tgt, tgt_lines.collect()),
+                ),
+            };
+            for (src_line, tgt_line) in task.pairs(Split::Test, 500, 1) {
+                assert!(!src.encode(&src_line).contains(&UNK), "{src_line}");
+                assert_eq!(tgt.decode(&tgt.encode(&tgt_line)), tgt_line);
+            }
+        }
     }
 }

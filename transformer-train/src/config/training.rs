@@ -1,156 +1,156 @@
-//! `[training]` and `[validation]`: how to train, and how to look at it meanwhile.
+//! `[training]`: how a model is trained.
 
 use serde::{Deserialize, Serialize};
-use transformer_infer::metrics::Tokenization;
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
-use crate::batching::PlanConfig;
-use crate::config::{length_penalty, optional};
-use crate::optim::ScheduleKind;
-use crate::step::SmoothingForm;
+use crate::config::optional;
 use crate::tasks::Task;
 
-/// Says how a model is trained.
+/// The optimizer, its learning rate schedule, its batches, and how the final model is selected.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainingSettings {
-    /// Length of the training, in updates. Default 100,000 (§5.2, base models).
+    /// Number of updates (optimizer steps). Default 100,000 (§5.2, base models).
     pub updates: u64,
-    /// Largest batch of one update, in padded cells of its larger side. Default 25,000 (§5.1).
+    /// Maximum size of a batch, in tokens of its larger side, padding included. Default 25,000 (§5.1).
     pub tokens_per_batch: usize,
-    /// Number of such batches in one update, computed one after the other: their gradients are those of one
-    /// batch so many times as large, in the memory of one. Default 1.
+    /// Gradient accumulation: number of batches whose gradients are summed in one update, one batch after the
+    /// other. It acts like a batch that many times as large, in the memory of one. Default 1.
     pub accumulate: u64,
-    /// Number of devices that share an update. Each of them computes `accumulate` batches, so that 2 devices
-    /// do what one does with twice `accumulate`. Default 1.
+    /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices compute the
+    /// same update as one device with twice the `accumulate`. Default 1.
     pub devices: u64,
-    /// Most sentences that are sorted by length together; more means less padding. Default 131,072
-    /// (not in the paper).
+    /// Number of sentences that are shuffled and sorted by length together; more means less padding. Default
+    /// 131,072 (not in the paper).
     pub window: usize,
-    /// What the learning rate does after it has risen: `noam`, `inverse-sqrt`, `constant`, `linear` or `cosine`.
+    /// Learning rate schedule after the warm-up: `noam`, `inverse-sqrt`, `constant`, `linear` or `cosine`.
     /// Default: `noam` (§5.3, Eq. 3).
     pub schedule: ScheduleKind,
-    /// Updates in which the learning rate rises. Default 4000 (§5.3).
+    /// Length of the warm-up, in updates, in which the learning rate rises linearly. Default 4000 (§5.3).
     pub warmup_steps: u64,
-    /// What the learning rate of Eq. 3 is multiplied by. Default 1.0 (§5.3).
+    /// Factor of the learning rate of Eq. 3. Default 1.0 (§5.3).
     pub learning_rate_factor: f64,
-    /// Highest learning rate, reached after `warmup_steps`, in place of the one that factor, size of the model and
-    /// warm-up make; `inverse-sqrt` needs it. Default: none.
+    /// Learning rate at the end of the warm-up. It replaces the one that follows from
+    /// `learning_rate_factor`, `d_model` and `warmup_steps`; `inverse-sqrt` requires it. Default: none.
     #[serde(with = "optional")]
     pub peak_learning_rate: Option<f64>,
-    /// Share of the target distribution spread over the whole vocabulary, from 0 to below 1. Default
-    /// 0.1 (§5.4, ε_ls).
+    /// Label smoothing: probability that is moved from the correct token to the vocabulary, at least 0 and
+    /// less than 1. Default 0.1 (§5.4, ε_ls).
     pub label_smoothing: f64,
-    /// Over which tokens it is spread: `all_tokens`, the right one too, as in PyTorch, or `other_tokens`, as in
-    /// Tensor2Tensor and fairseq, which is as much as a share larger by `V/(V−1)` for `V` tokens. Default `all_tokens`.
+    /// Tokens that get the probability of label smoothing: `all_tokens`, including the correct one, as in
+    /// PyTorch; or `other_tokens`, as in Tensor2Tensor and fairseq, which equals `all_tokens` with a
+    /// `label_smoothing` larger by the factor `V/(V−1)`, for `V` tokens. Default: `all_tokens`.
     pub label_smoothing_form: SmoothingForm,
-    /// Decay of Adam's mean of gradients, from 0 to below 1. Default 0.9 (§5.3, β₁).
+    /// Adam's decay rate of the mean of the gradients, at least 0 and less than 1. Default 0.9 (§5.3, β₁).
     pub adam_beta1: f64,
-    /// Decay of Adam's mean of squared gradients, from 0 to below 1. Default 0.98 (§5.3, β₂).
+    /// Adam's decay rate of the mean of the squared gradients, at least 0 and less than 1. Default 0.98
+    /// (§5.3, β₂).
     pub adam_beta2: f64,
-    /// What Adam adds to the root in the divisor. Default 1e-9 (§5.3, ε).
+    /// Adam's term added to the denominator, for numerical stability. Default 1e-9 (§5.3, ε).
     pub adam_epsilon: f64,
-    /// Each update multiplies matrices, but no biases and no gains of layer normalization, by
-    /// `1 − learning_rate·weight_decay`: decoupled decay, as in AdamW. Default 0 (not in the paper).
+    /// Decoupled weight decay, as in AdamW: each update multiplies weight matrices by
+    /// `1 − learning_rate·weight_decay`, but not biases and layer normalization. Default 0 (not in the paper).
     pub weight_decay: f64,
-    /// Decay of the moving average of the weights, from 0 to below 1, for example 0.999: after each update it is
-    /// `decay·average + (1 − decay)·weights`, with at most `(1 + n)/(10 + n)` after update `n`. It is then what is
-    /// validated, saved as the model and averaged over checkpoints. Default: none (not in the paper).
+    /// Decay rate of an exponential moving average of the weights, at least 0 and less than 1, for example
+    /// 0.999. After update `n`, the average becomes `decay·average + (1 − decay)·weights`, where `decay` is at
+    /// most `(1 + n)/(10 + n)`. Validation, checkpoint averaging and the final model then use the average.
+    /// Default: none (not in the paper).
     #[serde(with = "optional")]
     pub ema_decay: Option<f64>,
-    /// Largest norm of all gradients together; larger ones are scaled down to it. Default: none (not
-    /// in the paper).
+    /// Gradient clipping: maximum norm of all gradients together. Larger gradients are scaled down to it.
+    /// Default: none (not in the paper).
     #[serde(with = "optional")]
     pub clip_norm: Option<f64>,
-    /// Time between validations, and between checkpoints, in updates. Default 1000 (the paper: 10
-    /// minutes).
+    /// Updates from one validation and checkpoint to the next. Default 1000 (in the paper, a checkpoint is
+    /// written every 10 minutes).
     pub validation_interval: u64,
-    /// Number of last checkpoints whose mean is the model. Default 5 (§6.1, base models).
+    /// Number of last checkpoints whose average is the final model. Default 5 (§6.1, base models).
     pub average_last: usize,
-    /// Number of best checkpoints whose mean is tried as the model as well; 0 is none. Default 0.
+    /// Number of best checkpoints whose average is a further candidate for the final model; 0 for none.
+    /// Default 0.
     pub average_best: usize,
-    /// Number of best checkpoints that are kept beside the last ones. The best is tried as the model; as
-    /// many as `average_best` needs, and one for `patience`, are kept in any case. Default 0.
+    /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further candidate
+    /// for the final model. `average_best` and `patience` keep those that they need in any case. Default 0.
     pub keep_best: usize,
-    /// What makes a checkpoint the best, ends patience and decides on the model: `loss`, the true one, on
-    /// all validation pairs, or `bleu` or `chrf` of those translated. Default `loss`.
+    /// Metric that ranks checkpoints, for `patience` and the final model: `loss`, without label smoothing, on
+    /// all validation pairs; or `bleu` or `chrf`, on those that are translated. Default: `loss`.
     pub best_by: BestBy,
-    /// Number of validations in a row without a better one than the best after which the run ends. Default:
-    /// none, it ends after `updates`.
+    /// Early stopping: number of consecutive validations without a new best after which training stops.
+    /// Default: none; training stops after `updates`.
     #[serde(with = "optional")]
     pub patience: Option<u64>,
-    /// Precision of the numbers that are computed with: `f32`. `bf16` and `f16` are refused: on processors
-    /// they are slower, and nobody has tried them on a GPU. Default `f32`.
+    /// Floating point format of weights and computations: `f32`. `bf16` and `f16` are refused: they are slower
+    /// on CPUs and untested on GPUs. Default: `f32`.
     pub precision: ComputePrecision,
-    /// Seed of everything that is random. Default 1.
+    /// Seed of everything random: initial weights, order of sentences, dropout. Default 1.
     pub seed: u64,
 }
 
-/// Names a precision of floating point numbers.
+/// The course of the learning rate after the warm-up.
+///
+/// All schedules rise linearly to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the one
+/// given, so switching to another needs no new factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScheduleKind {
+    /// Falls with the inverse square root of the update: the paper's Eq. 3, also called Noam. It does not
+    /// depend on the number of updates, so a run can be extended.
+    Noam,
+    /// Falls like `noam`, from a peak that must be given: fairseq's `inverse_sqrt`.
+    InverseSqrt,
+    /// Stays at the peak.
+    Constant,
+    /// Falls linearly, to zero after the last update.
+    Linear,
+    /// Falls along half a cosine, to zero after the last update (Loshchilov and Hutter 2017, Eq. 5 without
+    /// restarts, <https://arxiv.org/abs/1608.03983>).
+    Cosine,
+}
+
+/// The tokens that receive the probability taken from the gold token.
+///
+/// The two forms in use give the same loss if their `ε` differ by the factor `V/(V−1)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SmoothingForm {
+    /// Every token of the vocabulary, including the gold one, receives `ε/V`:
+    /// `torch.nn.CrossEntropyLoss`.
+    AllTokens,
+    /// Every token except the gold one receives `ε/(V−1)`: Tensor2Tensor and fairseq.
+    OtherTokens,
+}
+
+/// A floating point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ComputePrecision {
-    /// 32 bits.
+    /// IEEE single precision: 32 bits.
     F32,
-    /// 16 bits, 8 of them for the exponent.
+    /// bfloat16: 16 bits, 8 of them for the exponent.
     Bf16,
-    /// 16 bits, 5 of them for the exponent.
+    /// IEEE half precision: 16 bits, 5 of them for the exponent.
     F16,
 }
 
-/// Names what makes one validation better than another.
+/// The metric that ranks checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BestBy {
-    /// A lower true loss, and so a lower perplexity, on all validation pairs.
+    /// The loss without label smoothing on all validation pairs; lower is better. It ranks like perplexity.
     Loss,
-    /// A higher BLEU of the translated validation pairs.
+    /// BLEU of the translated validation pairs; higher is better.
     Bleu,
-    /// A higher chrF2 of the translated validation pairs.
+    /// chrF2 of the translated validation pairs; higher is better.
     Chrf,
-}
-
-/// Says how a model is looked at during training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ValidationSettings {
-    /// Most validation pairs that are translated at each validation, for BLEU, chrF and the share of those
-    /// that are exactly right; the loss is computed on all. Default 200.
-    pub max_sentences: usize,
-    /// Number of hypotheses that are kept while translating at each validation; 1 is greedy search, which
-    /// takes about a quarter of the time of 4. Default 1.
-    pub interval_beam_size: usize,
-    /// Number of hypotheses that are kept while translating with the finished model; 1 is greedy search.
-    /// Default 4 (§6.1).
-    pub beam_size: usize,
-    /// What divides the log-probability of `n` tokens, so that long translations are not at a disadvantage:
-    /// `gnmt:0.6` is `((5 + n)/6)^0.6`, `power:1` is `n`, and `none` is 1. A number alone is that of `gnmt`.
-    /// Default: `gnmt:0.6` (§6.1).
-    #[serde(with = "length_penalty")]
-    pub length_penalty: LengthPenalty,
-    /// How much longer than its source, in tokens, a translation may be. Default 50 (§6.1).
-    pub max_extra_len: usize,
-    /// How BLEU cuts lines into words, as sacreBLEU names it: `13a`, `intl`, `char` (for Chinese, Japanese and
-    /// the like), or `none` for text that is tokenized already. Default `13a`.
-    pub tokenize: Tokenization,
-    /// Number of validation pairs whose translations are shown, after each line of an interval and at the
-    /// end. Default 2.
-    pub n_samples: usize,
 }
 
 impl Default for TrainingSettings {
     fn default() -> Self {
-        let PlanConfig {
-            tokens_per_batch,
-            window,
-            seed,
-        } = PlanConfig::default();
         Self {
             updates: 100_000,
-            tokens_per_batch,
+            tokens_per_batch: 25_000,
             accumulate: 1,
             devices: 1,
-            window,
+            window: 131_072,
             schedule: ScheduleKind::Noam,
             warmup_steps: 4000,
             learning_rate_factor: 1.0,
@@ -170,27 +170,13 @@ impl Default for TrainingSettings {
             best_by: BestBy::Loss,
             patience: None,
             precision: ComputePrecision::F32,
-            seed,
-        }
-    }
-}
-
-impl Default for ValidationSettings {
-    fn default() -> Self {
-        Self {
-            max_sentences: 200,
-            interval_beam_size: 1,
-            beam_size: 4,
-            length_penalty: LengthPenalty::default(),
-            max_extra_len: 50,
-            tokenize: Tokenization::default(),
-            n_samples: 2,
+            seed: 1,
         }
     }
 }
 
 impl TrainingSettings {
-    /// Returns the settings for small models of tens of thousands of sentences.
+    /// Returns the settings for small models and tens of thousands of sentences.
     pub fn for_small_data() -> Self {
         Self {
             updates: 3000,
@@ -202,7 +188,7 @@ impl TrainingSettings {
         }
     }
 
-    /// Returns the settings of the paper's big model: 300,000 updates (§5.2), the mean of the last 20
+    /// Returns the settings of the paper's big model: 300,000 updates (§5.2), the average of the last 20
     /// checkpoints (§6.1).
     pub fn for_big() -> Self {
         Self {
@@ -212,7 +198,7 @@ impl TrainingSettings {
         }
     }
 
-    /// Returns the settings with which a built-in task is learnt in minutes on a processor.
+    /// Returns the settings with which a built-in task is learned in minutes on a CPU.
     pub fn for_task(task: Task) -> Self {
         let updates = match task {
             Task::Numbers => 3300,
@@ -223,7 +209,7 @@ impl TrainingSettings {
             updates,
             tokens_per_batch: 1024,
             warmup_steps: 300,
-            // Falling to zero, it needs neither more updates nor the mean of checkpoints.
+            // A learning rate that falls to zero needs neither more updates nor averaged checkpoints.
             schedule: ScheduleKind::Linear,
             learning_rate_factor: 0.45,
             label_smoothing: 0.0,
@@ -233,27 +219,28 @@ impl TrainingSettings {
         }
     }
 
-    /// Returns how many batches of the plan are in one update, on all devices.
+    /// Returns the number of batches in one update, on all devices together.
     pub(crate) fn batches_per_update(&self) -> u64 {
         self.accumulate * self.devices
     }
 
-    /// Returns how many updates are done after so many intervals; the last one may be short.
+    /// Returns the number of updates in the first `n_intervals` validation intervals. The last interval of a run may
+    /// be shorter than the others.
     pub(crate) fn updates_after(&self, n_intervals: usize) -> u64 {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
     }
 
-    /// Returns how many updates so many batches of the plan are.
+    /// Returns the number of updates that `n_batches` batches make.
     pub(crate) fn updates_of(&self, n_batches: u64) -> u64 {
         n_batches.div_ceil(self.batches_per_update())
     }
 
-    /// Says whether an interval has all of its updates; the last one of a run may be short.
+    /// Whether an interval, counted from 1, has the full number of updates; the last one of a run may have fewer.
     pub(crate) fn is_whole(&self, interval: usize) -> bool {
         self.updates_after(interval) == interval as u64 * self.validation_interval
     }
 
-    /// Returns how many of the last checkpoints are kept: two at least, as one of them may be found damaged.
+    /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to be damaged.
     pub(crate) fn n_last(&self) -> usize {
         self.average_last.max(2)
     }
@@ -262,41 +249,5 @@ impl TrainingSettings {
     pub(crate) fn n_best(&self) -> usize {
         let for_patience = usize::from(self.patience.is_some());
         self.keep_best.max(self.average_best).max(for_patience)
-    }
-
-    /// Returns how sentences are put together into batches.
-    pub fn plan(&self) -> PlanConfig {
-        PlanConfig {
-            tokens_per_batch: self.tokens_per_batch,
-            window: self.window,
-            seed: self.seed,
-        }
-    }
-}
-
-impl ValidationSettings {
-    /// Returns the search for translations with so many hypotheses.
-    pub fn search(&self, beam_size: usize) -> Search {
-        Search {
-            beam_size,
-            length_penalty: self.length_penalty,
-            max_len: LengthLimit {
-                factor: 1.0,
-                extra: self.max_extra_len,
-            },
-            ..Search::default()
-        }
-    }
-
-    /// Returns the settings for a built-in task: greedy search, as there is one right answer.
-    pub fn for_task(task: Task) -> Self {
-        match task {
-            Task::Numbers | Task::Reverse | Task::Copy => Self {
-                max_sentences: 100,
-                beam_size: 1,
-                length_penalty: LengthPenalty::None,
-                ..Self::default()
-            },
-        }
     }
 }

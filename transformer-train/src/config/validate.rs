@@ -1,29 +1,40 @@
-//! Whether the settings of an experiment have a meaning.
+//! Checks that the settings of an experiment are valid and consistent.
 
 use std::fmt::Display;
 
+use toml::Table;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{
-    ComputePrecision, ConfigError, DataSettings, Experiment, TokenizerSettings, TrainingSettings,
-    Vocabulary, check_positions, finetune,
+    ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind, TokenizerSettings,
+    TrainingSettings, Vocabulary, check_positions,
 };
-use crate::optim::ScheduleKind;
 
 /// The largest integer of TOML.
 const MAX_SEED: u64 = i64::MAX as u64;
 
 const FRACTION: &str = "at least 0 and less than 1";
 
-/// The largest numbers that are allowed: beyond what anybody waits for, and small enough to be counted with.
-const MOST_UPDATES: u64 = 1_000_000_000;
-const MOST_BATCHES: u64 = 100_000;
-const MOST_PAIRS: u64 = 100_000_000;
-const MOST_CELLS: u64 = 1_000_000_000;
-const MOST_WORDS: u64 = 1 << 24;
+// The largest values allowed: more than is ever useful, and small enough that nothing overflows.
+const MAX_UPDATES: u64 = 1_000_000_000;
+const MAX_BATCHES: u64 = 100_000;
+const MAX_PAIRS: u64 = 100_000_000;
+const MAX_BATCH_TOKENS: u64 = 1_000_000_000;
+const MAX_VOCAB_SIZE: u64 = 1 << 24;
 
-pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
+impl Experiment {
+    /// Checks that each setting is valid and that they are consistent with each other. No file is opened.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first [`ConfigError`] found; its message names the key and a valid choice.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        validate(self)
+    }
+}
+
+fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     let Experiment {
         data,
         tokenizer,
@@ -42,7 +53,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     }
 
     match experiment.finetune.model {
-        Some(_) => finetune::validate(experiment)?,
+        Some(_) => validate_finetuning(experiment)?,
         None => validate_model(experiment)?,
     }
 
@@ -50,7 +61,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
     within(
         "training.tokens_per_batch",
         tokens_per_batch as u64,
-        MOST_CELLS,
+        MAX_BATCH_TOKENS,
     )?;
     if tokens_per_batch <= max_len {
         return Err(ConfigError::BatchTooSmall {
@@ -62,12 +73,17 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 
     at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
     let interval_beam_size = validation.interval_beam_size as u64;
-    let most = Search::MOST_HYPOTHESES as u64;
-    within("validation.interval_beam_size", interval_beam_size, most)?;
-    within("validation.beam_size", validation.beam_size as u64, most)?;
+    let max_beam_size = Search::MOST_HYPOTHESES as u64;
+    let beam_size = validation.beam_size as u64;
+    within(
+        "validation.interval_beam_size",
+        interval_beam_size,
+        max_beam_size,
+    )?;
+    within("validation.beam_size", beam_size, max_beam_size)?;
     let max_extra_len = validation.max_extra_len as u64;
-    let most = LengthLimit::MOST_TOKENS as u64;
-    at_most("validation.max_extra_len", max_extra_len, most)?;
+    let max_len = LengthLimit::MOST_TOKENS as u64;
+    at_most("validation.max_extra_len", max_extra_len, max_len)?;
     let alpha = match validation.length_penalty {
         LengthPenalty::None => 0.0,
         LengthPenalty::Gnmt { alpha } | LengthPenalty::Power { alpha } => alpha,
@@ -82,9 +98,9 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
 }
 
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
-    within("training.updates", training.updates, MOST_UPDATES)?;
-    within("training.accumulate", training.accumulate, MOST_BATCHES)?;
-    within("training.devices", training.devices, MOST_BATCHES)?;
+    within("training.updates", training.updates, MAX_UPDATES)?;
+    within("training.accumulate", training.accumulate, MAX_BATCHES)?;
+    within("training.devices", training.devices, MAX_BATCHES)?;
     at_least_one("training.window", training.window as u64)?;
     at_least_one("training.warmup_steps", training.warmup_steps)?;
     positive(
@@ -97,17 +113,17 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
         return Err(ConfigError::NoPeak);
     }
-    let refused = match training.precision {
+    let unsupported = match training.precision {
         ComputePrecision::F32 => None,
         ComputePrecision::Bf16 => Some("bf16"),
         ComputePrecision::F16 => Some("f16"),
     };
-    refused.map_or(Ok(()), |precision| {
+    unsupported.map_or(Ok(()), |precision| {
         Err(ConfigError::Precision { precision })
     })?;
     fraction("training.label_smoothing", training.label_smoothing)?;
-    // Adam computes in single precision.
-    let single = |number: f64| f64::from(number as f32);
+    // Adam computes in single precision, where values near 0 or 1 are rounded to them.
+    let single = |value: f64| f64::from(value as f32);
     fraction("training.adam_beta1", single(training.adam_beta1))?;
     fraction("training.adam_beta2", single(training.adam_beta2))?;
     positive("training.adam_epsilon", single(training.adam_epsilon))?;
@@ -138,17 +154,16 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
         LengthLimit::MOST_TOKENS as u64,
     )?;
     at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
-    within("data.valid_pairs", data.valid_pairs as u64, MOST_PAIRS)?;
-    within("data.task_pairs", data.task_pairs as u64, MOST_PAIRS)?;
+    within("data.valid_pairs", data.valid_pairs as u64, MAX_PAIRS)?;
+    within("data.task_pairs", data.task_pairs as u64, MAX_PAIRS)?;
     let allowed = "at least 1, for example 3";
     data.max_ratio.map_or(Ok(()), |ratio| {
-        let holds = ratio.is_finite() && ratio >= 1.0;
-        require("data.max_ratio", ratio, holds, allowed)
+        let is_ratio = ratio.is_finite() && ratio >= 1.0;
+        require("data.max_ratio", ratio, is_ratio, allowed)
     })
 }
 
-/// Builds the model's config for vocabularies as large as they may become: their real sizes come from the
-/// text, but nothing else does.
+/// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the text.
 fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     let tokenizer = &experiment.tokenizer;
     let src = tokenizer.vocab_size;
@@ -161,8 +176,11 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     check_positions(&config, experiment.data.max_len)
 }
 
-/// Checks the settings; a model that the run begins with has tokenizers of its own.
-fn validate_tokenizer(tokenizer: &TokenizerSettings, is_known: bool) -> Result<(), ConfigError> {
+/// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind` is ignored.
+fn validate_tokenizer(
+    tokenizer: &TokenizerSettings,
+    is_finetuning: bool,
+) -> Result<(), ConfigError> {
     if tokenizer.vocabulary == Vocabulary::Joint {
         let target_keys = [
             ("tgt_kind", tokenizer.tgt_kind.is_some()),
@@ -183,7 +201,7 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings, is_known: bool) -> Result<(
     for (key, size) in sizes {
         let allowed = "more than the 4 special tokens, for example 8000";
         require(key, size, size > N_SPECIAL, allowed)?;
-        at_most(key, size as u64, MOST_WORDS)?;
+        at_most(key, size as u64, MAX_VOCAB_SIZE)?;
     }
     fraction("tokenizer.dropout", tokenizer.dropout)?;
     let kinds = [
@@ -194,20 +212,56 @@ fn validate_tokenizer(tokenizer: &TokenizerSettings, is_known: bool) -> Result<(
         .into_iter()
         .find(|(_, kind)| *kind != TokenizerKind::Bpe);
     match without_merges {
-        Some((key, kind)) if tokenizer.dropout > 0.0 && !is_known => {
+        Some((key, kind)) if tokenizer.dropout > 0.0 && !is_finetuning => {
             Err(ConfigError::DropoutWithoutMerges { key, kind })
         }
         _ => Ok(()),
     }
 }
 
+/// Refuses the settings that the model that a run starts from determines.
+fn validate_finetuning(experiment: &Experiment) -> Result<(), ConfigError> {
+    const FREE: [&str; 3] = ["dropout", "attention_dropout", "activation_dropout"];
+    let shape = experiment.model.overrides.keys();
+    let shape = shape.filter(|key| !FREE.contains(&key.as_str()));
+    let embeddings = &experiment.embeddings;
+    let vectors = [
+        ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
+        ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
+    ];
+    let vectors = vectors.into_iter().filter(|(_, path)| path.is_some());
+    let mut fixed = shape
+        .map(|key| format!("model.{key}"))
+        .chain(vectors.map(|(key, _)| key.to_owned()));
+    let first = fixed.next();
+    first.map_or(Ok(()), |key| Err(ConfigError::FixedByModel { key }))
+}
+
+/// Refuses settings in `[tokenizer]`, other than `dropout`, for a run that starts from another model. To be called
+/// when a run starts; a resumed run has the settings that it started with.
+pub(crate) fn check_tokenizer(experiment: &Experiment) -> Result<(), ConfigError> {
+    if experiment.finetune.model.is_none() {
+        return Ok(());
+    }
+    let table = |experiment: &Experiment| Table::try_from(&experiment.tokenizer);
+    let settings = table(experiment).map_err(ConfigError::Write)?;
+    let defaults = table(&experiment.defaults()).map_err(ConfigError::Write)?;
+    let mut changed = settings.iter().filter(|(key, value)| {
+        key.as_str() != "dropout" && defaults.get(key.as_str()) != Some(value)
+    });
+    changed.next().map_or(Ok(()), |(key, _)| {
+        let key = format!("tokenizer.{key}");
+        Err(ConfigError::FixedByModel { key })
+    })
+}
+
 fn require(
     key: &'static str,
     value: impl Display,
-    holds: bool,
+    is_allowed: bool,
     allowed: &'static str,
 ) -> Result<(), ConfigError> {
-    match holds {
+    match is_allowed {
         true => Ok(()),
         false => Err(ConfigError::OutOfRange {
             key,
@@ -217,16 +271,16 @@ fn require(
     }
 }
 
-/// Checks that a number is from 1 to the most that there may be.
-fn within(key: &'static str, value: u64, most: u64) -> Result<(), ConfigError> {
+/// Checks that a value is between 1 and `max`.
+fn within(key: &'static str, value: u64, max: u64) -> Result<(), ConfigError> {
     at_least_one(key, value)?;
-    at_most(key, value, most)
+    at_most(key, value, max)
 }
 
-fn at_most(key: &'static str, value: u64, most: u64) -> Result<(), ConfigError> {
-    match value <= most {
+fn at_most(key: &'static str, value: u64, max: u64) -> Result<(), ConfigError> {
+    match value <= max {
         true => Ok(()),
-        false => Err(ConfigError::TooLarge { key, value, most }),
+        false => Err(ConfigError::TooLarge { key, value, max }),
     }
 }
 
@@ -252,13 +306,13 @@ mod tests {
     use super::*;
     use crate::tasks::Task;
 
-    /// Changes the experiment of a task so that it is wrong, and returns what is said about it.
+    /// Makes the experiment of a task invalid, and returns the error message.
     fn message(change: impl FnOnce(&mut Experiment)) -> String {
         let mut experiment = Experiment::for_task(Task::Copy);
         change(&mut experiment);
         experiment
             .validate()
-            .expect_err("the setting is wrong")
+            .expect_err("the setting is invalid")
             .to_string()
     }
 
@@ -271,15 +325,15 @@ mod tests {
         });
         experiment.data.max_len = 7;
         let message = experiment.validate().map_err(|error| error.to_string());
-        let expected = "`model.max_positions` (7) has no place for the end of a sentence of \
-                        `data.max_len` (7) tokens; choose at least 8, or lower `data.max_len`";
+        let expected = "`model.max_positions` (7) is too small for a sentence of `data.max_len` (7) tokens \
+                        and EOS; choose at least 8, or lower `data.max_len`";
         assert_eq!(message, Err(expected.to_owned()));
         experiment.data.max_len = 6;
         assert_eq!(experiment.validate(), Ok(()));
     }
 
     #[test]
-    fn the_settings_of_every_task_are_right() {
+    fn the_settings_of_every_task_are_valid() {
         assert_eq!(
             Task::ALL.map(|task| Experiment::for_task(task).validate()),
             [const { Ok(()) }; 3]
@@ -287,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_lacks_data_only() {
+    fn the_default_experiment_lacks_only_data() {
         assert_eq!(Experiment::default().validate(), Err(ConfigError::NoData));
         let mut experiment = Experiment::default();
         experiment.data.tsv = Some("pairs.tsv".into());
@@ -295,13 +349,13 @@ mod tests {
     }
 
     #[test]
-    fn no_updates_are_refused() {
+    fn zero_updates_are_refused() {
         let message = message(|experiment| experiment.training.updates = 0);
         assert_eq!(message, "`training.updates` is 0; choose at least 1");
     }
 
     #[test]
-    fn what_single_precision_makes_useless_for_adam_is_refused() {
+    fn values_that_single_precision_rounds_to_useless_ones_are_refused() {
         let near_one = message(|experiment| experiment.training.adam_beta2 = 0.999_999_99);
         assert!(
             near_one.starts_with("`training.adam_beta2` is 1;"),
@@ -316,8 +370,8 @@ mod tests {
         let message = message(|experiment| experiment.training.tokens_per_batch = 64);
         assert_eq!(
             message,
-            "`training.tokens_per_batch` (64) has no room for a sentence of `data.max_len` (64) \
-             tokens and its end; choose at least 65, or lower `data.max_len`"
+            "`training.tokens_per_batch` (64) is too small for a sentence of `data.max_len` (64) \
+             tokens and EOS; choose at least 65, or lower `data.max_len`"
         );
     }
 
@@ -329,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_that_no_pair_can_have_is_refused() {
+    fn a_ratio_below_1_is_refused() {
         let message = message(|experiment| experiment.data.max_ratio = Some(0.5));
         assert_eq!(
             message,
@@ -338,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn smoothing_everything_is_refused() {
+    fn a_label_smoothing_of_1_is_refused() {
         let message = message(|experiment| experiment.training.label_smoothing = 1.0);
         assert_eq!(
             message,
@@ -347,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_are_refused() {
+    fn nan_is_refused() {
         let message = message(|experiment| experiment.training.learning_rate_factor = f64::NAN);
         assert_eq!(
             message,
@@ -356,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn clipping_to_nothing_is_refused() {
+    fn a_clip_norm_of_0_is_refused() {
         let message = message(|experiment| experiment.training.clip_norm = Some(0.0));
         assert_eq!(
             message,
@@ -365,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_square_root_needs_its_peak() {
+    fn the_inverse_square_root_schedule_needs_a_peak() {
         let message =
             message(|experiment| experiment.training.schedule = ScheduleKind::InverseSqrt);
         assert_eq!(
@@ -376,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_bits_are_refused_by_name() {
+    fn sixteen_bit_formats_are_refused_by_name() {
         let message = message(|experiment| {
             experiment.training.precision = ComputePrecision::Bf16;
         });
@@ -391,23 +445,21 @@ mod tests {
         let message = message(|experiment| experiment.tokenizer.tgt_vocab_size = Some(40));
         assert_eq!(
             message,
-            "`tokenizer.tgt_vocab_size` needs `vocabulary = \"separate\"`; change that, or remove \
-             the key"
+            "`tokenizer.tgt_vocab_size` needs `vocabulary = \"separate\"`; set that, or remove the key"
         );
     }
 
     #[test]
-    fn dropping_merges_needs_merges() {
+    fn bpe_dropout_needs_bpe() {
         let message = message(|experiment| experiment.tokenizer.dropout = 0.1);
         assert_eq!(
             message,
-            "`tokenizer.dropout` leaves out merges, and `kind` is `word`, which has none; choose `bpe`, or \
-             remove `dropout`"
+            "`tokenizer.dropout` needs the merges of BPE, but `kind` is `word`; choose `bpe`, or remove `dropout`"
         );
     }
 
     #[test]
-    fn vocabularies_of_special_tokens_only_are_refused() {
+    fn vocabularies_with_only_special_tokens_are_refused() {
         let message = message(|experiment| experiment.tokenizer.vocab_size = 4);
         assert_eq!(
             message,
@@ -416,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn vocabulary_sizes_do_not_belong_to_the_model() {
+    fn vocabulary_sizes_cannot_be_set_in_the_model() {
         let message = message(|experiment| {
             experiment
                 .model
@@ -425,7 +477,7 @@ mod tests {
         });
         assert_eq!(
             message,
-            "`model.src_vocab_size` cannot be set: it comes from the text; remove it, and set \
+            "`model.src_vocab_size` cannot be set: it follows from the tokenizers; remove it, and set \
              `tokenizer.vocab_size`"
         );
     }

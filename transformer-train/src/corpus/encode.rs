@@ -5,10 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use transformer_core::text::UNK;
 
-use crate::corpus::{
-    Copies, CorpusError, CorpusSummary, Duplicates, Empty, EncodedCorpus, Filter, Fingerprint,
-    OverLong, ParallelText,
-};
+use crate::config::{Copies, Duplicates, Empty, Filter, OverLong};
+use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, ParallelText};
 
 /// Number of pairs tokenized at a time: enough for threads, little in memory.
 const CHUNK_PAIRS: usize = 4096;

@@ -201,7 +201,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::corpus::{CorpusSource, ParallelText};
+    use crate::config::CorpusSource;
+    use crate::corpus::ParallelText;
     use transformer_core::random::hash;
 
     type Read = Result<Vec<(String, String)>, CorpusError>;

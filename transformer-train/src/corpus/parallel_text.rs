@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use transformer_core::random::{SplitMix64, hash};
 
+use crate::config::CorpusSource;
+use crate::corpus::CorpusError;
 use crate::corpus::lines::Lines;
 use crate::corpus::pairs::{Pairs, Reading, Stream};
 use crate::corpus::source::Input;
-use crate::corpus::{CorpusError, CorpusSource};
 use crate::progress::Progress;
 
 /// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.

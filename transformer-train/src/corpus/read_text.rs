@@ -3,10 +3,10 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
-use crate::config::{DataSource, Experiment, Vocabularies};
+use crate::config::{CorpusSource, DataSource, Experiment, Vocabularies};
 use crate::corpus::{
-    CorpusError, CorpusSource, CorpusSummary, ParallelText, StorePlace, Stored, TokenStore,
-    encode_in_memory, encode_into,
+    CorpusError, CorpusSummary, ParallelText, StorePlace, Stored, TokenStore, encode_in_memory,
+    encode_into,
 };
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};

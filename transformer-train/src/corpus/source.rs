@@ -7,26 +7,6 @@ use std::sync::Arc;
 
 use crate::corpus::CorpusError;
 
-/// Names the files of a parallel corpus.
-///
-/// Each may be plain or gzip, told apart by content, or `-` for standard input (one of them). Text is
-/// UTF-8; lines end at `\n` only, and one `\r` before it is taken away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CorpusSource {
-    /// Two files of equally many lines.
-    Files {
-        /// The source side.
-        src: PathBuf,
-        /// The target side.
-        tgt: PathBuf,
-    },
-    /// One file with source, tab and target on each line.
-    Tsv {
-        /// The file.
-        path: PathBuf,
-    },
-}
-
 /// Something that can be read from its start as often as needed.
 #[derive(Clone, Debug)]
 pub(super) struct Input {

@@ -13,10 +13,8 @@ use transformer_core::directory::{
 use transformer_core::random::hash;
 use transformer_core::text::Tokenizer;
 
-use crate::config::{DataSource, Experiment, Store};
-use crate::corpus::{
-    CorpusError, CorpusSource, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter,
-};
+use crate::config::{CorpusSource, DataSource, Experiment, Store};
+use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
 use crate::progress::LogFn;
 
 /// The version of the stores that this program writes, and the only one that it reads.

@@ -7,4 +7,4 @@ mod schedule;
 
 pub use adam::Adam;
 pub use clip::{clip_by_global_norm, global_norm};
-pub use schedule::{Schedule, ScheduleKind};
+pub use schedule::Schedule;

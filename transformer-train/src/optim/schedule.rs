@@ -3,30 +3,8 @@
 use burn::optim::lr_scheduler::{LrScheduler, LrSchedulerRecord};
 use burn::optim::{LearningRate, RecordState, StateSink, StateSource};
 use burn::tensor::Device;
-use serde::{Deserialize, Serialize};
 
-use crate::config::TrainingSettings;
-
-/// Names what the learning rate does after it has risen.
-///
-/// All rise in the same straight line to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the one
-/// given, so that one is exchanged for another without looking for a new factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ScheduleKind {
-    /// It falls with the root of the number of updates: Eq. 3, the paper's, also called Noam or inverse square
-    /// root. It depends on no end, so that a run can be made longer.
-    Noam,
-    /// It falls as Noam's does, from a peak that must be given: fairseq's `inverse_sqrt`.
-    InverseSqrt,
-    /// It stays.
-    Constant,
-    /// It falls in a straight line to zero after the last update.
-    Linear,
-    /// It falls along half a period of the cosine to zero after the last update (Loshchilov and Hutter 2017, Eq. 5
-    /// without restarts, <https://arxiv.org/abs/1608.03983>).
-    Cosine,
-}
+use crate::config::{ScheduleKind, TrainingSettings};
 
 /// A learning rate schedule, which also counts updates for Burn's Learner.
 ///

@@ -41,7 +41,7 @@ pub(crate) fn config(
     base: &TransformerConfig,
     log: &LogFn,
 ) -> Result<TransformerConfig, TrainError> {
-    let config = experiment.model.over(base)?;
+    let config = experiment.model.override_in(base)?;
     config.validate()?;
     check_positions(&config, experiment.data.max_len)?;
     if let Some(path) = &experiment.finetune.model {

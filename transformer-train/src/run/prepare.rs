@@ -9,11 +9,13 @@ use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::TrainError;
-use crate::batching::{CorpusWeight, Plan};
-use crate::config::{ConfigError, EmbeddingSettings, Experiment, check_tokenizer};
+use crate::batching::{CorpusWeight, Plan, PlanConfig};
+use crate::config::{
+    ConfigError, Copies, Duplicates, EmbeddingSettings, Experiment, Filter, check_tokenizer,
+};
 use crate::corpus::{
-    Copies, CorpusError, CorpusSummary, Duplicates, Filter, ParallelText, ReadText, SentencePair,
-    StorePlace, SubwordDropout, Subwords, TokenStore, TrainingText, encode,
+    CorpusError, CorpusSummary, ParallelText, ReadText, SentencePair, StorePlace, SubwordDropout,
+    Subwords, TokenStore, TrainingText, encode,
 };
 use crate::progress::{LogFn, Progress};
 use crate::run::{Embeddings, Facts, Folder, finetune, warnings};
@@ -159,7 +161,11 @@ impl Prepared {
             true => n_seen(&store, &valid.pairs)?,
             false => 0,
         };
-        let plan = Plan::weighted(store.lengths(), &experiment.training.plan(), &shares)?;
+        let plan = Plan::weighted(
+            store.lengths(),
+            &PlanConfig::from(&experiment.training),
+            &shares,
+        )?;
         Ok(Self {
             config,
             // The checkpoint of a run that goes on has its weights.

@@ -9,8 +9,7 @@ mod threads;
 pub(crate) use devices::{have_collectives, strategy};
 pub(crate) use loss::slice_len;
 pub use loss::{
-    LabelSmoothing, LossSums, Projection, SmoothingForm, projected_loss,
-    projected_loss_with_gradient,
+    LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
 pub(crate) use objective::{Objective, Settings, Translation};
 pub use threads::Threads;

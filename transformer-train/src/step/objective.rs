@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::batching::ShardSpec;
-    use crate::step::loss::SmoothingForm;
+    use crate::config::SmoothingForm;
 
     /// Creates a model with its objective on an autodiff device.
     fn objective(threads: Option<Threads>, dropout: f64) -> (Objective, Device) {

@@ -1,9 +1,13 @@
 //! Tasks whose data is made in code: something to train on before there is a corpus.
 
+mod nearest;
 mod numbers;
 mod sequences;
+mod split;
 mod task;
 
+pub(crate) use nearest::nearest;
 pub use numbers::{And, NumberStyle, Tens, english};
 pub use sequences::MAX_SEQUENCE_LEN;
-pub use task::{Split, Task, TaskError};
+pub use split::Split;
+pub use task::{Task, TaskError};

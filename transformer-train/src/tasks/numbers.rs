@@ -2,8 +2,7 @@
 
 use transformer_core::random::SplitMix64;
 
-use crate::tasks::Split;
-use crate::tasks::task::split_by;
+use crate::tasks::split::{Split, split_by};
 
 /// One more than the largest number of the task.
 const END: u64 = 1_000_000_000;

@@ -2,8 +2,7 @@
 
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::tasks::Split;
-use crate::tasks::task::split_by;
+use crate::tasks::split::{Split, split_by};
 
 /// Longest sequence of the tasks `reverse` and `copy`, in letters.
 pub const MAX_SEQUENCE_LEN: usize = 20;

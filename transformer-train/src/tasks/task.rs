@@ -7,12 +7,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::config::nearest;
+use crate::tasks::nearest::nearest;
+use crate::tasks::split::Split;
 use crate::tasks::{numbers, sequences};
-
-/// Seed of the division into splits: a constant of the format, so that no run trains on another's
-/// test data.
-const SPLIT_SEED: u64 = 0x5EED_0F5B_1175;
 
 /// Number of draws that look for an example not yet in the test data.
 const N_RETRIES: usize = 16;
@@ -40,21 +37,6 @@ pub enum Task {
     Reverse,
     /// Letters to the same letters.
     Copy,
-}
-
-/// Names a part of a task's data.
-///
-/// A hash of the content of an example decides where it belongs, so that the parts never overlap,
-/// whatever numbers of examples and seeds they are made with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Split {
-    /// Nine tenths of all examples, and the smallest ones, which the others are made of: numbers
-    /// below 100, sequences of one letter.
-    Train,
-    /// A twentieth of all examples.
-    Valid,
-    /// A twentieth of all examples.
-    Test,
 }
 
 /// Says why a task is not known.
@@ -135,15 +117,6 @@ impl Task {
     }
 }
 
-/// Divides examples by 64 bits made from their content.
-pub(super) fn split_by(content: u64) -> Split {
-    match hash(SPLIT_SEED, content) % 20 {
-        0 => Split::Valid,
-        1 => Split::Test,
-        _ => Split::Train,
-    }
-}
-
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -171,10 +144,8 @@ impl FromStr for Task {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use transformer_core::text::{Tokenizer, UNK};
 
     use super::*;
-    use crate::config::{TokenizerSettings, Vocabularies};
 
     fn any_task() -> impl Strategy<Value = Task> {
         proptest::sample::select(Task::ALL.to_vec())
@@ -209,18 +180,6 @@ mod tests {
             let many = task.pairs(Split::Valid, 20, seed);
             prop_assert_eq!(task.pairs(Split::Valid, few, seed), &many[..few]);
         }
-    }
-
-    #[test]
-    fn a_twentieth_is_for_validation_and_another_for_the_test() {
-        let count = |split| {
-            (0..100_000)
-                .filter(|&content| split_by(content) == split)
-                .count()
-        };
-        // Each count is binomial with mean 5000 and deviation 69; 350 is five of them.
-        assert!((4650..5350).contains(&count(Split::Valid)));
-        assert!((4650..5350).contains(&count(Split::Test)));
     }
 
     #[test]
@@ -263,31 +222,5 @@ mod tests {
             Task::ALL.map(|task| task.to_string().parse()),
             Task::ALL.map(Ok)
         );
-    }
-
-    #[test]
-    fn nothing_in_the_test_data_is_unknown_to_the_tokenizers() {
-        for task in Task::ALL {
-            let train = task.pairs(Split::Train, 5000, 1);
-            let src_lines = train.iter().map(|(src, _)| src);
-            let tgt_lines = train.iter().map(|(_, tgt)| tgt);
-            let trained = |config, lines: Vec<&String>| {
-                Tokenizer::train(config, lines).expect("the lines are not blank")
-            };
-            let (src, tgt) = match TokenizerSettings::for_task(task).vocabularies() {
-                Vocabularies::Joint(config) => {
-                    let joint = trained(&config, src_lines.chain(tgt_lines).collect());
-                    (joint.clone(), joint)
-                }
-                Vocabularies::Separate { src, tgt } => (
-                    trained(&src, src_lines.collect()),
-                    trained(&tgt, tgt_lines.collect()),
-                ),
-            };
-            for (src_line, tgt_line) in task.pairs(Split::Test, 500, 1) {
-                assert!(!src.encode(&src_line).contains(&UNK), "{src_line}");
-                assert_eq!(tgt.decode(&tgt.encode(&tgt_line)), tgt_line);
-            }
-        }
     }
 }

@@ -98,7 +98,7 @@ fn what_the_model_decides_is_refused_by_name() {
         let ended = finetune(&workplace, "tuned", &["--set", setting]);
         let (key, _) = setting.split_once('=').expect("it is a setting");
         let expected = format!(
-            "`{key}` does not go with `finetune.model`, whose model decides about it; leave it out"
+            "`{key}` cannot be combined with `finetune.model`, which determines it; remove it"
         );
         assert_eq!(ended.failure(), expected);
     }
@@ -106,7 +106,7 @@ fn what_the_model_decides_is_refused_by_name() {
     let ended = finetune(&workplace, "tuned", &["--set", "tokenizer.dropout=0.1"]);
     let message = ended.failure();
     assert!(
-        message.starts_with("`tokenizer.dropout` does not go with"),
+        message.starts_with("`tokenizer.dropout` cannot be combined with"),
         "{message}"
     );
 }

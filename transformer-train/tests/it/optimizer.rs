@@ -7,11 +7,9 @@ use burn::nn::{Linear, LinearConfig};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::Deserialize;
-use transformer_train::optim::Adam;
-use transformer_train::optim::{clip_by_global_norm, global_norm};
-use transformer_train::step::{
-    LabelSmoothing, Projection, SmoothingForm, projected_loss_with_gradient,
-};
+use transformer_train::config::SmoothingForm;
+use transformer_train::optim::{Adam, clip_by_global_norm, global_norm};
+use transformer_train::step::{LabelSmoothing, Projection, projected_loss_with_gradient};
 
 use crate::workplace::test_device;
 

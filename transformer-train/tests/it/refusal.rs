@@ -239,7 +239,7 @@ fn an_unknown_setting_on_the_command_line_is_refused_with_the_nearest_name() {
     let ended = Workplace::new().train("run", &["--set", "training.warmup_step=5"]);
     assert_eq!(
         ended.failure(),
-        "`--set`: `training.warmup_step` is not known here; did you mean `training.warmup_steps`?"
+        "`--set`: `training.warmup_step` is unknown here; did you mean `training.warmup_steps`?"
     );
 }
 

@@ -8,6 +8,7 @@ mod one_build;
 mod paper;
 mod problem;
 mod rules;
+mod settings;
 mod sources;
 mod tree;
 

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::problem::Problem;
 use super::tree::Tree;
-use super::{documents, folders, imports, layers, one_build, paper, sources};
+use super::{documents, folders, imports, layers, one_build, paper, settings, sources};
 
 /// Checks every rule, and prints every problem.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -19,6 +19,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
+    problems.extend(settings::check(root)?);
     problems.extend(one_build::check(root)?);
     // Until the folders are in their order, imports against it are only printed.
     for problem in imports::check(&tree) {

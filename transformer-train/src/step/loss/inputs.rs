@@ -80,7 +80,7 @@ pub(super) struct LossInputs {
     pub(super) projection: Projection,
     /// `[n_tokens]`.
     pub(super) labels: Tensor<1, Int>,
-    /// The `ε` of [`SmoothingForm::AllTokens`](super::SmoothingForm::AllTokens).
+    /// The `ε` of [`SmoothingForm::AllTokens`](crate::config::SmoothingForm::AllTokens).
     pub(super) epsilon: f64,
     /// Factor of the gradients; `None` if only the loss is needed.
     pub(super) scale: Option<f64>,

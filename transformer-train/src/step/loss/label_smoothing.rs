@@ -17,6 +17,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::SmoothingForm;
+
 /// Label smoothing: how much probability the target moves away from the gold token, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,19 +27,6 @@ pub struct LabelSmoothing {
     pub epsilon: f64,
     /// The tokens that receive it.
     pub form: SmoothingForm,
-}
-
-/// The tokens that receive the probability taken from the gold token.
-///
-/// The two forms in use give the same loss if their `ε` differ by the factor `V/(V−1)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SmoothingForm {
-    /// Every token of the vocabulary, including the gold one, receives `ε/V`:
-    /// `torch.nn.CrossEntropyLoss`.
-    AllTokens,
-    /// Every token except the gold one receives `ε/(V−1)`: Tensor2Tensor and fairseq.
-    OtherTokens,
 }
 
 impl LabelSmoothing {

@@ -12,7 +12,7 @@ mod slices;
 
 pub(crate) use inputs::slice_len;
 pub use inputs::{LossSums, Projection};
-pub use label_smoothing::{LabelSmoothing, SmoothingForm};
+pub use label_smoothing::LabelSmoothing;
 pub use projected::{projected_loss, projected_loss_with_gradient};
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use transformer_core::device;
 use super::inputs::{LossInputs, MAX_LOGITS_CPU};
 use super::slices::{self, SlicedLoss};
 use super::*;
+use crate::config::SmoothingForm;
 
 const SMOOTHING: LabelSmoothing = LabelSmoothing {
     epsilon: 0.1,

@@ -1,0 +1,72 @@
+//! [`Experiment`]: every setting of a training run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    DataSettings, EmbeddingSettings, FinetuneSettings, ModelSettings, TokenizerSettings,
+    TrainingSettings, ValidationSettings,
+};
+use crate::tasks::Task;
+
+/// Every setting of a training run: data, tokenizer, model, training and validation.
+///
+/// `Default` is the paper's base model and recipe, without data. [`for_task`](Self::for_task) returns settings
+/// with which a built-in task is learned in minutes. A file needs only the keys that differ from the defaults:
+///
+/// ```toml
+/// [data]
+/// src = "train.de.gz"
+/// tgt = "train.en.gz"
+///
+/// [model]
+/// preset = "tiny"
+/// dropout = 0.3
+/// ```
+///
+/// An optional key, for example `training.clip_norm`, is unset with `"none"` where the preset or the task sets it.
+///
+/// # Example
+///
+/// ```
+/// use transformer_train::config::Experiment;
+/// use transformer_train::tasks::Task;
+///
+/// let experiment = Experiment::for_task(Task::Copy);
+/// assert_eq!(experiment.validate(), Ok(()));
+/// let text = experiment.to_toml()?;
+/// assert!(text.contains("task = \"copy\""));
+/// # Ok::<(), transformer_train::config::ConfigError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Experiment {
+    /// The text to train and validate on.
+    pub data: DataSettings,
+    /// The tokenizers, which are trained on that text.
+    pub tokenizer: TokenizerSettings,
+    /// The model: a preset and its changes.
+    pub model: ModelSettings,
+    /// A trained model to start from.
+    pub finetune: FinetuneSettings,
+    /// Initial values of the embeddings.
+    pub embeddings: EmbeddingSettings,
+    /// The optimizer, its schedule and its batches.
+    pub training: TrainingSettings,
+    /// How the model is measured, during training and at its end.
+    pub validation: ValidationSettings,
+}
+
+impl Experiment {
+    /// Returns the settings with which a built-in task is learned.
+    pub fn for_task(task: Task) -> Self {
+        Self {
+            data: DataSettings::for_task(task),
+            tokenizer: TokenizerSettings::for_task(task),
+            model: ModelSettings::for_task(task),
+            finetune: FinetuneSettings::default(),
+            embeddings: EmbeddingSettings::default(),
+            training: TrainingSettings::for_task(task),
+            validation: ValidationSettings::for_task(task),
+        }
+    }
+}

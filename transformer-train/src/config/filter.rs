@@ -1,0 +1,89 @@
+//! [`Filter`]: which pairs of a corpus are used for training.
+
+use serde::{Deserialize, Serialize};
+
+/// Which pairs of a corpus are used for training.
+///
+/// Pairs with an empty or blank side are never used: they are dropped or refused.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    /// Maximum length of each side, in tokens without `BOS` and `EOS`. Default 256.
+    pub max_len: usize,
+    /// What to do with a pair that has a longer side.
+    pub over_long: OverLong,
+    /// Maximum ratio of the longer to the shorter side, in tokens; pairs above it are dropped.
+    pub max_ratio: Option<f64>,
+    /// What to do with a pair that has an empty or blank side.
+    pub empty: Empty,
+    /// What to do with a pair that occurred before.
+    pub duplicates: Duplicates,
+    /// What to do with a pair whose target equals its source.
+    pub copies: Copies,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            max_len: 256,
+            over_long: OverLong::Drop,
+            max_ratio: None,
+            empty: Empty::Drop,
+            duplicates: Duplicates::Keep,
+            copies: Copies::Keep,
+        }
+    }
+}
+
+/// What to do with a pair that has a side longer than the maximum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverLong {
+    /// Drop the pair.
+    #[default]
+    Drop,
+    /// Truncate the long side. The pair is then no longer an exact translation.
+    Cut,
+}
+
+impl OverLong {
+    /// Whether a line with the token ids `ids` can have been stored as `kept`.
+    pub(crate) fn keeps(self, kept: &[u32], ids: &[u32]) -> bool {
+        match self {
+            Self::Drop => kept == ids,
+            Self::Cut => ids.starts_with(kept),
+        }
+    }
+}
+
+/// What to do with a pair that has an empty or blank side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Empty {
+    /// Drop the pair.
+    #[default]
+    Drop,
+    /// Stop with an error: in files without empty lines, one can mean that the two sides are misaligned.
+    Refuse,
+}
+
+/// What to do with a pair that occurred before, with the same source and the same target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Duplicates {
+    /// Train on it again.
+    #[default]
+    Keep,
+    /// Drop the pair.
+    Drop,
+}
+
+/// What to do with a pair whose target equals its source, which teaches a model to copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Copies {
+    /// Train on it.
+    #[default]
+    Keep,
+    /// Drop the pair.
+    Drop,
+}
