@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::store::RecordError;
 
 use super::stored_weights::{self, ConvertError};
-use super::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
+use super::{DirectoryError, ModelDirectory, ModelParts, Precision};
 
 /// Why a model cannot be written in reduced precision.
 #[derive(Debug, thiserror::Error)]
@@ -28,15 +28,6 @@ pub enum QuantizeError {
         path.display()
     )]
     FullPrecision {
-        /// The target.
-        path: PathBuf,
-    },
-    /// The target is the folder of a training run, where a second model would be in the way.
-    #[error(
-        "`{}` is the folder of a training run; choose another directory",
-        path.display()
-    )]
-    Run {
         /// The target.
         path: PathBuf,
     },
@@ -84,8 +75,7 @@ impl ModelDirectory {
     /// # Errors
     ///
     /// Returns a [`QuantizeError`] if this model is in reduced precision already, if a value is out of
-    /// range, if a model in full precision or a training run would be overwritten, or if reading or writing
-    /// fails.
+    /// range, if a model in full precision would be overwritten, or if reading or writing fails.
     pub fn write_quantized(
         &self,
         path: impl AsRef<Path>,
@@ -121,17 +111,15 @@ impl ModelDirectory {
 
 /// Returns the directory that may be written without losing a model in full precision.
 fn target(path: &Path) -> Result<PathBuf, QuantizeError> {
-    let path = match ModelDirectory::find(path) {
-        Ok((found, manifest)) if manifest.precision == Precision::F32 => {
-            return Err(QuantizeError::FullPrecision { path: found });
+    match ModelDirectory::find(path) {
+        Ok((path, manifest)) if manifest.precision == Precision::F32 => {
+            Err(QuantizeError::FullPrecision { path })
         }
-        Ok((found, _)) => found,
-        Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => path.to_owned(),
+        Ok((found, _)) => Ok(found),
+        Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => {
+            Ok(path.to_owned())
+        }
         // A manifest that cannot be read may belong to a model in full precision.
-        Err(other) => return Err(other.into()),
-    };
-    match belongs_to_a_run(&path) {
-        true => Err(QuantizeError::Run { path }),
-        false => Ok(path),
+        Err(other) => Err(other.into()),
     }
 }

@@ -326,19 +326,6 @@ fn a_damaged_model_in_full_precision_is_never_replaced() {
 }
 
 #[test]
-fn the_folder_of_a_run_without_a_model_is_refused() {
-    let (directory, _) = written(unchanged);
-    let run = tempdir().expect("the system has temporary directories");
-    fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
-    let refused = open(&directory).write_quantized(&run, Precision::F16);
-    assert!(matches!(refused, Err(QuantizeError::Run { .. })));
-    let refused = open(&directory).write_quantized(run.path().join("model"), Precision::F16);
-    assert!(matches!(refused, Err(QuantizeError::Run { .. })));
-    assert!(!run.path().join("manifest.json").exists());
-    assert!(!run.path().join("model").exists());
-}
-
-#[test]
 fn a_quantized_model_in_a_nested_directory_is_replaced_there() {
     let (directory, _) = written(unchanged);
     let outer = tempdir().expect("the system has temporary directories");

@@ -15,6 +15,7 @@ mod parallel;
 mod picture;
 mod progress;
 mod quantize;
+mod run_folder;
 mod score;
 mod score_options;
 mod translate;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use transformer_core::directory::belongs_to_a_run;
+use super::run_folder::belongs_to_a_run;
 
 /// Says why nothing may be written there.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub(crate) enum PlaceError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A training run lives in the folder.
+    /// The folder belongs to a training run.
     #[error("`{}` is a folder of a training run; choose another folder", path.display())]
     Run {
         /// The path that was given.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Precision};
 
+use super::run_folder::belongs_to_a_run;
 use super::{CommandError, PlaceError};
 
 /// Writes a model in less precision: half or a quarter of the bytes, nearly the same translations.
@@ -34,7 +35,7 @@ enum PrecisionName {
 }
 
 impl Quantize {
-    /// Reads the model, writes it anew, and says what that saves.
+    /// Writes the smaller model and prints how many bytes that saves.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let precision = match self.precision {
             PrecisionName::F16 => Precision::F16,
@@ -44,11 +45,15 @@ impl Quantize {
             let path = self.out.clone();
             return Err(PlaceError::IsFile { path }.into());
         }
-        let reduce = |whole: &ModelDirectory| whole.write_quantized(&self.out, precision);
-        let (whole, out) = ModelDirectory::open_with(&self.model, reduce)?;
-        let reduced = ModelDirectory::open(&out)?;
+        if belongs_to_a_run(&self.out) {
+            let path = self.out.clone();
+            return Err(PlaceError::Run { path }.into());
+        }
+        let quantize = |original: &ModelDirectory| original.write_quantized(&self.out, precision);
+        let (original, out) = ModelDirectory::open_with(&self.model, quantize)?;
+        let quantized = ModelDirectory::open(&out)?;
         let bytes = |model: &ModelDirectory| model.manifest().files.weights.bytes;
-        let (before, after) = (bytes(&whole), bytes(&reduced));
+        let (before, after) = (bytes(&original), bytes(&quantized));
         let share = 100.0 * after as f64 / before as f64;
         let out = out.display();
         writeln!(

@@ -1,7 +1,10 @@
 //! `quantize` as a user runs it.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+
+use tempfile::tempdir;
 
 use crate::command::{model, stderr, stdout, translate};
 use crate::model::LINES;
@@ -60,7 +63,28 @@ fn a_model_is_not_written_over_itself() {
 }
 
 #[test]
-fn a_model_is_not_reduced_twice() {
+fn the_folder_of_a_run_is_not_written_into() {
+    let (model, run) = (
+        model(),
+        tempdir().expect("the system has temporary directories"),
+    );
+    fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
+    for out in [run.path().to_owned(), run.path().join("model")] {
+        let refused = quantize(model.path(), &out, "f16");
+        assert_eq!(refused.status.code(), Some(2));
+        let expected = "is a folder of a training run; choose another folder";
+        assert!(
+            stderr(&refused).trim_end().ends_with(expected),
+            "{}",
+            stderr(&refused)
+        );
+    }
+    assert!(!run.path().join("manifest.json").exists());
+    assert!(!run.path().join("model").exists());
+}
+
+#[test]
+fn a_model_is_not_quantized_twice() {
     let (model, out) = (model(), model());
     let (once, twice) = (out.path().join("once"), out.path().join("twice"));
     assert!(quantize(model.path(), &once, "f16").status.success());

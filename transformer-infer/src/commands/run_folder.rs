@@ -1,0 +1,19 @@
+//! Recognizes the folder of a training run, where commands must not write.
+
+use std::fs;
+use std::path::Path;
+
+/// The file by which the folder of a training run is recognized.
+const SETTINGS: &str = "experiment.toml";
+
+/// Folders inside it that a run writes whenever it resumes.
+const WRITTEN: [&str; 2] = ["model", "checkpoints"];
+
+/// Checks whether a path is the folder of a training run, or its folder of the model or of checkpoints.
+pub(super) fn belongs_to_a_run(path: &Path) -> bool {
+    // Another spelling of the path, such as `.`, is the same folder.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let is_run = |path: &Path| path.join(SETTINGS).exists();
+    let is_written = WRITTEN.iter().any(|name| path.ends_with(name));
+    is_run(&path) || (is_written && path.parent().is_some_and(is_run))
+}
