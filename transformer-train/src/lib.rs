@@ -58,7 +58,7 @@ pub use checkpoint::SaveError;
 pub use corpus::SentencePair;
 pub use progress::{Interrupt, LogFn, Stage, StatusFn};
 pub use run::{
-    Choice, Display, Existing, Outcome, RunEnvironment, Sample, TestScore, ThreadCount, TrainError,
+    Choice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount, TrainError,
     average_checkpoints, dry_run, is_unfinished, train,
 };
-pub use validation::TextScores;
+pub use validation::{Sample, TextScores};

@@ -1,5 +1,4 @@
-//! The curve of a run as a table, one row for each interval and split, and as a picture, kept in its
-//! folder.
+//! The files of a run's folder that show its course: `metrics.csv`, `samples.tsv` and `curve.svg`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,18 +13,25 @@ use transformer_core::directory::replace_file;
 use super::curve::curve;
 use crate::config::TrainingSettings;
 use crate::optim::Schedule;
-use crate::run::{CURVE, PICTURE, SAMPLES, Sample};
-use crate::validation::{BLEU, CHRF, History, PERPLEXITY, Samples, Validation};
+use crate::validation::{BLEU, CHRF, History, PERPLEXITY, Sample, Samples, Validation};
 
-/// Writes every metric's value over an interval to `metrics.csv`, in long form: `update,split,metric,value`.
+/// File name of the table of metrics.
+pub(crate) const METRICS_FILE: &str = "metrics.csv";
+
+/// File name of the translations of validation sentences.
+pub(crate) const SAMPLES_FILE: &str = "samples.tsv";
+
+/// File name of the image of the training curves.
+pub(crate) const CURVE_FILE: &str = "curve.svg";
+
+/// Writes the value of every metric over an interval to `metrics.csv`, as `update,split,metric,value`.
 ///
-/// At each validation `samples.tsv` gets the sentences that are shown, for who has the dashboard or looks later, and
-/// `curve.svg` is drawn anew from the table. Nothing is kept for Burn's strategies: ours ask the
-/// [`History`].
+/// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg` from the
+/// table. Burn's own log store stays empty: no part of a run reads its metrics from there.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
-    /// What the file holds.
+    /// Contents of `metrics.csv`.
     table: String,
     samples: Samples,
     samples_file: File,
@@ -36,7 +42,7 @@ pub(crate) struct CsvLog {
 }
 
 impl CsvLog {
-    /// Begins the tables, or goes on with the rows of the first `n_done` updates.
+    /// Opens the tables: empty ones, or on resuming those with the rows of the first `n_done` updates.
     pub(crate) fn open(
         folder: &Path,
         training: &TrainingSettings,
@@ -45,9 +51,9 @@ impl CsvLog {
         history: History,
         samples: Samples,
     ) -> io::Result<Self> {
-        let (file, table) = self::table(folder, CURVE, "update,split,metric,value", n_done)?;
+        let (file, table) = open_table(folder, METRICS_FILE, "update,split,metric,value", n_done)?;
         let heading = "update\tsource\treference\ttranslation";
-        let (samples_file, _) = self::table(folder, SAMPLES, heading, n_done)?;
+        let (samples_file, _) = open_table(folder, SAMPLES_FILE, heading, n_done)?;
         Ok(Self {
             folder: folder.to_owned(),
             file,
@@ -61,8 +67,8 @@ impl CsvLog {
         })
     }
 
-    /// Writes the sentences that are shown, as the model translates them after so many updates.
-    fn write_samples(&mut self, done: u64) {
+    /// Appends the sample translations after `n_done` updates.
+    fn write_samples(&mut self, n_done: u64) {
         let rows: String = self
             .samples
             .latest()
@@ -73,13 +79,13 @@ impl CsvLog {
                     reference,
                     translation,
                 } = sample;
-                format!("{done}\t{src}\t{reference}\t{translation}\n")
+                format!("{n_done}\t{src}\t{reference}\t{translation}\n")
             })
             .collect();
         let _ = self.samples_file.write_all(rows.as_bytes());
     }
 
-    /// Returns the values over an interval, by the names of their metrics.
+    /// Returns names and values of the metrics over a whole interval.
     fn finals<'a>(&'a self, update: &'a MetricsUpdate) -> impl Iterator<Item = (&'a str, f64)> {
         update.entries_numeric.iter().filter_map(|numeric| {
             let Some(NumericEntry::Final(value)) = numeric.numeric_entry else {
@@ -94,12 +100,12 @@ impl CsvLog {
         })
     }
 
-    /// Draws the picture; as with the table, nothing is lost if it cannot be written.
+    /// Draws the training curves. A failure to write them is ignored, as for the tables.
     fn draw(&self) {
         let title = self.folder.file_name().unwrap_or(self.folder.as_os_str());
         let rate = |update| self.schedule.learning_rate(update);
         let svg = curve(&self.table, &title.to_string_lossy(), rate);
-        let _ = replace_file(&self.folder, PICTURE, svg.as_bytes());
+        let _ = replace_file(&self.folder, CURVE_FILE, svg.as_bytes());
     }
 
     /// Remembers what a validation found.
@@ -113,9 +119,9 @@ impl CsvLog {
     }
 }
 
-/// Begins a table of which each row begins with a number of updates, or goes on with the rows of the first `n_done`.
-/// Returns the file, to be written at its end, and what it holds.
-fn table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
+/// Opens a table whose rows start with a number of updates, and keeps the rows of the first `n_done`
+/// updates. Returns the file, in append mode, and its contents.
+fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
     let path = folder.join(name);
     let before = match n_done {
         0 => String::new(),
@@ -137,22 +143,22 @@ fn table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(F
 
 impl MetricLogger for CsvLog {
     fn log(&mut self, update: MetricsUpdate, interval: usize, split: &Split) {
-        let done = self.training.updates_after(interval);
+        let n_done = self.training.updates_after(interval);
         let rows: String = self
             .finals(&update)
-            .map(|(name, value)| format!("{done},{split},{name},{value}\n"))
+            .map(|(name, value)| format!("{n_done},{split},{name},{value}\n"))
             .collect();
         if rows.is_empty() {
-            return; // within an interval
+            return; // The interval is not complete.
         }
         self.table.push_str(&rows);
         if *split == Split::Valid {
             self.remember(&update, interval);
-            self.write_samples(done);
+            self.write_samples(n_done);
             self.draw();
         }
-        // A curve that cannot be written is no reason to lose a training run; the checkpoint, which
-        // goes to the same disk, reports a full one.
+        // A failure to write the table must not end the training. If the disk is full, the checkpoint
+        // reports it.
         let _ = self.file.write_all(rows.as_bytes());
     }
 

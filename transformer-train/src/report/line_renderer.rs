@@ -12,9 +12,8 @@ use burn_train::renderer::{
 
 use crate::config::TrainingSettings;
 use crate::progress::DeferredLog;
-use crate::run::{Begun, Sample};
 use crate::validation::{
-    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Samples,
+    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Sample, Samples,
 };
 
 /// The name of Burn's learning rate metric.
@@ -24,8 +23,10 @@ const LEARNING_RATE: &str = "Learning Rate";
 pub(crate) struct LineRenderer {
     deferred: DeferredLog,
     training: TrainingSettings,
-    /// Progress of the run when this process started.
-    begun: Begun,
+    /// Updates done before this process started.
+    n_done_before: u64,
+    /// Training time before this process started.
+    time_before: Duration,
     samples: Samples,
     started: Instant,
     names: HashMap<MetricId, String>,
@@ -37,13 +38,15 @@ impl LineRenderer {
     pub(crate) fn new(
         deferred: DeferredLog,
         training: &TrainingSettings,
-        begun: Begun,
+        n_done_before: u64,
+        time_before: Duration,
         samples: Samples,
     ) -> Self {
         Self {
             deferred,
             training: training.clone(),
-            begun,
+            n_done_before,
+            time_before,
             samples,
             started: Instant::now(),
             names: HashMap::new(),
@@ -56,9 +59,9 @@ impl LineRenderer {
         let done = self.training.updates_after(interval);
         let n_updates = self.training.updates;
         let elapsed = self.started.elapsed();
-        let done_by_process = done.saturating_sub(self.begun.n_updates).max(1);
+        let done_by_process = done.saturating_sub(self.n_done_before).max(1);
         let left = elapsed.mul_f64((n_updates - done) as f64 / done_by_process as f64);
-        let elapsed = self.begun.elapsed + elapsed;
+        let elapsed = self.time_before + elapsed;
         let value =
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
         format!(

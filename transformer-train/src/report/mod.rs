@@ -1,10 +1,10 @@
-//! How a run shows its intervals: a line for each, and the same as a table and a picture.
+//! Display of a run's progress: dashboard or log lines, and files with tables and curves.
 
 mod csv_log;
 mod curve;
 mod dashboard;
 mod line_renderer;
 
-pub(crate) use csv_log::CsvLog;
+pub(crate) use csv_log::{CURVE_FILE, CsvLog, METRICS_FILE, SAMPLES_FILE};
 pub(crate) use dashboard::dashboard;
 pub(crate) use line_renderer::LineRenderer;

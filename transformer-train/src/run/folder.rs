@@ -9,6 +9,7 @@ use crate::TrainError;
 use crate::checkpoint::{PARTS, Resumed, STATE, SaveError, saved};
 use crate::config::Experiment;
 use crate::progress::LogFn;
+use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE};
 use crate::run::changes;
 use crate::validation::is_out_of_patience;
 
@@ -23,15 +24,6 @@ pub enum Existing {
     /// its end, is not deleted.
     Replace,
 }
-
-/// The table of the curve.
-pub(crate) const CURVE: &str = "metrics.csv";
-
-/// Sentences and their translations, validation by validation.
-pub(crate) const SAMPLES: &str = "samples.tsv";
-
-/// The picture of the curve.
-pub(crate) const PICTURE: &str = "curve.svg";
 
 /// Names the files of a run.
 pub(crate) struct Folder {
@@ -49,7 +41,7 @@ impl Folder {
             settings: directory.join("experiment.toml"),
             model: directory.join("model"),
             checkpoints: directory.join("checkpoints"),
-            curve: directory.join(CURVE),
+            curve: directory.join(METRICS_FILE),
         }
     }
 
@@ -229,7 +221,7 @@ impl Folder {
     /// that what is deleted half is no model.
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
-        let [picture, samples] = [PICTURE, SAMPLES].map(|name| self.directory.join(name));
+        let [picture, samples] = [CURVE_FILE, SAMPLES_FILE].map(|name| self.directory.join(name));
         let named = [&self.settings, &self.curve, &samples, &picture, &manifest];
         let mut files: Vec<PathBuf> = named
             .into_iter()

@@ -18,7 +18,7 @@ use crate::checkpoint::{
 use crate::optim::Adam;
 use crate::progress::DeferredLog;
 use crate::report::{CsvLog, LineRenderer, dashboard};
-use crate::run::{Display, Run, lines_of};
+use crate::run::{Begun, Display, Run, lines_of};
 use crate::step::{Objective, have_collectives, strategy};
 use crate::validation::{
     History, OnNonFinite, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
@@ -182,7 +182,9 @@ fn displayed(
         }
         Display::Lines => {
             let (training, samples) = (&run.experiment.training, objective.samples());
-            let lines = LineRenderer::new(deferred.clone(), training, run.begun(), samples);
+            let Begun { n_updates, elapsed } = run.begun();
+            let deferred = deferred.clone();
+            let lines = LineRenderer::new(deferred, training, n_updates, elapsed, samples);
             supervised.renderer(Box::new(lines))
         }
     }

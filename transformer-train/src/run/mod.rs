@@ -19,14 +19,12 @@ pub(crate) use changes::changes;
 pub(crate) use embeddings::Embeddings;
 pub use error::TrainError;
 pub use folder::Existing;
-pub(crate) use folder::{CURVE, Folder, PICTURE, SAMPLES};
+pub(crate) use folder::Folder;
 pub use forecast::dry_run;
 pub(crate) use learn::learn;
 pub(crate) use prepare::{Prepared, Start};
 pub(crate) use select::Finish;
 pub(crate) use train::{Begun, Run};
-pub use train::{
-    Display, Outcome, RunEnvironment, Sample, TestScore, ThreadCount, is_unfinished, train,
-};
+pub use train::{Display, Outcome, RunEnvironment, TestScore, ThreadCount, is_unfinished, train};
 pub(crate) use update_lines::lines_of;
 pub(crate) use warnings::{Facts, warnings};

@@ -9,10 +9,10 @@ use crate::TrainError;
 use crate::batching::Batch;
 use crate::checkpoint::{SavedState, average, last_of, with_whole_weights};
 use crate::config::BestBy;
-use crate::run::{Outcome, Run, Sample, TestScore};
+use crate::run::{Outcome, Run, TestScore};
 use crate::step::Objective;
 use crate::validation::{
-    TextScores, ValidPairs, Validation, best, is_out_of_patience, valid_batches,
+    Sample, TextScores, ValidPairs, Validation, best, is_out_of_patience, valid_batches,
 };
 
 /// Evaluates what a run has left in its checkpoints.

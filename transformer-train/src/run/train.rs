@@ -17,7 +17,9 @@ use crate::optim::Schedule;
 use crate::progress::{LogFn, Progress, StatusFn};
 use crate::run::{Existing, Finish, Folder, Prepared, Start, learn};
 use crate::step::{LabelSmoothing, Objective, Settings, Threads, Translation};
-use crate::validation::{Samples, TextMetrics, TextScores, Validation, best, is_out_of_patience};
+use crate::validation::{
+    Sample, Samples, TextMetrics, TextScores, Validation, best, is_out_of_patience,
+};
 use crate::{Interrupt, TrainError};
 
 /// Says where a run happens and how it is shown.
@@ -143,17 +145,6 @@ impl TestScore {
     pub fn exact_match(&self) -> f64 {
         self.n_exact as f64 / self.n_pairs as f64
     }
-}
-
-/// Shows what the model makes of one sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// The source.
-    pub src: String,
-    /// The reference.
-    pub reference: String,
-    /// The model's translation.
-    pub translation: String,
 }
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.

@@ -82,7 +82,7 @@ impl Translation {
             .iter()
             .map(|best| self.tokenizer.decode(&best.ids))
             .collect();
-        self.samples.look(pairs, &translations);
+        self.samples.update(pairs, &translations);
         let references = references.iter().map(String::as_str);
         TranslationCounts {
             n_sentences: pairs.len(),

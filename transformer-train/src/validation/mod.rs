@@ -11,6 +11,7 @@ pub(crate) use metrics::{
     BLEU, BatchMetrics, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, OnNonFinite, PADDING, PERPLEXITY,
     Ratio, SPEED, TextMetric, TranslationCounts,
 };
+pub use samples::Sample;
 pub(crate) use samples::Samples;
 pub(crate) use text_scores::TextMetrics;
 pub use text_scores::TextScores;

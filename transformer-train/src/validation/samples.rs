@@ -1,16 +1,26 @@
-//! Validation sentences that are shown at every validation, with what the model makes of them.
+//! Validation sentences whose translations are shown at every validation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::corpus::SentencePair;
-use crate::run::Sample;
 
-/// Holds sentences and their latest translations; its clones share them.
+/// A validation sentence and its translation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The source.
+    pub src: String,
+    /// The reference.
+    pub reference: String,
+    /// The model's translation.
+    pub translation: String,
+}
+
+/// Sample sentences with their latest translations; clones share them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples(Arc<Mutex<Vec<Shown>>>);
+pub(crate) struct Samples(Arc<Mutex<Vec<SampleState>>>);
 
 #[derive(Debug)]
-struct Shown {
+struct SampleState {
     pair: SentencePair,
     src: String,
     reference: String,
@@ -18,37 +28,39 @@ struct Shown {
 }
 
 impl Samples {
-    /// Takes the sentences to show, as ids and as text.
+    /// Creates samples from sentences, given as ids and as text.
     pub(crate) fn new<'a>(
         sentences: impl IntoIterator<Item = (&'a SentencePair, &'a (String, String))>,
     ) -> Self {
-        let shown = sentences.into_iter().map(|(pair, (src, reference))| Shown {
-            pair: pair.clone(),
-            src: src.clone(),
-            reference: reference.clone(),
-            translation: None,
-        });
-        Self(Arc::new(Mutex::new(shown.collect())))
+        let samples = sentences
+            .into_iter()
+            .map(|(pair, (src, reference))| SampleState {
+                pair: pair.clone(),
+                src: src.clone(),
+                reference: reference.clone(),
+                translation: None,
+            });
+        Self(Arc::new(Mutex::new(samples.collect())))
     }
 
-    /// Looks for the sentences to show among those that were translated.
-    pub(crate) fn look(&self, pairs: &[SentencePair], translations: &[String]) {
-        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Stores the translations of those pairs that are samples.
+    pub(crate) fn update(&self, pairs: &[SentencePair], translations: &[String]) {
+        let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (pair, translation) in pairs.iter().zip(translations) {
-            let same = shown.iter_mut().filter(|shown| shown.pair == *pair);
-            same.for_each(|shown| shown.translation = Some(translation.clone()));
+            let same = samples.iter_mut().filter(|sample| sample.pair == *pair);
+            same.for_each(|sample| sample.translation = Some(translation.clone()));
         }
     }
 
-    /// Returns the sentences that were translated, each as one line: control characters are spaces.
+    /// Returns the samples translated so far, each on a single line: control characters become spaces.
     pub(crate) fn latest(&self) -> Vec<Sample> {
-        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let one_line = |text: &str| text.replace(char::is_control, " ");
-        let translated = shown.iter().filter_map(|shown| {
+        let translated = samples.iter().filter_map(|sample| {
             Some(Sample {
-                src: one_line(&shown.src),
-                reference: one_line(&shown.reference),
-                translation: one_line(shown.translation.as_ref()?),
+                src: one_line(&sample.src),
+                reference: one_line(&sample.reference),
+                translation: one_line(sample.translation.as_ref()?),
             })
         });
         translated.collect()
@@ -60,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_translation_is_shown_and_what_has_none_is_not() {
+    fn samples_have_their_latest_translation_and_are_left_out_without_one() {
         let pair = |id: u32| SentencePair {
             src: vec![id],
             tgt: vec![id],
@@ -68,8 +80,8 @@ mod tests {
         let text = |text: &str| (text.to_owned(), format!("ref {text}"));
         let (pairs, texts) = ([pair(4), pair(5)], [text("a"), text("b\tc\n")]);
         let samples = Samples::new(pairs.iter().zip(&texts));
-        samples.look(&[pair(6), pair(5)], &["six".to_owned(), "old".to_owned()]);
-        samples.look(&[pair(5)], &["new".to_owned()]);
+        samples.update(&[pair(6), pair(5)], &["six".to_owned(), "old".to_owned()]);
+        samples.update(&[pair(5)], &["new".to_owned()]);
         let expected = Sample {
             src: "b c ".to_owned(),
             reference: "ref b c ".to_owned(),
