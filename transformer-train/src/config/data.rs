@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Copies, Duplicates, Empty, Filter, OverLong, optional};
+use crate::config::{ConfigError, Copies, Duplicates, Empty, Filter, OverLong, optional, range};
 use crate::tasks::Task;
 
 /// The text to train and validate on, and the filter for it.
@@ -260,13 +260,7 @@ impl DataSettings {
         for it in &self.corpora {
             let files = [("src", &it.src), ("tgt", &it.tgt), ("tsv", &it.tsv)];
             let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
-            if !(it.weight.is_finite() && it.weight > 0.0) {
-                return Err(ConfigError::OutOfRange {
-                    key: "data.corpora.weight",
-                    value: it.weight.to_string(),
-                    allowed: "a number greater than 0",
-                });
-            }
+            range::positive("data.corpora.weight", it.weight)?;
             corpora.push((source, it.weight));
         }
         Ok(Some(corpora).filter(|corpora| !corpora.is_empty()))

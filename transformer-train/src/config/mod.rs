@@ -12,6 +12,7 @@ mod keys;
 mod length_penalty;
 mod model;
 mod optional;
+mod range;
 mod read;
 mod recipe;
 mod setting;

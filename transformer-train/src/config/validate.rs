@@ -1,20 +1,17 @@
 //! Checks that the settings of an experiment are valid and consistent.
 
-use std::fmt::Display;
-
 use toml::Table;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
+use crate::config::range::{at_least_one, at_most, fraction, positive, require, within};
 use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind, TokenizerSettings,
-    TrainingSettings, Vocabulary, check_positions,
+    TrainingSettings, ValidationSettings, Vocabulary, check_positions,
 };
 
 /// The largest integer of TOML.
 const MAX_SEED: u64 = i64::MAX as u64;
-
-const FRACTION: &str = "at least 0 and less than 1";
 
 // The largest values allowed: more than is ever useful, and small enough that nothing overflows.
 const MAX_UPDATES: u64 = 1_000_000_000;
@@ -30,71 +27,43 @@ impl Experiment {
     ///
     /// Returns the first [`ConfigError`] found; its message names the key and a valid choice.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        validate(self)
-    }
-}
-
-fn validate(experiment: &Experiment) -> Result<(), ConfigError> {
-    let Experiment {
-        data,
-        tokenizer,
-        model,
-        finetune: _,
-        embeddings: _,
-        training,
-        validation,
-    } = experiment;
-    validate_data(data)?;
-    validate_tokenizer(tokenizer, experiment.finetune.model.is_some())?;
-    for key in ["src_vocab_size", "tgt_vocab_size"] {
-        if model.overrides.contains_key(key) {
-            return Err(ConfigError::VocabularySizeInModel { key });
+        let Self {
+            data,
+            tokenizer,
+            model,
+            finetune,
+            embeddings: _,
+            training,
+            validation,
+        } = self;
+        validate_data(data)?;
+        validate_tokenizer(tokenizer, finetune.model.is_some())?;
+        for key in ["src_vocab_size", "tgt_vocab_size"] {
+            if model.overrides.contains_key(key) {
+                return Err(ConfigError::VocabularySizeInModel { key });
+            }
         }
-    }
 
-    match experiment.finetune.model {
-        Some(_) => validate_finetuning(experiment)?,
-        None => validate_model(experiment)?,
-    }
+        match finetune.model {
+            Some(_) => validate_finetuning(self)?,
+            None => validate_model(self)?,
+        }
 
-    let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
-    within(
-        "training.tokens_per_batch",
-        tokens_per_batch as u64,
-        MAX_BATCH_TOKENS,
-    )?;
-    if tokens_per_batch <= max_len {
-        return Err(ConfigError::BatchTooSmall {
-            tokens_per_batch,
-            max_len,
-        });
+        let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
+        within(
+            "training.tokens_per_batch",
+            tokens_per_batch as u64,
+            MAX_BATCH_TOKENS,
+        )?;
+        if tokens_per_batch <= max_len {
+            return Err(ConfigError::BatchTooSmall {
+                tokens_per_batch,
+                max_len,
+            });
+        }
+        validate_training(training)?;
+        validate_validation(validation)
     }
-    validate_training(training)?;
-
-    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
-    let interval_beam_size = validation.interval_beam_size as u64;
-    let max_beam_size = Search::MOST_HYPOTHESES as u64;
-    let beam_size = validation.beam_size as u64;
-    within(
-        "validation.interval_beam_size",
-        interval_beam_size,
-        max_beam_size,
-    )?;
-    within("validation.beam_size", beam_size, max_beam_size)?;
-    let max_extra_len = validation.max_extra_len as u64;
-    let max_len = LengthLimit::MOST_TOKENS as u64;
-    at_most("validation.max_extra_len", max_extra_len, max_len)?;
-    let alpha = match validation.length_penalty {
-        LengthPenalty::None => 0.0,
-        LengthPenalty::Gnmt { alpha } | LengthPenalty::Power { alpha } => alpha,
-    };
-    let allowed = "at least 0, for example 0.6";
-    require(
-        "validation.length_penalty",
-        alpha,
-        alpha.is_finite() && alpha >= 0.0,
-        allowed,
-    )
 }
 
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
@@ -144,6 +113,33 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     })?;
     let seed = training.seed;
     require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")
+}
+
+fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigError> {
+    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
+    let interval_beam_size = validation.interval_beam_size as u64;
+    let max_beam_size = Search::MOST_HYPOTHESES as u64;
+    let beam_size = validation.beam_size as u64;
+    within(
+        "validation.interval_beam_size",
+        interval_beam_size,
+        max_beam_size,
+    )?;
+    within("validation.beam_size", beam_size, max_beam_size)?;
+    let max_extra_len = validation.max_extra_len as u64;
+    let max_len = LengthLimit::MOST_TOKENS as u64;
+    at_most("validation.max_extra_len", max_extra_len, max_len)?;
+    let alpha = match validation.length_penalty {
+        LengthPenalty::None => 0.0,
+        LengthPenalty::Gnmt { alpha } | LengthPenalty::Power { alpha } => alpha,
+    };
+    let allowed = "at least 0, for example 0.6";
+    require(
+        "validation.length_penalty",
+        alpha,
+        alpha.is_finite() && alpha >= 0.0,
+        allowed,
+    )
 }
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
@@ -253,52 +249,6 @@ pub(crate) fn check_tokenizer(experiment: &Experiment) -> Result<(), ConfigError
         let key = format!("tokenizer.{key}");
         Err(ConfigError::FixedByModel { key })
     })
-}
-
-fn require(
-    key: &'static str,
-    value: impl Display,
-    is_allowed: bool,
-    allowed: &'static str,
-) -> Result<(), ConfigError> {
-    match is_allowed {
-        true => Ok(()),
-        false => Err(ConfigError::OutOfRange {
-            key,
-            value: value.to_string(),
-            allowed,
-        }),
-    }
-}
-
-/// Checks that a value is between 1 and `max`.
-fn within(key: &'static str, value: u64, max: u64) -> Result<(), ConfigError> {
-    at_least_one(key, value)?;
-    at_most(key, value, max)
-}
-
-fn at_most(key: &'static str, value: u64, max: u64) -> Result<(), ConfigError> {
-    match value <= max {
-        true => Ok(()),
-        false => Err(ConfigError::TooLarge { key, value, max }),
-    }
-}
-
-fn at_least_one(key: &'static str, value: u64) -> Result<(), ConfigError> {
-    require(key, value, value > 0, "at least 1")
-}
-
-fn positive(key: &'static str, value: f64) -> Result<(), ConfigError> {
-    require(
-        key,
-        value,
-        value.is_finite() && value > 0.0,
-        "a number greater than 0",
-    )
-}
-
-fn fraction(key: &'static str, value: f64) -> Result<(), ConfigError> {
-    require(key, value, (0.0..1.0).contains(&value), FRACTION)
 }
 
 #[cfg(test)]

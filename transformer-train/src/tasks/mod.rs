@@ -1,4 +1,4 @@
-//! Tasks whose data is made in code: something to train on before there is a corpus.
+//! Built-in tasks, whose text is generated: for training without a corpus.
 
 mod nearest;
 mod numbers;

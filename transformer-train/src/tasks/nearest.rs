@@ -1,17 +1,17 @@
-//! What somebody may have meant.
+//! Suggestions for misspelled names.
 
-/// Least likeness at which a name is worth suggesting.
-const LEAST_LIKENESS: f64 = 0.5;
+/// The minimum similarity of a suggestion, between 0 and 1.
+const MIN_SIMILARITY: f64 = 0.5;
 
-/// Returns the name that is most like the one given, if any is like it at all.
+/// Returns the name that is most similar to a misspelled one, unless none is similar.
 pub(crate) fn nearest<'a>(
-    given: &str,
+    misspelled: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let likeness = |name| strsim::normalized_damerau_levenshtein(given, name);
-    let scored = names.into_iter().map(|name| (likeness(name), name));
+    let similarity = |name| strsim::normalized_damerau_levenshtein(misspelled, name);
+    let scored = names.into_iter().map(|name| (similarity(name), name));
     let best = scored.max_by(|(one, _), (other, _)| one.total_cmp(other));
-    best.filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
+    best.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .map(|(_, name)| name)
 }
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_alike_name_is_found() {
+    fn the_most_similar_name_is_suggested() {
         assert_eq!(
             nearest("warmup", ["seed", "warmup_steps", "updates"]),
             Some("warmup_steps")
@@ -28,7 +28,7 @@ mod tests {
     }
 
     #[test]
-    fn names_unlike_all_others_have_no_neighbor() {
+    fn without_a_similar_name_there_is_no_suggestion() {
         assert_eq!(nearest("qqq", ["seed", "warmup_steps"]), None);
     }
 }

@@ -2,12 +2,12 @@
 
 use transformer_core::random::SplitMix64;
 
-use crate::tasks::split::{Split, split_by};
+use crate::tasks::split::{self, Split};
 
-/// One more than the largest number of the task.
+/// The numbers of the task are below this.
 const END: u64 = 1_000_000_000;
 
-/// Numbers below it are all for training: they are the words that the others are made of.
+/// All numbers below this are training data: larger numbers are composed of their words.
 const ALWAYS_TRAIN: u32 = 100;
 
 const BELOW_20: [&str; 20] = [
@@ -43,37 +43,36 @@ const SCALES: [(u32, &str); 3] = [
     (1000, "thousand"),
 ];
 
-/// Says how a number is put into words.
+/// How a number is written in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberStyle {
-    /// Where `and` stands.
+    /// Where `and` is written.
     pub and: And,
     /// How tens and ones are joined.
     pub tens: Tens,
 }
 
-/// Says where `and` stands in a number.
+/// Where `and` is written in a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum And {
     /// Nowhere: `one hundred five thousand twelve`.
     Never,
-    /// Before the tens and ones of the whole: `one hundred five thousand and twelve`.
+    /// Before the last two digits: `one hundred five thousand and twelve`.
     Last,
-    /// There, and after every `hundred`, as in British English: `one hundred and five thousand and
-    /// twelve`.
+    /// There and after every `hundred`, as in British English: `one hundred and five thousand and twelve`.
     Every,
 }
 
-/// Says how tens and ones are joined.
+/// How tens and ones are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tens {
-    /// By a hyphen: `forty-two`.
+    /// With a hyphen: `forty-two`.
     Hyphen,
-    /// By a space: `forty two`.
+    /// With a space: `forty two`.
     Space,
 }
 
-/// Puts a number into English words.
+/// Writes a number in English words.
 ///
 /// # Example
 ///
@@ -142,8 +141,8 @@ fn push_below_1000(words: &mut Vec<String>, n: u32, style: NumberStyle) {
 
 /// Draws a number of the task.
 ///
-/// Half of the draws take the number of digits first, so that short numbers come up; a quarter blanks
-/// out digits, so that `one million seven` does; the last quarter is uniform.
+/// One quarter of the draws is uniform. The others draw the number of digits first, so that short numbers are
+/// frequent; of these, a third sets digits to 0, so that numbers like `one million seven` are frequent.
 pub(super) fn draw(draws: &mut SplitMix64) -> u32 {
     let kind = draws.below(4);
     let number = match kind {
@@ -164,7 +163,7 @@ pub(super) fn draw(draws: &mut SplitMix64) -> u32 {
     }
 }
 
-/// Makes each digit but the first 0 with probability two thirds.
+/// Sets each digit but the first to 0 with probability 2/3.
 fn with_zeros(number: u64, draws: &mut SplitMix64) -> u64 {
     let mut unit = 1;
     let mut result = 0;
@@ -179,7 +178,7 @@ fn with_zeros(number: u64, draws: &mut SplitMix64) -> u64 {
     result
 }
 
-/// Draws a style: half of the numbers are written without `and`, half with hyphens.
+/// Draws a style. Half of them have no `and`, and, independently, half have hyphens.
 pub(super) fn draw_style(draws: &mut SplitMix64) -> NumberStyle {
     let and = match draws.below(4) {
         0 => And::Last,
@@ -194,11 +193,11 @@ pub(super) fn draw_style(draws: &mut SplitMix64) -> NumberStyle {
     NumberStyle { and, tens }
 }
 
-/// Says where a number belongs.
+/// Returns the split of a number.
 pub(super) fn split_of(number: u32) -> Split {
     match number {
         0..ALWAYS_TRAIN => Split::Train,
-        _ => split_by(u64::from(number)),
+        _ => split::split_of(u64::from(number)),
     }
 }
 
@@ -221,7 +220,7 @@ mod tests {
         tens: Tens::Space,
     };
 
-    /// Reads number words without knowing how they were written: each word adds or multiplies.
+    /// Parses number words of any style: each word adds or multiplies.
     fn parse(words: &str) -> Option<u32> {
         let mut total = 0;
         let mut group = 0;
@@ -275,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_read_back_as_the_number(seed: u64, style in any_style()) {
+        fn words_are_parsed_back_to_the_number(seed: u64, style in any_style()) {
             let number = draw(&mut SplitMix64::new(seed));
             let words = english(number, style);
             prop_assert_eq!(parse(&words), Some(number), "{}", words);
@@ -283,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn all_numbers_below_2000_are_read_back() {
+    fn all_numbers_below_2000_are_parsed_back() {
         for number in 0..2000 {
             assert_eq!(parse(&english(number, BRITISH)), Some(number));
         }
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn british_style_has_and_where_english_has_it() {
+    fn british_style_has_and_after_every_hundred_and_before_the_last_two_digits() {
         let cases = [
             (100, "one hundred"),
             (105, "one hundred and five"),
@@ -332,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_and_stands_before_the_last_two_digits_only() {
+    fn the_style_last_has_and_before_the_last_two_digits_only() {
         let cases = [
             (
                 305_217,
@@ -348,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_of_all_has_words() {
+    fn the_largest_u32_has_words() {
         let words = english(u32::MAX, AMERICAN);
         assert!(
             words.starts_with("four billion two hundred ninety-four million"),
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_of_digits_comes_up() {
+    fn all_numbers_of_digits_are_frequent() {
         let mut counts = [0; 9];
         for seed in 0..9000 {
             let digits = draw(&mut SplitMix64::new(seed)).to_string();
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_rich_in_zeros_come_up() {
+    fn numbers_with_many_zeros_are_frequent() {
         let rich = |n: u32| n > 1_000_000 && n.to_string().matches('0').count() >= 5;
         let n_rich = (0..9000)
             .filter(|&seed| rich(draw(&mut SplitMix64::new(seed))))
@@ -376,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_one_number_are_for_training() {
+    fn numbers_below_100_are_training_data() {
         assert!((0..100).all(|number| split_of(number) == Split::Train));
     }
 }

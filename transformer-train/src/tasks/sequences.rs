@@ -2,22 +2,22 @@
 
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::tasks::split::{Split, split_by};
+use crate::tasks::split::{self, Split};
 
-/// Longest sequence of the tasks `reverse` and `copy`, in letters.
+/// Maximum length of a sequence in the tasks `reverse` and `copy`, in letters.
 pub const MAX_SEQUENCE_LEN: usize = 20;
 
-/// Draws a sequence; every length from 1 up is equally likely.
+/// Draws a sequence. All lengths from 1 to [`MAX_SEQUENCE_LEN`] are equally likely.
 pub(super) fn draw(draws: &mut SplitMix64) -> Vec<u8> {
     let len = 1 + draws.below(MAX_SEQUENCE_LEN as u64);
     (0..len).map(|_| b'a' + draws.below(26) as u8).collect()
 }
 
-/// Says where a sequence belongs; all single letters are for training.
+/// Returns the split of a sequence. All single letters are training data.
 pub(super) fn split_of(letters: &[u8]) -> Split {
     match letters.len() {
         1 => Split::Train,
-        _ => split_by(
+        _ => split::split_of(
             letters
                 .iter()
                 .fold(0, |content, &letter| hash(content, u64::from(letter))),
@@ -25,7 +25,7 @@ pub(super) fn split_of(letters: &[u8]) -> Split {
     }
 }
 
-/// Writes letters with a space between them.
+/// Joins letters with spaces.
 pub(super) fn spaced(letters: &[u8]) -> String {
     let letters: Vec<String> = letters
         .iter()
@@ -39,12 +39,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_comes_up() {
+    fn all_lengths_are_about_equally_frequent() {
         let mut counts = [0; MAX_SEQUENCE_LEN];
         for seed in 0..2000 {
             counts[draw(&mut SplitMix64::new(seed)).len() - 1] += 1;
         }
-        // Each count is binomial with mean 100 and deviation 10; 50 is five of them.
+        // Each count is binomial with mean 100 and standard deviation 10; 50 is five of these.
         assert!(
             counts.iter().all(|count| (50..150).contains(count)),
             "{counts:?}"
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn single_letters_are_for_training() {
+    fn single_letters_are_training_data() {
         assert!((b'a'..=b'z').all(|letter| split_of(&[letter]) == Split::Train));
     }
 

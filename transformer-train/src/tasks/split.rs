@@ -1,19 +1,18 @@
-//! [`Split`]: which examples of a task are for training, validation and testing.
+//! [`Split`]: the division of a task's examples into training, validation and test data.
 
 use transformer_core::random::hash;
 
-/// Seed of the division into splits: a constant of the format, so that no run trains on another's
-/// test data.
+/// Seed of the division. It is constant, so that no run trains on the test data of another.
 const SPLIT_SEED: u64 = 0x5EED_0F5B_1175;
 
-/// Names a part of a task's data.
+/// A part of a task's examples.
 ///
-/// A hash of the content of an example decides where it belongs, so that the parts never overlap,
-/// whatever numbers of examples and seeds they are made with.
+/// A hash of its content decides to which part an example belongs. The parts therefore never overlap, for any
+/// number of examples and any seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Nine tenths of all examples, and the smallest ones, which the others are made of: numbers
-    /// below 100, sequences of one letter.
+    /// Nine tenths of all examples, and the shortest ones, of which the others are composed: numbers below 100
+    /// and sequences of one letter.
     Train,
     /// A twentieth of all examples.
     Valid,
@@ -21,8 +20,8 @@ pub enum Split {
     Test,
 }
 
-/// Divides examples by 64 bits made from their content.
-pub(super) fn split_by(content: u64) -> Split {
+/// Returns the part of an example, given 64 bits that identify its content.
+pub(super) fn split_of(content: u64) -> Split {
     match hash(SPLIT_SEED, content) % 20 {
         0 => Split::Valid,
         1 => Split::Test,
@@ -35,13 +34,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_twentieth_is_for_validation_and_another_for_the_test() {
+    fn validation_and_test_data_are_a_twentieth_each() {
         let count = |split| {
             (0..100_000)
-                .filter(|&content| split_by(content) == split)
+                .filter(|&content| split_of(content) == split)
                 .count()
         };
-        // Each count is binomial with mean 5000 and deviation 69; 350 is five of them.
+        // Each count is binomial with mean 5000 and standard deviation 69; 350 is five of these.
         assert!((4650..5350).contains(&count(Split::Valid)));
         assert!((4650..5350).contains(&count(Split::Test)));
     }

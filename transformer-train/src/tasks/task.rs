@@ -1,4 +1,4 @@
-//! The built-in tasks by name, and their division into training, validation and test data.
+//! [`Task`]: the built-in tasks, by name.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::tasks::nearest::nearest;
 use crate::tasks::split::Split;
 use crate::tasks::{numbers, sequences};
 
-/// Number of draws that look for an example not yet in the test data.
+/// Maximum number of draws to replace an example that the validation or test data already has.
 const N_RETRIES: usize = 16;
 
-/// Names a task with data made in code.
+/// A task whose text is generated.
 ///
 /// # Example
 ///
@@ -31,24 +31,24 @@ const N_RETRIES: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// English number words to digits, 0 to 999,999,999: `one million and seven` to `1000007`.
+    /// From English number words to digits, 0 to 999,999,999: `one million and seven` to `1000007`.
     Numbers,
-    /// Letters to the same letters, last one first: `a b c` to `c b a`.
+    /// From letters to the same letters in reverse order: `a b c` to `c b a`.
     Reverse,
-    /// Letters to the same letters.
+    /// From letters to the same letters.
     Copy,
 }
 
-/// Says why a task is not known.
+/// Why a task cannot be selected.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskError {
     /// No task has this name.
     #[error("there is no task `{name}`; did you mean `{nearest}`? (tasks: numbers, reverse, copy)")]
     Unknown {
-        /// The name given.
+        /// The unknown name.
         name: String,
-        /// The task whose name is most like it.
+        /// The task with the most similar name.
         nearest: Task,
     },
 }
@@ -57,7 +57,7 @@ impl Task {
     /// Every task.
     pub const ALL: [Self; 3] = [Self::Numbers, Self::Reverse, Self::Copy];
 
-    /// Returns the name by which the task is asked for.
+    /// Returns the task's name in settings and arguments.
     pub fn name(self) -> &'static str {
         match self {
             Self::Numbers => "numbers",
@@ -66,10 +66,10 @@ impl Task {
         }
     }
 
-    /// Makes `n_pairs` pairs of source and target.
+    /// Generates `n_pairs` pairs of source and target.
     ///
-    /// The same arguments give the same pairs, and more of them begin with fewer. Training data has
-    /// repetitions, as short examples are few; validation and test data avoids them as far as it can.
+    /// The same arguments give the same pairs, and a smaller `n_pairs` gives a prefix of them. Training pairs repeat,
+    /// because there are few short examples; validation and test pairs rarely do.
     pub fn pairs(self, split: Split, n_pairs: usize, seed: u64) -> Vec<(String, String)> {
         let seed = hash(seed, split as u64);
         let mut seen = HashSet::new();
@@ -91,7 +91,7 @@ impl Task {
         pairs
     }
 
-    /// Draws examples until one belongs to the split.
+    /// Draws examples until one is in the split.
     fn draw(self, split: Split, draws: &mut SplitMix64) -> (String, String) {
         loop {
             match self {
@@ -130,10 +130,10 @@ impl FromStr for Task {
         if let Some(task) = Self::ALL.into_iter().find(|task| task.name() == name) {
             return Ok(task);
         }
-        let likeness = nearest(name, Self::ALL.map(Self::name));
+        let suggestion = nearest(name, Self::ALL.map(Self::name));
         let nearest = Self::ALL
             .into_iter()
-            .find(|task| Some(task.name()) == likeness);
+            .find(|task| Some(task.name()) == suggestion);
         Err(TaskError::Unknown {
             name: name.to_owned(),
             nearest: nearest.unwrap_or(Self::Numbers),
@@ -151,7 +151,7 @@ mod tests {
         proptest::sample::select(Task::ALL.to_vec())
     }
 
-    /// Returns what decides about the split: the number, or the letters in their order.
+    /// Returns the contents that decide about the split: the number, or the letters in their order.
     fn contents(task: Task, split: Split, n_pairs: usize, seed: u64) -> HashSet<String> {
         let pairs = task.pairs(split, n_pairs, seed).into_iter();
         match task {
@@ -176,14 +176,14 @@ mod tests {
         }
 
         #[test]
-        fn more_pairs_begin_with_fewer(task in any_task(), few in 0_usize..20, seed: u64) {
+        fn fewer_pairs_are_a_prefix_of_more(task in any_task(), few in 0_usize..20, seed: u64) {
             let many = task.pairs(Split::Valid, 20, seed);
             prop_assert_eq!(task.pairs(Split::Valid, few, seed), &many[..few]);
         }
     }
 
     #[test]
-    fn test_data_does_not_repeat_itself() {
+    fn test_data_rarely_repeats() {
         let pairs = Task::Numbers.pairs(Split::Test, 1000, 1);
         let targets: HashSet<_> = pairs.iter().map(|(_, tgt)| tgt).collect();
         assert!(targets.len() > 990, "{}", targets.len());
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn names_are_parsed_back() {
         assert_eq!(
             Task::ALL.map(|task| task.to_string().parse()),
             Task::ALL.map(Ok)
