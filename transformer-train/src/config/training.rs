@@ -89,6 +89,11 @@ pub struct TrainingSettings {
 ///
 /// All schedules rise linearly to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the one
 /// given, so switching to another needs no new factor.
+///
+/// To add a schedule, add a variant here, with its name in the documentation of
+/// [`TrainingSettings::schedule`], and its formula in `Schedule::learning_rate` (`optim/schedule.rs`).
+/// Then `cargo xtask settings` updates the documentation of the settings. If other settings can make the
+/// schedule invalid, check them in `config/validate.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleKind {

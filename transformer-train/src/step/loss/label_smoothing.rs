@@ -15,13 +15,10 @@
 //!
 //! Szegedy et al. 2016, §7, <https://arxiv.org/abs/1512.00567>.
 
-use serde::{Deserialize, Serialize};
-
 use crate::config::SmoothingForm;
 
 /// Label smoothing: how much probability the target moves away from the gold token, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelSmoothing {
     /// Probability taken from the gold token, `ε_ls` in the paper (0.1 there); 0 turns smoothing off.
     pub epsilon: f64,
