@@ -65,7 +65,7 @@ impl Effort {
 }
 
 fn main() -> Result<()> {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [preset, work, amount] = arguments.as_slice() else {
         anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES");

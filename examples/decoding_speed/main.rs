@@ -30,7 +30,7 @@ use transformer_infer::{Scorer, allocator};
 use recompute::Recompute;
 
 fn main() -> Result<()> {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (numbers, recomputes) = match arguments.as_slice() {
         [numbers @ .., last] if last == "recompute" => (numbers, true),

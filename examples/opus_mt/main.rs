@@ -14,7 +14,7 @@ use transformer_core::import::Marian;
 use transformer_infer::{Translator, allocator};
 
 fn main() -> Result<()> {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [folder, lines @ ..] = arguments.as_slice() else {
         anyhow::bail!("give the folder of a Marian model, and text");

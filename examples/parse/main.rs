@@ -59,7 +59,7 @@ storm     = storm | dance | war | party | lunch
 ";
 
 fn main() -> Result<()> {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     println!("backend {backend}");

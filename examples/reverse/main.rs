@@ -36,7 +36,7 @@ const WORD: &str = "attention";
 type Ids = Vec<u32>;
 
 fn main() -> Result<()> {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     println!("backend {backend}; learning to reverse up to {MAX_LEN} letters");

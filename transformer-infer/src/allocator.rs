@@ -14,7 +14,7 @@ use std::num::NonZero;
     unsafe_code,
     reason = "there is no safe way to configure glibc's allocator"
 )]
-pub fn keep_pages() -> bool {
+pub fn keep_freed_memory() -> bool {
     const TOP_PAD_BYTES: i32 = 64 << 20;
     let n_cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let settings = [
@@ -37,7 +37,7 @@ pub fn keep_pages() -> bool {
 
 /// Does nothing on this system, and returns `false`: only glibc can be told to keep freed memory.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub fn keep_pages() -> bool {
+pub fn keep_freed_memory() -> bool {
     false
 }
 
@@ -47,6 +47,6 @@ mod tests {
 
     #[test]
     fn glibc_accepts_all_settings() {
-        assert!(keep_pages());
+        assert!(keep_freed_memory());
     }
 }

@@ -11,7 +11,7 @@
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: what every head looks at, as data, alignment, page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, and whether they differ by more than chance.
-//! - [`allocator::keep_pages`]: a call for programs that compute on the CPU.
+//! - [`allocator::keep_freed_memory`]: a call for programs that compute on the CPU.
 //!
 //! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
 //! padding, up to the rounding of the backend's matrix products.
@@ -42,7 +42,7 @@ mod pair_score;
 mod scorer;
 mod translator;
 
-pub use batch::{BatchLimits, Source, translate_ids, translate_sources};
+pub use batch::{BatchLimits, Source, batches_within, translate_ids, translate_sources};
 pub use encoding::remedy_for_bytes;
 pub use failure::one_line;
 pub use marian::marian_search;

@@ -37,7 +37,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     let cli = Cli::parse();
     let backend = env::var("BURN_DEVICE").ok();
     let done = match cli.command {

@@ -5,7 +5,7 @@ use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
-use crate::{Translator, TranslatorError};
+use crate::translator::{Translator, TranslatorError};
 
 /// Returns the search that does what the model asks of Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {

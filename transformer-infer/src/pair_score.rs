@@ -4,8 +4,9 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, activation};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
-use crate::batch::{assert_in_vocabulary, grouped, out_of_training};
-use crate::{BatchLimits, Translator, TranslatorError};
+use crate::batch::{BatchLimits, batches_within};
+use crate::scorer::{assert_in_vocabulary, without_autodiff};
+use crate::translator::{Translator, TranslatorError};
 
 /// Number of places whose logits are in memory at once.
 const PLACES_AT_ONCE: usize = 512;
@@ -86,7 +87,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     pairs: &[(S, T)],
     limits: &BatchLimits,
 ) -> Vec<PairScore> {
-    let model = out_of_training(model);
+    let model = without_autodiff(model);
     let device = model.output_weight().device();
     let pairs: Vec<Pair> = pairs
         .iter()
@@ -149,7 +150,7 @@ fn batches(pairs: &[Pair], n_cells: usize) -> Vec<Vec<usize>> {
         let pair = &pairs[*index];
         std::cmp::Reverse((pair.width(), pair.src.len() + pair.tgt.len()))
     });
-    grouped(order, |index| pairs[index].width(), n_cells)
+    batches_within(n_cells, order, |index| pairs[index].width())
 }
 
 /// Returns the log-probabilities of the tokens of each pair, with one read from the device.

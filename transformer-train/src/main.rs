@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(1);
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    allocator::keep_pages();
+    allocator::keep_freed_memory();
     match run(&Arguments::parse()) {
         Ok(code) => code,
         Err(error) => {

@@ -9,8 +9,9 @@ use transformer_core::{Padded, Transformer};
 use super::alignment::Words;
 use super::record::words_of;
 use super::{Alignment, AttentionError, Head, Heads, Kind};
-use crate::batch::{assert_in_vocabulary, grouped, out_of_training};
-use crate::{Candidate, Translation, Translator};
+use crate::batch::batches_within;
+use crate::scorer::{assert_in_vocabulary, without_autodiff};
+use crate::translator::{Candidate, Translation, Translator};
 
 impl Translator {
     /// Returns for every line which of its words the words of each of its translations look at.
@@ -53,7 +54,7 @@ impl Translator {
     ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
         assert_eq!(lines.len(), translations.len(), "every line is translated");
         let layer = heads.layer_in(self.config(), Kind::Cross)? - 1;
-        let model = out_of_training(&self.model);
+        let model = without_autodiff(&self.model);
         let lines: Vec<Line> = lines
             .iter()
             .zip(translations)
@@ -65,11 +66,8 @@ impl Translator {
         let none =
             |translation: &Translation| vec![Alignment::default(); translation.candidates.len()];
         let mut found: Vec<Vec<Alignment>> = translations.iter().map(none).collect();
-        for batch in grouped(
-            order,
-            |index| lines[index].width(),
-            self.limits.batch_tokens,
-        ) {
+        let width = |index: usize| lines[index].width();
+        for batch in batches_within(self.limits.batch_tokens, order, width) {
             let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
             let weights = Weights::of(&model, &of_batch, layer, heads.head);
             let mut row = 0;

@@ -1,74 +1,8 @@
 //! Which of all maps is meant: a kind, a layer, a head.
 
-use std::fmt;
-use std::str::FromStr;
-
 use transformer_core::TransformerConfig;
 
-use super::{Attention, AttentionError, Map};
-
-/// Names a place of attention in the model (§3.2.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// The encoder's self-attention.
-    Encoder,
-    /// The decoder's self-attention.
-    Decoder,
-    /// The decoder's attention to the encoder's output.
-    #[default]
-    Cross,
-}
-
-impl Kind {
-    /// All kinds, the most asked for first.
-    pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
-
-    /// Returns the name, as commands and pages write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Encoder => "encoder",
-            Self::Decoder => "decoder",
-            Self::Cross => "cross",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Chooses a head of a layer, or all of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Head {
-    /// The mean of all heads.
-    #[default]
-    Mean,
-    /// One head, counted from 1.
-    One(usize),
-}
-
-impl fmt::Display for Head {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mean => f.write_str("mean"),
-            Self::One(head) => write!(f, "{head}"),
-        }
-    }
-}
-
-impl FromStr for Head {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (text, text.parse()) {
-            ("mean", _) => Ok(Self::Mean),
-            (_, Ok(head)) => Ok(Self::One(head)),
-            (_, Err(_)) => Err("give the number of a head, counted from 1, or `mean`"),
-        }
-    }
-}
+use super::{Attention, AttentionError, Head, Kind, Map};
 
 /// Chooses one map among those of a kind.
 ///

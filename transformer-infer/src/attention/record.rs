@@ -7,9 +7,9 @@ use transformer_core::text::{BOS, EOS};
 use transformer_core::{AttentionMaps, AttentionMasks, Padded};
 
 use super::{Attention, AttentionError, Map, Token};
-use crate::Translator;
-use crate::batch::{assert_in_vocabulary, out_of_training};
+use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::search::Hypothesis;
+use crate::translator::Translator;
 
 impl Translator {
     /// Returns what every head looked at while the model wrote `hypothesis` for `line`.
@@ -114,7 +114,7 @@ impl Translator {
     }
 
     fn maps(&self, src_ids: &[u32], written: &[u32]) -> AttentionMaps {
-        let model = out_of_training(&self.model);
+        let model = without_autodiff(&self.model);
         let weight = model.output_weight();
         assert_in_vocabulary("target", written, weight.dims()[0]);
         let device = weight.device();

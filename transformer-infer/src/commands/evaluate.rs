@@ -146,7 +146,7 @@ impl Evaluate {
         for (number, some) in order.chunks(LINES_AT_ONCE).enumerate() {
             let input = |line: &usize| Input {
                 text: &sources[*line],
-                place: *line as u64,
+                index: *line as u64,
                 ..Input::default()
             };
             let inputs: Vec<Input<'_>> = some.iter().map(input).collect();

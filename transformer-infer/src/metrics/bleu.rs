@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use super::metric::corpus_sum;
+use super::metric::{Metric, corpus_sum};
 use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
 
 /// The longest n-grams that count.
@@ -254,6 +254,46 @@ impl fmt::Display for BleuScore {
             "{score:.digits$} {one:.1}/{two:.1}/{three:.1}/{four:.1} (BP = {brevity_penalty:.3} \
              ratio = {ratio:.3} hyp_len = {hyp_len} ref_len = {ref_len})"
         )
+    }
+}
+
+impl Metric for Bleu {
+    fn name(&self) -> String {
+        "BLEU".to_owned()
+    }
+
+    fn signature(&self, n_references: usize) -> String {
+        Self::signature(self, n_references)
+    }
+
+    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let BleuStatistics {
+            hyp_len,
+            ref_len,
+            correct,
+            total,
+        } = self.statistics(hypothesis, references);
+        let counts = [hyp_len, ref_len].into_iter().chain(correct).chain(total);
+        counts.map(|count| count as f64).collect()
+    }
+
+    fn score_of(&self, sums: &[f64]) -> f64 {
+        self.score(&bleu_statistics(sums)).score
+    }
+
+    fn describe(&self, sums: &[f64], digits: usize) -> String {
+        format!("{:.digits$}", self.score(&bleu_statistics(sums)))
+    }
+}
+
+/// Reads the counts of BLEU from their row.
+fn bleu_statistics(sums: &[f64]) -> BleuStatistics {
+    let count = |column: usize| sums.get(column).map_or(0, |sum| *sum as usize);
+    BleuStatistics {
+        hyp_len: count(0),
+        ref_len: count(1),
+        correct: std::array::from_fn(|order| count(2 + order)),
+        total: std::array::from_fn(|order| count(6 + order)),
     }
 }
 

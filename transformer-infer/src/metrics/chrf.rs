@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::iter::Sum;
 use std::ops::Add;
 
-use super::metric::corpus_sum;
+use super::metric::{Metric, corpus_sum};
 use super::{Case, SACREBLEU_VERSION, ngrams, python};
 
 /// Says how chrF is computed. The default is sacreBLEU's chrF2: characters up to order 6, no words.
@@ -246,6 +246,29 @@ impl fmt::Display for ChrfScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
         write!(f, "{:.digits$}", self.score)
+    }
+}
+
+impl Metric for Chrf {
+    fn name(&self) -> String {
+        Self::name(self)
+    }
+
+    fn signature(&self, n_references: usize) -> String {
+        Self::signature(self, n_references)
+    }
+
+    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let counts = self.statistics(hypothesis, references).into_counts();
+        let n_columns = 3 * (self.char_order + self.word_order);
+        let mut counts: Vec<f64> = counts.into_iter().map(|count| count as f64).collect();
+        counts.resize(n_columns, 0.0); // a sentence without references has none
+        counts
+    }
+
+    fn score_of(&self, sums: &[f64]) -> f64 {
+        let counts = sums.iter().map(|sum| *sum as usize).collect::<Vec<_>>();
+        self.score(&ChrfStatistics::from_counts(&counts)).score
     }
 }
 

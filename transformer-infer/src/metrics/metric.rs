@@ -3,8 +3,6 @@
 use std::fmt;
 use std::iter::Sum;
 
-use super::{Bleu, BleuStatistics, Chrf, Ter, TerStatistics};
-
 /// Scores a text by counts of its sentences that add up.
 ///
 /// The score of any selection of sentences is therefore a sum of rows away, which is what resampling needs.
@@ -105,93 +103,5 @@ impl CorpusCounts {
 pub(super) fn add(sums: &mut [f64], row: &[f64]) {
     for (sum, count) in sums.iter_mut().zip(row) {
         *sum += count;
-    }
-}
-
-impl Metric for Bleu {
-    fn name(&self) -> String {
-        "BLEU".to_owned()
-    }
-
-    fn signature(&self, n_references: usize) -> String {
-        Self::signature(self, n_references)
-    }
-
-    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
-        let BleuStatistics {
-            hyp_len,
-            ref_len,
-            correct,
-            total,
-        } = self.statistics(hypothesis, references);
-        let counts = [hyp_len, ref_len].into_iter().chain(correct).chain(total);
-        counts.map(|count| count as f64).collect()
-    }
-
-    fn score_of(&self, sums: &[f64]) -> f64 {
-        self.score(&bleu_statistics(sums)).score
-    }
-
-    fn describe(&self, sums: &[f64], digits: usize) -> String {
-        format!("{:.digits$}", self.score(&bleu_statistics(sums)))
-    }
-}
-
-/// Reads the counts of BLEU from their row.
-fn bleu_statistics(sums: &[f64]) -> BleuStatistics {
-    let count = |column: usize| sums.get(column).map_or(0, |sum| *sum as usize);
-    BleuStatistics {
-        hyp_len: count(0),
-        ref_len: count(1),
-        correct: std::array::from_fn(|order| count(2 + order)),
-        total: std::array::from_fn(|order| count(6 + order)),
-    }
-}
-
-impl Metric for Chrf {
-    fn name(&self) -> String {
-        Self::name(self)
-    }
-
-    fn signature(&self, n_references: usize) -> String {
-        Self::signature(self, n_references)
-    }
-
-    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
-        let counts = self.statistics(hypothesis, references).into_counts();
-        let n_columns = 3 * (self.char_order + self.word_order);
-        let mut counts: Vec<f64> = counts.into_iter().map(|count| count as f64).collect();
-        counts.resize(n_columns, 0.0); // a sentence without references has none
-        counts
-    }
-
-    fn score_of(&self, sums: &[f64]) -> f64 {
-        let counts = sums.iter().map(|sum| *sum as usize).collect::<Vec<_>>();
-        self.score(&super::ChrfStatistics::from_counts(&counts))
-            .score
-    }
-}
-
-impl Metric for Ter {
-    fn name(&self) -> String {
-        "TER".to_owned()
-    }
-
-    fn signature(&self, n_references: usize) -> String {
-        Self::signature(self, n_references)
-    }
-
-    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
-        let TerStatistics { n_edits, ref_len } = self.statistics(hypothesis, references);
-        vec![n_edits as f64, ref_len]
-    }
-
-    fn score_of(&self, sums: &[f64]) -> f64 {
-        let sum = |column: usize| sums.get(column).copied().unwrap_or(0.0);
-        let statistics = TerStatistics {
-            n_edits: sum(0) as usize,
-            ref_len: sum(1),
-        };
-        self.score(&statistics).score
     }
 }

@@ -24,5 +24,6 @@ pub use chrf::{Chrf, ChrfScore, ChrfStatistics};
 pub use metric::{CorpusCounts, Metric};
 pub use sacrebleu::SACREBLEU_VERSION;
 pub use significance::{Compared, PairedTest, PairedTestKind};
-pub use ter::{Normalization, Punctuation, Scripts, Ter, TerScore, TerStatistics};
+pub use ter::{Ter, TerScore, TerStatistics};
+pub use ter_words::{Normalization, Punctuation, Scripts};
 pub use tokenization::Tokenization;

@@ -4,8 +4,9 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::Add;
 
-use super::metric::corpus_sum;
-use super::{Case, SACREBLEU_VERSION, edit_rate, ter_words};
+use super::metric::{Metric, corpus_sum};
+use super::ter_words::{self, Normalization, Punctuation, Scripts};
+use super::{Case, SACREBLEU_VERSION, edit_rate};
 
 /// Says how TER is computed. The default is sacreBLEU's: words between spaces, in lower case.
 ///
@@ -31,36 +32,6 @@ pub struct Ter {
     pub scripts: Scripts,
     /// Whether upper case counts. Default: it does not.
     pub case: Case,
-}
-
-/// Names what is done to a line before it is cut at spaces.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Normalization {
-    /// Nothing.
-    #[default]
-    None,
-    /// Punctuation is put apart, as 13a does for BLEU.
-    Tercom,
-}
-
-/// Says whether punctuation counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Punctuation {
-    /// It counts.
-    #[default]
-    Keep,
-    /// It is left out.
-    Drop,
-}
-
-/// Names the scripts whose punctuation is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scripts {
-    /// Western ones.
-    #[default]
-    Western,
-    /// Chinese and Japanese as well; normalized, their characters become words.
-    Asian,
 }
 
 /// Counts what TER is made of; those of sentences add up to those of a text.
@@ -191,6 +162,30 @@ impl fmt::Display for TerScore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
         write!(f, "{:.digits$}", self.score)
+    }
+}
+
+impl Metric for Ter {
+    fn name(&self) -> String {
+        "TER".to_owned()
+    }
+
+    fn signature(&self, n_references: usize) -> String {
+        Self::signature(self, n_references)
+    }
+
+    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let TerStatistics { n_edits, ref_len } = self.statistics(hypothesis, references);
+        vec![n_edits as f64, ref_len]
+    }
+
+    fn score_of(&self, sums: &[f64]) -> f64 {
+        let sum = |column: usize| sums.get(column).copied().unwrap_or(0.0);
+        let statistics = TerStatistics {
+            n_edits: sum(0) as usize,
+            ref_len: sum(1),
+        };
+        self.score(&statistics).score
     }
 }
 

@@ -6,7 +6,36 @@ use regex::Regex;
 
 use super::python;
 use super::tokenization::{V13A, apply, pattern, unescape_marks};
-use super::{Normalization, Punctuation, Scripts};
+
+/// Names what is done to a line before it is cut at spaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalization {
+    /// Nothing.
+    #[default]
+    None,
+    /// Punctuation is put apart, as 13a does for BLEU.
+    Tercom,
+}
+
+/// Says whether punctuation counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Punctuation {
+    /// It counts.
+    #[default]
+    Keep,
+    /// It is left out.
+    Drop,
+}
+
+/// Names the scripts whose punctuation is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scripts {
+    /// Western ones.
+    #[default]
+    Western,
+    /// Chinese and Japanese as well; normalized, their characters become words.
+    Asian,
+}
 
 /// Characters of Chinese and Japanese that are words by themselves. sacreBLEU's range `\u3200-\u3f22` is
 /// taken as it is. Its rules for kana between other characters never apply, because they want them at the

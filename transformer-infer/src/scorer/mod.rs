@@ -1,5 +1,10 @@
-//! The Transformer as a search sees it: rows of decoder states that grow token by token.
+//! The Transformer as a [`NextToken`](crate::search::NextToken) model: a decoder state per row, which grows by one
+//! token at each step.
 
+mod cpu;
+mod device;
+mod inference;
 mod transformer;
 
+pub(crate) use inference::{assert_in_vocabulary, without_autodiff};
 pub use transformer::Scorer;

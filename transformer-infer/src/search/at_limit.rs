@@ -1,4 +1,4 @@
-//! What becomes of an output that reaches its longest length without an end.
+//! [`AtLimit`]: what happens to an output that reaches its length limit without EOS.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,23 +7,22 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// Names what happens at the last token that the length limit leaves.
+/// The rule for the last token that the length limit allows.
 ///
-/// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix goes before all of them.
+/// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix takes precedence over all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtLimit {
-    /// It is a token as any other: the output is cut behind it, and comes behind all outputs that ended
-    /// by themselves.
+    /// No special rule: the output is cut after this token, and ranks behind all outputs that end with EOS.
     #[default]
     Cut,
-    /// It is EOS, at the log-probability that the model gives it, so that outputs that run into the limit
-    /// compete with those that ended before: fairseq's rule. With [`Search::renormalize`](super::Search) it is the
-    /// only token that may follow, so that its share is 1, and the rule is that of `FreeEnd`.
+    /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit
+    /// compete with those that ended before: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the
+    /// only token left, its probability becomes 1, and the rule is the same as `FreeEnd`.
     End,
-    /// It is EOS, and costs nothing: the rule of Hugging Face's Transformers for models with
-    /// `forced_eos_token_id`. The log-probabilities that are reported stay the model's; the score of a search
-    /// has this token for free, and that of a sample is the model's.
+    /// The token is EOS, and adds nothing to the score: the rule of Hugging Face's Transformers for models with
+    /// `forced_eos_token_id`. The log-probabilities reported are the model's in any case, and so is the score of a
+    /// sample.
     FreeEnd,
 }
 
@@ -63,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_same_in_text_and_in_files() {
+    fn flags_and_files_use_the_same_names() {
         for rule in AtLimit::ALL {
             assert_eq!(rule.name().parse(), Ok(rule));
             let json = serde_json::to_string(&rule).expect("a name is JSON");
@@ -72,11 +71,11 @@ mod tests {
     }
 
     #[test]
-    fn unknown_rules_are_refused_with_the_known_ones() {
+    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
         let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
         assert_eq!(
             error.to_string(),
-            "`stop` says nothing about the length limit; write cut, end or free-end"
+            "`stop` is no rule for the length limit; write cut, end or free-end"
         );
     }
 }

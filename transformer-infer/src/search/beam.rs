@@ -1,31 +1,30 @@
-//! Beam search: several hypotheses side by side (§6.1).
+//! Beam search: several hypotheses in parallel (§6.1).
 
 use transformer_core::text::EOS;
 
 use super::hypothesis::{Prefix, Step};
-use super::next_token::keep;
+use super::next_token::select_rows;
 use super::processors::{Prediction, Processors};
-use super::{Best, Hypothesis, NEVER_GENERATED, NextToken, Request, Search, StopRule};
+use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, ScoredToken, Search, StopRule};
 
-/// Follows the `beam_size` likeliest prefixes of each row, and returns the best sequences found.
+/// Keeps the `beam_size` likeliest prefixes of each row at each step, and returns the best sequences found.
 ///
-/// At each step the `2 · beam_size` likeliest continuations of a sentence are looked at, in order.
-/// One that ends with EOS becomes a finished hypothesis if it is among the first `beam_size`; of the
-/// others the first `beam_size` run on. So there are always enough to run on, and a beam of one takes
-/// the tokens that [`greedy_search`](super::greedy_search) takes. Of the finished ones the
-/// `beam_size` best by score are kept.
+/// Each step ranks the `2 · beam_size` likeliest continuations of a sentence. One that ends with EOS becomes a
+/// finished hypothesis if it is among the first `beam_size`; the first `beam_size` of the others stay in the beam.
+/// So the beam is always full, and a beam of one chooses the tokens that [`greedy_search`](super::greedy_search)
+/// chooses. The `beam_size` finished hypotheses with the best scores are kept.
 ///
-/// A sentence is done by the [`StopRule`] of the search, and leaves the model. Those that reach their
-/// limit (`requests[i].max_len` generated tokens, EOS included) return their running prefixes as well,
-/// behind the finished ones, unless [`AtLimit`](super::AtLimit) makes EOS their last token. A prefix that nothing can follow is dropped; where this leaves no
-/// hypothesis at all, the best such prefix is cut where it stands.
+/// A sentence ends by the [`StopRule`] of the search, and its rows leave the model. One that reaches its limit
+/// (`requests[i].max_len` generated tokens, EOS included) also returns its unfinished prefixes, after the finished
+/// hypotheses, unless [`AtLimit`](super::AtLimit) makes EOS their last token. A prefix without any allowed
+/// continuation is dropped; if that leaves no hypothesis, the best such prefix is returned, cut.
 ///
-/// Ties go to the better prefix, then to the lower id, so that results do not depend on chance.
+/// Ties go to the better prefix, then to the lower id, so that results are deterministic.
 ///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
-/// model, or if a prefix has an id that is not in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
+/// a prefix has an id that is not in the vocabulary.
 pub fn beam_search(
     model: &mut impl NextToken,
     requests: &[Request],
@@ -46,95 +45,96 @@ pub fn beam_search(
         }
     }
     while !active.is_empty() {
-        keep(model, &rows);
-        let known = Known::ask(model, &active, &processors, search);
+        select_rows(model, &rows);
+        let predicted = Predicted::of(model, &active, &processors, search);
         let mut first_row = 0;
         rows.clear();
-        let mut later = Vec::with_capacity(active.len());
+        let mut unfinished = Vec::with_capacity(active.len());
         for mut sentence in active {
-            let n_rows = sentence.running.len();
-            let parents = sentence.advance(&known, first_row, search);
+            let n_rows = sentence.beam.len();
+            let parents = sentence.advance(&predicted, first_row, search);
             if sentence.is_done(search) {
                 let index = sentence.index;
                 found[index] = sentence.into_hypotheses(search);
             } else {
                 rows.extend(parents.into_iter().map(|parent| first_row + parent));
-                later.push(sentence);
+                unfinished.push(sentence);
             }
             first_row += n_rows;
         }
-        active = later;
+        active = unfinished;
     }
     found
 }
 
-/// Holds the search for one sentence.
+/// The state of the search of one sentence.
 struct Sentence<'a> {
-    /// The sentence's place among those given.
+    /// Index of its request.
     index: usize,
     request: &'a Request,
-    /// Number of tokens in each running prefix.
+    /// Number of tokens in each prefix of the beam.
     n_tokens: usize,
-    /// The prefixes that may still grow, the likeliest first.
-    running: Vec<Prefix>,
+    /// The beam: unfinished prefixes, the likeliest first.
+    beam: Vec<Prefix>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
-    /// Set when nothing can follow any prefix, and nothing is finished.
+    /// Set if no prefix has an allowed continuation, and no hypothesis is finished.
     given_up: Option<Hypothesis>,
 }
 
-/// Names one continuation: a running prefix and the token behind it.
+/// A continuation: a prefix of the beam and a next token.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
+    /// Index of the prefix in the beam.
     parent: usize,
     step: Step,
-    /// Of the prefix and the token.
-    rank: f64,
+    /// Sum of the scores of all tokens of the prefix and of this one.
+    score_sum: f64,
 }
 
-/// Holds what a step knows about all rows.
+/// The prediction of one step for all rows.
 #[derive(Debug)]
-enum Known {
-    /// The likeliest tokens of each: no other can be among the candidates.
-    Few(Vec<Vec<Best>>),
-    /// Everything.
+enum Predicted {
+    /// The likeliest tokens of each row, which include all candidates.
+    TopK(Vec<Vec<ScoredToken>>),
+    /// The scores of the whole vocabulary.
     All(Prediction),
 }
 
-impl Known {
-    /// Puts the last token of each running prefix into the model, and asks for no more than is needed.
-    fn ask(
+impl Predicted {
+    /// Runs the model on the last token of each prefix, and reads no more than the search needs.
+    fn of(
         model: &mut impl NextToken,
         active: &[Sentence<'_>],
         processors: &Processors<'_>,
         search: &Search,
     ) -> Self {
-        let running = active.iter().flat_map(|sentence| {
-            let prefixes = sentence.running.iter();
-            prefixes.map(move |prefix| (sentence.request, prefix))
+        let prefixes = active.iter().flat_map(|sentence| {
+            let beam = sentence.beam.iter();
+            beam.map(move |prefix| (sentence.request, prefix))
         });
-        if processors.leave_all_as_it_is(running.clone())
+        if processors.need_only_best(prefixes.clone())
             && active.iter().all(|sentence| sentence.forced().is_none())
         {
-            let last_tokens = running.clone().map(|(_, prefix)| prefix.last_token());
+            let last_tokens = prefixes.clone().map(|(_, prefix)| prefix.last_token());
             let last_tokens: Vec<u32> = last_tokens.collect();
-            if let Some(few) = model.best_few(&last_tokens, n_candidates(search)) {
-                return Self::Few(few);
+            if let Some(top_k) = model.top_k(&last_tokens, n_candidates(search)) {
+                return Self::TopK(top_k);
             }
         }
-        Self::All(processors.predict(model, running))
+        Self::All(processors.predict(model, prefixes))
     }
 
-    /// Returns what the model gives each token of a row, as far as that is known.
+    /// Returns the model's log-probability of each token of a row, if all were read.
     fn log_probs(&self, row: usize) -> &[f32] {
         match self {
-            Self::Few(_) => &[],
+            Self::TopK(_) => &[],
             Self::All(prediction) => prediction.log_probs(row),
         }
     }
 }
 
-/// Returns how many continuations of a sentence are looked at.
+/// Returns the number of continuations that a step ranks for each sentence.
 fn n_candidates(search: &Search) -> usize {
     search.beam_size.saturating_mul(2)
 }
@@ -145,46 +145,46 @@ impl<'a> Sentence<'a> {
             index,
             request,
             n_tokens: 0,
-            running: vec![Prefix::new()],
+            beam: vec![Prefix::new()],
             finished: Vec::new(),
             given_up: None,
         }
     }
 
-    /// Returns the token that must come next, if one must.
+    /// Returns the next token of the forced prefix, if the sentence is still inside of it.
     fn forced(&self) -> Option<u32> {
         self.request.prefix.get(self.n_tokens).copied()
     }
 
-    /// Grows all prefixes by one token, and returns which prefix each of the new ones grew from.
+    /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
     ///
-    /// The prefixes are in the model's rows from `first_row` on.
-    fn advance(&mut self, known: &Known, first_row: usize, search: &Search) -> Vec<usize> {
+    /// The prefixes are the rows of the model from `first_row` on.
+    fn advance(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
         let forced = self.forced();
         self.n_tokens += 1;
-        let Known::All(prediction) = known else {
-            return self.branch(known, first_row, search);
+        let Predicted::All(prediction) = predicted else {
+            return self.branch(predicted, first_row, search);
         };
-        for (row, prefix) in (first_row..).zip(&mut self.running) {
+        for (row, prefix) in (first_row..).zip(&mut self.beam) {
             if let Some(attention) = prediction.attention(row) {
                 prefix.attend(attention);
             }
         }
         if let Some(id) = forced {
             self.force(id, prediction.log_probs(first_row), search);
-            return vec![0; self.running.len()];
+            return vec![0; self.beam.len()];
         }
-        self.branch(known, first_row, search)
+        self.branch(predicted, first_row, search)
     }
 
-    /// Grows the prefixes by their best continuations, and returns which prefix each grew from.
-    fn branch(&mut self, known: &Known, first_row: usize, search: &Search) -> Vec<usize> {
+    /// Replaces the beam by the best continuations, and returns for each the index of its parent.
+    fn branch(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
         let beam_size = search.beam_size;
-        let candidates = self.best_candidates(known, first_row, search);
+        let candidates = self.best_candidates(predicted, first_row, search);
         let mut parents = Vec::with_capacity(candidates.len().min(beam_size));
         let mut grown = Vec::with_capacity(candidates.len().min(beam_size));
         for (order, Candidate { parent, step, .. }) in candidates.into_iter().enumerate() {
-            let prefix = &self.running[parent];
+            let prefix = &self.beam[parent];
             if step.id != EOS {
                 if grown.len() < beam_size {
                     grown.push(prefix.grown(step));
@@ -192,42 +192,46 @@ impl<'a> Sentence<'a> {
                 }
             } else if order < beam_size {
                 let hypothesis = prefix.finish(step, search);
-                let place = self
+                let index = self
                     .finished
-                    .partition_point(|held| held.score >= hypothesis.score);
-                self.finished.insert(place, hypothesis);
+                    .partition_point(|other| other.score >= hypothesis.score);
+                self.finished.insert(index, hypothesis);
                 self.finished.truncate(beam_size);
             }
         }
         if grown.is_empty() && self.finished.is_empty() {
-            let best = self.running.first().cloned();
-            let log_probs = known.log_probs(first_row);
+            let best = self.beam.first().cloned();
+            let log_probs = predicted.log_probs(first_row);
             self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
         }
-        self.running = grown;
+        self.beam = grown;
         parents
     }
 
     /// Returns the likeliest continuations, the likeliest first.
-    fn best_candidates(&self, known: &Known, first_row: usize, search: &Search) -> Vec<Candidate> {
-        let rows = first_row..first_row + self.running.len();
-        // More candidates than there are continuations need no room.
-        let n_continuations = match known {
-            Known::Few(few) => few[rows.clone()].iter().map(Vec::len).sum(),
-            Known::All(prediction) => prediction.vocab_size() * rows.len(),
+    fn best_candidates(
+        &self,
+        predicted: &Predicted,
+        first_row: usize,
+        search: &Search,
+    ) -> Vec<Candidate> {
+        let rows = first_row..first_row + self.beam.len();
+        let n_continuations = match predicted {
+            Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
+            Predicted::All(prediction) => prediction.vocab_size() * rows.len(),
         };
         let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
-        for (row, (parent, prefix)) in rows.zip(self.running.iter().enumerate()) {
-            match known {
-                Known::Few(few) => {
-                    for Best { id, log_prob } in few[row].iter().copied() {
+        for (row, (parent, prefix)) in rows.zip(self.beam.iter().enumerate()) {
+            match predicted {
+                Predicted::TopK(top_k) => {
+                    for ScoredToken { id, log_prob } in top_k[row].iter().copied() {
                         best.offer(parent, prefix, id, log_prob, || log_prob);
                     }
                 }
-                Known::All(prediction) => {
+                Predicted::All(prediction) => {
                     let log_probs = prediction.log_probs(row);
-                    for (id, rank) in (0..).zip(prediction.ranks(row)) {
-                        best.offer(parent, prefix, id, *rank, || log_probs[id as usize]);
+                    for (id, score) in (0..).zip(prediction.scores(row)) {
+                        best.offer(parent, prefix, id, *score, || log_probs[id as usize]);
                     }
                 }
             }
@@ -235,30 +239,27 @@ impl<'a> Sentence<'a> {
         best.candidates
     }
 
-    /// Grows the one prefix that there is by the token that must come next.
+    /// Appends a token of the forced prefix to the only prefix of the beam.
     fn force(&mut self, id: u32, log_probs: &[f32], search: &Search) {
         let log_prob = log_probs[id as usize];
         let step = Step {
             id,
             log_prob,
-            rank: log_prob,
+            score: log_prob,
         };
         if id == EOS {
-            let ended = self
-                .running
-                .iter()
-                .map(|prefix| prefix.finish(step, search));
+            let ended = self.beam.iter().map(|prefix| prefix.finish(step, search));
             self.finished = ended.collect();
-            self.running.clear();
+            self.beam.clear();
         }
-        for prefix in &mut self.running {
+        for prefix in &mut self.beam {
             prefix.push(step);
         }
     }
 
     /// Applies the stop rule and the length limit.
     fn is_done(&self, search: &Search) -> bool {
-        let Some(likeliest) = self.running.first() else {
+        let Some(likeliest) = self.beam.first() else {
             return true;
         };
         if self.n_tokens == self.request.max_len {
@@ -267,8 +268,8 @@ impl<'a> Sentence<'a> {
         let Some(worst) = self.finished.get(search.beam_size.max(1) - 1) else {
             return false;
         };
-        // Ranks only fall. Coverage is at best complete, which is 0.
-        let best_at = |len: usize| search.length_penalty.score(likeliest.rank, len);
+        // Sums of scores only fall, and the coverage penalty is at best 0.
+        let best_at = |len: usize| search.length_penalty.score(likeliest.score_sum, len);
         search.beam_size <= 1
             || match search.stop {
                 StopRule::PresentLength => best_at(self.n_tokens) <= worst.score,
@@ -279,22 +280,21 @@ impl<'a> Sentence<'a> {
 
     fn into_hypotheses(self, search: &Search) -> Vec<Hypothesis> {
         let at_limit = self.n_tokens == self.request.max_len;
-        let cut = self.running.into_iter().map(|prefix| prefix.cut(search));
+        let cut = self.beam.into_iter().map(|prefix| prefix.cut(search));
         let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
-        // All are of one length, but not of one coverage.
+        // The beam is in this order but for the coverage penalty.
         cut.sort_by(|a, b| b.score.total_cmp(&a.score));
         let all = self.finished.into_iter().chain(cut).chain(self.given_up);
         all.take(search.n_best.max(1)).collect()
     }
 }
 
-/// Keeps the `n` likeliest of all continuations that it is offered, the likeliest first, and of equally likely ones
-/// what was offered first.
+/// Collects the `n` likeliest of the continuations that it is offered, in order; ties go to the one offered first.
 #[derive(Debug)]
 struct Likeliest {
     n: usize,
     candidates: Vec<Candidate>,
-    /// What a continuation has to exceed; only few do, so that one pass over the numbers suffices.
+    /// The sum of scores that a continuation has to exceed; only few do.
     threshold: f64,
 }
 
@@ -307,30 +307,35 @@ impl Likeliest {
         }
     }
 
-    /// Takes a continuation if it is among the likeliest; only then its log-probability is looked up.
+    /// Inserts a continuation if it is among the likeliest, and only then looks up its log-probability.
     #[inline]
     fn offer(
         &mut self,
         parent: usize,
         prefix: &Prefix,
         id: u32,
-        rank: f32,
+        score: f32,
         log_prob: impl FnOnce() -> f32,
     ) {
-        let sum = prefix.rank + f64::from(rank);
-        if sum > self.threshold && !NEVER_GENERATED.contains(&id) {
-            let log_prob = log_prob();
-            let step = Step { id, log_prob, rank };
-            let place = self.candidates.partition_point(|held| held.rank >= sum);
+        let score_sum = prefix.score_sum + f64::from(score);
+        if score_sum > self.threshold && !NEVER_GENERATED.contains(&id) {
+            let step = Step {
+                id,
+                log_prob: log_prob(),
+                score,
+            };
+            let index = self
+                .candidates
+                .partition_point(|other| other.score_sum >= score_sum);
             let candidate = Candidate {
                 parent,
                 step,
-                rank: sum,
+                score_sum,
             };
-            self.candidates.insert(place, candidate);
+            self.candidates.insert(index, candidate);
             self.candidates.truncate(self.n);
             if self.candidates.len() == self.n {
-                self.threshold = self.candidates[self.n - 1].rank;
+                self.threshold = self.candidates[self.n - 1].score_sum;
             }
         }
     }

@@ -1,13 +1,12 @@
-//! What a search is asked to do.
+//! [`Search`]: the settings of a search.
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AtLimit, EnsembleMean, Hypothesis, LengthLimit, LengthPenalty, NextToken, Request, Sampling,
-    SearchError, StopRule, beam_search, greedy_search, sample,
+    AtLimit, EnsembleMean, LengthLimit, LengthPenalty, Request, Sampling, SearchError, StopRule,
 };
 
-/// Says how outputs are searched for. `Default` is the paper's (§6.1).
+/// The settings of a search. `Default` is the paper's beam search (§6.1).
 ///
 /// # Example
 ///
@@ -20,50 +19,51 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Search {
-    /// Number of hypotheses followed at once; 1 is greedy search. Default 4 (§6.1). Sampling follows
-    /// `n_best` instead.
+    /// Number of hypotheses kept at each step; 1 is greedy search. Default 4 (§6.1). Sampling draws
+    /// `n_best` samples instead.
     pub beam_size: usize,
-    /// How length is taken out of the comparison. Default: GNMT with α = 0.6 (§6.1).
+    /// How scores are normalized by length. Default: GNMT with α = 0.6 (§6.1).
     pub length_penalty: LengthPenalty,
     /// Number of hypotheses returned for each source, at most `beam_size`, or number of samples.
-    /// Default 1. It only says how many are returned; it changes none of them.
+    /// Default 1. The hypotheses themselves do not depend on it.
     pub n_best: usize,
-    /// Where generation is cut. Default: source length + 50 (§6.1).
+    /// Most tokens to generate. Default: source length + 50 (§6.1).
     pub max_len: LengthLimit,
-    /// What happens to what is still running there. Default: it is cut, and ranks behind what has ended.
+    /// What happens to hypotheses that reach `max_len` without EOS. Default: they are cut, and rank behind the
+    /// finished ones.
     pub at_limit: AtLimit,
-    /// Below which length EOS is not generated. Default 0; beyond `max_len` it counts as `max_len`.
+    /// Fewest tokens to generate: EOS is not allowed before. Default 0; a value above `max_len` counts as
+    /// `max_len`.
     pub min_len: LengthLimit,
-    /// When a beam search is done with a sentence. Default: the present-length rule.
+    /// When the beam search of a sentence stops. Default: the present-length rule.
     pub stop: StopRule,
     /// Weight β of the coverage penalty, at least 0 (Wu et al. 2016, Eq. 14,
     /// <https://arxiv.org/abs/1609.08144>). Default 0: none.
     ///
-    /// It adds `β · Σᵢ ln(min(Σₜ pₜᵢ, 1))` to the score of every hypothesis that has ended, where `pₜᵢ`
-    /// is the attention paid to source token `i` (the source's EOS included) when token `t` was
-    /// generated: the mean over the heads of the last decoder layer. It decides between hypotheses,
-    /// not about which prefixes run on.
+    /// It adds `β · Σᵢ ln(min(Σₜ pₜᵢ, 1))` to the score of every completed hypothesis, where `pₜᵢ` is the
+    /// attention to source token `i` (the source's EOS included) when token `t` was generated: the mean
+    /// over the heads of the last decoder layer. It does not influence which prefixes stay in the beam.
     pub coverage_penalty: f64,
-    /// Sequences of tokens that are not generated; one of a single token bans this token. Default:
-    /// none. What a forced prefix holds is not checked.
+    /// Token sequences that are never generated; a sequence of one token bans this token. Default:
+    /// none. A forced prefix is not checked.
     pub banned: Vec<Vec<u32>>,
-    /// Number of tokens in the n-grams that no output has twice, at least 1. Default: none. A forced
+    /// Length n, at least 1, of the n-grams that no output contains twice. Default: no such rule. A forced
     /// prefix counts as output.
     pub no_repeat_ngram: Option<usize>,
     /// Factor θ for tokens that the output already has, above 0 (Keskar et al. 2019, §4.1,
     /// <https://arxiv.org/abs/1909.05858>). Default 1: none.
     ///
-    /// A log-probability is multiplied by θ where the token was generated before, once however often.
-    /// (CTRL divides logits by θ; log-probabilities are never positive, so that θ > 1 always makes
-    /// repetition less likely.) Hypotheses compete by these numbers; `log_prob` stays the model's.
+    /// The log-probability of a token that was generated before, once or more, is multiplied by θ. (CTRL
+    /// divides logits by θ; log-probabilities are never positive, so that θ > 1 always makes repetition
+    /// less likely.) Hypotheses compete with the result; `log_prob` stays the model's.
     pub repetition_penalty: f64,
-    /// Whether the probability of all that may not follow is shared out among what may, before a beam ranks:
-    /// `renormalize_logits` of Hugging Face's Transformers. Default: no, it is lost. Greedy search and samples
-    /// have no use for it.
+    /// Whether the probabilities of the allowed tokens are scaled to sum to 1 before a beam search compares them:
+    /// `renormalize_logits` of Hugging Face's Transformers. Default: no. Greedy search and sampling do not
+    /// depend on it.
     pub renormalize: bool,
-    /// Draws tokens instead of searching for likely ones. Default: none.
+    /// Draws tokens at random instead of searching for likely ones. Default: none.
     pub sampling: Option<Sampling>,
-    /// What several models together predict. Default: the mean of their probabilities.
+    /// How an ensemble averages its predictions. Default: the mean of the probabilities.
     pub ensemble: EnsembleMean,
 }
 
@@ -89,10 +89,10 @@ impl Default for Search {
 }
 
 impl Search {
-    /// Most hypotheses of a source that are followed at once.
+    /// The largest `beam_size` and `n_best` allowed.
     pub const MOST_HYPOTHESES: usize = 10_000;
 
-    /// Returns the search that takes the likeliest token at each step.
+    /// Returns greedy search: the likeliest token at each step.
     pub fn greedy() -> Self {
         Self {
             beam_size: 1,
@@ -100,11 +100,11 @@ impl Search {
         }
     }
 
-    /// Checks that the search can be done.
+    /// Checks all settings.
     ///
     /// # Errors
     ///
-    /// Returns a [`SearchError`] whose text names the field and a value that would do.
+    /// Returns a [`SearchError`] whose message names the field and a valid value.
     pub fn validate(&self) -> Result<(), SearchError> {
         let Self {
             beam_size, n_best, ..
@@ -139,12 +139,14 @@ impl Search {
             return Err(SearchError::NoNgram);
         }
         match self.banned.iter().position(Vec::is_empty) {
-            Some(index) => Err(SearchError::EmptyBan { place: index + 1 }),
+            Some(index) => Err(SearchError::EmptyBan {
+                position: index + 1,
+            }),
             None => Ok(()),
         }
     }
 
-    /// Returns what is wanted for a source of `src_len` tokens, the first of an input.
+    /// Returns the request for a source of `src_len` tokens, without EOS, which is the first of the input.
     pub fn request(&self, src_len: usize) -> Request {
         Request {
             max_len: self.max_len.limit(src_len),
@@ -153,41 +155,21 @@ impl Search {
         }
     }
 
-    /// Searches for the outputs of all rows of a model, and returns those of each row.
-    ///
-    /// Every row gets at least one hypothesis and at most `n_best`: the best first, or samples in the
-    /// order in which they were drawn. [`request`](Self::request) makes the request of a row.
-    ///
     /// # Panics
     ///
-    /// Panics if the search is not [valid](Self::validate), if there is not one request for each row of the
-    /// model, or if a prefix has an id that is not in the vocabulary.
-    pub fn run(&self, model: &mut impl NextToken, requests: &[Request]) -> Vec<Vec<Hypothesis>> {
-        match &self.sampling {
-            Some(sampling) => sample(model, requests, self, sampling),
-            None if self.beam_size > 1 => beam_search(model, requests, self),
-            None => {
-                let found = greedy_search(model, requests, self);
-                found.into_iter().map(|found| vec![found]).collect()
-            }
-        }
-    }
-
-    /// # Panics
-    ///
-    /// Panics if the search cannot be done.
+    /// Panics if the search is not [valid](Self::validate).
     pub(crate) fn assert_valid(&self) {
         if let Err(error) = self.validate() {
             panic!("{error}");
         }
     }
 
-    /// Says whether ranks are shares of what may follow.
+    /// Returns whether scores are renormalized over the allowed tokens.
     pub(super) fn renormalizes(&self) -> bool {
         self.renormalize && self.beam_size > 1 && self.sampling.is_none()
     }
 
-    /// Returns the number of rows that one source takes in the model.
+    /// Returns the largest number of rows of a model that one source needs.
     pub fn n_rows(&self) -> usize {
         let n_rows = match self.sampling {
             Some(_) => self.n_best,
@@ -202,7 +184,7 @@ mod tests {
     use super::*;
 
     fn refusal(search: &Search) -> String {
-        let error = search.validate().expect_err("the search is impossible");
+        let error = search.validate().expect_err("the search is not valid");
         error.to_string()
     }
 
@@ -216,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn more_hypotheses_than_the_beam_holds_are_refused() {
+    fn more_hypotheses_than_the_beam_size_are_refused() {
         let error = Search {
             n_best: 5,
             ..Search::default()
@@ -230,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn more_samples_than_the_beam_holds_are_no_trouble() {
+    fn more_samples_than_the_beam_size_are_valid() {
         let search = Search {
             n_best: 5,
             sampling: Some(Sampling::default()),
@@ -246,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_search_survives_a_round_trip_through_json() {
         let search = Search {
             banned: vec![vec![7], vec![8, 9]],
             no_repeat_ngram: Some(3),
@@ -272,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_penalty_of_nothing_is_refused() {
+    fn a_repetition_penalty_of_zero_is_refused() {
         let search = Search {
             repetition_penalty: 0.0,
             ..Search::default()
@@ -281,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn ngrams_of_nothing_are_refused() {
+    fn ngrams_of_length_zero_are_refused() {
         let search = Search {
             no_repeat_ngram: Some(0),
             ..Search::default()
@@ -290,16 +272,16 @@ mod tests {
     }
 
     #[test]
-    fn a_ban_of_nothing_is_refused_by_its_place() {
+    fn an_empty_ban_is_refused_with_its_position() {
         let search = Search {
             banned: vec![vec![5], vec![]],
             ..Search::default()
         };
-        assert!(refusal(&search).starts_with("`banned` has an empty sequence at place 2;"));
+        assert!(refusal(&search).starts_with("sequence 2 of `banned` is empty;"));
     }
 
     #[test]
-    fn the_kinds_of_sampling_are_checked() {
+    fn the_settings_of_sampling_are_checked() {
         let with = |sampling: Sampling| {
             refusal(&Search {
                 sampling: Some(sampling),
@@ -311,11 +293,11 @@ mod tests {
             ..Sampling::default()
         });
         assert!(cold.starts_with("`temperature` is 0; choose a number above 0"));
-        let none = with(Sampling {
+        let no_token = with(Sampling {
             top_k: Some(0),
             ..Sampling::default()
         });
-        assert!(none.starts_with("`top_k` is 0; choose at least 1"));
+        assert!(no_token.starts_with("`top_k` is 0; choose at least 1"));
         let more_than_all = with(Sampling {
             top_p: 1.5,
             ..Sampling::default()

@@ -1,4 +1,4 @@
-//! Several models that predict together.
+//! [`Ensemble`]: several models that predict together.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use super::{NextToken, SearchError};
 
-/// Names the mean that is taken of what several models predict.
+/// The mean of the predictions of an ensemble.
 ///
 /// Written as text, the kinds are `probs` and `log-probs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EnsembleMean {
-    /// The mean of the probabilities: a token is likely if one of the models finds it likely.
+    /// The mean of the probabilities: a token is likely if at least one model finds it likely.
     #[default]
     Probs,
     /// The mean of the log-probabilities: a token is likely if no model finds it unlikely. The
-    /// probabilities then sum to less than 1, unless the models agree.
+    /// resulting probabilities sum to less than 1, unless the models agree.
     LogProbs,
 }
 
-/// Predicts with several models at once, all of the same target vocabulary and about the same rows.
+/// Averages the predictions of several models with the same rows and the same target vocabulary.
 ///
 /// # Example
 ///
@@ -47,16 +47,16 @@ pub struct Ensemble<M> {
 }
 
 impl<M: NextToken> Ensemble<M> {
-    /// Puts models together.
+    /// Makes an ensemble.
     ///
     /// # Panics
     ///
-    /// Panics if there is no model, or if they differ in rows or vocabulary.
+    /// Panics if there is no model, or if the models differ in their number of rows or vocabulary size.
     pub fn new(members: Vec<M>, mean: EnsembleMean) -> Self {
         let sizes = |member: &M| (member.n_rows(), member.vocab_size());
         assert!(
             !members.is_empty() && members.iter().all(|it| sizes(it) == sizes(&members[0])),
-            "an ensemble needs models of the same rows and vocabulary"
+            "an ensemble needs models with the same rows and vocabulary"
         );
         Self { members, mean }
     }
@@ -73,20 +73,20 @@ impl<M: NextToken> NextToken for Ensemble<M> {
 
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
         let members = self.members.iter_mut();
-        let said: Vec<Vec<f32>> = members
+        let predictions: Vec<Vec<f32>> = members
             .map(|member| member.log_probs(last_tokens))
             .collect();
-        self.mean.of(&said)
+        self.mean.of(&predictions)
     }
 
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let members = self.members.iter_mut();
-        let (said, looked): (Vec<_>, Vec<Vec<Vec<f32>>>) = members
+        let (predictions, attention): (Vec<_>, Vec<Vec<Vec<f32>>>) = members
             .map(|member| member.log_probs_with_attention(last_tokens))
             .unzip();
-        let of_row = |row: usize| mean_attention(looked.iter().map(|rows| rows[row].as_slice()));
+        let of_row = |row: usize| mean_attention(attention.iter().map(|rows| rows[row].as_slice()));
         let attention = (0..last_tokens.len()).map(of_row).collect();
-        (self.mean.of(&said), attention)
+        (self.mean.of(&predictions), attention)
     }
 
     fn select(&mut self, rows: &[usize]) {
@@ -97,37 +97,37 @@ impl<M: NextToken> NextToken for Ensemble<M> {
 }
 
 impl EnsembleMean {
-    /// Returns the mean, token by token, of the log-probabilities that the models gave.
-    fn of(self, said: &[Vec<f32>]) -> Vec<f32> {
-        let n_tokens = said.first().map_or(0, Vec::len);
+    /// Returns the mean of the log-probabilities of all models, token by token.
+    fn of(self, predictions: &[Vec<f32>]) -> Vec<f32> {
+        let n_tokens = predictions.first().map_or(0, Vec::len);
         let of_models = |token: usize| {
-            let numbers = said.iter();
-            numbers.map(move |log_probs| f64::from(log_probs[token]))
+            let models = predictions.iter();
+            models.map(move |log_probs| f64::from(log_probs[token]))
         };
         match self {
             Self::Probs => (0..n_tokens)
                 .map(|token| log_mean_exp(of_models(token)) as f32)
                 .collect(),
             Self::LogProbs => (0..n_tokens)
-                .map(|token| (of_models(token).sum::<f64>() / said.len() as f64) as f32)
+                .map(|token| (of_models(token).sum::<f64>() / predictions.len() as f64) as f32)
                 .collect(),
         }
     }
 }
 
 /// Returns `ln(1/n · Σ exp(x))`.
-fn log_mean_exp(numbers: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
-    let n = numbers.len() as f64;
-    // The largest is taken out, so that not all are too small to be numbers.
-    let largest = numbers.clone().fold(f64::NEG_INFINITY, f64::max);
-    if largest == f64::NEG_INFINITY {
-        return numbers.sum(); // all are −∞ or NaN
+fn log_mean_exp(values: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let n = values.len() as f64;
+    // The maximum is factored out, so that not all exponentials underflow.
+    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    if max == f64::NEG_INFINITY {
+        return values.sum(); // all are −∞ or NaN
     }
-    let sum: f64 = numbers.map(|number| (number - largest).exp()).sum();
-    largest + (sum / n).ln()
+    let sum: f64 = values.map(|value| (value - max).exp()).sum();
+    max + (sum / n).ln()
 }
 
-/// Returns the mean of what the models looked at.
+/// Returns the mean of the attention weights of all models.
 fn mean_attention<'a>(of_models: impl ExactSizeIterator<Item = &'a [f32]>) -> Vec<f32> {
     let n_models = of_models.len() as f32;
     let mut sum: Vec<f32> = Vec::new();
@@ -170,36 +170,40 @@ mod tests {
     use crate::search::{Request, Search};
 
     #[test]
-    fn the_mean_of_probabilities_and_of_their_logarithms() {
-        let said = [[0.2_f32.ln(), 0.9_f32.ln()], [0.6_f32.ln(), 0.1_f32.ln()]].map(Vec::from);
-        let probs = EnsembleMean::Probs.of(&said);
+    fn probabilities_have_an_arithmetic_mean_and_log_probabilities_a_geometric_one() {
+        let predictions =
+            [[0.2_f32.ln(), 0.9_f32.ln()], [0.6_f32.ln(), 0.1_f32.ln()]].map(Vec::from);
+        let probs = EnsembleMean::Probs.of(&predictions);
         assert!((probs[0].exp() - 0.4).abs() < 1e-6 && (probs[1].exp() - 0.5).abs() < 1e-6);
-        let log_probs = EnsembleMean::LogProbs.of(&said);
+        let log_probs = EnsembleMean::LogProbs.of(&predictions);
         assert!((log_probs[0].exp() - 0.12_f32.sqrt()).abs() < 1e-6);
         assert!((log_probs[1].exp() - 0.09_f32.sqrt()).abs() < 1e-6);
     }
 
     #[test]
-    fn what_is_impossible_for_one_model_has_half_the_probability_of_the_other() {
-        let said = [vec![f32::NEG_INFINITY], vec![0.5_f32.ln()]];
-        assert!((EnsembleMean::Probs.of(&said)[0].exp() - 0.25).abs() < 1e-6);
-        assert_eq!(EnsembleMean::LogProbs.of(&said)[0], f32::NEG_INFINITY);
+    fn a_token_that_one_of_two_models_excludes_has_half_the_probability_of_the_other() {
+        let predictions = [vec![f32::NEG_INFINITY], vec![0.5_f32.ln()]];
+        assert!((EnsembleMean::Probs.of(&predictions)[0].exp() - 0.25).abs() < 1e-6);
+        assert_eq!(
+            EnsembleMean::LogProbs.of(&predictions)[0],
+            f32::NEG_INFINITY
+        );
     }
 
     #[test]
-    fn what_is_impossible_for_all_models_stays_so() {
-        let said = [[f32::NEG_INFINITY], [f32::NEG_INFINITY]].map(Vec::from);
-        assert_eq!(EnsembleMean::Probs.of(&said), [f32::NEG_INFINITY]);
+    fn a_token_that_all_models_exclude_stays_excluded() {
+        let predictions = [[f32::NEG_INFINITY], [f32::NEG_INFINITY]].map(Vec::from);
+        assert_eq!(EnsembleMean::Probs.of(&predictions), [f32::NEG_INFINITY]);
     }
 
     #[test]
-    fn probabilities_too_small_for_a_number_have_a_mean() {
-        let said = [vec![-800.0], vec![-800.0]];
-        assert_eq!(EnsembleMean::Probs.of(&said), [-800.0]);
+    fn probabilities_that_underflow_have_a_mean() {
+        let predictions = [vec![-800.0], vec![-800.0]];
+        assert_eq!(EnsembleMean::Probs.of(&predictions), [-800.0]);
     }
 
     #[test]
-    fn a_model_three_times_finds_what_it_finds_alone() {
+    fn an_ensemble_of_three_copies_finds_what_the_model_finds() {
         let table = Table::random(3, &[0, 1], 9);
         let requests = [Request::up_to(7), Request::up_to(9)];
         for search in [Search::greedy(), Search::default()] {
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn two_tables_are_searched_by_their_mean() {
+    fn an_ensemble_of_two_models_predicts_their_mean() {
         let (first, second) = (Table::random(3, &[0], 7), Table::random(4, &[0], 7));
         let mut both = Ensemble::new(vec![first.clone(), second.clone()], EnsembleMean::Probs);
         let found = Search::default()

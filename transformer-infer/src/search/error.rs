@@ -1,64 +1,64 @@
-//! Why a search cannot be done as asked.
+//! [`SearchError`]: why a search is not valid.
 
-/// Says why a search cannot be done as asked.
+/// Why a search is not valid, and which value to choose instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SearchError {
-    /// A beam of no hypotheses finds none.
+    /// The beam size is 0.
     #[error("`beam_size` is 0; choose at least 1 (1 is greedy search)")]
     NoBeam,
-    /// More or fewer hypotheses are asked for than a beam holds.
+    /// `n_best` is 0 or larger than the beam.
     #[error(
         "`n_best` is {n_best} with a beam of {beam_size}; choose 1 to {beam_size}, or a larger beam"
     )]
     NBest {
-        /// The number of hypotheses asked for.
+        /// The number of hypotheses to return.
         n_best: usize,
-        /// The number of hypotheses followed.
+        /// The size of the beam.
         beam_size: usize,
     },
-    /// More hypotheses are asked for than any search needs, and than memory may hold.
+    /// A number of hypotheses is above [`Search::MOST_HYPOTHESES`](super::Search::MOST_HYPOTHESES).
     #[error("`{field}` is {size}; choose at most {most}")]
     TooMany {
         /// The field's name.
         field: &'static str,
-        /// The number of hypotheses asked for.
+        /// The value given.
         size: usize,
-        /// The largest that is allowed.
+        /// The largest value allowed.
         most: usize,
     },
-    /// No sample is asked for.
+    /// The number of samples is 0.
     #[error("`n_best` is 0; choose the number of samples of each line, at least 1")]
     NoSample,
-    /// The exponent of the length penalty is no exponent.
+    /// The exponent of the length penalty is negative or not finite.
     #[error("alpha of the length penalty is {alpha}; choose a number of at least 0")]
     Alpha {
         /// The exponent given.
         alpha: f64,
     },
-    /// The text names no length penalty.
+    /// The text is not a length penalty.
     #[error(
-        "`{text}` is no length penalty; write none, gnmt:0.6 or power:1, the number being alpha"
+        "`{text}` is no length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
     )]
     UnknownPenalty {
         /// The text given.
         text: String,
     },
-    /// The factor of a length limit is no factor.
+    /// The factor of a length limit is negative or not finite.
     #[error("the factor of the length limit is {factor}; choose a number of at least 0")]
     Factor {
         /// The factor given.
         factor: f64,
     },
-    /// The length limit is so far away that a search might never get there.
-    #[error("the length limit `{limit}` has no end in sight; choose numbers of at most {most}")]
+    /// The length limit is so large that a search might never reach it.
+    #[error("the length limit `{limit}` is too large; choose numbers of at most {most}")]
     NoEnd {
         /// The limit given.
         limit: String,
-        /// The largest number that is allowed in it.
+        /// The largest number allowed in it.
         most: usize,
     },
-    /// The text is no length limit.
+    /// The text is not a length limit.
     #[error(
         "`{text}` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
     )]
@@ -66,31 +66,31 @@ pub enum SearchError {
         /// The text given.
         text: String,
     },
-    /// The text names no rule to stop by.
+    /// The text is not a stop rule.
     #[error("`{text}` is no stop rule; write present-length, beam-finished or never")]
     UnknownStopRule {
         /// The text given.
         text: String,
     },
-    /// The text names no rule for the length limit.
-    #[error("`{text}` says nothing about the length limit; write cut, end or free-end")]
+    /// The text is not a rule for the length limit.
+    #[error("`{text}` is no rule for the length limit; write cut, end or free-end")]
     UnknownAtLimit {
         /// The text given.
         text: String,
     },
-    /// The text names no mean.
-    #[error("`{text}` is no mean of models; write probs or log-probs")]
+    /// The text is not a kind of mean.
+    #[error("`{text}` is no mean for an ensemble; write probs or log-probs")]
     UnknownMean {
         /// The text given.
         text: String,
     },
-    /// The weight of the coverage penalty is no weight.
+    /// The weight of the coverage penalty is negative or not finite.
     #[error("`coverage_penalty` is {beta}; choose a number of at least 0, for example 0.2")]
     Coverage {
         /// The weight given.
         beta: f64,
     },
-    /// The repetition penalty is no factor.
+    /// The repetition penalty is not positive or not finite.
     #[error(
         "`repetition_penalty` is {theta}; choose a number above 0: 1 changes nothing, 1.2 repeats less"
     )]
@@ -98,28 +98,28 @@ pub enum SearchError {
         /// The factor given.
         theta: f64,
     },
-    /// N-grams of no token cannot be kept from repeating.
+    /// The length of n-grams is 0.
     #[error("`no_repeat_ngram` is 0; choose at least 1 (3 is usual), or leave it out")]
     NoNgram,
-    /// A banned sequence holds no token.
-    #[error("`banned` has an empty sequence at place {place}; give it a token, or leave it out")]
+    /// A banned sequence is empty.
+    #[error("sequence {position} of `banned` is empty; give it a token, or leave it out")]
     EmptyBan {
-        /// Its place in the list, counted from 1.
-        place: usize,
+        /// Its position in the list, counted from 1.
+        position: usize,
     },
-    /// The temperature is no temperature.
+    /// The temperature is not positive or not finite.
     #[error(
         "`temperature` is {temperature}; choose a number above 0: 1 is the model's distribution, \
-         and instead of 0 take greedy search"
+         and greedy search is the limit at 0"
     )]
     Temperature {
         /// The temperature given.
         temperature: f64,
     },
-    /// Nothing can be drawn from no token.
+    /// The number of tokens to draw from is 0.
     #[error("`top_k` is 0; choose at least 1, or leave it out")]
     NoTopK,
-    /// The share is no share.
+    /// The share of the probability is not above 0 and at most 1.
     #[error("`top_p` is {top_p}; choose a number above 0 and at most 1 (1 leaves nothing out)")]
     TopP {
         /// The share given.

@@ -3,15 +3,15 @@
 use super::walk::{Choice, walk};
 use super::{Hypothesis, NextToken, Request, Search};
 
-/// Takes the likeliest token at each step, and returns the sequence of each row.
+/// Chooses the likeliest token at each step, and returns the sequence of each row.
 ///
-/// Row `i` generates what `requests[i]` allows. Length and coverage penalty decide nothing here; they
-/// only enter the reported score. Rows that are done leave the model. Ties go to the lower id.
+/// Row `i` follows `requests[i]`. The length and coverage penalties change only the reported score. Rows that are
+/// done leave the model. Ties go to the lower id.
 ///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
-/// model, or if a prefix has an id that is not in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
+/// a prefix has an id that is not in the vocabulary.
 pub fn greedy_search(
     model: &mut impl NextToken,
     requests: &[Request],
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likeliest_tokens_are_taken_until_eos() {
+    fn the_likeliest_tokens_are_chosen_until_eos() {
         let found = greedy(&mut Table::chain(&[5, 4, EOS]), &[9]);
         assert_eq!(found[0].ids, [5, 4]);
         assert!(found[0].finished);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nothing_generates_nothing() {
+    fn a_limit_of_zero_generates_nothing() {
         let nothing = Hypothesis {
             finished: false,
             ..Hypothesis::empty()
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_of_nan_is_told_by_the_score() {
+    fn a_model_that_computes_nan_has_a_nan_log_prob() {
         let found = greedy(&mut Table::of_nan(2), &[3, 3]);
         assert!(found.iter().all(|hypothesis| hypothesis.log_prob.is_nan()));
     }

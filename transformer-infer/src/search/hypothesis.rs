@@ -1,32 +1,32 @@
-//! One output of a search.
+//! [`Hypothesis`]: one output of a search, and the prefixes that grow into it.
 
 use transformer_core::text::{BOS, EOS};
 
 use super::coverage::coverage;
 use super::{NEVER_GENERATED, Search};
 
-/// Holds one generated sequence and how likely the model finds it.
+/// A generated sequence with its log-probability and score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hypothesis {
     /// The generated tokens, without BOS and EOS.
     pub ids: Vec<u32>,
     /// The log-probability of each generated token, in nats: one for each of `ids`, and one for EOS if
-    /// the sequence is finished. Always the model's own, whatever the search ranks by.
+    /// the sequence is finished. Always the model's own, whatever the search changes in its scores.
     pub token_log_probs: Vec<f32>,
     /// Sum of the log-probabilities of all generated tokens, EOS included, in nats. NaN if the model
-    /// gave no probability to any next token, which means that it computes NaN itself.
+    /// returned no finite log-probability for any next token, which means that it computes NaN.
     pub log_prob: f64,
-    /// What hypotheses of different lengths are ranked by: `log_prob` divided by the length penalty. A
-    /// repetition penalty and an end for free enter before the division, a coverage penalty is added behind
-    /// it.
+    /// The value that hypotheses are ranked by: `log_prob` divided by the length penalty. A repetition
+    /// penalty and [`AtLimit::FreeEnd`](super::AtLimit) change the sum before the division; a coverage penalty is
+    /// added after it.
     pub score: f64,
-    /// Whether the sequence ended with EOS, which [`AtLimit`](super::AtLimit) may have made it do. If not, it was cut at the length limit; a search ranks
-    /// such a hypothesis behind all finished ones.
+    /// Whether the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). If not,
+    /// it was cut at the length limit, and ranks behind all finished ones.
     pub finished: bool,
 }
 
 impl Hypothesis {
-    /// Returns the hypothesis that holds nothing, the output of an empty source.
+    /// Returns the finished hypothesis without tokens, which is the output for an empty source.
     pub fn empty() -> Self {
         Self {
             ids: Vec::new(),
@@ -38,17 +38,17 @@ impl Hypothesis {
     }
 }
 
-/// Names the token that a sequence grows by.
+/// A token to append to a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) id: u32,
-    /// What the model gives the token.
+    /// The model's log-probability.
     pub(super) log_prob: f32,
-    /// What the search ranks it by: the same, or what processors made of it.
-    pub(super) rank: f32,
+    /// The value that the search compares: the log-probability after all processors.
+    pub(super) score: f32,
 }
 
-/// Holds the beginning of a sequence that may still grow.
+/// An unfinished sequence.
 #[derive(Clone, Debug)]
 pub(super) struct Prefix {
     /// The tokens so far, without BOS.
@@ -56,9 +56,9 @@ pub(super) struct Prefix {
     token_log_probs: Vec<f32>,
     /// Sum of the log-probabilities.
     log_prob: f64,
-    /// Sum of what the search ranks the tokens by.
-    pub(super) rank: f64,
-    /// The attention that each source token got so far; empty unless a coverage penalty asks.
+    /// Sum of the scores of the tokens.
+    pub(super) score_sum: f64,
+    /// The total attention to each source token so far; empty without a coverage penalty.
     attended: Vec<f32>,
 }
 
@@ -68,17 +68,17 @@ impl Prefix {
             ids: Vec::new(),
             token_log_probs: Vec::new(),
             log_prob: 0.0,
-            rank: 0.0,
+            score_sum: 0.0,
             attended: Vec::new(),
         }
     }
 
-    /// Returns the token that the model is given to score the next one.
+    /// Returns the decoder's next input: the last token, or BOS.
     pub(super) fn last_token(&self) -> u32 {
         self.ids.last().copied().unwrap_or(BOS)
     }
 
-    /// Adds the attention with which the next token is predicted.
+    /// Adds the attention of the step that predicts the next token.
     pub(super) fn attend(&mut self, attention: &[f32]) {
         if self.attended.is_empty() {
             self.attended = attention.to_vec();
@@ -89,16 +89,16 @@ impl Prefix {
         }
     }
 
-    /// Grows by one token.
+    /// Appends a token.
     pub(super) fn push(&mut self, step: Step) {
-        debug_assert_ne!(step.id, EOS, "a prefix that ends is a hypothesis");
+        debug_assert_ne!(step.id, EOS, "a prefix has no EOS; `finish` adds it");
         self.ids.push(step.id);
         self.token_log_probs.push(step.log_prob);
         self.log_prob += f64::from(step.log_prob);
-        self.rank += f64::from(step.rank);
+        self.score_sum += f64::from(step.score);
     }
 
-    /// Makes a copy that is one token longer.
+    /// Returns a copy with one more token.
     pub(super) fn grown(&self, step: Step) -> Self {
         let mut grown = Self {
             ids: with_room_for_one(&self.ids),
@@ -114,19 +114,19 @@ impl Prefix {
     pub(super) fn finish(&self, eos: Step, search: &Search) -> Hypothesis {
         let mut token_log_probs = with_room_for_one(&self.token_log_probs);
         token_log_probs.push(eos.log_prob);
-        let rank = self.rank + f64::from(eos.rank);
+        let score_sum = self.score_sum + f64::from(eos.score);
         Hypothesis {
             ids: self.ids.clone(),
             token_log_probs,
             log_prob: self.log_prob + f64::from(eos.log_prob),
-            score: self.score(rank, self.ids.len() + 1, search),
+            score: self.score(score_sum, self.ids.len() + 1, search),
             finished: true,
         }
     }
 
-    /// Ends the sequence where it stands.
+    /// Ends the sequence without EOS.
     pub(super) fn cut(self, search: &Search) -> Hypothesis {
-        let score = self.score(self.rank, self.ids.len(), search);
+        let score = self.score(self.score_sum, self.ids.len(), search);
         Hypothesis {
             ids: self.ids,
             token_log_probs: self.token_log_probs,
@@ -136,21 +136,23 @@ impl Prefix {
         }
     }
 
-    /// Ends a sequence that nothing can follow: NaN if that is the model's doing, which has just given
-    /// `log_probs`, and else cut where it stands.
+    /// Ends a sequence after which no token is allowed.
+    ///
+    /// The result is NaN if `log_probs`, the model's last prediction, has no finite value; otherwise the rules of the
+    /// search forbid all tokens, and the sequence is cut.
     pub(super) fn give_up(self, log_probs: &[f32], search: &Search) -> Hypothesis {
-        let mut scored = (0..).zip(log_probs);
-        let by_rule =
-            scored.any(|(id, log_prob)| log_prob.is_finite() && !NEVER_GENERATED.contains(&id));
+        let mut predicted = (0..).zip(log_probs);
+        let is_finite =
+            predicted.any(|(id, log_prob)| log_prob.is_finite() && !NEVER_GENERATED.contains(&id));
         let mut hypothesis = self.cut(search);
-        if !by_rule {
+        if !is_finite {
             (hypothesis.log_prob, hypothesis.score) = (f64::NAN, f64::NAN);
         }
         hypothesis
     }
 
-    fn score(&self, rank: f64, n_tokens: usize, search: &Search) -> f64 {
-        let score = search.length_penalty.score(rank, n_tokens);
+    fn score(&self, score_sum: f64, n_tokens: usize, search: &Search) -> f64 {
+        let score = search.length_penalty.score(score_sum, n_tokens);
         if search.coverage_penalty == 0.0 {
             score
         } else {

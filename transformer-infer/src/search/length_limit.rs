@@ -1,4 +1,4 @@
-//! Limits of output length that grow with the source (§6.1).
+//! [`LengthLimit`]: limits of the output length that depend on the source length (§6.1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// Counts generated tokens, EOS included: `factor · source tokens + extra`.
+/// A number of generated tokens, EOS included: `factor · source tokens + extra`.
 ///
-/// It serves as the most and as the fewest tokens to generate. The source tokens are counted without
-/// EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where `x` stands for the number of source
-/// tokens.
+/// It is used for the most and for the fewest tokens to generate. Source tokens are counted without
+/// EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where `x` is the number of source tokens.
 ///
 /// # Example
 ///
@@ -27,32 +26,32 @@ use super::SearchError;
 pub struct LengthLimit {
     /// Generated tokens for each source token, at least 0.
     pub factor: f64,
-    /// Generated tokens beside those, in tokens.
+    /// Generated tokens in addition.
     pub extra: usize,
 }
 
 impl LengthLimit {
-    /// The paper's longest output: as many tokens as the source has, and 50 (§6.1).
+    /// The paper's longest output: source length + 50 (§6.1).
     pub const PAPER: Self = Self {
         factor: 1.0,
         extra: 50,
     };
 
-    /// The largest number in a limit: more tokens than any text has that is translated at once.
+    /// The largest number allowed in a limit.
     pub const MOST_TOKENS: usize = 1_000_000;
 
-    /// No token at all: as the fewest tokens to generate, it demands nothing.
+    /// No token: as the fewest tokens to generate, it requires nothing.
     pub const ZERO: Self = Self {
         factor: 0.0,
         extra: 0,
     };
 
-    /// Returns the number of tokens, EOS included, for a source of `src_len`.
+    /// Returns the number of tokens, EOS included, for a source of `src_len` tokens.
     pub fn limit(self, src_len: usize) -> usize {
         ((self.factor * src_len as f64) as usize).saturating_add(self.extra)
     }
 
-    /// Checks that the factor is a number of at least 0, and that there is an end.
+    /// Checks that the factor is at least 0 and that neither number is too large.
     pub(super) fn validate(self) -> Result<(), SearchError> {
         let Self { factor, extra } = self;
         if !(factor.is_finite() && factor >= 0.0) {
@@ -119,19 +118,19 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_counts_by_source_tokens() {
+    fn a_limit_grows_with_the_source() {
         let limit: LengthLimit = "1.5x+10".parse().expect("the text is a limit");
         assert_eq!(limit.limit(3), 14);
     }
 
     #[test]
-    fn a_bare_number_is_a_limit_for_every_source() {
+    fn a_plain_number_is_a_limit_for_every_source() {
         let limit: LengthLimit = "7".parse().expect("the text is a limit");
         assert_eq!((limit.limit(0), limit.limit(100)), (7, 7));
     }
 
     #[test]
-    fn a_limit_beyond_all_numbers_is_the_largest() {
+    fn a_limit_that_overflows_is_the_largest_number() {
         let limit = LengthLimit {
             factor: f64::MAX,
             extra: 5,
@@ -140,10 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn limits_that_are_no_numbers_are_refused_with_examples() {
+    fn the_error_for_a_malformed_limit_has_examples() {
         let error = "x50"
             .parse::<LengthLimit>()
-            .expect_err("the sign is missing");
+            .expect_err("the plus sign is missing");
         assert_eq!(
             error.to_string(),
             "`x50` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"

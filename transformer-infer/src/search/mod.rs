@@ -1,6 +1,6 @@
-//! Search for likely token sequences (§6.1), over anything that can score a next token.
+//! Search for likely token sequences (§6.1), with any model that scores a next token.
 //!
-//! Nothing here knows a Transformer or a tensor: a model is whatever implements [`NextToken`].
+//! Nothing here depends on a Transformer or a tensor: a model is whatever implements [`NextToken`].
 
 mod at_limit;
 mod beam;
@@ -15,6 +15,8 @@ mod next_token;
 mod penalty;
 mod processors;
 mod request;
+mod run;
+mod sample;
 mod sampling;
 mod stop_rule;
 #[cfg(test)]
@@ -29,9 +31,10 @@ pub use error::SearchError;
 pub use greedy::greedy_search;
 pub use hypothesis::Hypothesis;
 pub use length_limit::LengthLimit;
-pub(crate) use next_token::best_few_of_row;
-pub use next_token::{Best, NEVER_GENERATED, NextToken};
+pub(crate) use next_token::top_k_of_row;
+pub use next_token::{NEVER_GENERATED, NextToken, ScoredToken};
 pub use penalty::LengthPenalty;
 pub use request::Request;
-pub use sampling::{Sampling, sample};
+pub use sample::sample;
+pub use sampling::Sampling;
 pub use stop_rule::StopRule;

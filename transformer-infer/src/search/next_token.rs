@@ -1,50 +1,49 @@
-//! What a search needs from a model.
+//! [`NextToken`]: what a search needs from a model.
 
 use transformer_core::cpu::Normalizer;
 use transformer_core::text::{BOS, EOS, PAD, UNK};
 
 /// The tokens that no search ever generates.
 ///
-/// PAD and BOS are no text. UNK stands for text that the tokenizer cannot spell, so there is nothing
-/// to print for it. Their probability is left where the model put it: it is not shared out among the
-/// other tokens, and scores are those of the full softmax.
+/// PAD and BOS are not text. UNK stands for text that the tokenizer cannot represent, so there is nothing
+/// to print for it. The other tokens keep the probabilities of the full softmax, unless
+/// [`Search::renormalize`](super::Search::renormalize) is set.
 pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
 
-/// Tokens that are looked at together for whether one of them is among the likeliest.
+/// Number of tokens that are skipped together if none of them is among the likeliest.
 const CHUNK: usize = 64;
 
 /// Scores the next token of every row of a batch.
 ///
-/// A row is a sequence that grows by one token at each step. The model remembers what the rows hold;
-/// the search says which token each of them grows by and which rows to keep.
+/// A row is a sequence that grows by one token at each step. The model stores the rows; the search chooses the
+/// token that each row grows by, and the rows to keep.
 pub trait NextToken {
     /// Returns the number of rows.
     fn n_rows(&self) -> usize;
 
-    /// Returns the number of tokens that are scored, special ones included.
+    /// Returns the size of the target vocabulary, special tokens included.
     fn vocab_size(&self) -> usize;
 
-    /// Puts `last_tokens[i]` behind row `i`, and returns the log-probabilities of what may follow.
+    /// Appends `last_tokens[i]` to row `i`, and returns the log-probabilities of the next tokens.
     ///
-    /// The first call gives BOS to every row. The numbers are natural logarithms of the softmax over
-    /// the whole vocabulary, in one `Vec` of `n_rows · vocab_size` numbers, row after row.
+    /// The first call appends BOS to every row. The result has `n_rows · vocab_size` elements, row by row:
+    /// the natural logarithm of the softmax over the whole vocabulary.
     fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32>;
 
-    /// Like [`log_probs`](Self::log_probs), and returns as well how much attention each row paid to the
-    /// tokens of its source: one weight for each of them, in sum 1.
+    /// Like [`log_probs`](Self::log_probs), and returns also the attention of each row to the tokens of its source:
+    /// one weight per token, with sum 1.
     ///
-    /// Only a coverage penalty asks. A model that attends to nothing returns no weights, as this does
-    /// by itself, and is never penalized.
+    /// Called only with a coverage penalty. The default implementation returns no weights, so that a model without
+    /// attention is never penalized.
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let nothing = vec![Vec::new(); last_tokens.len()];
         (self.log_probs(last_tokens), nothing)
     }
 
-    /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row, the one
-    /// with the lowest id if there are several.
+    /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row. Ties go to the lower id.
     ///
-    /// A model on a device of its own can answer it with less to copy.
-    fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
+    /// A model on a GPU copies less for it.
+    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
         let vocab_size = self.vocab_size();
         self.log_probs(last_tokens)
             .chunks_exact(vocab_size)
@@ -52,21 +51,21 @@ pub trait NextToken {
             .collect()
     }
 
-    /// Like [`best`](Self::best), but returns the `n` likeliest tokens of each row, the likeliest first, and of
-    /// equally likely ones the lower id first; fewer where fewer have a finite log-probability.
+    /// Like [`best`](Self::best), but returns the `k` likeliest tokens of each row, in order; fewer if fewer have a
+    /// finite log-probability. Ties go to the lower id.
     ///
-    /// Returns `None`, and does nothing, if to return all log-probabilities costs no more, as it does by itself: a
-    /// beam search then asks for those.
-    fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
-        let _ = (last_tokens, n);
+    /// Returns `None`, and changes nothing, if returning all log-probabilities is as fast; the search then calls
+    /// [`log_probs`](Self::log_probs). The default implementation does so.
+    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+        let _ = (last_tokens, k);
         None
     }
 
-    /// Keeps the given rows, in the given order; a row may be kept more than once, or not at all.
+    /// Keeps the given rows, in the given order; a row may be given more than once, or not at all.
     fn select(&mut self, rows: &[usize]);
 }
 
-/// Implements [`NextToken`] for what points to a model.
+/// Implements [`NextToken`] for a pointer to a model.
 macro_rules! forward {
     () => {
         fn n_rows(&self) -> usize {
@@ -85,12 +84,12 @@ macro_rules! forward {
             (**self).log_probs_with_attention(last_tokens)
         }
 
-        fn best(&mut self, last_tokens: &[u32]) -> Vec<Best> {
+        fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
             (**self).best(last_tokens)
         }
 
-        fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
-            (**self).best_few(last_tokens, n)
+        fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+            (**self).top_k(last_tokens, k)
         }
 
         fn select(&mut self, rows: &[usize]) {
@@ -107,25 +106,25 @@ impl<M: NextToken + ?Sized> NextToken for &mut M {
     forward!();
 }
 
-/// Holds the likeliest next token of a row, among those that may be generated.
+/// A token that may be generated, with its log-probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Best {
-    /// The token.
+pub struct ScoredToken {
+    /// The token id.
     pub id: u32,
-    /// Its log-probability, in nats; not finite if no token has one.
+    /// The log-probability, in nats; not finite if no token has a finite one.
     pub log_prob: f32,
 }
 
-impl Best {
-    /// What there is where no token has a finite log-probability.
+impl ScoredToken {
+    /// The result for a row in which no token has a finite log-probability.
     pub(crate) const NONE: Self = Self {
         id: EOS,
         log_prob: f32::NEG_INFINITY,
     };
 }
 
-/// Keeps the given rows of a model, which has nothing to do if they are all and in order.
-pub(super) fn keep(model: &mut impl NextToken, rows: &[usize]) {
+/// Keeps the given rows of a model, without a call if that changes nothing.
+pub(super) fn select_rows(model: &mut impl NextToken, rows: &[usize]) {
     let in_order = rows.iter().enumerate().all(|(row, from)| row == *from);
     if !in_order || rows.len() != model.n_rows() {
         model.select(rows);
@@ -133,11 +132,11 @@ pub(super) fn keep(model: &mut impl NextToken, rows: &[usize]) {
 }
 
 /// Returns the likeliest token of a row.
-pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
-    let mut best = Best::NONE;
+pub(super) fn best_of_row(log_probs: &[f32]) -> ScoredToken {
+    let mut best = ScoredToken::NONE;
     for (id, log_prob) in (0..).zip(log_probs) {
         if *log_prob > best.log_prob && !NEVER_GENERATED.contains(&id) {
-            best = Best {
+            best = ScoredToken {
                 id,
                 log_prob: *log_prob,
             };
@@ -146,11 +145,11 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> Best {
     best
 }
 
-/// Returns the `n` likeliest tokens of a row, as [`NextToken::best_few`] orders them, given its logits and what turns
-/// them into log-probabilities.
-pub(crate) fn best_few_of_row(logits: &[f32], normalizer: Normalizer, n: usize) -> Vec<Best> {
-    let mut best: Vec<Best> = Vec::with_capacity(n.min(logits.len()) + 1);
-    // What a token has to exceed; few do, and chunks without one are passed over at once.
+/// Returns the `k` likeliest tokens of a row in the order of [`NextToken::top_k`], given its logits and their
+/// normalizer.
+pub(crate) fn top_k_of_row(logits: &[f32], normalizer: Normalizer, k: usize) -> Vec<ScoredToken> {
+    let mut best: Vec<ScoredToken> = Vec::with_capacity(k.min(logits.len()) + 1);
+    // The log-probability that a token has to exceed. Few do, so that most chunks are skipped.
     let mut threshold = f32::NEG_INFINITY;
     for (index, chunk) in logits.chunks(CHUNK).enumerate() {
         let is_above = |above: bool, logit: &f32| above | (normalizer.log_prob(*logit) > threshold);
@@ -160,10 +159,10 @@ pub(crate) fn best_few_of_row(logits: &[f32], normalizer: Normalizer, n: usize) 
         for (id, logit) in ((index * CHUNK) as u32..).zip(chunk) {
             let log_prob = normalizer.log_prob(*logit);
             if log_prob > threshold && log_prob.is_finite() && !NEVER_GENERATED.contains(&id) {
-                let place = best.partition_point(|held| held.log_prob >= log_prob);
-                best.insert(place, Best { id, log_prob });
-                best.truncate(n);
-                if best.len() == n {
+                let index = best.partition_point(|other| other.log_prob >= log_prob);
+                best.insert(index, ScoredToken { id, log_prob });
+                best.truncate(k);
+                if best.len() == k {
                     threshold = best.last().map_or(f32::INFINITY, |last| last.log_prob);
                 }
             }
@@ -179,11 +178,11 @@ mod tests {
     use crate::search::{Ensemble, EnsembleMean, Request, Search};
 
     #[test]
-    fn special_tokens_are_passed_over_and_ties_go_to_the_lower_id() {
+    fn special_tokens_are_skipped_and_ties_go_to_the_lower_id() {
         let best = best_of_row(&[0.0, 0.0, 0.0, -3.0, -2.0, -2.0]);
         assert_eq!(
             best,
-            Best {
+            ScoredToken {
                 id: 4,
                 log_prob: -2.0
             }
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_two_kinds_predict_together() {
+    fn models_of_two_types_form_an_ensemble() {
         let table = Table::chain(&[5, 4, EOS]);
         let other: Box<dyn NextToken> = Box::new(Ensemble::new(
             vec![Table::chain(&[5, 4, EOS])],
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_few_come_in_order_and_only_those_that_are_finite() {
+    fn the_likeliest_tokens_are_in_order_and_finite() {
         let row = [
             0.0,
             0.0,
@@ -216,8 +215,8 @@ mod tests {
             -2.0,
             f32::NEG_INFINITY,
         ];
-        let ids = |n: usize| -> Vec<u32> {
-            let best = best_few_of_row(&row, Normalizer::default(), n);
+        let ids = |k: usize| -> Vec<u32> {
+            let best = top_k_of_row(&row, Normalizer::default(), k);
             best.iter().map(|best| best.id).collect()
         };
         assert!(ids(0).is_empty());
@@ -227,15 +226,15 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_best_few_are_the_first_of_all_sorted(
+        fn the_likeliest_tokens_are_the_first_of_the_sorted_vocabulary(
             // Few values, so that some are equal.
-            row in proptest::collection::vec(-40_i8..0, 1..400), n in 0_usize..12,
+            row in proptest::collection::vec(-40_i8..0, 1..400), k in 0_usize..12,
         ) {
             let logits: Vec<f32> = row.iter().copied().map(f32::from).collect();
             let mut ids: Vec<u32> = (EOS..row.len() as u32).collect();
             ids.sort_by_key(|id| -row[*id as usize]);
-            ids.truncate(n);
-            let found = best_few_of_row(&logits, Normalizer::default(), n);
+            ids.truncate(k);
+            let found = top_k_of_row(&logits, Normalizer::default(), k);
             proptest::prop_assert_eq!(found.iter().map(|best| best.id).collect::<Vec<_>>(), ids);
             let of = |id: u32| f32::from(row[id as usize]);
             proptest::prop_assert!(found.iter().all(|best| best.log_prob == of(best.id)));

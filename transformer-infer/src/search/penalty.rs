@@ -1,4 +1,4 @@
-//! Length penalties: what keeps a search from preferring short outputs (§6.1).
+//! [`LengthPenalty`]: keeps a search from preferring short outputs (§6.1).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// Names a divisor of log-probabilities that grows with the length of the output.
+/// The divisor of log-probabilities that grows with the length `n` of the output.
 ///
-/// The length is the number of generated tokens, the closing EOS included. Written as text, the kinds
-/// are `none`, `gnmt:0.6` and `power:1`; `gnmt` and `power` alone mean these numbers.
+/// The length is the number of generated tokens, EOS included. Written as text, the kinds are `none`,
+/// `gnmt:0.6` and `power:1`; `gnmt` and `power` alone stand for these values of α.
 ///
 /// # Example
 ///
@@ -39,7 +39,7 @@ pub enum LengthPenalty {
 }
 
 impl Default for LengthPenalty {
-    /// Returns the paper's: GNMT with α = 0.6 (§6.1).
+    /// Returns the penalty of the paper: GNMT with α = 0.6 (§6.1).
     fn default() -> Self {
         Self::Gnmt { alpha: 0.6 }
     }
@@ -48,7 +48,7 @@ impl Default for LengthPenalty {
 impl LengthPenalty {
     /// Divides a log-probability by the penalty for `n_tokens` generated tokens, EOS included.
     ///
-    /// Where nothing was generated there is nothing to penalize, and the log-probability comes back.
+    /// Without generated tokens the log-probability is returned unchanged.
     pub fn score(self, log_prob: f64, n_tokens: usize) -> f64 {
         if n_tokens == 0 {
             return log_prob;
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_generated_is_no_division_by_zero() {
+    fn an_empty_output_is_no_division_by_zero() {
         assert_eq!(LengthPenalty::Power { alpha: 1.0 }.score(0.0, 0), 0.0);
     }
 
     #[test]
-    fn text_and_penalty_are_one_to_one() {
+    fn a_penalty_is_written_as_it_is_read() {
         for text in ["none", "gnmt:0.6", "power:1"] {
             let penalty: LengthPenalty = text.parse().expect("the text names a penalty");
             assert_eq!(penalty.to_string(), text);
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_penalties_are_refused_with_the_known_ones() {
+    fn the_error_for_an_unknown_penalty_lists_the_known_ones() {
         let error = "wu:0.6"
             .parse::<LengthPenalty>()
             .expect_err("`wu` is no kind");
         assert_eq!(
             error.to_string(),
-            "`wu:0.6` is no length penalty; write none, gnmt:0.6 or power:1, the number being alpha"
+            "`wu:0.6` is no length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
         );
     }
 

@@ -1,63 +1,64 @@
-//! What changes the ranks of next tokens, whatever the model and whatever the search.
+//! Processors of the scores of next tokens, for every model and every search.
 //!
-//! The model's log-probabilities stay as they are; processors work on a copy that the search ranks by:
-//! a repetition penalty lowers numbers, and a token that may not follow gets −∞. A forced prefix stands
-//! above all of them ([`Request::prefix`]).
+//! The model's log-probabilities stay unchanged. Processors change a copy, the scores that the search compares:
+//! a repetition penalty lowers them, and a forbidden token gets −∞. A forced prefix takes precedence over all of
+//! them ([`Request::prefix`]).
 
 use transformer_core::text::EOS;
 
 use super::hypothesis::Prefix;
 use super::{AtLimit, NEVER_GENERATED, NextToken, Request, Search};
 
-/// Holds what a search was asked to change.
+/// The processors that the settings of a search describe.
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// Whether there is anything to change at any step, and not only at the last.
-    are_needed: bool,
+    /// Whether they may change scores at any step, and not only at the last.
+    are_active: bool,
 }
 
-/// Holds what is known about the next token of every row.
+/// The prediction of the next token of every row.
 #[derive(Debug)]
 pub(super) struct Prediction {
     vocab_size: usize,
-    /// What the model says.
+    /// The model's log-probabilities.
     log_probs: Vec<f32>,
-    /// What the search ranks by; empty if that is what the model says.
-    ranks: Vec<f32>,
-    /// What each row looked at in its source; empty unless a coverage penalty asks.
+    /// The scores that the search compares; empty if they are the log-probabilities.
+    scores: Vec<f32>,
+    /// The attention of each row to its source; empty without a coverage penalty.
     attention: Vec<Vec<f32>>,
 }
 
 impl<'a> Processors<'a> {
     pub(super) fn new(search: &'a Search, requests: &[Request]) -> Self {
-        let are_needed = !search.banned.is_empty()
+        let are_active = !search.banned.is_empty()
             || search.no_repeat_ngram.is_some()
             || search.repetition_penalty != 1.0
             || search.renormalizes()
             || requests.iter().any(|request| request.min_len > 1);
-        Self { search, are_needed }
+        Self { search, are_active }
     }
 
-    /// Says whether the likeliest tokens are all that a search has to know of what follows.
-    pub(super) fn leave_all_as_it_is<'p>(
+    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes, and no attention is
+    /// needed.
+    pub(super) fn need_only_best<'p>(
         &self,
         rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
     ) -> bool {
         !self.change_any(rows) && self.search.coverage_penalty == 0.0
     }
 
-    /// Says whether the ranks of any of these rows differ from what the model says.
+    /// Returns whether the scores of any of these rows may differ from the model's log-probabilities.
     fn change_any<'p>(&self, mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>) -> bool {
-        self.are_needed || rows.any(|(request, prefix)| self.must_end(&prefix.ids, request))
+        self.are_active || rows.any(|(request, prefix)| self.must_end(&prefix.ids, request))
     }
 
-    /// Says whether nothing but EOS may follow, since the limit leaves no room.
+    /// Returns whether the next token must be EOS, because it is the last that the limit allows.
     fn must_end(&self, ids: &[u32], request: &Request) -> bool {
         self.search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len
     }
 
-    /// Puts the last token of each row into the model, and returns what may follow.
+    /// Runs the model on the last token of each row, and returns the processed prediction.
     pub(super) fn predict<'p>(
         &self,
         model: &mut impl NextToken,
@@ -71,78 +72,79 @@ impl<'a> Processors<'a> {
         } else {
             model.log_probs_with_attention(&last_tokens)
         };
-        let mut ranks = Vec::new();
+        let mut scores = Vec::new();
         if self.change_any(rows.clone()) {
-            ranks.clone_from(&log_probs);
-            for ((request, prefix), ranks) in rows.zip(ranks.chunks_exact_mut(vocab_size)) {
-                self.process(ranks, &prefix.ids, request);
+            scores.clone_from(&log_probs);
+            for ((request, prefix), scores) in rows.zip(scores.chunks_exact_mut(vocab_size)) {
+                self.process(scores, &prefix.ids, request);
             }
         }
         Prediction {
             vocab_size,
             log_probs,
-            ranks,
+            scores,
             attention,
         }
     }
 
-    /// Changes the ranks of what may follow `ids`, which come as the model's log-probabilities.
+    /// Turns the model's log-probabilities of the tokens after `ids` into scores.
     ///
-    /// Where no token is left that may follow, EOS may, whatever forbids it.
-    fn process(&self, ranks: &mut [f32], ids: &[u32], request: &Request) {
-        self.apply_rules(ranks, ids, request);
+    /// If the rules forbid every token, EOS is allowed, whatever forbids it.
+    fn process(&self, scores: &mut [f32], ids: &[u32], request: &Request) {
+        self.apply_rules(scores, ids, request);
         if self.search.renormalizes() {
-            share_out(ranks);
+            renormalize(scores);
         }
     }
 
-    fn apply_rules(&self, ranks: &mut [f32], ids: &[u32], request: &Request) {
-        let eos = ranks.get(EOS as usize).copied();
+    fn apply_rules(&self, scores: &mut [f32], ids: &[u32], request: &Request) {
+        let eos = scores.get(EOS as usize).copied();
         if let (true, Some(eos)) = (self.must_end(ids, request), eos) {
-            ranks.fill(f32::NEG_INFINITY);
+            scores.fill(f32::NEG_INFINITY);
             let is_free = self.search.at_limit == AtLimit::FreeEnd && !eos.is_nan();
-            ranks[EOS as usize] = if is_free { 0.0 } else { eos };
+            scores[EOS as usize] = if is_free { 0.0 } else { eos };
             return;
         }
-        penalize_repetition(ranks, ids, self.search.repetition_penalty as f32);
+        penalize_repetition(scores, ids, self.search.repetition_penalty as f32);
         for sequence in &self.search.banned {
             if let Some((last, before)) = sequence.split_last()
                 && ids.ends_with(before)
             {
-                forbid(ranks, *last);
+                forbid(scores, *last);
             }
         }
         if let Some(n) = self.search.no_repeat_ngram {
-            forbid_repeated_ngrams(ranks, ids, n);
+            forbid_repeated_ngrams(scores, ids, n);
         }
         if ids.len() + 1 < request.min_len.min(request.max_len) {
-            forbid(ranks, EOS);
+            forbid(scores, EOS);
         }
-        let mut ranked = (0..).zip(ranks.iter());
-        let any = ranked.any(|(id, rank)| rank.is_finite() && !NEVER_GENERATED.contains(&id));
-        if let (false, Some(eos)) = (any, eos) {
-            ranks[EOS as usize] = eos;
+        let mut scored = (0..).zip(scores.iter());
+        let is_any_left =
+            scored.any(|(id, score)| score.is_finite() && !NEVER_GENERATED.contains(&id));
+        if let (false, Some(eos)) = (is_any_left, eos) {
+            scores[EOS as usize] = eos;
         }
     }
 }
 
 impl Prediction {
-    /// Returns what the model gives each token of a row.
+    /// Returns the model's log-probability of each token of a row.
     pub(super) fn log_probs(&self, row: usize) -> &[f32] {
         &self.log_probs[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
-    /// Returns what the search ranks the tokens of a row by.
-    pub(super) fn ranks(&self, row: usize) -> &[f32] {
-        let ranks = if self.ranks.is_empty() {
+    /// Returns the score of each token of a row.
+    pub(super) fn scores(&self, row: usize) -> &[f32] {
+        let scores = if self.scores.is_empty() {
             &self.log_probs
         } else {
-            &self.ranks
+            &self.scores
         };
-        &ranks[row * self.vocab_size..(row + 1) * self.vocab_size]
+        &scores[row * self.vocab_size..(row + 1) * self.vocab_size]
     }
 
-    /// Returns what a row looked at, if anybody asked.
+    /// Returns the attention of a row to its source, if the search needs it.
     pub(super) fn attention(&self, row: usize) -> Option<&[f32]> {
         self.attention.get(row).map(Vec::as_slice)
     }
@@ -152,48 +154,48 @@ impl Prediction {
     }
 }
 
-/// Makes ranks the logarithms of shares in what may follow.
-fn share_out(ranks: &mut [f32]) {
+/// Shifts scores so that the probabilities of the allowed tokens sum to 1.
+fn renormalize(scores: &mut [f32]) {
     for id in NEVER_GENERATED {
-        forbid(ranks, id);
+        forbid(scores, id);
     }
-    let sum: f64 = ranks.iter().map(|rank| f64::from(*rank).exp()).sum();
+    let sum: f64 = scores.iter().map(|score| f64::from(*score).exp()).sum();
     let total = sum.ln();
     if total.is_finite() {
-        for rank in ranks {
-            *rank = (f64::from(*rank) - total) as f32;
+        for score in scores {
+            *score = (f64::from(*score) - total) as f32;
         }
     }
 }
 
-fn forbid(ranks: &mut [f32], id: u32) {
-    // The vocabulary of another model may be smaller than what was banned.
-    if let Some(rank) = ranks.get_mut(id as usize) {
-        *rank = f32::NEG_INFINITY;
+fn forbid(scores: &mut [f32], id: u32) {
+    // A banned id may be outside of a smaller vocabulary.
+    if let Some(score) = scores.get_mut(id as usize) {
+        *score = f32::NEG_INFINITY;
     }
 }
 
-/// Multiplies by θ, once for each token that is there.
-fn penalize_repetition(ranks: &mut [f32], ids: &[u32], theta: f32) {
+/// Multiplies the score of every token in `ids` by θ, once.
+fn penalize_repetition(scores: &mut [f32], ids: &[u32], theta: f32) {
     if theta == 1.0 {
         return;
     }
-    for (place, id) in ids.iter().enumerate() {
-        if !ids[..place].contains(id) {
-            ranks[*id as usize] *= theta;
+    for (index, id) in ids.iter().enumerate() {
+        if !ids[..index].contains(id) {
+            scores[*id as usize] *= theta;
         }
     }
 }
 
-/// Forbids what would complete an n-gram for the second time.
-fn forbid_repeated_ngrams(ranks: &mut [f32], ids: &[u32], n: usize) {
+/// Forbids the tokens that would complete an n-gram for the second time.
+fn forbid_repeated_ngrams(scores: &mut [f32], ids: &[u32], n: usize) {
     if ids.len() < n {
         return;
     }
-    let open = &ids[ids.len() + 1 - n..];
+    let last = &ids[ids.len() + 1 - n..];
     for ngram in ids.windows(n) {
-        if ngram.starts_with(open) {
-            forbid(ranks, ngram[n - 1]);
+        if ngram.starts_with(last) {
+            forbid(scores, ngram[n - 1]);
         }
     }
 }
@@ -204,11 +206,11 @@ mod tests {
 
     const FORBIDDEN: f32 = f32::NEG_INFINITY;
 
-    /// Returns what becomes of eight tokens that all have −1, behind `ids`.
+    /// Returns the scores after `ids` of the tokens from EOS on, if the model gives each of 8 tokens −1.
     fn processed(search: &Search, ids: &[u32], request: &Request) -> Vec<f32> {
-        let mut ranks = vec![-1.0; 8];
-        Processors::new(search, &[]).process(&mut ranks, ids, request);
-        ranks.split_off(EOS as usize)
+        let mut scores = vec![-1.0; 8];
+        Processors::new(search, &[]).process(&mut scores, ids, request);
+        scores.split_off(EOS as usize)
     }
 
     #[test]
@@ -217,42 +219,42 @@ mod tests {
             no_repeat_ngram: Some(2),
             ..Search::default()
         };
-        let ranks = processed(&search, &[4, 5, 4, 6, 4], &Request::up_to(9));
-        assert_eq!(ranks, [-1.0, -1.0, FORBIDDEN, FORBIDDEN, -1.0]);
+        let scores = processed(&search, &[4, 5, 4, 6, 4], &Request::up_to(9));
+        assert_eq!(scores, [-1.0, -1.0, FORBIDDEN, FORBIDDEN, -1.0]);
     }
 
     #[test]
-    fn with_ngrams_of_one_no_token_comes_twice() {
+    fn with_ngrams_of_length_one_no_token_is_repeated() {
         let search = Search {
             no_repeat_ngram: Some(1),
             ..Search::default()
         };
-        let ranks = processed(&search, &[4, 7], &Request::up_to(9));
-        assert_eq!(ranks, [-1.0, FORBIDDEN, -1.0, -1.0, FORBIDDEN]);
+        let scores = processed(&search, &[4, 7], &Request::up_to(9));
+        assert_eq!(scores, [-1.0, FORBIDDEN, -1.0, -1.0, FORBIDDEN]);
     }
 
     #[test]
-    fn a_banned_sequence_is_not_completed_and_a_banned_token_never_comes() {
+    fn a_banned_sequence_is_not_completed_and_a_banned_token_is_forbidden() {
         let search = Search {
             banned: vec![vec![4, 5], vec![6, 7], vec![4], vec![99]],
             ..Search::default()
         };
-        let ranks = processed(&search, &[6], &Request::up_to(9));
-        assert_eq!(ranks, [-1.0, FORBIDDEN, -1.0, -1.0, FORBIDDEN]);
+        let scores = processed(&search, &[6], &Request::up_to(9));
+        assert_eq!(scores, [-1.0, FORBIDDEN, -1.0, -1.0, FORBIDDEN]);
     }
 
     #[test]
-    fn repeated_tokens_are_multiplied_once() {
+    fn the_repetition_penalty_applies_once_per_token() {
         let search = Search {
             repetition_penalty: 1.5,
             ..Search::default()
         };
-        let ranks = processed(&search, &[4, 6, 4], &Request::up_to(9));
-        assert_eq!(ranks, [-1.0, -1.5, -1.0, -1.5, -1.0]);
+        let scores = processed(&search, &[4, 6, 4], &Request::up_to(9));
+        assert_eq!(scores, [-1.0, -1.5, -1.0, -1.5, -1.0]);
     }
 
     #[test]
-    fn eos_waits_for_the_shortest_length() {
+    fn eos_is_forbidden_below_the_minimum_length() {
         let request = Request {
             min_len: 3,
             ..Request::up_to(9)
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortest_length_beyond_the_longest_is_the_longest() {
+    fn a_minimum_length_above_the_maximum_counts_as_the_maximum() {
         let request = Request {
             min_len: 30,
             ..Request::up_to(3)
@@ -274,42 +276,42 @@ mod tests {
     }
 
     #[test]
-    fn at_the_limit_nothing_but_eos_follows_whatever_forbids_it() {
-        for (at_limit, rank) in [(AtLimit::End, -1.0), (AtLimit::FreeEnd, 0.0)] {
+    fn at_the_limit_eos_is_the_only_token_even_if_it_is_banned() {
+        for (at_limit, eos) in [(AtLimit::End, -1.0), (AtLimit::FreeEnd, 0.0)] {
             let search = Search {
                 at_limit,
                 banned: vec![vec![EOS]],
                 ..Search::default()
             };
-            let ranks = processed(&search, &[4, 5], &Request::up_to(3));
-            assert_eq!(ranks, [rank, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
-            let ranks = processed(&search, &[4], &Request::up_to(3));
-            assert_eq!(ranks, [FORBIDDEN, -1.0, -1.0, -1.0, -1.0]);
+            let scores = processed(&search, &[4, 5], &Request::up_to(3));
+            assert_eq!(scores, [eos, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
+            let scores = processed(&search, &[4], &Request::up_to(3));
+            assert_eq!(scores, [FORBIDDEN, -1.0, -1.0, -1.0, -1.0]);
         }
     }
 
     #[test]
-    fn what_may_not_follow_is_shared_out_among_what_may() {
+    fn renormalized_probabilities_of_the_allowed_tokens_sum_to_one() {
         let search = Search {
             banned: vec![vec![4], vec![5]],
             renormalize: true,
             ..Search::default()
         };
-        let ranks = processed(&search, &[], &Request::up_to(9));
+        let scores = processed(&search, &[], &Request::up_to(9));
         let third = (1.0_f32 / 3.0).ln();
-        for (rank, expected) in ranks
+        for (score, expected) in scores
             .iter()
             .zip([third, FORBIDDEN, FORBIDDEN, third, third])
         {
             assert!(
-                *rank == expected || (rank - expected).abs() < 1e-6,
-                "{ranks:?}"
+                *score == expected || (score - expected).abs() < 1e-6,
+                "{scores:?}"
             );
         }
     }
 
     #[test]
-    fn where_nothing_may_follow_eos_does() {
+    fn eos_is_allowed_if_every_token_is_forbidden() {
         let search = Search {
             banned: vec![vec![EOS], vec![4], vec![5], vec![6], vec![7]],
             ..Search::default()
@@ -318,7 +320,7 @@ mod tests {
             min_len: 5,
             ..Request::up_to(9)
         };
-        let ranks = processed(&search, &[4], &request);
-        assert_eq!(ranks, [-1.0, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
+        let scores = processed(&search, &[4], &request);
+        assert_eq!(scores, [-1.0, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN]);
     }
 }

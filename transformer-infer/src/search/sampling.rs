@@ -1,31 +1,29 @@
-//! Sampling: tokens drawn by their probability instead of searched for.
+//! [`Sampling`]: how tokens are drawn by their probability.
 
 use serde::{Deserialize, Serialize};
 use transformer_core::random::{SplitMix64, unit_interval};
 
-use super::walk::{Choice, walk};
-use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, Search, SearchError};
+use super::{NEVER_GENERATED, SearchError};
 
-/// Says how tokens are drawn. `Default` draws from the model's own distribution.
+/// The settings of sampling. `Default` draws from the model's own distribution.
 ///
-/// First the log-probabilities are divided by the temperature; then `top_k` leaves the likeliest tokens,
-/// of which `top_p` leaves the likeliest; one of these is drawn, each by its share in their sum.
-/// Processors such as a repetition penalty come before all this. Scores are those of the model, with none
-/// of it.
+/// The log-probabilities are divided by the temperature, `top_k` keeps the likeliest tokens, `top_p` keeps the
+/// likeliest of these, and one of them is drawn in proportion to its probability. Processors such as a repetition
+/// penalty are applied before. The reported scores are the model's, without all of this.
 ///
-/// What is drawn depends on the seed, the sentence's place in the input ([`Request::place`]), the number
-/// of the sample and the number of tokens before, and on nothing else: so it is the same in any batch.
+/// A draw depends only on the seed, the index of the sentence in the input ([`Request::index`](super::Request)), the
+/// number of the sample and the number of tokens before, so that it is the same in any batch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
-    /// Divisor of the log-probabilities, above 0: below 1 likely tokens get likelier. Default 1.
+    /// Divisor of the log-probabilities, above 0: values below 1 make likely tokens likelier. Default 1.
     pub temperature: f64,
-    /// Number of tokens that are left to draw from. Default: all.
+    /// Number of likeliest tokens to draw from. Default: all.
     pub top_k: Option<usize>,
-    /// As few tokens are left to draw from as have at least this share of the probability, above 0 and
+    /// Draws from the smallest set of likeliest tokens whose probabilities sum to at least this share, above 0 and
     /// at most 1. Default 1: all. (Holtzman et al. 2020, §3.1, <https://arxiv.org/abs/1904.09751>)
     pub top_p: f64,
-    /// Where the random numbers come from. Default 1.
+    /// Seed of the random numbers. Default 1.
     pub seed: u64,
 }
 
@@ -40,35 +38,8 @@ impl Default for Sampling {
     }
 }
 
-/// Draws `search.n_best` samples (at least one) for each row, in the order in which they are drawn.
-///
-/// Samples may be equal. More of them change none of the first.
-///
-/// # Panics
-///
-/// Panics if the search is not [valid](Search::validate), if there is not one request for each row of the
-/// model, or if a prefix has an id that is not in the vocabulary.
-pub fn sample(
-    model: &mut impl NextToken,
-    requests: &[Request],
-    search: &Search,
-    sampling: &Sampling,
-) -> Vec<Vec<Hypothesis>> {
-    let n_samples = search.n_best.max(1);
-    let as_asked = Search {
-        n_best: n_samples,
-        sampling: Some(*sampling),
-        ..search.clone()
-    };
-    as_asked.assert_valid();
-    let choice = Choice::Drawn(sampling, n_samples);
-    let mut drawn = walk(model, requests, search, choice).into_iter();
-    let of_row = |_: &Request| drawn.by_ref().take(n_samples).collect();
-    requests.iter().map(of_row).collect()
-}
-
 impl Sampling {
-    /// Checks that something can be drawn.
+    /// Checks all settings.
     pub(super) fn validate(&self) -> Result<(), SearchError> {
         let Self {
             temperature, top_p, ..
@@ -85,34 +56,34 @@ impl Sampling {
         Ok(())
     }
 
-    /// Draws a token of those that may be generated, if there is one; `at` names the draw.
-    pub(super) fn draw(&self, ranks: &[f32], at: [u64; 3]) -> Option<u32> {
-        let weights = self.weights(ranks);
+    /// Draws an allowed token, if there is one. `draw` identifies the draw: the indices of sentence, sample and step.
+    pub(super) fn draw(&self, scores: &[f32], draw: [u64; 3]) -> Option<u32> {
+        let weights = self.weights(scores);
         let total: f64 = weights.iter().map(|(_, weight)| weight).sum();
-        let mut left = uniform(self.seed, at) * total;
+        let mut left = uniform(self.seed, draw) * total;
         let drawn = weights.iter().find(|(_, weight)| {
             left -= weight;
             left < 0.0
         });
-        // Rounding may leave a trace behind the last.
+        // Rounding may leave a remainder after the last.
         drawn.or(weights.first()).map(|(id, _)| *id)
     }
 
-    /// Returns the tokens that are left to draw from, and their weights; the likeliest first where not
-    /// all are left.
-    fn weights(&self, ranks: &[f32]) -> Vec<(u32, f64)> {
-        let ranked = (0_u32..).zip(ranks.iter().copied());
-        let allowed = ranked.filter(|(id, rank)| rank.is_finite() && !NEVER_GENERATED.contains(id));
-        let highest = allowed.clone().map(|(_, rank)| rank);
+    /// Returns the tokens to draw from and their weights; the likeliest first if some are left out.
+    fn weights(&self, scores: &[f32]) -> Vec<(u32, f64)> {
+        let scored = (0_u32..).zip(scores.iter().copied());
+        let allowed =
+            scored.filter(|(id, score)| score.is_finite() && !NEVER_GENERATED.contains(id));
+        let highest = allowed.clone().map(|(_, score)| score);
         let highest = highest.fold(f32::NEG_INFINITY, f32::max);
-        let weight = |rank: f32| (f64::from(rank - highest) / self.temperature).exp();
-        let mut weights: Vec<(u32, f64)> = allowed.map(|(id, rank)| (id, weight(rank))).collect();
+        let weight = |score: f32| (f64::from(score - highest) / self.temperature).exp();
+        let mut weights: Vec<(u32, f64)> = allowed.map(|(id, score)| (id, weight(score))).collect();
         if self.top_k.is_none_or(|k| k >= weights.len()) && self.top_p == 1.0 {
             return weights;
         }
         let likelier = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if let Some(k) = self.top_k.filter(|k| *k < weights.len()) {
-            // A few of a vocabulary are found much faster than all of it is sorted.
+            // Selecting k tokens is much faster than sorting the vocabulary.
             weights.select_nth_unstable_by(k, likelier);
             weights.truncate(k);
         }
@@ -128,9 +99,9 @@ impl Sampling {
     }
 }
 
-/// Returns a number of at least 0 and below 1, always the same for the same arguments.
-fn uniform(seed: u64, at: [u64; 3]) -> f64 {
-    unit_interval(at.into_iter().fold(mix(seed), |hash, n| mix(hash ^ n)))
+/// Returns a pseudorandom number in `[0, 1)`, a pure function of its arguments.
+fn uniform(seed: u64, draw: [u64; 3]) -> f64 {
+    unit_interval(draw.into_iter().fold(mix(seed), |hash, n| mix(hash ^ n)))
 }
 
 /// Mixes bits: every bit of the input changes each bit of the output with probability 1/2.
@@ -142,23 +113,23 @@ pub(super) fn mix(bits: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Log-probabilities of the tokens from EOS on; they are 0.1, 0.2, 0.3 and 0.4.
-    fn ranks() -> Vec<f32> {
+    /// Log-probabilities; the probabilities of the tokens from EOS on are 0.1, 0.2, 0.3 and 0.4.
+    fn scores() -> Vec<f32> {
         let probs = [0.1_f32, 0.2, 0.3, 0.4].map(f32::ln);
         [[-1e-9; 3].as_slice(), &probs].concat()
     }
 
     fn ids(sampling: Sampling) -> Vec<u32> {
-        let weights = sampling.weights(&ranks());
+        let weights = sampling.weights(&scores());
         weights.into_iter().map(|(id, _)| id).collect()
     }
 
-    /// Returns how often each of the four tokens comes in 40000 draws, as a share.
+    /// Returns the share of each of the four tokens in 40000 draws.
     fn shares(sampling: Sampling) -> [f64; 4] {
         let mut shares = [0.0; 4];
-        for place in 0..40_000 {
-            let id = sampling.draw(&ranks(), [place, 0, 0]);
-            shares[id.expect("all may be drawn") as usize - 3] += 1.0 / 40_000.0;
+        for index in 0..40_000 {
+            let id = sampling.draw(&scores(), [index, 0, 0]);
+            shares[id.expect("all are allowed") as usize - 3] += 1.0 / 40_000.0;
         }
         shares
     }
@@ -167,7 +138,7 @@ mod tests {
     const TOLERANCE: f64 = 5.0 * 0.0025;
 
     #[test]
-    fn tokens_are_drawn_as_often_as_their_probability_says() {
+    fn tokens_are_drawn_in_proportion_to_their_probability() {
         let shares = shares(Sampling::default());
         for (share, expected) in shares.iter().zip([0.1, 0.2, 0.3, 0.4]) {
             assert!((share - expected).abs() < TOLERANCE, "{shares:?}");
@@ -186,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn top_k_and_top_p_leave_the_likeliest() {
+    fn top_k_and_top_p_keep_the_likeliest() {
         let top_k = |k| Sampling {
             top_k: Some(k),
             ..Sampling::default()
@@ -205,23 +176,23 @@ mod tests {
     }
 
     #[test]
-    fn of_equally_likely_tokens_top_k_leaves_those_of_the_lowest_ids() {
-        // So many and so mixed that a search for the k likeliest has to move them about.
-        let ranks: Vec<f32> = (0..1000_u32).map(|id| -((id * 7919 % 13) as f32)).collect();
+    fn top_k_keeps_the_lowest_ids_among_equally_likely_tokens() {
+        // Many and unordered, so that the selection has to move them.
+        let scores: Vec<f32> = (0..1000_u32).map(|id| -((id * 7919 % 13) as f32)).collect();
         let mut sorted: Vec<u32> = (3..1000).collect();
-        sorted.sort_by(|a, b| ranks[*b as usize].total_cmp(&ranks[*a as usize]));
+        sorted.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]));
         for k in [1, 2, 75, 76, 77, 500, 996] {
             let left = Sampling {
                 top_k: Some(k),
                 ..Sampling::default()
             };
-            let left: Vec<u32> = left.weights(&ranks).iter().map(|(id, _)| *id).collect();
+            let left: Vec<u32> = left.weights(&scores).iter().map(|(id, _)| *id).collect();
             assert_eq!(left, sorted[..k]);
         }
     }
 
     #[test]
-    fn top_p_is_a_share_of_what_top_k_left() {
+    fn top_p_is_a_share_of_the_tokens_that_top_k_keeps() {
         let sampling = Sampling {
             top_k: Some(2),
             top_p: 0.57, // 0.4 of 0.7 is 0.571
@@ -231,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn extreme_temperatures_are_the_likeliest_token_and_all_alike() {
+    fn a_tiny_temperature_leaves_one_token_and_a_huge_one_makes_all_alike() {
         let weights = |temperature| {
             let sampling = Sampling {
                 temperature,
                 ..Sampling::default()
             };
             sampling
-                .weights(&ranks())
+                .weights(&scores())
                 .into_iter()
                 .map(|(_, weight)| weight)
         };
@@ -247,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_place_sample_or_step_draws_another_number() {
+    fn another_seed_sentence_sample_or_step_draws_another_number() {
         let drawn = [
             uniform(1, [5, 6, 7]),
             uniform(2, [5, 6, 7]),
@@ -262,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_drawn_where_nothing_may_follow() {
+    fn nothing_is_drawn_if_no_token_is_allowed() {
         assert_eq!(Sampling::default().draw(&[f32::NAN; 6], [0; 3]), None);
     }
 }

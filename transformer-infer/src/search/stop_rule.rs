@@ -1,4 +1,4 @@
-//! When a beam search is done with a sentence.
+//! [`StopRule`]: when the beam search of a sentence stops.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use super::SearchError;
 
-/// Names the rule by which a beam search is done with a sentence before its length limit.
+/// The rule by which the beam search of a sentence stops before its length limit.
 ///
-/// No rule applies before `beam_size` hypotheses are finished. A beam of one is done with its first
+/// No rule applies before `beam_size` hypotheses are finished. A beam of one stops at its first
 /// finished hypothesis, whatever the rule: it is greedy search. Written as text, the rules are
 /// `present-length`, `beam-finished` and `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopRule {
-    /// The best running hypothesis, scored at the length it has now, is not better than the worst of
-    /// the `beam_size` best finished ones. Without a length penalty this loses nothing; with one it
-    /// gives up only what would have to be saved by its length.
+    /// Stops when the best unfinished hypothesis, scored at its present length, is not better than the worst of
+    /// the `beam_size` best finished ones. Without a length penalty the result is exact; with one, a hypothesis
+    /// is lost only if a greater length would have raised its score.
     #[default]
     PresentLength,
-    /// `beam_size` hypotheses are finished: the fastest. `early_stopping=True` in Hugging Face's
-    /// Transformers, and the usual rule of fairseq.
+    /// Stops when `beam_size` hypotheses are finished: the fastest rule. `early_stopping=True` in Hugging
+    /// Face's Transformers, and the usual rule of fairseq.
     BeamFinished,
-    /// Nothing that runs can still beat the worst of the `beam_size` best finished ones, whatever
-    /// length within its limit it reaches.
+    /// Stops when no unfinished hypothesis can beat the worst of the `beam_size` best finished ones at any
+    /// length within its limit.
     Never,
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_the_same_in_text_and_in_files() {
+    fn flags_and_files_use_the_same_names() {
         for rule in StopRule::ALL {
             assert_eq!(rule.name().parse(), Ok(rule));
             let json = serde_json::to_string(&rule).expect("a name is JSON");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_rules_are_refused_with_the_known_ones() {
+    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
         let error = "first".parse::<StopRule>().expect_err("no rule is `first`");
         assert_eq!(
             error.to_string(),

@@ -1,48 +1,48 @@
-//! What greedy search and sampling share: rows that grow by one token at a time, each by itself.
+//! The loop of greedy search and of sampling: each row grows by one token per step, independently of the others.
 
 use transformer_core::text::EOS;
 
 use super::hypothesis::{Prefix, Step};
-use super::next_token::{best_of_row, keep};
+use super::next_token::{best_of_row, select_rows};
 use super::processors::{Prediction, Processors};
-use super::{Best, Hypothesis, NextToken, Request, Sampling, Search};
+use super::{Hypothesis, NextToken, Request, Sampling, ScoredToken, Search};
 
-/// Says how the next token of a row is chosen.
+/// How the next token of a row is chosen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Choice<'a> {
-    /// The one that ranks highest.
+    /// The token with the highest score.
     Best,
-    /// One drawn by its probability, for each of so many samples of a row.
+    /// A token drawn at random, with the number of samples of each row.
     Drawn(&'a Sampling, usize),
 }
 
-/// Holds what a step knows about all rows.
+/// The prediction of one step for all rows.
 #[derive(Debug)]
-enum Known {
-    /// The likeliest token of each.
-    Best(Vec<Best>),
-    /// Everything.
+enum Predicted {
+    /// Only the likeliest token of each row.
+    Best(Vec<ScoredToken>),
+    /// The scores of the whole vocabulary.
     All(Prediction),
 }
 
-/// Holds one sequence on its way.
+/// A sequence that is being generated.
 #[derive(Debug)]
 struct Walker<'a> {
-    /// Where its hypothesis goes.
-    place: usize,
-    /// Which sample of its row it is, counted from 0.
+    /// Index of its hypothesis in the result.
+    index: usize,
+    /// Number of the sample of its row, from 0.
     sample: usize,
     request: &'a Request,
     prefix: Prefix,
 }
 
-/// Grows all rows to their ends, and returns their hypotheses: row after row, and sample after sample.
+/// Generates all sequences, and returns their hypotheses: all samples of the first row, then those of the next.
 ///
 /// Rows that are done leave the model.
 ///
 /// # Panics
 ///
-/// Panics if there is not one request for each row of the model.
+/// Panics if the number of requests is not the number of rows.
 pub(super) fn walk(
     model: &mut impl NextToken,
     requests: &[Request],
@@ -60,14 +60,14 @@ pub(super) fn walk(
     let mut rows = Vec::with_capacity(found.len());
     for (row, request) in requests.iter().enumerate() {
         for sample in 0..n_samples {
-            let place = row * n_samples + sample;
+            let index = row * n_samples + sample;
             if request.max_len == 0 {
-                found[place] = Some(Prefix::new().cut(search));
+                found[index] = Some(Prefix::new().cut(search));
                 continue;
             }
             rows.push(row);
             walkers.push(Walker {
-                place,
+                index,
                 sample,
                 request,
                 prefix: Prefix::new(),
@@ -75,57 +75,57 @@ pub(super) fn walk(
         }
     }
     while !walkers.is_empty() {
-        keep(model, &rows);
+        select_rows(model, &rows);
         rows.clear();
-        let asked = walkers.iter().map(|it| (it.request, &it.prefix));
-        let known = if matches!(choice, Choice::Best)
-            && processors.leave_all_as_it_is(asked.clone())
+        let prefixes = walkers.iter().map(|it| (it.request, &it.prefix));
+        let predicted = if matches!(choice, Choice::Best)
+            && processors.need_only_best(prefixes.clone())
             && walkers.iter().all(|walker| walker.forced().is_none())
         {
             let last_tokens = walkers.iter().map(|walker| walker.prefix.last_token());
-            Known::Best(model.best(&last_tokens.collect::<Vec<_>>()))
+            Predicted::Best(model.best(&last_tokens.collect::<Vec<_>>()))
         } else {
-            Known::All(processors.predict(model, asked))
+            Predicted::All(processors.predict(model, prefixes))
         };
-        let mut later = Vec::with_capacity(walkers.len());
+        let mut unfinished = Vec::with_capacity(walkers.len());
         for (row, mut walker) in walkers.into_iter().enumerate() {
-            let ended = match &known {
-                Known::Best(best) => walker.follow(best[row], search),
-                Known::All(prediction) => walker.choose(prediction, row, search, choice),
+            let ended = match &predicted {
+                Predicted::Best(best) => walker.follow(best[row], search),
+                Predicted::All(prediction) => walker.choose(prediction, row, search, choice),
             };
             match ended {
-                Some(hypothesis) => found[walker.place] = Some(hypothesis),
+                Some(hypothesis) => found[walker.index] = Some(hypothesis),
                 None => {
                     rows.push(row);
-                    later.push(walker);
+                    unfinished.push(walker);
                 }
             }
         }
-        walkers = later;
+        walkers = unfinished;
     }
     found.into_iter().flatten().collect()
 }
 
 impl Walker<'_> {
-    /// Returns the token that must come next, if one must.
+    /// Returns the next token of the forced prefix, if the sequence is still inside of it.
     fn forced(&self) -> Option<u32> {
         self.request.prefix.get(self.prefix.ids.len()).copied()
     }
 
-    /// Grows by the likeliest token; returns the hypothesis if this ends it.
-    fn follow(&mut self, best: Best, search: &Search) -> Option<Hypothesis> {
+    /// Appends the likeliest token; returns the hypothesis if the sequence ends.
+    fn follow(&mut self, best: ScoredToken, search: &Search) -> Option<Hypothesis> {
         if !best.log_prob.is_finite() {
             return Some(self.prefix.clone().give_up(&[], search));
         }
         let step = Step {
             id: best.id,
             log_prob: best.log_prob,
-            rank: best.log_prob,
+            score: best.log_prob,
         };
         self.grow(step, search)
     }
 
-    /// Grows by a token of what the model predicts; returns the hypothesis if this ends it.
+    /// Chooses a token from the prediction and appends it; returns the hypothesis if the sequence ends.
     fn choose(
         &mut self,
         prediction: &Prediction,
@@ -136,24 +136,24 @@ impl Walker<'_> {
         if let Some(attention) = prediction.attention(row) {
             self.prefix.attend(attention);
         }
-        let (log_probs, ranks) = (prediction.log_probs(row), prediction.ranks(row));
+        let (log_probs, scores) = (prediction.log_probs(row), prediction.scores(row));
         let unchanged = |id: u32| Step {
             id,
             log_prob: log_probs[id as usize],
-            rank: log_probs[id as usize],
+            score: log_probs[id as usize],
         };
         let step = match (self.forced(), choice) {
             (Some(id), _) => Some(unchanged(id)),
-            (None, Choice::Best) => Some(best_of_row(ranks))
+            (None, Choice::Best) => Some(best_of_row(scores))
                 .filter(|best| best.log_prob.is_finite())
                 .map(|best| Step {
-                    rank: best.log_prob,
+                    score: best.log_prob,
                     ..unchanged(best.id)
                 }),
             (None, Choice::Drawn(sampling, _)) => {
-                let (place, step) = (self.request.place, self.prefix.ids.len());
-                let at = [place, self.sample as u64, step as u64];
-                sampling.draw(ranks, at).map(unchanged)
+                let (index, step) = (self.request.index, self.prefix.ids.len());
+                let draw = [index, self.sample as u64, step as u64];
+                sampling.draw(scores, draw).map(unchanged)
             }
         };
         match step {
@@ -167,7 +167,7 @@ impl Walker<'_> {
             return Some(self.prefix.finish(step, search));
         }
         self.prefix.push(step);
-        let full = self.prefix.ids.len() == self.request.max_len;
-        full.then(|| self.prefix.clone().cut(search))
+        let is_full = self.prefix.ids.len() == self.request.max_len;
+        is_full.then(|| self.prefix.clone().cut(search))
     }
 }

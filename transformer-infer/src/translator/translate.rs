@@ -8,8 +8,8 @@ use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{Transformer, TransformerConfig};
 
 use super::TranslatorError;
+use crate::batch::{BatchLimits, Source, translate_sources};
 use crate::search::{Hypothesis, Search};
-use crate::{BatchLimits, Source, translate_sources};
 
 /// Under which key of its manifest's `training` a model may bring along how it is to be searched.
 const SEARCH: &str = "search";
@@ -54,8 +54,8 @@ pub struct Input<'a> {
     pub text: &'a str,
     /// What its translation begins with; blank if nothing is asked for.
     pub prefix: &'a str,
-    /// The line's place in the whole input, counted from 0, which a sample is drawn by.
-    pub place: u64,
+    /// Index of the line in the whole input, from 0; samples depend on it.
+    pub index: u64,
 }
 
 /// Holds what became of one line.
@@ -265,9 +265,9 @@ impl Translator {
     ) -> Result<Vec<Translation>, TranslatorError> {
         let inputs: Vec<Input<'_>> = (0..)
             .zip(lines)
-            .map(|(place, line)| Input {
+            .map(|(index, line)| Input {
                 text: line.as_ref(),
-                place,
+                index,
                 ..Input::default()
             })
             .collect();
@@ -316,7 +316,7 @@ impl Translator {
             .map(|((input, ids), prefix)| Source {
                 ids,
                 prefix,
-                place: input.place,
+                index: input.index,
             })
             .collect();
         let others = self.others.iter().map(|(model, _)| model);

@@ -29,10 +29,10 @@ fn beam(n_best: usize) -> Search {
 
 /// Translates, so that every translation of a line with words begins with two.
 fn translated_by(translator: &Translator, search: &Search) -> Vec<Translation> {
-    let input = |(place, line)| Input {
+    let input = |(index, line)| Input {
         text: line,
         prefix: "bad cab",
-        place,
+        index,
     };
     let inputs: Vec<Input<'_>> = (0..).zip(LINES).map(input).collect();
     let found = translator.translate_inputs(&inputs, search, &mut |_| ());

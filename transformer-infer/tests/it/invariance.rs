@@ -174,7 +174,7 @@ proptest! {
         let limits = BatchLimits { batch_tokens, ..BatchLimits::for_model(&config) };
         let mut sources: Vec<Source<'_>> = (0..)
             .zip(&sources)
-            .map(|(place, (ids, prefix))| Source { ids, prefix, place })
+            .map(|(index, (ids, prefix))| Source { ids, prefix, index })
             .collect();
         let middle = order.index(sources.len());
         sources.rotate_left(middle);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
+use transformer_infer::batches_within;
 
 use crate::batching::Batch;
 use crate::corpus::SentencePair;
@@ -124,22 +125,14 @@ pub(crate) fn valid_batches(
 
 /// Cuts pairs, in their order, into batches of at most `budget` padded cells a side.
 fn in_batches(pairs: Vec<SentencePair>, budget: usize) -> Vec<Vec<SentencePair>> {
-    let mut batches: Vec<Vec<SentencePair>> = Vec::new();
-    let mut batch = Vec::new();
-    let mut longest = 0;
-    for pair in pairs {
-        let len = pair.src.len().max(pair.tgt.len()) + 1;
-        if !batch.is_empty() && (batch.len() + 1) * longest.max(len) > budget {
-            batches.push(std::mem::take(&mut batch));
-            longest = 0;
-        }
-        longest = longest.max(len);
-        batch.push(pair);
-    }
-    if !batch.is_empty() {
-        batches.push(batch);
-    }
-    batches
+    let width = |index: usize| {
+        let SentencePair { src, tgt } = &pairs[index];
+        src.len().max(tgt.len()) + 1 // EOS, and BOS
+    };
+    let batches = batches_within(budget, 0..pairs.len(), width);
+    let mut pairs = pairs.into_iter();
+    let take = |batch: Vec<usize>| pairs.by_ref().take(batch.len()).collect();
+    batches.into_iter().map(take).collect()
 }
 
 #[cfg(test)]

@@ -151,13 +151,13 @@ impl Session<'_> {
         let known = &lines[..lines.len().min(n_prefixed)];
         let inputs: Vec<Input<'_>> = (n_before..)
             .zip(known)
-            .map(|(place, line)| Input {
+            .map(|(index, line)| Input {
                 text: line,
                 prefix: match &self.prefixes {
-                    Some(prefixes) => &prefixes[place],
+                    Some(prefixes) => &prefixes[index],
                     None => self.command.prefix.as_deref().unwrap_or_default(),
                 },
-                place: place as u64,
+                index: index as u64,
             })
             .collect();
         let progress = &mut self.progress;
@@ -172,7 +172,7 @@ impl Session<'_> {
         let alignments = flags.align(self.translator, &texts, &translations)?;
         for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
             if let Some(warning) = translation.warning.filter(|_| !self.command.quiet) {
-                let line = input.place + 1;
+                let line = input.index + 1;
                 let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
             }
             let answer = Answer {

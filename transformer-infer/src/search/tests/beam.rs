@@ -1,4 +1,4 @@
-//! Claims about [`beam_search`], over random tables.
+//! Properties of [`beam_search`], with random tables as models.
 
 use proptest::prelude::*;
 use transformer_core::cpu::Normalizer;
@@ -7,23 +7,24 @@ use transformer_core::text::EOS;
 use super::reference::{continuations, exhaustive, hypothesis, sort};
 use super::table::Table;
 use crate::search::{
-    AtLimit, Best, Hypothesis, LengthPenalty, NextToken, Request, Search, StopRule, beam_search,
-    best_few_of_row, greedy_search,
+    AtLimit, Hypothesis, LengthPenalty, NextToken, Request, ScoredToken, Search, StopRule,
+    beam_search, greedy_search, top_k_of_row,
 };
 
-/// A table that chooses the likeliest tokens itself, as a GPU does.
-struct Choosing {
+/// A table that implements [`NextToken::top_k`], as the Transformer does.
+struct WithTopK {
     table: Table,
-    n_chosen: usize,
+    /// Number of calls of `top_k`.
+    n_calls: usize,
 }
 
-impl Choosing {
+impl WithTopK {
     fn new(table: Table) -> Self {
-        Self { table, n_chosen: 0 }
+        Self { table, n_calls: 0 }
     }
 }
 
-impl NextToken for Choosing {
+impl NextToken for WithTopK {
     fn n_rows(&self) -> usize {
         self.table.n_rows()
     }
@@ -36,12 +37,12 @@ impl NextToken for Choosing {
         self.table.log_probs(last_tokens)
     }
 
-    fn best_few(&mut self, last_tokens: &[u32], n: usize) -> Option<Vec<Vec<Best>>> {
-        self.n_chosen += 1;
+    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+        self.n_calls += 1;
         let log_probs = self.log_probs(last_tokens);
         let rows = log_probs.chunks(self.vocab_size());
         Some(
-            rows.map(|row| best_few_of_row(row, Normalizer::default(), n))
+            rows.map(|row| top_k_of_row(row, Normalizer::default(), k))
                 .collect(),
         )
     }
@@ -51,8 +52,7 @@ impl NextToken for Choosing {
     }
 }
 
-/// Searches by sorting all continuations at each step, until `is_enough` of the number of finished
-/// hypotheses.
+/// Searches by sorting all continuations at each step, until `is_enough` accepts the number of finished hypotheses.
 fn by_sorting(
     table: &Table,
     vocab_size: u32,
@@ -62,10 +62,10 @@ fn by_sorting(
 ) -> Vec<Hypothesis> {
     let beam_size = search.beam_size;
     let mut finished = Vec::new();
-    let mut running = vec![Vec::new()];
+    let mut beam = vec![Vec::new()];
     for _ in 0..request.max_len {
         let mut candidates = Vec::new();
-        for ids in &running {
+        for ids in &beam {
             for id in continuations(ids, vocab_size, request, search) {
                 let grown = [ids.as_slice(), &[id]].concat();
                 let scored = hypothesis(table, &grown, request, search);
@@ -76,12 +76,12 @@ fn by_sorting(
         let best = candidates.iter().take(beam_size);
         finished.extend(best.map(|(_, _, it)| it.clone()).filter(|it| it.finished));
         let grown = candidates.into_iter().filter(|(_, _, it)| !it.finished);
-        running = grown.take(beam_size).map(|(_, ids, _)| ids).collect();
+        beam = grown.take(beam_size).map(|(_, ids, _)| ids).collect();
         if is_enough(finished.len()) {
-            running.clear();
+            beam.clear();
         }
     }
-    let cut = running.iter();
+    let cut = beam.iter();
     finished.extend(cut.map(|ids| hypothesis(table, ids, request, search)));
     sort(&mut finished);
     finished.truncate(beam_size);
@@ -135,23 +135,23 @@ proptest! {
     }
 
     #[test]
-    fn a_sentence_is_translated_the_same_in_any_company(
+    fn the_result_for_a_sentence_does_not_depend_on_its_batch(
         seed: u64, beam_size in 1_usize..5, penalty in penalties(),
-        company in proptest::sample::subsequence(vec![1_u64, 2, 3, 4, 5], 0..=5),
-        place in 0_usize..6,
+        others in proptest::sample::subsequence(vec![1_u64, 2, 3, 4, 5], 0..=5),
+        index in 0_usize..6,
     ) {
-        let place = place.min(company.len());
-        let mut sentences = company;
-        sentences.insert(place, 9);
+        let index = index.min(others.len());
+        let mut sentences = others;
+        sentences.insert(index, 9);
         let max_lens: Vec<usize> = sentences.iter().map(|sentence| *sentence as usize % 4 + 5).collect();
         let search = search(beam_size, penalty);
         let alone = search.run(&mut Table::random(seed, &[9], 9), &up_to(&[6]));
         let together = search.run(&mut Table::random(seed, &sentences, 9), &up_to(&max_lens));
-        prop_assert_eq!(&together[place], &alone[0]);
+        prop_assert_eq!(&together[index], &alone[0]);
     }
 
     #[test]
-    fn finished_hypotheses_come_first_and_each_kind_is_sorted(
+    fn finished_hypotheses_are_first_and_both_kinds_are_sorted(
         seed: u64, beam_size in 1_usize..6, max_len in 0_usize..8, penalty in penalties(),
     ) {
         let mut table = Table::random(seed, &[0], 8);
@@ -164,21 +164,21 @@ proptest! {
     }
 
     #[test]
-    fn a_model_that_chooses_tokens_itself_changes_nothing(
+    fn a_model_with_top_k_finds_the_same_hypotheses(
         seed: u64, beam_size in 1_usize..6, max_len in 2_usize..9, penalty in penalties(),
         at_limit in limit_rules(), prefix in proptest::collection::vec(4_u32..8, 0..2),
     ) {
         let table = Table::random(seed, &[0, 1, 2], 40);
         let mut requests = up_to(&[max_len, 6, 3]);
-        // A prefix asks for whole rows, and so does a limit: a short search may need nothing else.
-        let must_choose = prefix.is_empty();
+        // Forced tokens and limits need whole rows: a short search may never call `top_k`.
+        let must_call = prefix.is_empty();
         requests[1].prefix = prefix;
         let search = Search { at_limit, ..search(beam_size, penalty) };
         let expected = beam_search(&mut table.clone(), &requests, &search);
-        let mut choosing = Choosing::new(table);
-        // By a pointer to a pointer, as a boxed model is called.
-        prop_assert_eq!(beam_search(&mut &mut choosing, &requests, &search), expected);
-        prop_assert!(choosing.n_chosen > 0 || !must_choose);
+        let mut model = WithTopK::new(table);
+        // Through two pointers, as a boxed model is called.
+        prop_assert_eq!(beam_search(&mut &mut model, &requests, &search), expected);
+        prop_assert!(model.n_calls > 0 || !must_call);
     }
 
     #[test]
@@ -186,12 +186,12 @@ proptest! {
         let table = Table::chain(&[5, 4, 4, EOS]);
         let search = search(beam_size, LengthPenalty::None);
         let expected = beam_search(&mut table.clone(), &up_to(&[6]), &search);
-        let found = beam_search(&mut Choosing::new(table), &up_to(&[6]), &search);
+        let found = beam_search(&mut WithTopK::new(table), &up_to(&[6]), &search);
         prop_assert_eq!(found, expected);
     }
 
     #[test]
-    fn asking_for_more_hypotheses_changes_none(
+    fn the_hypotheses_do_not_depend_on_how_many_are_returned(
         seed: u64, n_best in 1_usize..4, penalty in penalties(),
     ) {
         let table = Table::random(seed, &[0, 1], 8);
@@ -212,7 +212,7 @@ proptest! {
 }
 
 proptest! {
-    // Few of the tables have a hypothesis that a wrong rule would lose.
+    // Only few of the tables have a hypothesis that a wrong rule would lose.
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rule_beam_finished_stops_at_as_many_as_the_beam_holds(
+    fn the_rule_beam_finished_stops_at_beam_size_finished_hypotheses(
         seed: u64, beam_size in 2_usize..5, max_len in 1_usize..12, penalty in penalties(),
         at_limit in limit_rules(),
     ) {
@@ -252,30 +252,30 @@ proptest! {
 }
 
 #[test]
-fn where_no_token_is_finite_a_model_that_chooses_gives_up_as_others_do() {
+fn a_model_with_top_k_that_computes_nan_has_a_nan_score() {
     let search = search(3, LengthPenalty::None);
-    let mut choosing = Choosing::new(Table::of_nan(2));
-    let found = beam_search(&mut choosing, &up_to(&[5, 5]), &search);
+    let mut model = WithTopK::new(Table::of_nan(2));
+    let found = beam_search(&mut model, &up_to(&[5, 5]), &search);
     for found in found {
         assert_eq!(found.len(), 1);
         assert!(found[0].ids.is_empty() && found[0].score.is_nan());
     }
 }
 
-/// At such a step the search looks at what the model gives a token that it would not choose.
+/// The search needs the log-probability of a forced token, which may not be among the likeliest.
 #[test]
-fn a_token_that_must_come_is_not_chosen() {
-    let mut choosing = Choosing::new(Table::random(1, &[0], 9));
+fn forced_tokens_are_scored_without_top_k() {
+    let mut model = WithTopK::new(Table::random(1, &[0], 9));
     let request = Request {
         prefix: vec![4, 5, EOS],
         ..Request::up_to(6)
     };
-    let found = beam_search(&mut choosing, &[request], &search(2, LengthPenalty::None));
-    assert_eq!((&found[0][0].ids[..], choosing.n_chosen), (&[4, 5][..], 0));
+    let found = beam_search(&mut model, &[request], &search(2, LengthPenalty::None));
+    assert_eq!((&found[0][0].ids[..], model.n_calls), (&[4, 5][..], 0));
 }
 
 #[test]
-fn a_limit_of_nothing_generates_nothing() {
+fn a_limit_of_zero_generates_nothing() {
     let found = beam_search(
         &mut Table::random(1, &[0, 1], 6),
         &up_to(&[0, 1]),
@@ -310,10 +310,10 @@ fn a_limit_of_one_leaves_room_for_eos_or_one_token() {
 }
 
 #[test]
-fn a_beam_larger_than_the_vocabulary_finds_what_there_is() {
+fn a_beam_larger_than_the_vocabulary_finds_every_sequence() {
     let search = search(50, LengthPenalty::default());
     let found = beam_search(&mut Table::random(3, &[0], 5), &up_to(&[3]), &search).concat();
-    // "", "4", "44" finished and "444" cut: there is nothing else.
+    // There are no others than "", "4" and "44", finished, and "444", cut.
     assert_eq!(found.len(), 4);
 }
 
@@ -328,7 +328,7 @@ fn ties_go_to_the_lower_id() {
 }
 
 #[test]
-fn sentences_that_are_done_cost_nothing_more() {
+fn a_finished_sentence_costs_no_further_step() {
     let mut table = Table::chain(&[5, EOS]);
     let search = Search {
         beam_size: 1,
@@ -340,7 +340,7 @@ fn sentences_that_are_done_cost_nothing_more() {
 }
 
 #[test]
-fn a_model_of_nan_is_told_by_the_score() {
+fn a_model_that_computes_nan_has_a_nan_log_prob() {
     let found = beam_search(&mut Table::of_nan(2), &up_to(&[3, 3]), &Search::default());
     assert!(
         found

@@ -1,4 +1,4 @@
-//! Claims about whole searches, over models that are tables of probabilities.
+//! Tests of whole searches, with tables of probabilities as models.
 
 mod beam;
 mod options;

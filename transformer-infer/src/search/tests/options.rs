@@ -1,4 +1,4 @@
-//! Claims about searches with all their options, over random tables.
+//! Properties of searches with all options, with random tables as models.
 
 use proptest::prelude::*;
 use transformer_core::text::{BOS, EOS, N_SPECIAL, UNK};
@@ -57,11 +57,11 @@ fn searches() -> impl Strategy<Value = Search> {
 fn requests(longest: usize) -> impl Strategy<Value = Request> {
     let prefix = prop_oneof![Just(vec![]), proptest::collection::vec(token(), 0..3)];
     let min_len = prop_oneof![Just(0), 0..longest + 2];
-    (0..=longest, min_len, prefix, 0_u64..9).prop_map(|(max_len, min_len, prefix, place)| Request {
+    (0..=longest, min_len, prefix, 0_u64..9).prop_map(|(max_len, min_len, prefix, index)| Request {
         max_len,
         min_len,
         prefix,
-        place,
+        index,
     })
 }
 
@@ -74,15 +74,15 @@ fn beam(beam_size: usize, search: Search) -> Search {
 }
 
 fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
-    // Sums of the same numbers in another order.
+    // Sums of the same values in another order.
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
-    let numbers = |a: &Hypothesis, b: &Hypothesis| {
+    let sums = |a: &Hypothesis, b: &Hypothesis| {
         near(a.score, b.score) && near(a.log_prob, b.log_prob) && a.finished == b.finished
     };
     a.len() == b.len()
         && a.iter()
             .zip(b)
-            .all(|(a, b)| a.ids == b.ids && a.token_log_probs == b.token_log_probs && numbers(a, b))
+            .all(|(a, b)| a.ids == b.ids && a.token_log_probs == b.token_log_probs && sums(a, b))
 }
 
 proptest! {
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn asking_for_more_changes_none_with_every_option(
+    fn the_hypotheses_do_not_depend_on_how_many_are_returned_with_every_option(
         seed: u64, request in requests(7), search in searches(), n_best in 1_usize..4, drawn: bool,
     ) {
         let sampling = drawn.then(Sampling::default);
@@ -125,19 +125,19 @@ proptest! {
     }
 
     #[test]
-    fn a_sentence_is_translated_the_same_in_any_company_with_every_option(
+    fn the_result_for_a_sentence_does_not_depend_on_its_batch_with_every_option(
         seed: u64, beam_size in 1_usize..5, search in searches(), drawn: bool,
-        requests in proptest::collection::vec(requests(7), 1..6), place: proptest::sample::Index,
+        requests in proptest::collection::vec(requests(7), 1..6), index: proptest::sample::Index,
     ) {
         let sampling = drawn.then(Sampling::default);
         let search = Search { sampling, ..beam(beam_size, search) };
-        let place = place.index(requests.len());
+        let index = index.index(requests.len());
         let sentences: Vec<u64> = (0..requests.len() as u64).collect();
         let alone = search.run(
-            &mut Table::random(seed, &[place as u64], VOCAB_SIZE), &[requests[place].clone()],
+            &mut Table::random(seed, &[index as u64], VOCAB_SIZE), &[requests[index].clone()],
         );
         let together = search.run(&mut Table::random(seed, &sentences, VOCAB_SIZE), &requests);
-        prop_assert_eq!(&together[place], &alone[0]);
+        prop_assert_eq!(&together[index], &alone[0]);
     }
 
     #[test]
@@ -171,7 +171,7 @@ fn on_chain(search: &Search, request: Request) -> Vec<Hypothesis> {
 }
 
 #[test]
-fn a_forced_prefix_may_hold_what_is_never_generated() {
+fn a_forced_prefix_may_contain_tokens_that_are_never_generated() {
     let request = Request {
         prefix: vec![UNK, 5],
         ..Request::up_to(9)
@@ -214,7 +214,7 @@ fn a_forced_prefix_longer_than_the_limit_is_cut() {
 }
 
 #[test]
-fn where_every_token_is_banned_the_output_is_empty() {
+fn the_output_is_empty_if_every_token_is_banned() {
     let search = Search {
         banned: vec![vec![4], vec![5], vec![EOS]],
         min_len: LengthLimit {
@@ -250,7 +250,7 @@ fn ngrams_longer_than_the_output_forbid_nothing() {
 }
 
 #[test]
-fn a_repetition_penalty_beyond_all_numbers_leaves_no_nan() {
+fn the_largest_repetition_penalty_produces_no_nan() {
     let search = Search {
         repetition_penalty: f64::MAX,
         ..Search::default()
@@ -280,15 +280,15 @@ fn sampling_at_a_low_temperature_is_greedy_search() {
 }
 
 #[test]
-fn samples_of_one_place_differ_from_each_other_and_from_those_of_another() {
+fn samples_differ_from_each_other_and_from_those_of_an_equal_sentence() {
     let search = Search {
         n_best: 3,
         sampling: Some(Sampling::default()),
         ..Search::default()
     };
-    // The same sentence at two places.
-    let requests = [0, 1].map(|place| Request {
-        place,
+    // The same sentence twice in the input.
+    let requests = [0, 1].map(|index| Request {
+        index,
         ..Request::up_to(20)
     });
     let found = search
@@ -313,7 +313,7 @@ fn samples_are_as_frequent_as_they_are_likely() {
     let found = search
         .run(&mut table.clone(), &[Request::up_to(2)])
         .concat();
-    // Of what may be generated, the special tokens left out at each step.
+    // The sum of the probabilities of the allowed tokens, which are all but the special ones.
     let allowed = |log_probs: &[f32]| {
         log_probs[EOS as usize..]
             .iter()
@@ -343,7 +343,7 @@ fn a_coverage_penalty_adds_beta_times_the_coverage() {
         ..Search::default()
     };
     let found = on_chain(&search, Request::up_to(9));
-    // BOS, 4 and 5 look at the three source tokens: in sum 0.25, 1 and 1.75.
+    // The total attention of BOS, 4 and 5 to the three source tokens is 0.25, 1 and 1.75.
     let best = found.iter().find(|it| it.ids == [4, 5]);
     let best = best.expect("every token of it has a probability of 0.9");
     assert!((best.score - best.log_prob - 0.5 * 0.25_f64.ln()).abs() < 1e-9);
@@ -351,7 +351,7 @@ fn a_coverage_penalty_adds_beta_times_the_coverage() {
 
 #[test]
 #[should_panic(expected = "no_repeat_ngram")]
-fn a_search_that_cannot_be_done_is_not_begun() {
+fn an_invalid_search_panics_before_it_starts() {
     let search = Search {
         no_repeat_ngram: Some(0),
         ..Search::default()

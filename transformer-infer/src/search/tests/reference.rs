@@ -1,11 +1,11 @@
-//! What searches are tested against: slow, and by definition instead of by increments.
+//! Reference searches, which are slow: they score every sequence from its definition, not incrementally.
 
 use transformer_core::text::{BOS, EOS};
 
 use super::table::Table;
 use crate::search::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search};
 
-/// Enumerates everything that may be generated for the first sentence of a table, the best first.
+/// Returns all sequences that may be generated for the first sentence of a table, the best first.
 pub(super) fn exhaustive(
     table: &Table,
     vocab_size: u32,
@@ -32,7 +32,7 @@ pub(super) fn exhaustive(
     all
 }
 
-/// Sorts as searches do: finished ones first, then by score.
+/// Sorts as searches do: finished hypotheses first, then by score.
 pub(super) fn sort(hypotheses: &mut [Hypothesis]) {
     hypotheses.sort_by(|a, b| {
         let by_end = b.finished.cmp(&a.finished);
@@ -40,7 +40,7 @@ pub(super) fn sort(hypotheses: &mut [Hypothesis]) {
     });
 }
 
-/// Returns the tokens that may follow.
+/// Returns the tokens that are allowed after `ids`.
 pub(super) fn continuations(
     ids: &[u32],
     vocab_size: u32,
@@ -55,7 +55,7 @@ pub(super) fn continuations(
     }
     let tokens = (0..vocab_size).filter(|id| !NEVER_GENERATED.contains(id));
     let allowed: Vec<u32> = tokens
-        .filter(|id| may_stand(&[ids, &[*id]].concat(), request, search))
+        .filter(|id| is_allowed(&[ids, &[*id]].concat(), request, search))
         .collect();
     if allowed.is_empty() {
         vec![EOS]
@@ -64,8 +64,8 @@ pub(super) fn continuations(
     }
 }
 
-/// Checks the end of a sequence, whose EOS is part of it, against all rules.
-fn may_stand(tokens: &[u32], request: &Request, search: &Search) -> bool {
+/// Returns whether all rules allow the last token of a sequence, which may be EOS.
+fn is_allowed(tokens: &[u32], request: &Request, search: &Search) -> bool {
     let ends = tokens.last() == Some(&EOS);
     let too_short = ends && tokens.len() < request.min_len && tokens.len() < request.max_len;
     let banned = search.banned.iter().any(|banned| tokens.ends_with(banned));
@@ -77,52 +77,52 @@ fn may_stand(tokens: &[u32], request: &Request, search: &Search) -> bool {
     !too_short && !banned && !repeats
 }
 
-/// Scores a sequence, whose EOS is part of it if it has one.
+/// Scores a sequence, which includes EOS if it is finished.
 pub(super) fn hypothesis(
     table: &Table,
     tokens: &[u32],
     request: &Request,
     search: &Search,
 ) -> Hypothesis {
-    let (mut log_prob, mut rank) = (0.0, 0.0);
+    let (mut log_prob, mut score_sum) = (0.0, 0.0);
     let mut token_log_probs = Vec::new();
     let mut attended = [0.0; 3];
     let mut seen = vec![BOS];
-    for (place, id) in tokens.iter().enumerate() {
+    for (position, id) in tokens.iter().enumerate() {
         let given = table.row(0, &seen)[*id as usize];
-        let repeated = seen.contains(id) && place >= request.prefix.len();
+        let repeated = seen.contains(id) && position >= request.prefix.len();
         let theta = |repeated: bool| match repeated {
             true => search.repetition_penalty as f32,
             false => 1.0,
         };
         token_log_probs.push(given);
         log_prob += f64::from(given);
-        let is_last = place + 1 == request.max_len && place >= request.prefix.len();
+        let is_last = position + 1 == request.max_len && position >= request.prefix.len();
         let is_free = search.at_limit == AtLimit::FreeEnd && is_last;
-        let mut own = if is_free {
+        let mut score = if is_free {
             0.0
         } else {
             given * theta(repeated)
         };
-        if search.renormalizes() && place >= request.prefix.len() {
+        if search.renormalizes() && position >= request.prefix.len() {
             let row = table.row(0, &seen);
             let vocab_size = row.len() as u32;
-            let allowed = continuations(&tokens[..place], vocab_size, request, search);
-            let rank_of = |id: &u32| match is_free {
+            let allowed = continuations(&tokens[..position], vocab_size, request, search);
+            let score_of = |id: &u32| match is_free {
                 true => 0.0,
                 false => f64::from(row[*id as usize] * theta(seen.contains(id))),
             };
-            let sum: f64 = allowed.iter().map(|id| rank_of(id).exp()).sum();
-            own = (f64::from(own) - sum.ln()) as f32;
+            let sum: f64 = allowed.iter().map(|id| score_of(id).exp()).sum();
+            score = (f64::from(score) - sum.ln()) as f32;
         }
-        rank += f64::from(own);
-        for (sum, weight) in attended.iter_mut().zip(Table::attention(seen[place])) {
+        score_sum += f64::from(score);
+        for (sum, weight) in attended.iter_mut().zip(Table::attention(seen[position])) {
             *sum += weight;
         }
         seen.push(*id);
     }
     let finished = tokens.last() == Some(&EOS);
-    let mut score = search.length_penalty.score(rank, tokens.len());
+    let mut score = search.length_penalty.score(score_sum, tokens.len());
     if !tokens.is_empty() {
         let of_token = |sum: &f32| f64::from(sum.clamp(f32::MIN_POSITIVE, 1.0)).ln();
         score += search.coverage_penalty * attended.iter().map(of_token).sum::<f64>();

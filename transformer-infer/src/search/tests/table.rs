@@ -1,34 +1,34 @@
-//! A model for tests: next-token probabilities from a table, with no Transformer in sight.
+//! A model for tests: next-token probabilities from a table.
 
 use transformer_core::text::BOS;
 
 use crate::search::NextToken;
 use crate::search::sampling::mix;
 
-/// Looks probabilities up by everything that precedes a token, and checks how it is called.
+/// Predicts from all preceding tokens, and checks how it is called.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     rows: Vec<Row>,
     vocab_size: usize,
     kind: Kind,
-    /// Number of rows scored so far: what a search costs.
+    /// Number of rows scored so far, which is the cost of a search.
     pub(crate) n_scored: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Row {
     sentence: u64,
-    /// With BOS, once the first step is done.
+    /// With BOS after the first step.
     tokens: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
 enum Kind {
-    /// Pseudo-random numbers, made from the seed and all that precedes.
+    /// Pseudorandom probabilities, from the seed and all preceding tokens.
     Random {
         seed: u64,
     },
-    /// The tokens of the chain, one after the other, each with probability 0.9.
+    /// The tokens of the chain in order, each with probability 0.9.
     Chain {
         tokens: Vec<u32>,
     },
@@ -72,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Returns what a row looks at behind a token.
+    /// Returns the attention of a row after a token.
     pub(crate) fn attention(last: u32) -> Vec<f32> {
         match last % 3 {
             0 => vec![0.5, 0.25, 0.25],
@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// Returns the log-probabilities of what may follow `tokens`, which begin with BOS.
+    /// Returns the log-probabilities of the tokens after `tokens`, which begin with BOS.
     pub(crate) fn row(&self, sentence: u64, tokens: &[u32]) -> Vec<f32> {
         match &self.kind {
             Kind::Nan => vec![f32::NAN; self.vocab_size],
@@ -139,7 +139,7 @@ impl NextToken for Table {
         self.rows.iter().flat_map(score).collect()
     }
 
-    /// Looks at three source tokens, by the number of the last generated token.
+    /// Attends to three source tokens, with weights that depend on the last token.
     fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
         let attention = last_tokens.iter().map(|last| Self::attention(*last));
         (self.log_probs(last_tokens), attention.collect())

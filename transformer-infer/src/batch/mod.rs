@@ -1,0 +1,9 @@
+//! Batches of token ids: how much is translated at once, and the results in the order of the sources.
+
+mod budget;
+mod limits;
+mod translate;
+
+pub use budget::batches_within;
+pub use limits::BatchLimits;
+pub use translate::{Source, translate_ids, translate_sources};

@@ -1,0 +1,22 @@
+//! Next tokens from logits in CPU memory.
+
+use transformer_core::cpu;
+
+use crate::search::{ScoredToken, top_k_of_row};
+
+/// Returns the `k` likeliest tokens of each row, the likeliest first.
+pub(super) fn top_k(logits: &[f32], vocab_size: usize, k: usize) -> Vec<Vec<ScoredToken>> {
+    let normalizers = cpu::normalizers(logits, vocab_size);
+    logits
+        .chunks(vocab_size)
+        .zip(normalizers)
+        .map(|(row, normalizer)| top_k_of_row(row, normalizer, k))
+        .collect()
+}
+
+/// Returns the likeliest token of each row.
+pub(super) fn best(logits: &[f32], vocab_size: usize) -> Vec<ScoredToken> {
+    let best = top_k(logits, vocab_size, 1).into_iter();
+    best.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE))
+        .collect()
+}

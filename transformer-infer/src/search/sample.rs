@@ -1,0 +1,31 @@
+//! [`sample`]: tokens drawn by their probability instead of searched for.
+
+use super::walk::{Choice, walk};
+use super::{Hypothesis, NextToken, Request, Sampling, Search};
+
+/// Draws `search.n_best` samples (at least one) for each row, and returns them in the order in which they are drawn.
+///
+/// Samples may be equal. The first samples do not depend on how many follow.
+///
+/// # Panics
+///
+/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
+/// a prefix has an id that is not in the vocabulary.
+pub fn sample(
+    model: &mut impl NextToken,
+    requests: &[Request],
+    search: &Search,
+    sampling: &Sampling,
+) -> Vec<Vec<Hypothesis>> {
+    let n_samples = search.n_best.max(1);
+    let settings = Search {
+        n_best: n_samples,
+        sampling: Some(*sampling),
+        ..search.clone()
+    };
+    settings.assert_valid();
+    let choice = Choice::Drawn(sampling, n_samples);
+    let mut drawn = walk(model, requests, search, choice).into_iter();
+    let of_row = |_: &Request| drawn.by_ref().take(n_samples).collect();
+    requests.iter().map(of_row).collect()
+}
