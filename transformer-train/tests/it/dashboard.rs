@@ -1,6 +1,9 @@
-//! What keys and errors do while Burn's dashboard has the terminal, which `script` makes.
+//! Keys and errors while Burn's dashboard is on screen, in a terminal made by `script`.
 
-#![expect(clippy::print_stdout, reason = "a check that is left out says why")]
+#![expect(
+    clippy::print_stdout,
+    reason = "the log shows skipped tests and the reason"
+)]
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::workplace::Workplace;
 
-/// A training in a terminal.
+/// A training run in a terminal.
 struct Terminal {
     script: std::process::Child,
     keys: ChildStdin,
@@ -18,7 +21,8 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a long training, and waits for its first checkpoint; `None`, which is said, where there is no `script`.
+    /// Starts a long training run and waits for its first checkpoint. Returns `None`, and says so, if `script` is not
+    /// installed.
     fn start(workplace: &Workplace) -> Option<Self> {
         let program = env!("CARGO_BIN_EXE_transformer-train");
         let arguments =
@@ -30,19 +34,19 @@ impl Terminal {
             println!("skipped: `script` is not installed");
             return None;
         };
-        let keys = script.stdin.take().expect("it is piped");
-        let mut output = script.stdout.take().expect("it is piped");
+        let keys = script.stdin.take().expect("the stream is piped");
+        let mut output = script.stdout.take().expect("the stream is piped");
         let screen = thread::spawn(move || {
             let mut bytes = Vec::new();
             let _ = output.read_to_end(&mut bytes);
             String::from_utf8_lossy(&bytes).into_owned()
         });
         let manifest = workplace.path("run/model/manifest.json");
-        let begun = Instant::now();
+        let started = Instant::now();
         while !manifest.exists() {
             assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "nothing is trained"
+                started.elapsed() < Duration::from_secs(60),
+                "the first checkpoint is written within a minute"
             );
             thread::sleep(Duration::from_millis(20));
         }
@@ -54,41 +58,48 @@ impl Terminal {
     }
 
     fn press(&mut self, key: u8) {
-        self.keys.write_all(&[key]).expect("the terminal is there");
-        self.keys.flush().expect("the terminal is there");
-        // The dashboard looks ten times a second.
+        self.keys.write_all(&[key]).expect("the terminal is open");
+        self.keys.flush().expect("the terminal is open");
+        // The dashboard polls keys ten times a second.
         thread::sleep(Duration::from_millis(300));
     }
 
-    /// Waits for the end of the program, and returns its code and all that it wrote.
-    fn end(mut self) -> (Option<i32>, String) {
-        let begun = Instant::now();
+    /// Waits for the program to exit, and returns its exit code and everything it wrote.
+    fn wait(mut self) -> (Option<i32>, String) {
+        let started = Instant::now();
         loop {
-            if let Some(status) = self.script.try_wait().expect("it was started here") {
-                let screen = self.screen.join().expect("it only reads");
+            if let Some(status) = self
+                .script
+                .try_wait()
+                .expect("the program was started here")
+            {
+                let screen = self.screen.join().expect("the thread only reads");
                 return (status.code(), screen);
             }
-            if begun.elapsed() > Duration::from_secs(60) {
+            if started.elapsed() > Duration::from_secs(60) {
                 let id = self.script.id().to_string();
                 let _ = Command::new("pkill").args(["-KILL", "-P", &id]).status();
                 let _ = self.script.kill();
-                panic!("the program does not end");
+                panic!("the program does not exit");
             }
             thread::sleep(Duration::from_millis(20));
         }
     }
 }
 
-/// What the terminal is told when a program leaves the screen that it had to itself.
-const LEFT: &str = "\x1b[?1049l";
+/// The control sequence with which a program leaves the alternate screen.
+const LEAVE_ALTERNATE_SCREEN: &str = "\x1b[?1049l";
 
-/// Checks that a run ended after an interval, and says how to go on.
-fn ended_after_an_interval(workplace: &Workplace, (code, screen): (Option<i32>, String)) {
+/// Checks that a run ended after a whole interval and printed how to resume it.
+fn assert_ended_after_interval(workplace: &Workplace, (code, screen): (Option<i32>, String)) {
     assert_eq!(code, Some(130), "{screen}");
-    let (_, after) = screen.rsplit_once(LEFT).expect("the dashboard went away");
+    let (_, after) = screen
+        .rsplit_once(LEAVE_ALTERNATE_SCREEN)
+        .expect("the dashboard closed");
     assert!(after.contains("--resume run"), "{after}");
     let manifest = workplace.read("run/model/manifest.json");
-    let manifest: serde_json::Value = serde_json::from_str(&manifest).expect("it is JSON");
+    let manifest: serde_json::Value =
+        serde_json::from_str(&manifest).expect("the manifest is JSON");
     let updates = manifest["training"]["scores"]["updates"].as_u64();
     assert!(
         updates.is_some_and(|updates| updates > 0 && updates % 10 == 0),
@@ -97,36 +108,39 @@ fn ended_after_an_interval(workplace: &Workplace, (code, screen): (Option<i32>, 
 }
 
 #[test]
-fn the_interrupt_key_ends_a_run_after_its_interval() {
+fn ctrl_c_ends_a_run_after_its_interval() {
     let workplace = Workplace::new();
     let Some(mut terminal) = Terminal::start(&workplace) else {
         return;
     };
     terminal.press(0x03);
-    ended_after_an_interval(&workplace, terminal.end());
+    assert_ended_after_interval(&workplace, terminal.wait());
 }
 
 #[test]
-fn the_dashboards_own_key_ends_a_run_after_its_interval() {
+fn the_stop_key_of_the_dashboard_ends_a_run_after_its_interval() {
     let workplace = Workplace::new();
     let Some(mut terminal) = Terminal::start(&workplace) else {
         return;
     };
     terminal.press(b'q');
     terminal.press(b's');
-    ended_after_an_interval(&workplace, terminal.end());
+    assert_ended_after_interval(&workplace, terminal.wait());
 }
 
 #[test]
-fn what_ended_a_run_is_told_when_the_dashboard_is_gone() {
+fn the_error_of_a_run_is_printed_after_the_dashboard_closes() {
     let workplace = Workplace::new();
     let Some(terminal) = Terminal::start(&workplace) else {
         return;
     };
-    fs::rename(workplace.path("run/checkpoints"), workplace.path("moved")).expect("it is there");
+    fs::rename(workplace.path("run/checkpoints"), workplace.path("moved"))
+        .expect("the folder exists");
     workplace.write("run/checkpoints", "a file where a folder was");
-    let (code, screen) = terminal.end();
+    let (code, screen) = terminal.wait();
     assert_eq!(code, Some(1), "{screen}");
-    let (_, after) = screen.rsplit_once(LEFT).expect("the dashboard went away");
+    let (_, after) = screen
+        .rsplit_once(LEAVE_ALTERNATE_SCREEN)
+        .expect("the dashboard closed");
     assert!(after.contains("error: "), "{after}");
 }
