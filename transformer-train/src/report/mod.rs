@@ -1,8 +1,10 @@
 //! Display of a run's progress: dashboard or log lines, and files with tables and curves.
 
+mod axis;
 mod csv_log;
 mod curve;
 mod dashboard;
+mod drawing;
 mod line_renderer;
 
 pub(crate) use csv_log::{CURVE_FILE, CsvLog, METRICS_FILE, SAMPLES_FILE};
