@@ -66,13 +66,3 @@ pub use model::{
 };
 pub use padded::Padded;
 pub use presets::Preset;
-
-/// The README's code is tested here.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;
-
-/// The code of the page on importing is tested here.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/importing.md")]
-struct Importing;

@@ -5,87 +5,71 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::cargo::{call, cargo};
-use crate::tidy;
+use crate::process::{call, cargo};
+use crate::{package, tidy};
 
-/// One thing that must pass.
+/// One check.
 struct Step {
     name: &'static str,
-    work: Work,
+    run: fn(&Path) -> Result<()>,
 }
 
-/// What a step does.
-enum Work {
-    /// Calls `cargo` with these arguments.
-    Cargo(&'static [&'static str]),
-    /// Documents every crate, and takes warnings for errors.
-    Document,
-    /// Checks the repository's own rules.
-    Tidy,
-}
-
-/// The steps, in the order of what they cost: who has made a small mistake hears of it soon.
-const STEPS: [Step; 6] = [
+/// The checks, the quickest first: a small mistake is reported soon.
+const STEPS: [Step; 7] = [
     Step {
         name: "format",
-        work: Work::Cargo(&["fmt", "--all", "--check"]),
+        run: |root| call(cargo(root).args(["fmt", "--all", "--check"])),
     },
     Step {
         name: "tidy",
-        work: Work::Tidy,
+        run: tidy::run,
     },
     Step {
         name: "lint",
-        work: Work::Cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]),
+        run: |root| {
+            let mut clippy = cargo(root);
+            clippy.args(["clippy", "--locked", "--workspace", "--all-targets"]);
+            call(clippy.args(["--", "-D", "warnings"]))
+        },
     },
     Step {
-        name: "document",
-        work: Work::Document,
+        name: "packages",
+        run: package::run,
     },
-    // Another set of features is another Burn to check: minutes the first time, seconds from then on.
     Step {
-        name: "build without a backend",
-        work: Work::Cargo(&["check", "-p", "transformer-core", "--no-default-features"]),
+        name: "documentation",
+        run: |root| {
+            let mut doc = cargo(root);
+            doc.args(["doc", "--locked", "--workspace", "--no-deps"]);
+            call(doc.env("RUSTDOCFLAGS", "-D warnings"))
+        },
+    },
+    // Other features mean that Burn is checked once more: minutes the first time, then seconds.
+    Step {
+        name: "without a backend",
+        run: |root| {
+            let mut check = cargo(root);
+            check.args(["check", "--locked", "-p", "transformer-core"]);
+            call(check.arg("--no-default-features"))
+        },
     },
     Step {
         name: "test",
-        work: Work::Cargo(&["test", "--workspace"]),
+        run: |root| call(cargo(root).args(["test", "--locked", "--workspace"])),
     },
 ];
 
-/// Runs the steps one after the other and stops at the first that fails.
+/// Runs the checks one after the other and stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut times = Vec::new();
     for step in &STEPS {
         println!("==> {}", step.name);
         let started = Instant::now();
-        step.run(root)
-            .with_context(|| format!("the step `{}` failed", step.name))?;
+        (step.run)(root).with_context(|| format!("the step `{}` failed", step.name))?;
         times.push((step.name, started.elapsed()));
     }
     print!("{}", summary(&times));
     Ok(())
-}
-
-impl Step {
-    fn run(&self, root: &Path) -> Result<()> {
-        match self.work {
-            Work::Cargo(arguments) => call(cargo(root).args(arguments)),
-            Work::Document => call(
-                cargo(root)
-                    .args(["doc", "--workspace", "--no-deps"])
-                    .env("RUSTDOCFLAGS", "-D warnings"),
-            ),
-            Work::Tidy => tidy::run(root),
-        }
-    }
 }
 
 /// Returns a table of the steps and their durations.

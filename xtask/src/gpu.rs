@@ -16,8 +16,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::bench_backends::{self, Backend, Preset, Trouble, name};
-use crate::cargo::cargo;
-use crate::libtorch;
+use crate::process::{cargo, target_folder};
 
 /// What is run, and where it is written.
 #[derive(Args, Debug)]
@@ -70,7 +69,7 @@ struct Part {
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let out = match &flags.out {
         Some(folder) => folder.clone(),
-        None => libtorch::target_folder(root)?.join("gpu"),
+        None => target_folder(root)?.join("gpu"),
     };
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
     // What cannot be done is said before the first build.

@@ -7,11 +7,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::cargo::cargo;
+use crate::process::{call, target_folder};
 
 /// The version that `torch-sys` asks for.
 const VERSION: &str = "2.9.0";
@@ -56,25 +56,6 @@ pub(crate) fn is_there(folder: &Path) -> bool {
     // Written last.
     let version = fs::read_to_string(folder.join("build-version"));
     version.is_ok_and(|version| version.trim() == VERSION)
-}
-
-/// Returns the folder into which cargo builds.
-pub(crate) fn target_folder(root: &Path) -> Result<PathBuf> {
-    let arguments = ["metadata", "--no-deps", "--format-version=1"];
-    let output = cargo(root)
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(
-        output.status.success(),
-        "cargo metadata ended with {}",
-        output.status
-    );
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let folder = metadata["target_directory"].as_str();
-    Ok(PathBuf::from(
-        folder.context("cargo metadata names no target folder")?,
-    ))
 }
 
 fn install(folder: &Path) -> Result<()> {
@@ -147,16 +128,6 @@ fn lay_out(folder: &Path) -> Result<()> {
     fs::remove_dir_all(unpacked)?;
     fs::remove_dir_all(folder.join("wheels"))?;
     fs::write(folder.join("build-version"), VERSION)?;
-    Ok(())
-}
-
-fn call(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .stdin(Stdio::null())
-        .status()
-        .with_context(|| format!("{program} cannot be started"))?;
-    ensure!(status.success(), "{program} ended with {status}");
     Ok(())
 }
 

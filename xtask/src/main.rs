@@ -7,10 +7,11 @@
 )]
 
 mod bench_backends;
-mod cargo;
 mod ci;
 mod gpu;
 mod libtorch;
+mod package;
+mod process;
 mod settings;
 mod tidy;
 
@@ -34,6 +35,8 @@ enum Chore {
     Tidy,
     /// Documents the settings of training anew, from their doc comments.
     Settings,
+    /// Packages the crates, and compiles them from their packages alone.
+    Package,
     /// Puts a CPU libtorch where the build finds it, from PyPI's wheels.
     Libtorch,
     /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(&root),
         Chore::Tidy => tidy::run(&root),
         Chore::Settings => settings::run(&root),
+        Chore::Package => package::run(&root),
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::cargo::cargo;
 use crate::libtorch;
+use crate::process::cargo;
 
 /// A program that was built.
 #[derive(Debug)]

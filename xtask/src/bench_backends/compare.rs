@@ -12,7 +12,7 @@ use super::figures::{Figures, Kind};
 use super::measure::Contender;
 use super::peers::Peers;
 use super::{build, chart, files, measure, table, verdict};
-use crate::libtorch;
+use crate::process::target_folder;
 
 /// What is compared, how long, and where it is written.
 #[derive(Args, Debug)]
@@ -116,7 +116,7 @@ pub(crate) fn check_peers(root: &Path, python: &Path) -> Result<()> {
 
 /// Measures what the flags ask for, prints the table, and writes the files.
 pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
-    let target = libtorch::target_folder(root)?;
+    let target = target_folder(root)?;
     let out = flags
         .out
         .clone()

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use super::section::Section;
 use super::types::Types;
 use super::{schema, table};
-use crate::cargo::cargo;
+use crate::process::cargo;
 
 /// The table of the program.
 const TABLE: &str = "transformer-train/src/config/keys.rs";

@@ -103,7 +103,7 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= WIDTH),
             "{text}"
         );
-        let joined = text.replace(" \\\n                 ", " ");
+        let joined = text.replace(" \\\n                  ", " ");
         assert_eq!(joined, format!("        meaning: \"{}\",\n", value.trim()));
     }
 

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use super::layers::MAY_USE;
 use super::problem::Problem;
-use crate::cargo::cargo;
+use crate::process::{cargo, output};
 
 /// For each third-party package, the sets of features with which it is built.
 type Packages = BTreeMap<String, BTreeSet<String>>;
@@ -86,22 +86,15 @@ impl Selection {
             Some(package) => vec!["-p", package],
             None => vec!["--workspace"],
         };
-        let output = cargo(root)
-            .args([
-                "tree", "--prefix", "none", "-f", "{p}|{f}", "-e", self.edges,
-            ])
-            // With a target, cargo tells apart what runs here from what only builds: without one it
-            // shows a package that is used for both with the dependencies of either.
-            .args(["--target", "host-tuple"])
-            .args(selection)
-            .output()
-            .context("cargo cannot be started")?;
-        ensure!(
-            output.status.success(),
-            "cargo tree: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-        Ok(parse(&String::from_utf8_lossy(&output.stdout)))
+        let mut tree = cargo(root);
+        tree.args([
+            "tree", "--locked", "--prefix", "none", "-f", "{p}|{f}", "-e", self.edges,
+        ])
+        // With a target, cargo tells apart what runs here from what only builds: without one it
+        // shows a package that is used for both with the dependencies of either.
+        .args(["--target", "host-tuple"])
+        .args(selection);
+        Ok(parse(&output(&mut tree)?))
     }
 }
 

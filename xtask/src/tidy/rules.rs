@@ -21,7 +21,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
     problems.extend(settings::check(root)?);
     problems.extend(one_build::check(root)?);
-    // Until the folders are in their order, imports against it are only printed.
+    // While folders and documents are being put in order, these are only printed.
     for problem in imports::check(&tree) {
         eprintln!("not yet an error: {problem}");
     }

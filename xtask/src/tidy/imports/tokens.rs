@@ -1,7 +1,7 @@
 //! Splits Rust source into the tokens that imports are made of.
 //!
-//! A full parser (`syn`, or `proc-macro2` with line numbers) would ask for features that nothing else in
-//! the workspace uses, and Burn would be compiled again. Imports require only names and punctuation.
+//! `syn` knows lines only with a feature of `proc-macro2` that nothing else in the workspace uses, and with
+//! it Burn would be compiled again. Imports require only names and punctuation.
 
 /// One name, `::`, or another punctuation character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,89 @@
+//! `cargo xtask package`: the crates as a registry would get them, and whether they compile that way.
+//!
+//! `cargo package` checks each package by a build of its own, with other profiles, and so compiles Burn again.
+//! Here the packages are unpacked into one workspace with this repository's profiles: the same check, in
+//! seconds.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::process::{call, cargo, target_folder};
+
+/// The crates that can be published, in the order in which they depend on each other.
+const PACKAGES: [&str; 3] = ["transformer-core", "transformer-infer", "transformer-train"];
+
+/// Packages the crates, unpacks them side by side, and compiles them there.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let target = target_folder(root)?;
+    let mut package = cargo(root);
+    // The sources are checked before they are committed.
+    package.args([
+        "package",
+        "--locked",
+        "--no-verify",
+        "--allow-dirty",
+        "--quiet",
+    ]);
+    package.args(PACKAGES.iter().flat_map(|it| ["-p", it]));
+    call(package.arg("--target-dir").arg(&target))?;
+
+    let folder = target.join("package/unpacked");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let version = env!("CARGO_PKG_VERSION");
+    for name in PACKAGES {
+        let archive = target.join(format!("package/{name}-{version}.crate"));
+        call(
+            Command::new("tar")
+                .arg("-xzf")
+                .arg(archive)
+                .arg("-C")
+                .arg(&folder),
+        )?;
+    }
+    let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
+    fs::write(folder.join("Cargo.toml"), workspace(&manifest, version)?)?;
+    fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
+    // Not `--locked`: this lock file loses the members that are not packaged. But nothing is downloaded.
+    call(
+        cargo(&folder)
+            .args(["check", "--offline", "--workspace", "--target-dir"])
+            .arg(&target),
+    )
+}
+
+/// Returns the manifest of the unpacked packages' workspace, with the profiles of this one.
+fn workspace(manifest: &str, version: &str) -> Result<String> {
+    let profiles = manifest
+        .find("[profile.")
+        .context("Cargo.toml has no profiles")?;
+    let folders = PACKAGES.map(|name| format!("\"{name}-{version}\""));
+    let patches: String = PACKAGES
+        .iter()
+        .zip(&folders)
+        .map(|(name, folder)| format!("{name} = {{ path = {folder} }}\n"))
+        .collect();
+    Ok(format!(
+        "[workspace]\nresolver = \"3\"\nmembers = [{}]\n\n[patch.crates-io]\n{patches}\n{}",
+        folders.join(", "),
+        &manifest[profiles..]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unpacked_packages_use_each_other_and_the_same_profiles() {
+        let manifest = "[workspace]\nmembers = []\n\n[profile.dev]\nopt-level = 3\n";
+        let written = workspace(manifest, "0.1.0").expect("there is a profile");
+        assert!(written.contains("\ntransformer-core = { path = \"transformer-core-0.1.0\" }\n"));
+        assert!(written.ends_with("\n[profile.dev]\nopt-level = 3\n"));
+    }
+}
