@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::process::{call, cargo};
-use crate::{package, tidy};
+use crate::{notices, package, tidy};
 
 /// One check.
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
 }
 
 /// The checks, the quickest first: a small mistake is reported soon.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "format",
         run: |root| call(cargo(root).args(["fmt", "--all", "--check"])),
@@ -23,6 +23,10 @@ const STEPS: [Step; 7] = [
     Step {
         name: "tidy",
         run: tidy::run,
+    },
+    Step {
+        name: "notices",
+        run: notices::check,
     },
     Step {
         name: "lint",

@@ -10,6 +10,7 @@ mod bench_backends;
 mod ci;
 mod gpu;
 mod libtorch;
+mod notices;
 mod package;
 mod process;
 mod settings;
@@ -37,6 +38,8 @@ enum Chore {
     Settings,
     /// Packages the crates, and compiles them from their packages alone.
     Package,
+    /// Writes THIRD-PARTY.txt: the licenses of the crates in the programs.
+    Notices,
     /// Puts a CPU libtorch where the build finds it, from PyPI's wheels.
     Libtorch,
     /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(&root),
         Chore::Settings => settings::run(&root),
         Chore::Package => package::run(&root),
+        Chore::Notices => notices::write(&root),
         Chore::Libtorch => libtorch::run(&root),
         Chore::BenchBackends(flags) => bench_backends::run(&root, &flags),
         Chore::Gpu(flags) => gpu::run(&root, &flags),

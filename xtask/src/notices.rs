@@ -1,0 +1,249 @@
+//! `cargo xtask notices`: the licenses of the crates that are part of the two programs.
+//!
+//! Whoever passes on a compiled program passes on `THIRD-PARTY.txt` with it. Of the licenses that a crate offers,
+//! Apache-2.0 is chosen first, then MIT; a text that several crates have is written once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process::{cargo, output};
+
+const FILE: &str = "THIRD-PARTY.txt";
+
+/// The machine for which the file is right; on others, some crates differ.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// A third-party crate in the programs.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Crate {
+    name: String,
+    version: String,
+    /// The licenses that it offers, as an SPDX expression.
+    license: String,
+}
+
+/// Writes the file.
+pub(crate) fn write(root: &Path) -> Result<()> {
+    fs::write(root.join(FILE), notices(root)?).with_context(|| format!("cannot write {FILE}"))?;
+    println!("wrote {FILE}");
+    Ok(())
+}
+
+/// Fails if the file is not what [`write`] would write.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let is = fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    ensure!(
+        is == notices(root)?,
+        "{FILE} is out of date; run `cargo xtask notices`"
+    );
+    Ok(())
+}
+
+fn notices(root: &Path) -> Result<String> {
+    let crates = crates(root)?;
+    let folders = folders(root)?;
+    // For each text, the crates that have it.
+    let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for it in &crates {
+        let name = format!("{} {}", it.name, it.version);
+        let folder = folders.get(&(it.name.clone(), it.version.clone()));
+        let folder = folder.with_context(|| format!("cargo metadata does not know {name}"))?;
+        for text in license_texts(root, it, folder)? {
+            texts.entry(text).or_default().insert(name.clone());
+        }
+    }
+    let mut file = format!(
+        "Third-party notices\n\n\
+         The programs transformer-train and transformer-infer, with default features on {TARGET}, contain\n\
+         these crates. Their licenses are below. `cargo xtask notices` wrote this file.\n\n"
+    );
+    for it in &crates {
+        writeln!(file, "    {} {}: {}", it.name, it.version, it.license)?;
+    }
+    let mut texts: Vec<_> = texts.into_iter().collect();
+    texts.sort_by(|(_, a), (_, b)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+    for (text, names) in texts {
+        let names: Vec<String> = names.into_iter().collect();
+        writeln!(file, "\n{}\n", "-".repeat(80))?;
+        for line in wrapped(&names) {
+            writeln!(file, "{line}")?;
+        }
+        writeln!(file, "\n{text}")?;
+    }
+    Ok(file)
+}
+
+/// Returns names with commas between them, in lines of at most 80 characters.
+fn wrapped(names: &[String]) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (index, name) in names.iter().enumerate() {
+        let word = if index + 1 < names.len() {
+            format!("{name},")
+        } else {
+            name.clone()
+        };
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = word,
+            Some(line) if line.len() + 1 + word.len() <= 80 => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// Returns the crates from registries that the programs are linked from.
+fn crates(root: &Path) -> Result<BTreeSet<Crate>> {
+    let mut tree = cargo(root);
+    tree.args([
+        "tree",
+        "--locked",
+        "-p",
+        "transformer-train",
+        "-p",
+        "transformer-infer",
+    ])
+    .args(["-e", "normal,no-proc-macro", "--target", TARGET])
+    .args(["--prefix", "none", "-f", "{p}|{l}"]);
+    Ok(parse(&output(&mut tree)?))
+}
+
+/// Reads lines like `name v1.2.3|MIT OR Apache-2.0 (*)`; members of the workspace have a path behind the version.
+fn parse(tree: &str) -> BTreeSet<Crate> {
+    let crates = tree.lines().filter_map(|line| {
+        let (package, license) = line.trim_end_matches(" (*)").split_once('|')?;
+        let (name, version) = package.split_once(" v")?;
+        let is_member = version.contains(" (");
+        (!is_member).then(|| Crate {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            license: license.to_owned(),
+        })
+    });
+    crates.collect()
+}
+
+/// Returns the folder of each package's sources, by name and version.
+fn folders(root: &Path) -> Result<BTreeMap<(String, String), PathBuf>> {
+    let mut metadata = cargo(root);
+    metadata.args([
+        "metadata",
+        "--locked",
+        "--format-version=1",
+        "--filter-platform",
+        TARGET,
+    ]);
+    let metadata: serde_json::Value = serde_json::from_str(&output(&mut metadata)?)?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("cargo metadata lists no packages")?;
+    let folders = packages.iter().filter_map(|package| {
+        let text = |key: &str| package[key].as_str().map(str::to_owned);
+        let folder = PathBuf::from(text("manifest_path")?).parent()?.to_owned();
+        Some(((text("name")?, text("version")?), folder))
+    });
+    Ok(folders.collect())
+}
+
+/// Returns the texts that come with a crate under the license that is chosen.
+fn license_texts(root: &Path, it: &Crate, folder: &Path) -> Result<Vec<String>> {
+    let chosen = chosen(&it.license);
+    let mut files: Vec<String> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        files.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    files.sort();
+    let starting = |prefix: &str| -> Vec<&String> {
+        files
+            .iter()
+            .filter(|file| file.to_uppercase().starts_with(prefix))
+            .collect()
+    };
+    let read = |file: &&String| Ok(tidied(&fs::read_to_string(folder.join(file))?));
+    // The Apache license asks to pass on notices; its text is the same for all.
+    let mut texts: Vec<String> = starting("NOTICE").iter().map(read).collect::<Result<_>>()?;
+    if chosen == "Apache-2.0" {
+        texts.push(tidied(&fs::read_to_string(root.join("LICENSE-APACHE"))?));
+        return Ok(texts);
+    }
+    let of_license = starting(&format!("LICENSE-{}", chosen.to_uppercase()));
+    let licenses = match of_license.as_slice() {
+        [] => starting("LICENSE"),
+        found => found.to_vec(),
+    };
+    texts.extend(licenses.iter().map(read).collect::<Result<Vec<_>>>()?);
+    if licenses.is_empty() {
+        ensure!(
+            chosen == "MIT",
+            "{} {} ({}) contains no license text; add its text to xtask/src/notices.rs",
+            it.name,
+            it.version,
+            it.license
+        );
+        let ours = tidied(&fs::read_to_string(root.join("LICENSE-MIT"))?);
+        let authors = format!("Copyright (c) The authors of {}", it.name);
+        texts.push(ours.replace("Copyright (c) The transformer-burn authors", &authors));
+    }
+    Ok(texts)
+}
+
+/// Chooses among the licenses that an expression offers.
+fn chosen(license: &str) -> &str {
+    // Before SPDX expressions, a slash stood for OR.
+    let is_choice = !license.contains(" AND ") && !license.contains('(');
+    let offered = |name: &str| {
+        let offers = license.split(" OR ").flat_map(|it| it.split('/'));
+        is_choice && offers.map(str::trim).any(|it| it == name)
+    };
+    match license {
+        _ if offered("Apache-2.0") => "Apache-2.0",
+        _ if offered("MIT") => "MIT",
+        all => all,
+    }
+}
+
+/// Returns a text without spaces at the ends of lines and without blank lines around it.
+fn tidied(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    format!("{}\n", lines.join("\n").trim_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apache_is_chosen_first_and_then_mit() {
+        let licenses = ["MIT/Apache-2.0", "Zlib OR MIT", "Unlicense/MIT", "MPL-2.0"];
+        assert_eq!(
+            licenses.map(chosen),
+            ["Apache-2.0", "MIT", "MIT", "MPL-2.0"]
+        );
+    }
+
+    #[test]
+    fn licenses_that_all_apply_are_no_choice() {
+        let license = "(MIT OR Apache-2.0) AND Unicode-3.0";
+        assert_eq!(chosen(license), license);
+    }
+
+    #[test]
+    fn only_crates_of_registries_count_and_each_once() {
+        let tree = "transformer-core v0.1.0 (/x)|MIT OR Apache-2.0\nlru v0.1.2|MIT\nlru v0.1.2|MIT (*)\n\n";
+        let names: Vec<String> = parse(tree).into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["lru"]);
+    }
+
+    #[test]
+    fn long_lists_are_wrapped() {
+        let names = vec!["a".repeat(50), "b".repeat(27), "c".to_owned()];
+        let lengths: Vec<usize> = wrapped(&names).iter().map(String::len).collect();
+        assert_eq!(lengths, [80, 1]);
+    }
+}
