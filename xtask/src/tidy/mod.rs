@@ -4,6 +4,7 @@ mod documents;
 mod folders;
 mod imports;
 mod layers;
+mod listings;
 mod one_build;
 mod paper;
 mod problem;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A line or file that breaks a rule.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     /// The path of the file or folder from the root, and the line where there is one.
     pub(super) location: String,

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::problem::Problem;
 use super::tree::Tree;
-use super::{documents, folders, imports, layers, one_build, paper, settings, sources};
+use super::{documents, folders, imports, layers, listings, one_build, paper, settings, sources};
 
 /// Checks every rule, and prints every problem.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -22,7 +22,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     problems.extend(settings::check(root)?);
     problems.extend(one_build::check(root)?);
     // While folders and documents are being put in order, these are only printed.
-    for problem in imports::check(&tree) {
+    for problem in [imports::check(&tree), listings::check(&tree)].concat() {
         eprintln!("not yet an error: {problem}");
     }
     for problem in &problems {
