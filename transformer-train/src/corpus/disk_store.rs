@@ -1,9 +1,8 @@
-//! The token store on disk: for corpora that are larger than memory.
+//! [`DiskStore`]: the token store on disk, for corpora that are larger than memory.
 //!
-//! `ids.bin` has a record for each pair: its source ids, its target ids, two or four bytes each, and four bytes
-//! that check them. `lengths.bin` has the two lengths of each pair, four bytes each. All numbers are
-//! little-endian. Lengths are held in memory, eight bytes a pair, and an offset for every 256 pairs; ids are read
-//! when they are asked for.
+//! `ids.bin` has one record per pair: the source ids and the target ids, two or four bytes each, then a checksum of
+//! four bytes. `lengths.bin` has the two lengths of each pair, four bytes each. All integers are little-endian. The
+//! lengths, eight bytes per pair, and an offset for every 256 pairs are in memory; ids are read when they are needed.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -16,26 +15,28 @@ use crate::corpus::{CorpusError, SentencePair};
 pub(crate) const IDS: &str = "ids.bin";
 pub(crate) const LENGTHS: &str = "lengths.bin";
 
-/// Number of pairs between two known offsets.
+/// Number of pairs from one known offset to the next.
 const STRIDE: usize = 256;
 
-/// Bytes of the number that checks a record.
-const CHECK: usize = 4;
+/// Size of a record's checksum, in bytes.
+const CHECKSUM_BYTES: usize = 4;
 
-/// Lengths of pairs, source first.
+/// Lengths of source and target of every pair.
 type Lengths = Vec<(u32, u32)>;
 
-/// Writes the pairs of a store, one after the other.
+/// Writes a store, one pair after the other.
 pub(crate) struct StoreWriter {
     directory: PathBuf,
     ids: BufWriter<File>,
     lengths: Lengths,
+    /// Size of an id, in bytes.
     width: usize,
+    /// Buffer for one record.
     record: Vec<u8>,
 }
 
 impl StoreWriter {
-    /// Begins a store in a folder that is there; ids are below `vocab_size`.
+    /// Starts a store in an existing folder. All ids must be below `vocab_size`.
     pub(crate) fn new(directory: &Path, vocab_size: usize) -> io::Result<Self> {
         let ids = File::create(directory.join(IDS))?;
         Ok(Self {
@@ -53,12 +54,12 @@ impl StoreWriter {
         for id in src.iter().chain(tgt) {
             self.record.extend(&id.to_le_bytes()[..self.width]);
         }
-        self.record.extend(check(src, tgt).to_le_bytes());
+        self.record.extend(checksum(src, tgt).to_le_bytes());
         self.lengths.push((src.len() as u32, tgt.len() as u32));
         self.ids.write_all(&self.record)
     }
 
-    /// Writes down what is left, to the disk itself.
+    /// Writes the remaining data, and flushes it to the disk.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.ids.flush()?;
         self.ids.get_ref().sync_all()?;
@@ -72,19 +73,20 @@ impl StoreWriter {
     }
 }
 
-/// Reads the pairs of a store.
+/// A token store on disk.
 #[derive(Debug)]
 pub(crate) struct DiskStore {
     path: PathBuf,
     file: Mutex<File>,
+    /// Size of an id, in bytes.
     width: usize,
     lengths: Arc<[(u32, u32)]>,
-    /// Where the record of every [`STRIDE`]th pair begins, and where the last one ends.
+    /// Offset of the record of every [`STRIDE`]th pair, and the end of the last one.
     offsets: Vec<u64>,
 }
 
 impl DiskStore {
-    /// Opens a store, whose files must be as long as its lengths say; ids are below `vocab_size`.
+    /// Opens a store with the `vocab_size` that it was written with. The size of the files is checked.
     pub(crate) fn open(directory: &Path, vocab_size: usize) -> io::Result<Self> {
         let path = directory.join(IDS);
         let width = width_of(vocab_size);
@@ -99,9 +101,9 @@ impl DiskStore {
         }
         offsets.push(end);
         let file = File::open(&path)?;
-        let is = file.metadata()?.len();
-        if is != end {
-            let message = format!("has {is} bytes instead of {end}");
+        let n_bytes = file.metadata()?.len();
+        if n_bytes != end {
+            let message = format!("has {n_bytes} bytes instead of {end}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(Self {
@@ -113,12 +115,12 @@ impl DiskStore {
         })
     }
 
-    /// Returns the lengths of every pair, source and target, in tokens.
+    /// Returns the lengths of source and target of every pair, in tokens.
     pub(crate) fn lengths(&self) -> Arc<[(u32, u32)]> {
         Arc::clone(&self.lengths)
     }
 
-    /// Returns how much memory it takes, in bytes.
+    /// Returns the memory that the store takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.lengths) + size_of_val(self.offsets.as_slice())
     }
@@ -127,23 +129,23 @@ impl DiskStore {
     ///
     /// # Errors
     ///
-    /// Returns [`CorpusError::Store`] when it cannot be read, or is not what was written.
+    /// Returns [`CorpusError::Store`] when the pair cannot be read or its checksum is wrong.
     ///
     /// # Panics
     ///
-    /// Panics when there is no such pair.
-    pub(crate) fn pair(&self, number: usize) -> Result<SentencePair, CorpusError> {
+    /// Panics when `index` is not less than the number of pairs.
+    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         let error = |source| CorpusError::Store {
             path: self.path.clone(),
             source,
         };
-        let start = number / STRIDE * STRIDE;
-        let before = self.lengths[start..number].iter();
-        let offset = self.offsets[number / STRIDE]
+        let start = index / STRIDE * STRIDE;
+        let before = self.lengths[start..index].iter();
+        let offset = self.offsets[index / STRIDE]
             + before
                 .map(|&lengths| record_len(lengths, self.width))
                 .sum::<u64>();
-        let (n_src, n_tgt) = self.lengths[number];
+        let (n_src, n_tgt) = self.lengths[index];
         let mut record = vec![0; record_len((n_src, n_tgt), self.width) as usize];
         {
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,16 +154,16 @@ impl DiskStore {
                 .and_then(|_| file.read_exact(&mut record));
             read.map_err(error)?;
         }
-        let (ids, written) = record.split_at(record.len() - CHECK);
+        let (ids, checksum_bytes) = record.split_at(record.len() - CHECKSUM_BYTES);
         let mut ids = ids.chunks_exact(self.width).map(|bytes| {
-            let mut whole = [0; 4];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            u32::from_le_bytes(whole)
+            let mut padded = [0; 4];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            u32::from_le_bytes(padded)
         });
         let src: Vec<u32> = ids.by_ref().take(n_src as usize).collect();
         let tgt: Vec<u32> = ids.collect();
-        if check(&src, &tgt).to_le_bytes() != written {
-            let message = format!("pair {number} is not what was written");
+        if checksum(&src, &tgt).to_le_bytes() != checksum_bytes {
+            let message = format!("pair {index} is damaged: its checksum is wrong");
             return Err(error(io::Error::new(io::ErrorKind::InvalidData, message)));
         }
         Ok(SentencePair { src, tgt })
@@ -171,27 +173,29 @@ impl DiskStore {
 fn read_lengths(path: &Path) -> io::Result<Lengths> {
     let mut bytes = Vec::new();
     File::open(path)?.read_to_end(&mut bytes)?;
-    let number = |bytes: &[u8]| {
-        let mut whole = [0; 4];
-        whole.copy_from_slice(bytes);
-        u32::from_le_bytes(whole)
+    let length = |bytes: &[u8]| {
+        let mut padded = [0; 4];
+        padded.copy_from_slice(bytes);
+        u32::from_le_bytes(padded)
     };
     let pairs = bytes.chunks_exact(8);
     Ok(pairs
-        .map(|pair| (number(&pair[..4]), number(&pair[4..])))
+        .map(|pair| (length(&pair[..4]), length(&pair[4..])))
         .collect())
 }
 
-/// Returns the bytes of an id.
+/// Returns the size of an id, in bytes.
 fn width_of(vocab_size: usize) -> usize {
     if vocab_size <= 1 << 16 { 2 } else { 4 }
 }
 
+/// Returns the size of a record, in bytes.
 fn record_len((src, tgt): (u32, u32), width: usize) -> u64 {
-    (u64::from(src) + u64::from(tgt)) * width as u64 + CHECK as u64
+    (u64::from(src) + u64::from(tgt)) * width as u64 + CHECKSUM_BYTES as u64
 }
 
-fn check(src: &[u32], tgt: &[u32]) -> u32 {
+/// Returns the checksum of a record.
+fn checksum(src: &[u32], tgt: &[u32]) -> u32 {
     let mut fingerprint = Fingerprint::default();
     fingerprint.push(src, tgt);
     fingerprint.value() as u32
@@ -214,13 +218,14 @@ mod tests {
         dir
     }
 
-    fn check_all(pairs: &[(Vec<u32>, Vec<u32>)], vocab_size: usize) {
+    /// Writes the pairs and reads them back, from last to first.
+    fn assert_round_trip(pairs: &[(Vec<u32>, Vec<u32>)], vocab_size: usize) {
         let dir = written(pairs, vocab_size);
         let store = DiskStore::open(dir.path(), vocab_size).expect("it was just written");
         assert_eq!(store.lengths().len(), pairs.len());
-        for number in (0..pairs.len()).rev() {
-            let (src, tgt) = pairs[number].clone();
-            let read = store.pair(number).expect("it was just written");
+        for index in (0..pairs.len()).rev() {
+            let (src, tgt) = pairs[index].clone();
+            let read = store.pair(index).expect("it was just written");
             assert_eq!(read, SentencePair { src, tgt });
         }
     }
@@ -229,23 +234,23 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn what_was_pushed_comes_back_from_the_disk(
+        fn written_pairs_are_read_back(
             pairs in proptest::collection::vec(
                 (proptest::collection::vec(0_u32..65_536, 0..5), proptest::collection::vec(0_u32..65_536, 0..5)),
                 1..700,
             ),
         ) {
-            check_all(&pairs, 65_536);
+            assert_round_trip(&pairs, 65_536);
         }
     }
 
     #[test]
-    fn large_vocabularies_have_larger_ids() {
-        check_all(&[(vec![65_536, 1], vec![70_000])], 70_001);
+    fn large_vocabularies_have_ids_of_four_bytes() {
+        assert_round_trip(&[(vec![65_536, 1], vec![70_000])], 70_001);
     }
 
     #[test]
-    fn a_store_that_was_cut_off_is_not_opened() {
+    fn a_truncated_store_is_refused() {
         let dir = written(&[(vec![5, 6], vec![7])], 10);
         let path = dir.path().join(IDS);
         let bytes = std::fs::read(&path).expect("it was just written");
@@ -255,15 +260,15 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_id_is_found_when_it_is_read() {
+    fn a_damaged_pair_is_detected_when_it_is_read() {
         let dir = written(&[(vec![5, 6], vec![7]), (vec![8], vec![9])], 10);
         let path = dir.path().join(IDS);
         let mut bytes = std::fs::read(&path).expect("it was just written");
         bytes[2] ^= 1;
         std::fs::write(&path, bytes).expect("the folder is writable");
         let store = DiskStore::open(dir.path(), 10).expect("its size is right");
-        let error = store.pair(0).expect_err("an id is another").to_string();
-        assert!(error.contains("pair 0 is not what was written"), "{error}");
+        let error = store.pair(0).expect_err("an id was changed").to_string();
+        assert!(error.contains("pair 0 is damaged"), "{error}");
         assert!(store.pair(1).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! From text to the token store: tokenize, filter, count.
+//! [`encode`]: tokenizes and filters a corpus.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,22 +8,22 @@ use transformer_core::text::UNK;
 use crate::config::{Copies, Duplicates, Empty, Filter, OverLong};
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, ParallelText};
 
-/// Number of pairs tokenized at a time: enough for threads, little in memory.
+/// Number of pairs that are tokenized together: enough for all threads, and little memory.
 const CHUNK_PAIRS: usize = 4096;
 
-/// Tokenizes a corpus into a token store.
+/// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
-/// `encode_src` and `encode_tgt` get a few thousand lines at a time and return the ids of each, without
-/// `BOS` and `EOS`. The text is not held.
+/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without
+/// `BOS` and `EOS`. The text itself is not stored.
 ///
 /// # Errors
 ///
-/// Returns the first [`CorpusError`] found in the files, or
-/// [`NothingKept`](CorpusError::NothingKept) when no pair passes the filter.
+/// Returns the first [`CorpusError`] in the files, or [`NothingKept`](CorpusError::NothingKept) when no pair passes the
+/// filter.
 ///
 /// # Panics
 ///
-/// Panics when `encode_src` or `encode_tgt` returns another number of lines than it was given.
+/// Panics when `encode_src` or `encode_tgt` does not return one item per line.
 pub fn encode(
     text: &ParallelText,
     filter: &Filter,
@@ -34,7 +34,7 @@ pub fn encode(
     Ok((corpus, summary))
 }
 
-/// As [`encode`], with the fingerprint of the pairs.
+/// Like [`encode`]; also returns the fingerprint of the kept pairs.
 pub(crate) fn encode_in_memory(
     text: &ParallelText,
     filter: &Filter,
@@ -51,7 +51,7 @@ pub(crate) fn encode_in_memory(
     Ok((corpus, summary, fingerprint))
 }
 
-/// As [`encode`], with each pair handed to `sink`; returns the fingerprint of all as well.
+/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept pairs.
 pub(crate) fn encode_into(
     text: &ParallelText,
     filter: &Filter,
@@ -59,7 +59,7 @@ pub(crate) fn encode_into(
     mut encode_tgt: impl FnMut(&[String]) -> Vec<Vec<u32>>,
     mut sink: impl FnMut(&[u32], &[u32]) -> Result<(), CorpusError>,
 ) -> Result<(CorpusSummary, Fingerprint), CorpusError> {
-    let mut encoder = Encoder::new(filter);
+    let mut counted = CountedFilter::new(filter);
     let mut fingerprint = Fingerprint::default();
     let mut pairs = text.pairs()?;
     loop {
@@ -77,37 +77,37 @@ pub(crate) fn encode_into(
                     side,
                 });
             }
-            chunk.push((pairs.part(), pair));
+            chunk.push((pairs.corpus(), pair));
         }
         if chunk.is_empty() {
             break;
         }
-        chunk.retain(|(_, pair)| encoder.admit(pair));
-        let (parts, chunk): (Vec<usize>, Vec<_>) = chunk.into_iter().unzip();
+        chunk.retain(|(_, pair)| counted.keeps_text(pair));
+        let (corpora, chunk): (Vec<usize>, Vec<_>) = chunk.into_iter().unzip();
         let (src_lines, tgt_lines): (Vec<String>, Vec<String>) = chunk.into_iter().unzip();
         let src = encode_src(&src_lines);
         let tgt = encode_tgt(&tgt_lines);
         assert_eq!(
             src.len(),
             src_lines.len(),
-            "`encode_src` must return one item a line"
+            "`encode_src` must return one item per line"
         );
         assert_eq!(
             tgt.len(),
             tgt_lines.len(),
-            "`encode_tgt` must return one item a line"
+            "`encode_tgt` must return one item per line"
         );
-        for ((src, tgt), part) in src.iter().zip(&tgt).zip(parts) {
-            if let Some((src, tgt)) = encoder.admit_encoded(part, src, tgt) {
+        for ((src, tgt), corpus) in src.iter().zip(&tgt).zip(corpora) {
+            if let Some((src, tgt)) = counted.filter_tokens(corpus, src, tgt) {
                 fingerprint.push(src, tgt);
                 sink(src, tgt)?;
             }
         }
     }
-    let summary = encoder.summary;
-    // How often a pair comes hangs on the corpus that it is of.
-    if let parts @ [_, _, ..] = summary.kept_of.as_slice() {
-        fingerprint.push_counts(parts);
+    let summary = counted.summary;
+    // The sampling frequency of a pair depends on its corpus.
+    if let counts @ [_, _, ..] = summary.kept_of.as_slice() {
+        fingerprint.push_counts(counts);
     }
     match summary.kept {
         0 => Err(CorpusError::NothingKept {
@@ -118,21 +118,22 @@ pub(crate) fn encode_into(
     }
 }
 
-/// Says which side of a pair is blank, if one is.
+/// Returns the side of a pair that is blank, if one is.
 fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
     let sides = [(src, "source"), (tgt, "target")];
     let empty = sides.into_iter().find(|(line, _)| line.trim().is_empty());
     empty.map(|(_, side)| side)
 }
 
-struct Encoder<'a> {
+/// A filter that counts what it keeps and drops.
+struct CountedFilter<'a> {
     filter: &'a Filter,
     summary: CorpusSummary,
-    /// 64 bits of each pair: among four million pairs two different ones meet once in a million runs.
+    /// A 64-bit hash of each pair. Among four million pairs, a collision has a probability of one in a million.
     seen: HashSet<u64>,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> CountedFilter<'a> {
     fn new(filter: &'a Filter) -> Self {
         Self {
             filter,
@@ -141,8 +142,8 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Decides, before tokenizing, whether a pair stays.
-    fn admit(&mut self, pair: &(String, String)) -> bool {
+    /// Whether a pair passes the checks that need no tokens.
+    fn keeps_text(&mut self, pair: &(String, String)) -> bool {
         let summary = &mut self.summary;
         summary.read += 1;
         if pair.0.trim().is_empty() {
@@ -171,19 +172,19 @@ impl<'a> Encoder<'a> {
         !dropped
     }
 
-    /// Decides about a tokenized pair, and returns what is kept of it.
-    fn admit_encoded<'i>(
+    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a dropped pair.
+    fn filter_tokens<'i>(
         &mut self,
-        part: usize,
+        corpus: usize,
         src: &'i [u32],
         tgt: &'i [u32],
     ) -> Option<(&'i [u32], &'i [u32])> {
         let summary = &mut self.summary;
-        if summary.kept_of.len() <= part {
-            summary.kept_of.resize(part + 1, 0);
+        if summary.kept_of.len() <= corpus {
+            summary.kept_of.resize(corpus + 1, 0);
         }
         let max_len = self.filter.max_len;
-        // A tokenizer may drop characters until nothing is left of a line that is not blank.
+        // A tokenizer can drop all characters of a line that is not blank.
         if src.is_empty() {
             summary.empty_src += 1;
             return None;
@@ -194,21 +195,21 @@ impl<'a> Encoder<'a> {
         }
         let (longer, shorter) = (src.len().max(tgt.len()), src.len().min(tgt.len()));
         summary.longest = summary.longest.max(longer as u64);
-        let too_long = longer > max_len;
-        if too_long && self.filter.over_long == OverLong::Drop {
+        let is_too_long = longer > max_len;
+        if is_too_long && self.filter.over_long == OverLong::Drop {
             summary.too_long += 1;
             return None;
         }
         let ratio = longer as f64 / shorter as f64;
-        if self.filter.max_ratio.is_some_and(|most| ratio > most) {
+        if self.filter.max_ratio.is_some_and(|max| ratio > max) {
             summary.unbalanced += 1;
             return None;
         }
-        summary.cut += u64::from(too_long);
+        summary.cut += u64::from(is_too_long);
         let src = &src[..src.len().min(max_len)];
         let tgt = &tgt[..tgt.len().min(max_len)];
         summary.kept += 1;
-        summary.kept_of[part] += 1;
+        summary.kept_of[corpus] += 1;
         summary.src_tokens += src.len() as u64;
         summary.tgt_tokens += tgt.len() as u64;
         summary.src_unknown += n_unknown(src);
@@ -225,7 +226,7 @@ fn n_unknown(ids: &[u32]) -> u64 {
 mod tests {
     use super::*;
 
-    /// One id for each letter; digits are dropped.
+    /// Returns one id per lower-case letter; other characters are dropped.
     fn letters(lines: &[String]) -> Vec<Vec<u32>> {
         let ids = |line: &String| {
             line.chars()
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn over_long_pairs_are_cut_when_asked() {
+    fn over_long_pairs_are_cut_if_the_filter_says_so() {
         let filter = Filter {
             max_len: 3,
             over_long: OverLong::Cut,
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn identical_pairs_are_dropped_when_asked() {
+    fn identical_pairs_are_dropped_if_the_filter_says_so() {
         let filter = Filter {
             duplicates: Duplicates::Drop,
             ..Filter::default()
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_beyond_the_ratio_are_dropped_on_either_side() {
+    fn pairs_above_the_ratio_are_dropped_whichever_side_is_longer() {
         let pairs = [("abc", "d"), ("a", "bcd"), ("abc", "de"), ("ab", "cdef")];
         let filter = Filter {
             max_ratio: Some(2.0),
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_counted_and_dropped_when_asked() {
+    fn copies_are_counted_and_dropped_if_the_filter_says_so() {
         let pairs = [("abc", "abc"), ("a", "b"), ("d ", " d"), ("E", "e")];
         let count = |copies| {
             let filter = Filter {
@@ -329,7 +330,7 @@ mod tests {
             let (_, summary) = encode_pairs(&pairs, &filter).expect("a pair is fine");
             (summary.copies, summary.copies_dropped, summary.kept)
         };
-        // Nothing is left of the source `E`, as the tokenizer has small letters only.
+        // The source `E` has no tokens, because the tokenizer knows only lower-case letters.
         assert_eq!(count(Copies::Keep), (2, 0, 3));
         assert_eq!(count(Copies::Drop), (2, 2, 1));
     }
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dropped_pair_has_one_reason() {
+    fn every_dropped_pair_is_counted_once() {
         for duplicates in [Duplicates::Keep, Duplicates::Drop] {
             let filter = Filter {
                 max_len: 3,
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_is_one_line_of_what_happened() {
+    fn the_summary_is_one_line_without_zero_counts() {
         let filter = Filter {
             max_len: 3,
             ..Filter::default()
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_is_refused_by_its_number_where_none_should_be() {
+    fn an_empty_line_is_refused_with_its_number_if_the_filter_says_so() {
         let filter = Filter {
             empty: Empty::Refuse,
             ..Filter::default()
@@ -395,12 +396,12 @@ mod tests {
     }
 
     #[test]
-    fn a_corpus_of_which_nothing_is_left_is_an_error() {
+    fn a_corpus_without_a_kept_pair_is_an_error() {
         let error = encode_pairs(&[("", "x")], &Filter::default()).expect_err("it is empty");
         assert_eq!(
             error.to_string(),
             "no pair of the list of pairs is left: 1 pairs read, 0 kept, 1 with an empty source dropped; \
-             look at the files, or at `max_len` and what else `[data]` leaves out"
+             check the files, and `max_len` and the other filters in `[data]`"
         );
     }
 

@@ -1,9 +1,9 @@
-//! The token store: all pairs of a corpus as ids, flat in memory.
+//! [`EncodedCorpus`]: the token store in memory.
 
-/// Holds the ids of every pair, without `BOS` and `EOS`, which the batches add.
+/// The token ids of all pairs, in one buffer, without `BOS` and `EOS`, which are added to batches.
 ///
-/// An id takes two bytes while all are below 65,536, and four after that; a pair takes sixteen bytes
-/// more for its offsets. Four million pairs of 60 tokens a side are about 1 GB.
+/// An id takes two bytes if all ids are below 65,536, otherwise four; a pair takes sixteen more bytes for its
+/// offsets. Four million pairs with 60 tokens per side are about 1 GB.
 ///
 /// # Example
 ///
@@ -18,7 +18,7 @@
 #[derive(Clone, Debug, Default)]
 pub struct EncodedCorpus {
     ids: Ids,
-    /// Where each side ends in `ids`: source and target of pair 0, of pair 1, …
+    /// End of each side in `ids`: source and target of pair 0, of pair 1, …
     ends: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ impl EncodedCorpus {
         self.ends.len() / 2
     }
 
-    /// Says whether there is no pair.
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -71,7 +71,7 @@ impl EncodedCorpus {
         self.side(2 * pair + 1)
     }
 
-    /// Returns the numbers of source and target tokens of a pair, `BOS` and `EOS` not counted.
+    /// Returns the lengths of source and target of a pair, in tokens without `BOS` and `EOS`.
     ///
     /// # Panics
     ///
@@ -81,13 +81,12 @@ impl EncodedCorpus {
         (length(2 * pair), length(2 * pair + 1))
     }
 
-    /// Returns [`lengths`](Self::lengths) of every pair, which is what a
-    /// [`Plan`](crate::batching::Plan) is made from.
+    /// Returns the [`lengths`](Self::lengths) of every pair.
     pub fn all_lengths(&self) -> Vec<(u32, u32)> {
         (0..self.len()).map(|pair| self.lengths(pair)).collect()
     }
 
-    /// Returns how much memory the pairs take, in bytes.
+    /// Returns the memory that the pairs take, in bytes.
     pub fn bytes(&self) -> usize {
         let ids = match &self.ids {
             Ids::Narrow(ids) => size_of_val(ids.as_slice()),
@@ -96,7 +95,7 @@ impl EncodedCorpus {
         ids + size_of_val(self.ends.as_slice())
     }
 
-    /// Gives back the memory that was reserved for more pairs.
+    /// Frees the memory that is reserved for more pairs.
     pub fn shrink_to_fit(&mut self) {
         self.ends.shrink_to_fit();
         match &mut self.ids {
@@ -155,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_pushed_comes_back(
+        fn pushed_pairs_are_returned(
             pairs in proptest::collection::vec((sides(), sides()), 0..20),
         ) {
             let mut corpus = EncodedCorpus::default();
@@ -163,16 +162,16 @@ mod tests {
                 corpus.push(src, tgt);
             }
             prop_assert_eq!(corpus.len(), pairs.len());
-            for (number, (src, tgt)) in pairs.iter().enumerate() {
-                prop_assert_eq!(&corpus.src(number), src);
-                prop_assert_eq!(&corpus.tgt(number), tgt);
-                prop_assert_eq!(corpus.lengths(number), (src.len() as u32, tgt.len() as u32));
+            for (index, (src, tgt)) in pairs.iter().enumerate() {
+                prop_assert_eq!(&corpus.src(index), src);
+                prop_assert_eq!(&corpus.tgt(index), tgt);
+                prop_assert_eq!(corpus.lengths(index), (src.len() as u32, tgt.len() as u32));
             }
         }
     }
 
     #[test]
-    fn ids_take_two_bytes_until_one_needs_more() {
+    fn ids_take_two_bytes_until_one_needs_four() {
         let mut corpus = EncodedCorpus::default();
         corpus.push(&[65_535], &[0]);
         assert!(matches!(corpus.ids, Ids::Narrow(_)));

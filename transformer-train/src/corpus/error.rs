@@ -1,4 +1,4 @@
-//! What can be wrong with parallel text, said in one line with file, line and remedy.
+//! [`CorpusError`]: what can be wrong with parallel text, each in one line with file, line and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use transformer_core::text::TokenizerError;
 use crate::config::ConfigError;
 use crate::corpus::CorpusSummary;
 
-/// Says why parallel text cannot be read. Lines and bytes are counted from 1.
+/// Why parallel text cannot be read or stored. Lines and bytes are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
@@ -18,18 +18,18 @@ pub enum CorpusError {
     Open {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file opens but cannot be read to its end.
+    /// An open file cannot be read further.
     #[error("cannot read {file} after line {line}: {source}; check the disk and the file")]
     Read {
         /// The file.
         file: String,
-        /// Number of lines read before.
+        /// Number of lines read before the error.
         line: u64,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -40,33 +40,33 @@ pub enum CorpusError {
         file: String,
         /// The line.
         line: u64,
-        /// The first byte of the line that is wrong.
+        /// The first invalid byte of the line.
         byte: usize,
-        /// What makes it text.
+        /// How to convert the file.
         remedy: &'static str,
     },
-    /// A gzip file ends before its end.
-    #[error("{file} is cut off after line {line}: its gzip data has no end; copy it again")]
+    /// A gzip file is truncated.
+    #[error("{file} is truncated after line {line}: its gzip data has no end; copy it again")]
     GzipTruncated {
         /// The file.
         file: String,
-        /// Number of lines read before.
+        /// Number of lines read before the error.
         line: u64,
     },
-    /// A gzip file does not unpack.
+    /// A gzip file cannot be unpacked.
     #[error(
         "{file} is damaged after line {line}: {source}; check it with `gzip -t`, copy it again"
     )]
     GzipDamaged {
         /// The file.
         file: String,
-        /// Number of lines read before.
+        /// Number of lines read before the error.
         line: u64,
-        /// What the decoder said.
+        /// The error of the decoder.
         #[source]
         source: io::Error,
     },
-    /// The two files are not parallel.
+    /// The two files have different numbers of lines.
     #[error(
         "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the \
          translation of line n of the other"
@@ -81,7 +81,7 @@ pub enum CorpusError {
         /// Its number of lines.
         tgt_lines: u64,
     },
-    /// A line of a table of pairs has no tab.
+    /// A line of a TSV file has no tab.
     #[error("{file} line {line} has no tab; write the source, one tab, the target")]
     NoTab {
         /// The file.
@@ -89,7 +89,7 @@ pub enum CorpusError {
         /// The line.
         line: u64,
     },
-    /// A line of a table of pairs has more than two columns.
+    /// A line of a TSV file has more than two columns.
     #[error(
         "{file} line {line} has {columns} columns; keep source and target only, for example with \
          `cut -f 1,2`"
@@ -99,83 +99,83 @@ pub enum CorpusError {
         file: String,
         /// The line.
         line: u64,
-        /// Number of columns found.
+        /// Number of columns in the line.
         columns: usize,
     },
-    /// There is not one line.
+    /// A file has no lines.
     #[error("{file} is empty; give at least one pair of lines")]
     Empty {
-        /// The file, or both.
+        /// The file or files.
         file: String,
     },
-    /// A line is blank, and that is not allowed.
+    /// A line is blank, and the settings refuse that.
     #[error(
         "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
     )]
     EmptySide {
-        /// The file, or both.
+        /// The file or files.
         file: String,
-        /// The number of the pair, from 1: that of its lines.
+        /// Number of the pair, which is the number of its line.
         pair: u64,
-        /// Which of the two it is.
+        /// Which side is blank: `source` or `target`.
         side: &'static str,
     },
-    /// No line is left after filtering.
+    /// The filter drops every pair.
     #[error(
-        "no pair of {file} is left: {summary}; look at the files, or at `max_len` and what else `[data]` leaves out"
+        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other filters in `[data]`"
     )]
     NothingKept {
-        /// The file, or both.
+        /// The file or files.
         file: String,
-        /// Where they went.
+        /// How many pairs were dropped for which reason.
         summary: Box<CorpusSummary>,
     },
-    /// Validation pairs were to be taken from a corpus that is too small.
-    #[error("{file} has one pair only, none can be held out; give validation files")]
+    /// The corpus is too small to hold out validation pairs.
+    #[error("{file} has only one pair, so none can be held out; give validation files")]
     TooFewToHoldOut {
-        /// The file, or both.
+        /// The file or files.
         file: String,
     },
     /// The token store on disk cannot be read or written.
     #[error(
-        "the token store `{}`: {source}; check the disk, or delete its folder, and it is made anew",
+        "the token store `{}`: {source}; check the disk, or delete its folder to have it built again",
         path.display()
     )]
     Store {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         #[source]
         source: io::Error,
     },
     /// A file or folder of the token store cannot be written.
-    #[error("cannot write `{}`: {source}; check that the folder exists and has room", path.display())]
+    #[error("cannot write `{}`: {source}; check that the folder exists and the disk has space", path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file of the token store cannot be put in its place.
+    /// A file of the token store cannot be written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The settings do not name the text.
+    /// The settings of `[data]` are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A tokenizer cannot be trained on the text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// The run was to end before the text was read.
+    /// The user stopped the run while the text was read.
     #[error("stopped while reading the text; nothing is lost")]
     Interrupted,
-    /// Both sides were to come from standard input.
-    #[error("`-` is given for source and target; only one of them can be standard input")]
+    /// Both sides are standard input.
+    #[error("source and target are both `-`; only one of them can be standard input")]
     StandardInputTwice,
 }
 
 impl CorpusError {
-    /// Returns a function that turns an I/O error of writing `path` into [`CorpusError::Write`].
+    /// Returns a function that converts an I/O error of writing `path` to [`CorpusError::Write`].
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::Write {
             path: path.to_owned(),

@@ -1,28 +1,29 @@
-//! One number for a whole corpus, by which a run knows its text again.
+//! [`Fingerprint`]: a hash of a whole corpus, by which a resumed run recognizes its training data.
 
 use transformer_core::random::hash;
 
-/// Mixes pairs, in their order, into one number.
+/// A hash of the token ids of all pairs, in their order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Mixes a pair in.
+    /// Adds a pair.
     pub(crate) fn push(&mut self, src: &[u32], tgt: &[u32]) {
         for ids in [src, tgt] {
             let start = hash(self.0, ids.len() as u64);
-            let mix = |mixed, id: &u32| hash(mixed, u64::from(*id));
-            self.0 = ids.iter().fold(start, mix);
+            let add = |hashed, id: &u32| hash(hashed, u64::from(*id));
+            self.0 = ids.iter().fold(start, add);
         }
     }
 
-    /// Mixes in how many pairs each of several corpora has.
+    /// Adds the number of pairs of each of several corpora.
     pub(crate) fn push_counts(&mut self, counts: &[u64]) {
         self.0 = counts
             .iter()
-            .fold(self.0, |mixed, count| hash(mixed, *count));
+            .fold(self.0, |hashed, count| hash(hashed, *count));
     }
 
+    /// Returns the hash.
     pub(crate) fn value(self) -> u64 {
         self.0
     }
@@ -41,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_order_and_sides_matter() {
+    fn ids_their_order_and_their_side_change_the_fingerprint() {
         let one = fingerprint(&[(&[5, 6], &[7]), (&[8], &[9])]);
         assert_ne!(one, fingerprint(&[(&[8], &[9]), (&[5, 6], &[7])]));
         assert_ne!(one, fingerprint(&[(&[5], &[6, 7]), (&[8], &[9])]));

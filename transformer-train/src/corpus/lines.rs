@@ -6,7 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 use transformer_infer::remedy_for_bytes;
 
 use crate::corpus::CorpusError;
-use crate::corpus::source::Input;
+use crate::corpus::input::Input;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();

@@ -1,4 +1,4 @@
-//! The iterator over pairs of lines.
+//! [`Pairs`]: iterates over the pairs of a corpus.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -7,41 +7,38 @@ use crate::corpus::CorpusError;
 use crate::corpus::lines::Lines;
 use crate::progress::Phase;
 
-/// Number of pairs between two looks at whether to go on.
-const STEP: u64 = 1024;
+/// Number of pairs from one progress report to the next.
+const REPORT_INTERVAL: u64 = 1024;
 
-/// Where pairs come from.
-pub(super) enum Stream {
-    Files {
-        src: Lines,
-        tgt: Lines,
-    },
+/// The source of pairs.
+pub(super) enum PairSource {
+    /// A file for each side.
+    Files { src: Lines, tgt: Lines },
+    /// One file with two columns.
     Tsv(Lines),
-    Made {
+    /// A list in memory.
+    Memory {
         pairs: Arc<[(String, String)]>,
         next: usize,
     },
-    /// One corpus after the other.
-    Several {
-        parts: Vec<Pairs>,
-        part: usize,
-    },
+    /// Several corpora, one after the other.
+    Corpora { corpora: Vec<Pairs>, current: usize },
 }
 
-/// Says who is told how far reading has come.
+/// The progress report of reading.
 pub(super) struct Reading {
     pub(super) phase: Phase,
-    /// Number of all pairs, once they were read to the end.
+    /// Number of all pairs, which is known after they have been read once.
     pub(super) n_pairs: Arc<OnceLock<u64>>,
 }
 
-/// Yields pairs of source and target, in the order of the file, without holding the corpus.
+/// Iterates over pairs of source and target, in the order of the files. Only one pair is in memory.
 ///
-/// It ends after the first error.
+/// The iterator ends after the first error.
 pub struct Pairs {
     name: String,
-    stream: Stream,
-    /// Numbers of pairs to leave out, ascending.
+    source: PairSource,
+    /// Indices of the pairs to skip, ascending.
     held_out: Arc<[u64]>,
     n_held_out: usize,
     n_read: u64,
@@ -52,13 +49,13 @@ pub struct Pairs {
 impl Pairs {
     pub(super) fn new(
         name: String,
-        stream: Stream,
+        source: PairSource,
         held_out: Arc<[u64]>,
         reading: Option<Reading>,
     ) -> Self {
         Self {
             name,
-            stream,
+            source,
             held_out,
             n_held_out: 0,
             n_read: 0,
@@ -72,50 +69,51 @@ impl Pairs {
         self.n_read
     }
 
-    /// Returns the number, from 0, of the corpus that the last pair is of, where there are several.
-    pub(super) fn part(&self) -> usize {
-        match &self.stream {
-            Stream::Several { part, .. } => *part,
+    /// Returns the index of the corpus of the last pair; 0 if there is only one corpus.
+    pub(super) fn corpus(&self) -> usize {
+        match &self.source {
+            PairSource::Corpora { current, .. } => *current,
             _ => 0,
         }
     }
 
-    /// Reads one pair, be it held out or not.
+    /// Reads the next pair, held out or not.
     fn read(&mut self) -> Result<Option<(String, String)>, CorpusError> {
-        match &mut self.stream {
-            Stream::Files { src, tgt } => read_files(src, tgt),
-            Stream::Tsv(lines) => read_tsv(lines),
-            Stream::Made { pairs, next } => {
+        match &mut self.source {
+            PairSource::Files { src, tgt } => read_files(src, tgt),
+            PairSource::Tsv(lines) => read_tsv(lines),
+            PairSource::Memory { pairs, next } => {
                 let pair = pairs.get(*next).cloned();
                 *next += 1;
                 Ok(pair)
             }
-            Stream::Several { parts, part } => {
-                while let Some(pairs) = parts.get_mut(*part) {
+            PairSource::Corpora { corpora, current } => {
+                while let Some(pairs) = corpora.get_mut(*current) {
                     if let Some(pair) = pairs.next() {
                         return pair.map(Some);
                     }
-                    *part += 1;
+                    *current += 1;
                 }
                 Ok(None)
             }
         }
     }
 
-    /// Says how far it is, now and then, and whether it is to end there.
-    fn is_broken_off(&mut self) -> bool {
+    /// Reports progress, and returns whether the user has stopped the run.
+    fn is_interrupted(&mut self) -> bool {
         let Some(Reading { phase, n_pairs }) = &mut self.reading else {
             return false;
         };
-        self.n_read.is_multiple_of(STEP)
+        self.n_read.is_multiple_of(REPORT_INTERVAL)
             && phase.pairs(self.n_read, n_pairs.get().copied()).is_break()
     }
 
+    /// Reads the next pair that is not held out.
     fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {
         while let Some(pair) = self.read()? {
-            let number = self.n_read;
+            let index = self.n_read;
             self.n_read += 1;
-            if self.held_out.get(self.n_held_out) == Some(&number) {
+            if self.held_out.get(self.n_held_out) == Some(&index) {
                 self.n_held_out += 1;
             } else {
                 return Ok(Some(pair));
@@ -137,7 +135,7 @@ impl Iterator for Pairs {
         if self.ended {
             return None;
         }
-        let pair = match self.is_broken_off() {
+        let pair = match self.is_interrupted() {
             true => Some(Err(CorpusError::Interrupted)),
             false => self.next_kept().transpose(),
         };
@@ -219,7 +217,7 @@ mod tests {
         encoder.finish().expect("memory can be written")
     }
 
-    /// Reads two files, from first to last line.
+    /// Reads the pairs of two files.
     fn read_files(src: &[u8], tgt: &[u8]) -> Read {
         let dir = TempDir::new().expect("there is a folder for temporary files");
         let source = CorpusSource::Files {
@@ -237,9 +235,9 @@ mod tests {
         ParallelText::open(&source)?.pairs()?.collect()
     }
 
-    /// Returns the message of an error, with the folder's name taken out.
+    /// Returns the message of an error, without the path of the temporary folder.
     fn message(read: Read) -> String {
-        let message = read.expect_err("the files are wrong").to_string();
+        let message = read.expect_err("the files are invalid").to_string();
         let folder = std::env::temp_dir();
         let mut shown = String::new();
         for part in message.split('`') {
@@ -259,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_at_line_feeds_and_lose_one_carriage_return() {
+    fn lines_end_at_line_feeds_and_one_carriage_return_is_removed() {
         let read = read_files(
             b"a\r\nb\r\r\n\nc",
             "1\n2\u{2028}x\u{85}y\n3\n4\n".as_bytes(),
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_order_marks_are_taken_from_the_start_only() {
+    fn byte_order_marks_are_removed_only_at_the_start() {
         let read = read_files("\u{feff}a\n\u{feff}b".as_bytes(), "\u{feff}1\n2".as_bytes());
         assert_eq!(
             read.expect("two lines"),
@@ -284,28 +282,28 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_known_by_its_content_and_may_have_several_members() {
-        let packed = [gzip(b"a\n"), gzip(b"b\n")].concat();
-        let read = read_files(&packed, b"1\n2\n");
+    fn gzip_is_recognized_by_its_content_and_may_have_several_members() {
+        let gzipped = [gzip(b"a\n"), gzip(b"b\n")].concat();
+        let read = read_files(&gzipped, b"1\n2\n");
         assert_eq!(read.expect("two lines"), [pair("a", "1"), pair("b", "2")]);
     }
 
     #[test]
-    fn cut_off_gzip_is_an_error() {
+    fn truncated_gzip_is_an_error() {
         let text: String = (0..5000)
             .map(|i| format!("line {}\n", hash(1, i)))
             .collect();
-        let packed = gzip(text.as_bytes());
-        let read = read_files(&packed[..packed.len() - 20], text.as_bytes());
+        let gzipped = gzip(text.as_bytes());
+        let read = read_files(&gzipped[..gzipped.len() - 20], text.as_bytes());
         assert!(matches!(read, Err(CorpusError::GzipTruncated { line, .. }) if line > 1000));
     }
 
     #[test]
     fn damaged_gzip_is_an_error() {
-        let mut packed = gzip(b"a line\nanother\n");
-        let checksum = packed.len() - 8;
-        packed[checksum] ^= 1;
-        let read = read_files(&packed, b"1\n2\n");
+        let mut gzipped = gzip(b"a line\nanother\n");
+        let checksum = gzipped.len() - 8;
+        gzipped[checksum] ^= 1;
+        let read = read_files(&gzipped, b"1\n2\n");
         assert!(
             matches!(read, Err(CorpusError::GzipDamaged { .. })),
             "{read:?}"
@@ -313,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_are_found() {
+    fn bytes_that_are_not_utf8_are_an_error() {
         assert_eq!(
             message(read_files(b"a\nna\xefve\n", b"1\n2\n")),
             "`a` line 2: byte 3 of the line is not valid UTF-8; convert the file, for example with \
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_unequal_length_are_counted_to_the_end() {
+    fn files_of_different_lengths_are_counted_to_the_end() {
         assert_eq!(
             message(read_files(b"a\n", b"1\n2\n3\n")),
             "`a` has 1 lines but `b` has 3; line n of one must be the translation of line n of the other"
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_give_their_two_columns() {
+    fn tsv_files_have_two_columns() {
         assert_eq!(
             read_tsv(b"a b\t1\n\t2").expect("two"),
             [pair("a b", "1"), pair("", "2")]

@@ -1,4 +1,4 @@
-//! A corpus as text, which can be read from its start as often as needed.
+//! [`ParallelText`]: a corpus as text.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,16 +8,15 @@ use transformer_core::random::{SplitMix64, hash};
 
 use crate::config::CorpusSource;
 use crate::corpus::CorpusError;
+use crate::corpus::input::Input;
 use crate::corpus::lines::Lines;
-use crate::corpus::pairs::{Pairs, Reading, Stream};
-use crate::corpus::source::Input;
+use crate::corpus::pairs::{PairSource, Pairs, Reading};
 use crate::progress::Progress;
 
-/// Holds the way to a corpus, not the corpus: every call of [`pairs`](Self::pairs) reads it anew.
+/// A corpus as text, which every call of [`pairs`](Self::pairs) reads from its start.
 ///
-/// The first reading trains the tokenizers on a [`sample`](Self::sample), the second makes the token
-/// store. Standard input and pipes are the exception: they can be read once, so their bytes are kept
-/// in memory.
+/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is not in
+/// memory, with one exception: standard input and pipes can be read only once, so their bytes are buffered.
 ///
 /// # Example
 ///
@@ -34,15 +33,16 @@ pub struct ParallelText {
     name: String,
     origin: Origin,
     held_out: Arc<[u64]>,
-    watched: Option<Watched>,
+    progress: Option<ReadingProgress>,
 }
 
-/// Says who is told how far reading has come.
+/// How reading reports its progress.
 #[derive(Clone, Debug)]
-struct Watched {
+struct ReadingProgress {
     progress: Progress,
-    what: &'static str,
-    /// Known once it was read to its end.
+    /// The name of the phase.
+    phase: &'static str,
+    /// Number of pairs, which is known after they have been read once.
     n_pairs: Arc<OnceLock<u64>>,
 }
 
@@ -50,12 +50,12 @@ struct Watched {
 enum Origin {
     Files { src: Input, tgt: Input },
     Tsv(Input),
-    Made(Arc<[(String, String)]>),
-    Several(Arc<[ParallelText]>),
+    Memory(Arc<[(String, String)]>),
+    Corpora(Arc<[ParallelText]>),
 }
 
-/// Pairs with their number in the files, from 0.
-type NumberedPairs = Vec<(u64, (String, String))>;
+/// Pairs with their index in the files.
+type IndexedPairs = Vec<(u64, (String, String))>;
 
 impl ParallelText {
     /// Opens a corpus, with `-` as the standard input of the process.
@@ -97,39 +97,39 @@ impl ParallelText {
             name,
             origin,
             held_out: Arc::default(),
-            watched: None,
+            progress: None,
         })
     }
 
-    /// Opens several corpora as one, which has their pairs one corpus after the other.
+    /// Opens several corpora as one: their concatenation.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_all(sources: &[CorpusSource]) -> Result<Self, CorpusError> {
-        let parts: Result<Vec<Self>, _> = sources.iter().map(Self::open).collect();
-        let parts = parts?;
-        let names: Vec<&str> = parts.iter().map(Self::name).collect();
+        let corpora: Result<Vec<Self>, _> = sources.iter().map(Self::open).collect();
+        let corpora = corpora?;
+        let names: Vec<&str> = corpora.iter().map(Self::name).collect();
         Ok(Self {
             name: names.join(", "),
-            origin: Origin::Several(parts.into()),
+            origin: Origin::Corpora(corpora.into()),
             held_out: Arc::default(),
-            watched: None,
+            progress: None,
         })
     }
 
-    /// Takes pairs that are in memory already, such as those of a task.
+    /// Creates a corpus from pairs in memory, such as those of a task.
     pub fn from_pairs(pairs: Vec<(String, String)>) -> Self {
-        let origin = Origin::Made(pairs.into());
+        let origin = Origin::Memory(pairs.into());
         Self {
             name: "the list of pairs".to_owned(),
             origin,
             held_out: Arc::default(),
-            watched: None,
+            progress: None,
         }
     }
 
-    /// Returns what messages call this corpus: its file names, quoted.
+    /// Returns the name of this corpus in messages: the quoted paths of its files.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -138,85 +138,89 @@ impl ParallelText {
     ///
     /// # Errors
     ///
-    /// Returns a [`CorpusError`] when a file can no longer be opened. What is wrong inside the files is
-    /// found while reading, and so comes as an item; a corpus without a line is such an item, too.
+    /// Returns a [`CorpusError`] when a file cannot be opened any more. Errors in the content of the files are items of
+    /// the iterator; so is the error of an empty corpus.
     pub fn pairs(&self) -> Result<Pairs, CorpusError> {
-        let stream = match &self.origin {
-            Origin::Files { src, tgt } => Stream::Files {
+        let source = match &self.origin {
+            Origin::Files { src, tgt } => PairSource::Files {
                 src: Lines::open(src)?,
                 tgt: Lines::open(tgt)?,
             },
-            Origin::Tsv(input) => Stream::Tsv(Lines::open(input)?),
-            Origin::Made(pairs) => Stream::Made {
+            Origin::Tsv(input) => PairSource::Tsv(Lines::open(input)?),
+            Origin::Memory(pairs) => PairSource::Memory {
                 pairs: Arc::clone(pairs),
                 next: 0,
             },
-            Origin::Several(parts) => {
-                let parts: Result<Vec<Pairs>, _> = parts.iter().map(Self::pairs).collect();
-                let parts = parts?;
-                Stream::Several { parts, part: 0 }
+            Origin::Corpora(corpora) => {
+                let corpora: Result<Vec<Pairs>, _> = corpora.iter().map(Self::pairs).collect();
+                PairSource::Corpora {
+                    corpora: corpora?,
+                    current: 0,
+                }
             }
         };
-        let reading = self.watched.as_ref().map(|it| Reading {
-            phase: it.progress.begin(it.what),
+        let reading = self.progress.as_ref().map(|it| Reading {
+            phase: it.progress.begin(it.phase),
             n_pairs: Arc::clone(&it.n_pairs),
         });
         Ok(Pairs::new(
             self.name.clone(),
-            stream,
+            source,
             Arc::clone(&self.held_out),
             reading,
         ))
     }
 
-    /// Has every reading from now on say how far it has come, and end when the run is to end. `what` is what
-    /// the user is told that it is for.
-    pub(crate) fn watched(self, progress: &Progress, what: &'static str) -> Self {
-        let n_pairs = self.watched.map(|it| it.n_pairs).unwrap_or_default();
-        let watched = Some(Watched {
+    /// Makes every later reading report its progress as `phase`, and stop when the user stops the run.
+    pub(crate) fn with_progress(self, progress: &Progress, phase: &'static str) -> Self {
+        let n_pairs = self.progress.map(|it| it.n_pairs).unwrap_or_default();
+        let progress = ReadingProgress {
             progress: progress.clone(),
-            what,
+            phase,
             n_pairs,
-        });
-        Self { watched, ..self }
+        };
+        Self {
+            progress: Some(progress),
+            ..self
+        }
     }
 
-    /// Reads the whole corpus and returns `n_pairs` of it, in its order, each pair being as likely as
-    /// any other; all of it when it has no more than that.
+    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order of the corpus; all
+    /// pairs if there are no more than that.
     ///
     /// # Errors
     ///
-    /// Returns the first [`CorpusError`] found in the files.
+    /// Returns the first [`CorpusError`] in the files.
     pub fn sample(&self, n_pairs: usize, seed: u64) -> Result<Vec<(String, String)>, CorpusError> {
-        let (sample, _) = self.numbered_sample(n_pairs, seed)?;
+        let (sample, _) = self.indexed_sample(n_pairs, seed)?;
         Ok(sample.into_iter().map(|(_, pair)| pair).collect())
     }
 
-    /// Splits off pairs for validation: returns the rest and them.
+    /// Holds out pairs for validation. Returns the training data and the validation data.
     ///
-    /// `n_pairs` is a wish: at most a tenth of the corpus is taken, and at least one pair. A sentence
-    /// that the corpus has twice may land on both sides; validation files are the better choice.
+    /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A sentence that occurs
+    /// twice can be in both parts, so separate validation files are better.
     ///
     /// # Errors
     ///
-    /// Returns the first [`CorpusError`] found in the files, or
+    /// Returns the first [`CorpusError`] in the files, or
     /// [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
     pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
-        let (mut sample, n_seen) = self.numbered_sample(n_pairs, seed)?;
+        let (mut sample, n_seen) = self.indexed_sample(n_pairs, seed)?;
         if n_seen < 2 {
             return Err(CorpusError::TooFewToHoldOut { file: self.name });
         }
-        // The sample is ordered by place; a shuffle before the cut keeps every pair equally likely.
+        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs equally likely.
         SplitMix64::new(hash(seed, u64::MAX)).shuffle(&mut sample);
         sample.truncate((n_seen / 10).max(1) as usize);
-        sample.sort_unstable_by_key(|(number, _)| *number);
-        let (numbers, pairs): (Vec<u64>, Vec<_>) = sample.into_iter().unzip();
+        sample.sort_unstable_by_key(|(index, _)| *index);
+        let (indices, pairs): (Vec<u64>, Vec<_>) = sample.into_iter().unzip();
         let name = format!("held-out pairs of {}", self.name);
         let valid = Self {
             name,
             ..Self::from_pairs(pairs)
         };
-        let mut held_out = [&*self.held_out, &numbers].concat();
+        let mut held_out = [&*self.held_out, &indices].concat();
         held_out.sort_unstable();
         Ok((
             Self {
@@ -227,30 +231,30 @@ impl ParallelText {
         ))
     }
 
-    /// Samples by reservoir, with the number of each pair in the files, and counts the pairs.
-    fn numbered_sample(
+    /// Returns a sample with the index of each pair in the files, and the number of pairs (reservoir sampling).
+    fn indexed_sample(
         &self,
         n_pairs: usize,
         seed: u64,
-    ) -> Result<(NumberedPairs, u64), CorpusError> {
-        let mut sample = NumberedPairs::new();
-        let mut draws = SplitMix64::new(seed);
+    ) -> Result<(IndexedPairs, u64), CorpusError> {
+        let mut sample = IndexedPairs::new();
+        let mut random = SplitMix64::new(seed);
         let mut n_seen = 0;
         let mut pairs = self.pairs()?;
         while let Some(pair) = pairs.next() {
             let pair = pair?;
-            let numbered = (pairs.n_read() - 1, pair);
+            let indexed = (pairs.n_read() - 1, pair);
             n_seen += 1;
             if sample.len() < n_pairs {
-                sample.push(numbered);
+                sample.push(indexed);
                 continue;
             }
-            let slot = draws.below(n_seen) as usize;
+            let slot = random.below(n_seen) as usize;
             if let Some(replaced) = sample.get_mut(slot) {
-                *replaced = numbered;
+                *replaced = indexed;
             }
         }
-        sample.sort_unstable_by_key(|(number, _)| *number);
+        sample.sort_unstable_by_key(|(index, _)| *index);
         Ok((sample, n_seen))
     }
 }
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_not_files() {
+    fn folders_are_refused() {
         let source = CorpusSource::Tsv {
             path: std::env::temp_dir(),
         };
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn several_corpora_are_read_one_after_the_other() {
+    fn several_corpora_are_concatenated() {
         let dir = tempfile::tempdir().expect("there is a folder for temporary files");
         let sources = [("one.tsv", "a\t1\nb\t2\n"), ("two.tsv", "c\t3\n")].map(|(name, text)| {
             let path = dir.path().join(name);
@@ -326,7 +330,7 @@ mod tests {
         let mut pairs = text.pairs().expect("both are there");
         let mut read = Vec::new();
         while let Some(pair) = pairs.next() {
-            read.push((pairs.part(), pair.expect("both are tables")));
+            read.push((pairs.corpus(), pair.expect("both are tables")));
         }
         let expected = [
             (0, pair("a", "1")),
@@ -348,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_is_sampled_equally_often() {
+    fn all_pairs_are_sampled_equally_often() {
         let text = numbers(20);
         let mut counts = [0; 20];
         for seed in 0..2000 {
@@ -356,7 +360,7 @@ mod tests {
                 counts[src.parse::<usize>().expect("sources are numbers")] += 1;
             }
         }
-        // Each count is binomial with mean 500 and deviation 19; 100 is five of them.
+        // Each count is binomial with mean 500 and standard deviation 19; 100 is five of these.
         assert!(
             counts.iter().all(|count| (400..600).contains(count)),
             "{counts:?}"
@@ -364,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn held_out_pairs_are_a_tenth_at_most_and_leave_the_rest() {
+    fn at_most_a_tenth_is_held_out_and_nothing_is_lost() {
         let (train, valid) = numbers(50).hold_out(1000, 1).expect("it is in memory");
         let train: Vec<_> = train
             .pairs()
@@ -396,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pair_cannot_be_split() {
+    fn a_single_pair_cannot_be_held_out() {
         let split = numbers(1).hold_out(1, 1);
         assert!(matches!(split, Err(CorpusError::TooFewToHoldOut { .. })));
     }

@@ -1,6 +1,6 @@
-//! A pair of sentences as token ids.
+//! [`SentencePair`]: a source sentence and its target sentence, as token ids.
 
-/// Holds a pair of sentences as token ids, without BOS and EOS.
+/// A source sentence and its target sentence, as token ids without BOS and EOS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentencePair {
     /// Source token ids.

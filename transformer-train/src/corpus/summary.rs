@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Counts what became of the pairs of a corpus.
+/// Counts of the pairs of a corpus: read, kept, and dropped for each reason.
 ///
-/// Every pair read is kept or counted in exactly one reason for dropping it.
+/// Every pair that is not kept is counted under exactly one reason for dropping it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CorpusSummary {
     /// Pairs read.
@@ -17,36 +17,36 @@ pub struct CorpusSummary {
     pub empty_src: u64,
     /// Pairs dropped because the target, but not the source, is empty or blank.
     pub empty_tgt: u64,
-    /// Pairs dropped because a side is over-long.
+    /// Pairs dropped because a side is longer than the maximum.
     pub too_long: u64,
-    /// Pairs kept with a side cut short.
+    /// Pairs kept with a truncated side.
     pub cut: u64,
-    /// Pairs dropped because one side is too many times as long as the other.
+    /// Pairs dropped because the ratio of their lengths is above the maximum.
     pub unbalanced: u64,
-    /// Pairs, neither side empty, whose target is their source.
+    /// Pairs whose target equals their source, unless it is empty.
     pub copies: u64,
-    /// Pairs dropped because their target is their source.
+    /// Pairs dropped because their target equals their source.
     pub copies_dropped: u64,
-    /// Pairs, neither side empty, that came before.
+    /// Pairs that occurred before, unless a side is empty.
     pub identical: u64,
-    /// Pairs dropped because they came before.
+    /// Pairs dropped because they occurred before.
     pub identical_dropped: u64,
-    /// Tokens in the sources kept, `EOS` not counted.
+    /// Tokens in the kept sources, without `EOS`.
     pub src_tokens: u64,
-    /// Tokens in the targets kept, `BOS` and `EOS` not counted.
+    /// Tokens in the kept targets, without `BOS` and `EOS`.
     pub tgt_tokens: u64,
-    /// Tokens in the sources kept that the vocabulary does not have.
+    /// Unknown tokens in the kept sources.
     pub src_unknown: u64,
-    /// Tokens in the targets kept that the vocabulary does not have.
+    /// Unknown tokens in the kept targets.
     pub tgt_unknown: u64,
-    /// Tokens of the longest side of all pairs.
+    /// Length of the longest side of all pairs, in tokens.
     pub longest: u64,
-    /// Pairs kept of each corpus, where there are several, in their order.
+    /// Kept pairs of each corpus, in the order of the corpora.
     pub kept_of: Vec<u64>,
 }
 
 impl fmt::Display for CorpusSummary {
-    /// Writes one line; what did not happen is not mentioned.
+    /// Writes one line, without counts of 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} pairs read, {} kept", self.read, self.kept)?;
         let dropped = [
@@ -56,7 +56,7 @@ impl fmt::Display for CorpusSummary {
             (self.cut, "too long, cut"),
             (
                 self.unbalanced,
-                "with one side too long for the other, dropped",
+                "with sides of too different lengths, dropped",
             ),
             (self.copies_dropped, "with equal sides, dropped"),
             (self.copies - self.copies_dropped, "with equal sides"),

@@ -1,15 +1,15 @@
-//! Where the pairs of a corpus are, as ids: in memory or on disk.
+//! [`TokenStore`]: the training pairs as token ids, in memory or on disk.
 
 use std::sync::Arc;
 
 use crate::corpus::{CorpusError, DiskStore, EncodedCorpus, SentencePair};
 
-/// Holds the pairs of a corpus, or knows where they are.
+/// The pairs of a corpus as token ids.
 #[derive(Debug)]
 pub(crate) enum TokenStore {
-    /// All of them are in memory.
+    /// In memory.
     Memory(EncodedCorpus),
-    /// They are read when they are asked for.
+    /// On disk: each pair is read when it is needed.
     Disk(DiskStore),
 }
 
@@ -22,18 +22,18 @@ impl TokenStore {
     ///
     /// # Panics
     ///
-    /// Panics when there is no such pair.
-    pub(crate) fn pair(&self, number: usize) -> Result<SentencePair, CorpusError> {
+    /// Panics when `index` is not less than the number of pairs.
+    pub(crate) fn pair(&self, index: usize) -> Result<SentencePair, CorpusError> {
         match self {
             Self::Memory(corpus) => Ok(SentencePair {
-                src: corpus.src(number),
-                tgt: corpus.tgt(number),
+                src: corpus.src(index),
+                tgt: corpus.tgt(index),
             }),
-            Self::Disk(store) => store.pair(number),
+            Self::Disk(store) => store.pair(index),
         }
     }
 
-    /// Returns the lengths of every pair, source and target, in tokens.
+    /// Returns the lengths of source and target of every pair, in tokens.
     pub(crate) fn lengths(&self) -> Arc<[(u32, u32)]> {
         match self {
             Self::Memory(corpus) => corpus.all_lengths().into(),
@@ -41,7 +41,7 @@ impl TokenStore {
         }
     }
 
-    /// Returns how much memory the pairs take, in bytes.
+    /// Returns the memory that the store takes, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Memory(corpus) => corpus.bytes(),

@@ -1,49 +1,49 @@
-//! What is trained on: the pairs of the token store, with BPE-dropout if that is asked for.
+//! [`TrainingText`]: the pairs of each update, from the token store, with BPE-dropout if it is set.
 
 use derive_new::new;
 use transformer_core::random::hash;
 
-use crate::corpus::{CorpusError, SentencePair, SubwordDropout, TokenStore};
+use crate::corpus::{BpeDropout, CorpusError, SentencePair, TokenStore};
 
-/// Sets the draws of BPE-dropout apart from all others of the same seed: "subwords" in ASCII.
+/// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords" in ASCII.
 const SUBWORDS: u64 = 0x7375_6277_6f72_6473;
 
-/// Gives the pairs of an update.
+/// The source of the pairs of each update.
 #[derive(Debug, new)]
 #[new(visibility = "pub(crate)")]
 pub(crate) struct TrainingText {
     store: TokenStore,
-    subwords: Option<Subwords>,
+    dropout: Option<PairDropout>,
 }
 
-/// Says how lines are cut anew each time.
+/// BPE-dropout of both sides of a pair.
 #[derive(Debug)]
-pub(crate) struct Subwords {
-    pub(crate) src: SubwordDropout,
-    pub(crate) tgt: SubwordDropout,
-    /// Probability that a merge is left out.
+pub(crate) struct PairDropout {
+    pub(crate) src: BpeDropout,
+    pub(crate) tgt: BpeDropout,
+    /// Probability of skipping a merge.
     pub(crate) rate: f64,
     pub(crate) seed: u64,
-    /// Longest side, in tokens; one that would get longer stays as it is.
+    /// Maximum length of a side, in tokens. Sides that dropout would make longer are not changed.
     pub(crate) max_len: usize,
 }
 
 impl TrainingText {
-    /// Returns where the pairs are.
+    /// Returns the token store, without dropout.
     pub(crate) fn store(&self) -> &TokenStore {
         &self.store
     }
 
-    /// Returns these pairs, cut as `update` has them: a pure function of both and the seed.
+    /// Returns these pairs, with the dropout of `update`. The result depends only on the arguments and the seed.
     pub(crate) fn pairs(
         &self,
         sentences: &[u32],
         update: u64,
     ) -> Result<Vec<SentencePair>, CorpusError> {
-        let pairs = sentences.iter().zip(0..).map(|(&sentence, place)| {
+        let pairs = sentences.iter().zip(0..).map(|(&sentence, position)| {
             let pair = self.store.pair(sentence as usize)?;
-            Ok(match &self.subwords {
-                Some(subwords) => subwords.cut(&pair, update, place),
+            Ok(match &self.dropout {
+                Some(dropout) => dropout.apply(&pair, update, position),
                 None => pair,
             })
         });
@@ -51,14 +51,15 @@ impl TrainingText {
     }
 }
 
-impl Subwords {
-    fn cut(&self, pair: &SentencePair, update: u64, place: u64) -> SentencePair {
-        let seed = hash(hash(self.seed ^ SUBWORDS, update), place);
-        let side = |dropout: &SubwordDropout, ids: &[u32], number| {
-            let cut = dropout.cut(ids, self.rate, hash(seed, number));
-            match cut.len() > self.max_len {
+impl PairDropout {
+    /// Returns the pair at a position of an update with dropout.
+    fn apply(&self, pair: &SentencePair, update: u64, position: u64) -> SentencePair {
+        let seed = hash(hash(self.seed ^ SUBWORDS, update), position);
+        let side = |dropout: &BpeDropout, ids: &[u32], index| {
+            let tokens = dropout.tokenize_again(ids, self.rate, hash(seed, index));
+            match tokens.len() > self.max_len {
                 true => ids.to_vec(),
-                false => cut,
+                false => tokens,
             }
         };
         SentencePair {
@@ -91,10 +92,10 @@ mod tests {
         let ids = tokenizer.encode(LINE);
         let mut corpus = EncodedCorpus::default();
         corpus.push(&ids, &ids);
-        let dropout = SubwordDropout::new(&tokenizer).expect("it is one of byte pairs");
-        let subwords = Subwords {
-            src: dropout.clone(),
-            tgt: dropout,
+        let bpe_dropout = BpeDropout::new(&tokenizer).expect("its kind is BPE");
+        let dropout = PairDropout {
+            src: bpe_dropout.clone(),
+            tgt: bpe_dropout,
             rate,
             seed: 5,
             max_len,
@@ -104,25 +105,25 @@ mod tests {
             tgt: ids,
         };
         (
-            TrainingText::new(TokenStore::Memory(corpus), Some(subwords)),
+            TrainingText::new(TokenStore::Memory(corpus), Some(dropout)),
             pair,
         )
     }
 
-    fn cut(text: &TrainingText, update: u64) -> Vec<SentencePair> {
+    fn pairs_of(text: &TrainingText, update: u64) -> Vec<SentencePair> {
         text.pairs(&[0, 0], update).expect("memory can be read")
     }
 
     #[test]
-    fn an_update_is_cut_the_same_every_time() {
+    fn an_update_has_the_same_tokens_every_time() {
         let (text, _) = text(0.5, 99);
-        assert_eq!(cut(&text, 7), cut(&text, 7));
+        assert_eq!(pairs_of(&text, 7), pairs_of(&text, 7));
     }
 
     #[test]
-    fn updates_places_and_sides_are_cut_each_in_its_way() {
+    fn updates_positions_and_sides_have_different_tokens() {
         let (text, _) = text(0.5, 99);
-        let (one, other) = (cut(&text, 7), cut(&text, 8));
+        let (one, other) = (pairs_of(&text, 7), pairs_of(&text, 8));
         let mut all: Vec<&Vec<u32>> = one
             .iter()
             .chain(&other)
@@ -130,13 +131,13 @@ mod tests {
             .collect();
         all.sort();
         all.dedup();
-        // Eight cuts of a line of seven words at even odds: two that are equal would be a wonder.
+        // At rate 0.5, equal tokens are very unlikely for a line of seven words.
         assert_eq!(all.len(), 8);
     }
 
     #[test]
-    fn a_side_that_would_get_too_long_stays() {
+    fn a_side_that_would_get_too_long_is_not_changed() {
         let (text, pair) = text(1.0 - 1e-9, 20);
-        assert_eq!(cut(&text, 7), [pair.clone(), pair]);
+        assert_eq!(pairs_of(&text, 7), [pair.clone(), pair]);
     }
 }

@@ -14,8 +14,8 @@ use crate::config::{
     ConfigError, Copies, Duplicates, EmbeddingSettings, Experiment, Filter, check_tokenizer,
 };
 use crate::corpus::{
-    CorpusError, CorpusSummary, ParallelText, ReadText, SentencePair, StorePlace, SubwordDropout,
-    Subwords, TokenStore, TrainingText, encode,
+    BpeDropout, CorpusError, CorpusSummary, LoadedData, PairDropout, ParallelText, SentencePair,
+    StoreLocation, TokenStore, TrainingText, encode,
 };
 use crate::progress::{LogFn, Progress};
 use crate::run::{Embeddings, Facts, Folder, finetune, warnings};
@@ -115,7 +115,7 @@ impl Prepared {
     pub(crate) fn new(
         experiment: &Experiment,
         start: Start,
-        place: Option<StorePlace>,
+        place: Option<StoreLocation>,
         progress: &Progress,
     ) -> Result<Self, TrainError> {
         let log = progress.log();
@@ -125,7 +125,7 @@ impl Prepared {
             tokenizers: known,
             base,
         } = start;
-        let ReadText {
+        let LoadedData {
             tokenizers,
             store,
             summary: train_summary,
@@ -133,7 +133,7 @@ impl Prepared {
             weights,
             valid,
             test,
-        } = ReadText::new(experiment, known, place, progress)?;
+        } = LoadedData::load(experiment, known, place, progress)?;
         // What makes a pair bad to learn from is no reason to leave it out of what is measured.
         let filter = Filter {
             max_ratio: None,
@@ -318,7 +318,7 @@ fn log_shares(shares: &[CorpusWeight], log: &LogFn) {
 fn subwords(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
-) -> Result<Option<Subwords>, ConfigError> {
+) -> Result<Option<PairDropout>, ConfigError> {
     let rate = experiment.tokenizer.dropout;
     if rate == 0.0 {
         return Ok(None);
@@ -326,9 +326,9 @@ fn subwords(
     let dropout = |tokenizer| {
         // A tokenizer that is trained here was chosen with merges.
         let key = "tokenizer.dropout".to_owned();
-        SubwordDropout::new(tokenizer).ok_or(ConfigError::FixedByModel { key })
+        BpeDropout::new(tokenizer).ok_or(ConfigError::FixedByModel { key })
     };
-    Ok(Some(Subwords {
+    Ok(Some(PairDropout {
         src: dropout(tokenizers.src())?,
         tgt: dropout(tokenizers.tgt())?,
         rate,

@@ -12,7 +12,7 @@ use transformer_infer::BatchLimits;
 
 use crate::checkpoint::{Publisher, Resumed};
 use crate::config::Experiment;
-use crate::corpus::{Fingerprint, IfMissing, StorePlace, holds_only_stores};
+use crate::corpus::{Fingerprint, IfMissing, StoreLocation, contains_only_stores};
 use crate::optim::Schedule;
 use crate::progress::{LogFn, Progress, StatusFn};
 use crate::run::{Existing, Finish, Folder, Prepared, Start, learn};
@@ -164,7 +164,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     let start = Start::new(experiment, &folder, resumed.is_some())?;
     // A run that fails on its data leaves nothing behind, and takes nothing away.
     let directory = &environment.directory;
-    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Make)?;
+    let place = StoreLocation::of(experiment, directory, start.base.as_ref(), IfMissing::Build)?;
     let interrupt = &environment.interrupt;
     let progress = environment.progress();
     let mut prepared = Prepared::new(experiment, start, place.clone(), &progress)?;
@@ -282,7 +282,7 @@ fn publisher(
 /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it: or before
 /// its beginning, with nothing but the stores of its text.
 pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
-    holds_only_stores(directory) || Folder::new(directory).is_unfinished(experiment)
+    contains_only_stores(directory) || Folder::new(directory).is_unfinished(experiment)
 }
 
 /// Says how a run goes on, if it does, and returns the number of threads that share an update.

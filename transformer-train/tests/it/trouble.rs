@@ -95,7 +95,7 @@ fn an_interrupt_while_the_store_is_made_leaves_none() {
         "run",
     ]);
     let mut running = Running::new(program);
-    running.wait_for("store       making");
+    running.wait_for("store       building");
     running.interrupt();
     ends_without_a_trace(running, &workplace);
 }

@@ -6,7 +6,7 @@ use transformer_core::device;
 
 use crate::TrainError;
 use crate::config::Experiment;
-use crate::corpus::{IfMissing, StorePlace};
+use crate::corpus::{IfMissing, StoreLocation};
 use crate::optim::Schedule;
 use crate::run::forecast::memory::{Memory, NUMBER, PROGRAM, Sizes};
 use crate::run::{Folder, Prepared, RunEnvironment, Start, ThreadCount};
@@ -26,7 +26,12 @@ pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<
     let resumed = folder.resume(experiment, environment.existing, log)?;
     let start = Start::new(experiment, &folder, resumed.is_some())?;
     let directory = &environment.directory;
-    let place = StorePlace::of(experiment, directory, start.base.as_ref(), IfMissing::Hold)?;
+    let place = StoreLocation::of(
+        experiment,
+        directory,
+        start.base.as_ref(),
+        IfMissing::UseMemory,
+    )?;
     let mut prepared = Prepared::new(experiment, start, place, &progress)?;
     if let Some(resumed) = &resumed {
         resumed.check_corpus(prepared.fingerprint, directory)?;

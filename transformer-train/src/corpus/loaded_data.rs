@@ -1,85 +1,84 @@
-//! From the text that an experiment names to tokenizers and ids.
+//! [`LoadedData`]: the text of an experiment, tokenized.
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
 use crate::config::{CorpusSource, DataSource, Experiment, Vocabularies};
 use crate::corpus::{
-    CorpusError, CorpusSummary, ParallelText, StorePlace, Stored, TokenStore, encode_in_memory,
-    encode_into,
+    CorpusError, CorpusSummary, ParallelText, StoreLocation, StoredCorpus, TokenStore,
+    encode_in_memory, encode_into,
 };
 use crate::progress::Progress;
 use crate::tasks::{Split, Task};
 
-/// Number of held-out pairs on which a model of a built-in task is tested.
+/// Number of test pairs of a built-in task.
 const N_TEST_PAIRS: usize = 1000;
 
-/// What the user is told while the text is read.
+// The phases, as progress reports name them.
 const READING: &str = "reading";
-
-/// While tokenizers are trained.
 const LEARNING: &str = "learning";
-
-/// While its ids are put into memory.
 const TOKENIZING: &str = "tokenizing";
-
-/// While they are put on the disk.
 const STORING: &str = "storing";
 
-/// Pairs of lines, source and target.
+/// Pairs of source and target lines.
 type Lines = Vec<(String, String)>;
 
-/// Holds a corpus as ids, with all that comes of reading its text.
-pub(crate) struct ReadText {
+/// The text of an experiment, with training pairs as token ids.
+pub(crate) struct LoadedData {
     pub(crate) tokenizers: Tokenizers,
+    /// The training pairs.
     pub(crate) store: TokenStore,
-    /// What became of the pairs.
+    /// How many training pairs were kept and dropped.
     pub(crate) summary: CorpusSummary,
-    /// Fingerprint of the pairs that are kept.
+    /// Fingerprint of the kept training pairs.
     pub(crate) fingerprint: u64,
-    /// How often the pairs of each corpus come in a pass.
+    /// The weight of each corpus: how often its pairs occur in an epoch.
     pub(crate) weights: Vec<f64>,
-    /// The pairs to validate on.
+    /// The validation pairs.
     pub(crate) valid: ParallelText,
-    /// Text that is neither trained on nor looked at before the end; only tasks can make some.
+    /// Test pairs, which only tasks have.
     pub(crate) test: Lines,
 }
 
-impl ReadText {
-    /// Reads the text, or opens what was made of it before. Tokenizers that are known are not trained again.
-    pub(crate) fn new(
+impl LoadedData {
+    /// Reads and tokenizes the text, or opens the token store that an earlier run built. Trains tokenizers if there are
+    /// no `tokenizers` yet.
+    pub(crate) fn load(
         experiment: &Experiment,
-        known: Option<Tokenizers>,
-        place: Option<StorePlace>,
+        tokenizers: Option<Tokenizers>,
+        location: Option<StoreLocation>,
         progress: &Progress,
     ) -> Result<Self, CorpusError> {
         let log = progress.log();
         let (sources, valid) = match experiment.data.source()? {
             DataSource::Task(task) => {
-                let (train, valid, test) = texts_of(task, experiment);
-                let read = Self::in_memory(experiment, known, train, valid, progress)?;
-                return Ok(Self { test, ..read });
+                let (train, valid, test) = splits_of(task, experiment);
+                let loaded = Self::in_memory(experiment, tokenizers, train, valid, progress)?;
+                return Ok(Self { test, ..loaded });
             }
             DataSource::Corpus { train, valid } => (train, valid),
         };
         let (sources, weights): (Vec<_>, Vec<f64>) = sources.into_iter().unzip();
-        if let Some(stored) = place.as_ref().and_then(|place| place.open(log)) {
-            return Self::of_store(stored, valid.as_ref(), weights);
+        if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
+            return Self::from_stored(stored, valid.as_ref(), weights);
         }
-        let (train, valid_text) = divide(&sources, valid.as_ref(), experiment, progress)?;
-        let Some(place) = place.filter(StorePlace::is_to_be_made) else {
-            let read = Self::in_memory(experiment, known, train, valid_text, progress)?;
-            return Ok(Self { weights, ..read });
+        let (train, valid_text) = open_text(&sources, valid.as_ref(), experiment, progress)?;
+        let Some(location) = location.filter(StoreLocation::builds_missing) else {
+            let loaded = Self::in_memory(experiment, tokenizers, train, valid_text, progress)?;
+            return Ok(Self { weights, ..loaded });
         };
-        let tokenizers = known_or_trained(known, experiment, &train, progress)?;
-        let train = train.watched(progress, STORING);
+        let tokenizers = match tokenizers {
+            Some(tokenizers) => tokenizers,
+            None => train_tokenizers(experiment, &train, progress)?,
+        };
+        let train = train.with_progress(progress, STORING);
         let held_out = match valid {
             Some(_) => None,
             None => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
         };
-        log(&format!("store       making {}", place.path().display()));
-        let path = place.path();
-        let stored = place.build(&tokenizers, held_out, log, |mut writer| {
+        let path = location.path();
+        log(&format!("store       building {}", path.display()));
+        let stored = location.build(&tokenizers, held_out, log, |mut writer| {
             let error = |source| CorpusError::Store {
                 path: path.clone(),
                 source,
@@ -89,15 +88,15 @@ impl ReadText {
             let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
             let src = |lines: &[String]| src.encode_all(lines);
             let tgt = |lines: &[String]| tgt.encode_all(lines);
-            let made = encode_into(&train, &filter, src, tgt, sink)?;
+            let encoded = encode_into(&train, &filter, src, tgt, sink)?;
             writer.finish().map_err(error)?;
-            Ok(made)
+            Ok(encoded)
         })?;
-        Self::of_store(stored, valid.as_ref(), weights)
+        Self::from_stored(stored, valid.as_ref(), weights)
     }
 
-    fn of_store(
-        stored: Stored,
+    fn from_stored(
+        stored: StoredCorpus,
         valid: Option<&CorpusSource>,
         weights: Vec<f64>,
     ) -> Result<Self, CorpusError> {
@@ -116,17 +115,21 @@ impl ReadText {
         })
     }
 
+    /// Tokenizes the training text in memory.
     fn in_memory(
         experiment: &Experiment,
-        known: Option<Tokenizers>,
+        tokenizers: Option<Tokenizers>,
         train: ParallelText,
         valid: ParallelText,
         progress: &Progress,
     ) -> Result<Self, CorpusError> {
-        let tokenizers = known_or_trained(known, experiment, &train, progress)?;
+        let tokenizers = match tokenizers {
+            Some(tokenizers) => tokenizers,
+            None => train_tokenizers(experiment, &train, progress)?,
+        };
         let filter = experiment.data.filter();
         let (corpus, summary, fingerprint) = encode_in_memory(
-            &train.watched(progress, TOKENIZING),
+            &train.with_progress(progress, TOKENIZING),
             &filter,
             |lines| tokenizers.src().encode_all(lines),
             |lines| tokenizers.tgt().encode_all(lines),
@@ -143,8 +146,8 @@ impl ReadText {
     }
 }
 
-/// Opens the corpora as one, and what to validate on: files, or pairs held out of them.
-fn divide(
+/// Opens the training text and the validation text: files, or pairs held out of the training text.
+fn open_text(
     sources: &[CorpusSource],
     valid: Option<&CorpusSource>,
     experiment: &Experiment,
@@ -154,15 +157,15 @@ fn divide(
         [source] => ParallelText::open(source)?,
         sources => ParallelText::open_all(sources)?,
     };
-    let train = train.watched(progress, READING);
+    let train = train.with_progress(progress, READING);
     Ok(match valid {
         Some(valid) => (train, ParallelText::open(valid)?),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,
     })
 }
 
-/// Makes the three splits of a built-in task, which never overlap.
-fn texts_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText, Lines) {
+/// Generates the training, validation and test pairs of a built-in task.
+fn splits_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText, Lines) {
     let data = &experiment.data;
     let seed = experiment.training.seed;
     let text = |split, n_pairs| ParallelText::from_pairs(task.pairs(split, n_pairs, seed));
@@ -173,21 +176,18 @@ fn texts_of(task: Task, experiment: &Experiment) -> (ParallelText, ParallelText,
     )
 }
 
-fn known_or_trained(
-    known: Option<Tokenizers>,
+/// Trains the tokenizers on a sample of the training text.
+fn train_tokenizers(
     experiment: &Experiment,
     train: &ParallelText,
     progress: &Progress,
 ) -> Result<Tokenizers, CorpusError> {
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let train = train.clone().watched(progress, READING);
+    let train = train.clone().with_progress(progress, READING);
     let sample = train.sample(experiment.data.tokenizer_sample, experiment.training.seed)?;
     let sources = || sample.iter().map(|(src, _)| src.as_str());
     let targets = || sample.iter().map(|(_, tgt)| tgt.as_str());
     let mut phase = progress.begin(LEARNING);
-    // An end that is asked for meanwhile comes after it, or from the program.
+    // Training a tokenizer cannot be interrupted; a request takes effect after it.
     let mut on_progress = |share| {
         let _ = phase.share(share);
     };

@@ -1,4 +1,4 @@
-//! Where parallel text lies.
+//! [`Input`]: a file of text, or standard input, that can be read several times.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use crate::corpus::CorpusError;
 
-/// Something that can be read from its start as often as needed.
+/// A file of text, or standard input, that can be read several times.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
+    /// The name in messages: the path in backquotes, or `standard input`.
     pub(super) name: String,
     content: Content,
 }
@@ -17,15 +18,15 @@ pub(super) struct Input {
 #[derive(Clone, Debug)]
 enum Content {
     File(PathBuf),
-    Held(Arc<[u8]>),
+    Buffered(Arc<[u8]>),
 }
 
 impl Input {
-    /// Prepares a path. Standard input and pipes can be read once only, so they are read now and held
-    /// in memory as they came.
+    /// Prepares a path. Standard input and pipes can be read only once, so they are read now and buffered in
+    /// memory, without unpacking.
     pub(super) fn new(path: &Path, stdin: &mut dyn Read) -> Result<Self, CorpusError> {
-        let standard_input = path == Path::new("-");
-        let name = match standard_input {
+        let is_stdin = path == Path::new("-");
+        let name = match is_stdin {
             true => "standard input".to_owned(),
             false => format!("`{}`", path.display()),
         };
@@ -33,8 +34,8 @@ impl Input {
             file: name.clone(),
             source,
         };
-        if standard_input {
-            let content = hold(stdin).map_err(cannot_open)?;
+        if is_stdin {
+            let content = buffered(stdin).map_err(cannot_open)?;
             return Ok(Self { name, content });
         }
         let metadata = path.metadata().map_err(cannot_open)?;
@@ -44,21 +45,22 @@ impl Input {
         let mut file = File::open(path).map_err(cannot_open)?;
         let content = match metadata.is_file() {
             true => Content::File(path.to_owned()),
-            false => hold(&mut file).map_err(cannot_open)?,
+            false => buffered(&mut file).map_err(cannot_open)?,
         };
         Ok(Self { name, content })
     }
 
+    /// Returns a reader that starts at the beginning.
     pub(super) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
         Ok(match &self.content {
             Content::File(path) => Box::new(File::open(path)?),
-            Content::Held(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+            Content::Buffered(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
         })
     }
 }
 
-fn hold(reader: &mut dyn Read) -> io::Result<Content> {
+fn buffered(reader: &mut dyn Read) -> io::Result<Content> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes)?;
-    Ok(Content::Held(bytes.into()))
+    Ok(Content::Buffered(bytes.into()))
 }

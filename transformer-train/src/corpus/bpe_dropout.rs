@@ -1,5 +1,7 @@
-//! BPE-dropout: the same line cut otherwise every time it is trained on (Provilkov et al. 2020, "BPE-Dropout:
-//! Simple and Effective Subword Regularization", <https://arxiv.org/abs/1910.13267>).
+//! [`BpeDropout`]: a training line is split into different tokens every time.
+//!
+//! Provilkov et al. 2020, "BPE-Dropout: Simple and Effective Subword Regularization",
+//! <https://arxiv.org/abs/1910.13267>.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,26 +12,28 @@ use transformer_core::random::SplitMix64;
 use transformer_core::text::special::is_special;
 use transformer_core::text::{Tokenizer, UNK};
 
-/// What a word's first token begins with.
+/// The first character of the first token of a word.
 const WORD_START: char = '▁';
 
-/// Cuts token ids into characters and merges them anew, leaving out merges by chance.
+/// Splits token ids into characters and merges them again, skipping merges at random.
 ///
-/// It needs no text: the tokens of a word spell it, and no merge goes beyond a word.
+/// It needs no text: the tokens of a word spell it, and no merge crosses a word boundary.
 #[derive(Clone, Debug)]
-pub struct SubwordDropout(Arc<Merges>);
+pub struct BpeDropout(Arc<Merges>);
 
 #[derive(Debug)]
 struct Merges {
-    /// Rank, the smaller the earlier, and result of the merge of two tokens.
+    /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged first) and the
+    /// merged token.
     of_pair: HashMap<(u32, u32), (u32, u32)>,
-    /// The characters of each token, as ids. Special tokens are one character of their own.
+    /// The characters of each token, as ids. A special token counts as one character.
     characters: Vec<Vec<u32>>,
+    /// Whether each token is the first of a word.
     begins_word: Vec<bool>,
 }
 
-impl SubwordDropout {
-    /// Reads the merges of a tokenizer; `None` if it is not one of byte pairs.
+impl BpeDropout {
+    /// Reads the merges of a tokenizer; `None` if its kind is not BPE.
     pub fn new(tokenizer: &Tokenizer) -> Option<Self> {
         let json: Value = serde_json::from_str(&tokenizer.to_json()).ok()?;
         let model = &json["model"];
@@ -66,29 +70,29 @@ impl SubwordDropout {
         })))
     }
 
-    /// Cuts the words of these ids again. Each merge that could be made is left out with probability
-    /// `rate` at each step; the seed decides which. With a rate of 0 the ids come back.
+    /// Tokenizes the words of these ids again, with each possible merge skipped with probability `rate` at each
+    /// step. The result depends only on the arguments. A `rate` of 0 returns the same ids.
     ///
     /// # Panics
     ///
-    /// Panics when an id is not one of the tokenizer.
-    pub fn cut(&self, ids: &[u32], rate: f64, seed: u64) -> Vec<u32> {
-        let mut draws = SplitMix64::new(seed);
-        let mut cut = Vec::with_capacity(2 * ids.len());
+    /// Panics when an id is not in the vocabulary of the tokenizer.
+    pub fn tokenize_again(&self, ids: &[u32], rate: f64, seed: u64) -> Vec<u32> {
+        let mut random = SplitMix64::new(seed);
+        let mut tokens = Vec::with_capacity(2 * ids.len());
         for word in self.words(ids) {
             let characters = ids[word]
                 .iter()
                 .flat_map(|&id| &self.0.characters[id as usize]);
-            cut.extend(self.merge(characters.copied().collect(), rate, &mut draws));
+            tokens.extend(self.merge(characters.copied().collect(), rate, &mut random));
         }
-        cut
+        tokens
     }
 
-    /// Returns where each word stands. Punctuation without a space before it stays with its word; no merge
-    /// joins the two.
+    /// Returns the range of each word. Punctuation without a space before it is part of the word, although no
+    /// merge joins the two.
     fn words(&self, ids: &[u32]) -> Vec<Range<usize>> {
-        let begins = |place: &usize| {
-            *place == 0 || ids[*place] == UNK || self.0.begins_word[ids[*place] as usize]
+        let begins = |index: &usize| {
+            *index == 0 || ids[*index] == UNK || self.0.begins_word[ids[*index] as usize]
         };
         let starts: Vec<usize> = (0..ids.len()).filter(begins).collect();
         let ends = starts.iter().skip(1).copied().chain([ids.len()]);
@@ -99,26 +103,26 @@ impl SubwordDropout {
             .collect()
     }
 
-    /// Makes the best merge that is not left out, until none is there (the paper's Algorithm 1).
-    fn merge(&self, mut tokens: Vec<u32>, rate: f64, draws: &mut SplitMix64) -> Vec<u32> {
+    /// Applies the merge of the lowest rank that is not skipped, until there is none (Algorithm 1).
+    fn merge(&self, mut tokens: Vec<u32>, rate: f64, random: &mut SplitMix64) -> Vec<u32> {
         loop {
             let mut best: Option<(u32, usize, u32)> = None;
-            for (place, pair) in tokens.windows(2).enumerate() {
+            for (index, pair) in tokens.windows(2).enumerate() {
                 let Some(&(rank, merged)) = self.0.of_pair.get(&(pair[0], pair[1])) else {
                     continue;
                 };
-                if rate > 0.0 && draws.uniform() < rate {
+                if rate > 0.0 && random.uniform() < rate {
                     continue;
                 }
                 if best.is_none_or(|(best, ..)| rank < best) {
-                    best = Some((rank, place, merged));
+                    best = Some((rank, index, merged));
                 }
             }
-            let Some((_, place, merged)) = best else {
+            let Some((_, index, merged)) = best else {
                 return tokens;
             };
-            tokens[place] = merged;
-            tokens.remove(place + 1);
+            tokens[index] = merged;
+            tokens.remove(index + 1);
         }
     }
 }
@@ -146,56 +150,56 @@ mod tests {
         Tokenizer::train(&config, LINES).expect("the lines are text")
     }
 
-    fn dropout() -> (Tokenizer, SubwordDropout) {
+    fn dropout() -> (Tokenizer, BpeDropout) {
         let tokenizer = tokenizer(TokenizerKind::Bpe);
-        let dropout = SubwordDropout::new(&tokenizer).expect("it is one of byte pairs");
+        let dropout = BpeDropout::new(&tokenizer).expect("its kind is BPE");
         (tokenizer, dropout)
     }
 
     #[test]
-    fn nothing_left_out_gives_the_ids_of_the_tokenizer() {
+    fn rate_0_gives_the_ids_of_the_tokenizer() {
         let (tokenizer, dropout) = dropout();
         for line in LINES {
             let ids = tokenizer.encode(line);
-            assert_eq!(dropout.cut(&ids, 0.0, 1), ids, "{line}");
+            assert_eq!(dropout.tokenize_again(&ids, 0.0, 1), ids, "{line}");
         }
     }
 
     #[test]
-    fn everything_left_out_gives_characters() {
+    fn rate_1_gives_characters() {
         let (tokenizer, dropout) = dropout();
-        let cut = dropout.cut(&tokenizer.encode("the rose"), 1.0, 1);
-        let spellings = cut.iter().filter_map(|&id| tokenizer.token(id));
+        let tokens = dropout.tokenize_again(&tokenizer.encode("the rose"), 1.0, 1);
+        let spellings = tokens.iter().filter_map(|&id| tokenizer.token(id));
         let spellings: Vec<String> = spellings.collect();
         assert_eq!(spellings, ["▁", "t", "h", "e", "▁", "r", "o", "s", "e"]);
     }
 
     #[test]
-    fn other_kinds_of_tokenizers_have_no_merges() {
+    fn tokenizers_of_other_kinds_are_refused() {
         for kind in [
             TokenizerKind::Word,
             TokenizerKind::Char,
             TokenizerKind::Unigram,
         ] {
-            assert!(SubwordDropout::new(&tokenizer(kind)).is_none());
+            assert!(BpeDropout::new(&tokenizer(kind)).is_none());
         }
     }
 
     #[test]
-    fn unknown_characters_stay_where_they_are() {
+    fn unknown_characters_keep_their_positions() {
         let (tokenizer, dropout) = dropout();
-        // Neighbors that are unknown are one token.
+        // Adjacent unknown characters are one token.
         let ids = tokenizer.encode("ro漢se is 漢漢");
         assert_eq!(ids.iter().filter(|&&id| id == UNK).count(), 2);
-        assert_eq!(dropout.cut(&ids, 0.0, 1), ids);
-        let cut = dropout.cut(&ids, 0.5, 3);
-        assert_eq!(cut.iter().filter(|&&id| id == UNK).count(), 2);
+        assert_eq!(dropout.tokenize_again(&ids, 0.0, 1), ids);
+        let tokens = dropout.tokenize_again(&ids, 0.5, 3);
+        assert_eq!(tokens.iter().filter(|&&id| id == UNK).count(), 2);
     }
 
-    /// Of three characters with the merges `ab`, then `abc`, there are three cuts, whose probabilities follow from
+    /// With the merges `ab`, then `abc`, three characters can be split in three ways. Their probabilities follow from
     /// Algorithm 1: `a b c` with p, `ab c` with (1 − p)·p, `abc` with (1 − p)².
     #[test]
-    fn each_cut_comes_as_often_as_the_algorithm_says() {
+    fn splits_have_the_probabilities_of_the_algorithm() {
         let merges = Merges {
             of_pair: HashMap::from([((4, 5), (0, 7)), ((7, 6), (1, 8))]),
             characters: (0..7)
@@ -204,30 +208,32 @@ mod tests {
                 .collect(),
             begins_word: vec![false; 9],
         };
-        let dropout = SubwordDropout(Arc::new(merges));
+        let dropout = BpeDropout(Arc::new(merges));
         let (rate, n) = (0.3, 20_000);
         let mut counts = HashMap::new();
         for seed in 0..n {
-            *counts.entry(dropout.cut(&[8], rate, seed)).or_insert(0_u64) += 1;
+            *counts
+                .entry(dropout.tokenize_again(&[8], rate, seed))
+                .or_insert(0_u64) += 1;
         }
         let expected = [(vec![4, 5, 6], 0.3), (vec![7, 6], 0.21), (vec![8], 0.49)];
-        for (cut, probability) in expected {
-            let share = counts.remove(&cut).unwrap_or(0) as f64 / n as f64;
-            // The deviation of a share is at most 0.0036; five of them.
-            assert!((share - probability).abs() < 0.018, "{cut:?}: {share}");
+        for (tokens, probability) in expected {
+            let share = counts.remove(&tokens).unwrap_or(0) as f64 / n as f64;
+            // The standard deviation of a share is at most 0.0036; five of these.
+            assert!((share - probability).abs() < 0.018, "{tokens:?}: {share}");
         }
         assert!(counts.is_empty());
     }
 
     proptest! {
         #[test]
-        fn the_text_is_the_same_however_it_is_cut(rate in 0.0..1.0_f64, seed: u64, line in 0_usize..4) {
+        fn dropout_does_not_change_the_text(rate in 0.0..1.0_f64, seed: u64, line in 0_usize..4) {
             let (tokenizer, dropout) = dropout();
             let ids = tokenizer.encode(LINES[line]);
-            let cut = dropout.cut(&ids, rate, seed);
-            prop_assert_eq!(tokenizer.decode(&cut), tokenizer.decode(&ids));
-            prop_assert!(cut.len() >= ids.len());
-            prop_assert_eq!(dropout.cut(&ids, rate, seed), cut);
+            let tokens = dropout.tokenize_again(&ids, rate, seed);
+            prop_assert_eq!(tokenizer.decode(&tokens), tokenizer.decode(&ids));
+            prop_assert!(tokens.len() >= ids.len());
+            prop_assert_eq!(dropout.tokenize_again(&ids, rate, seed), tokens);
         }
     }
 }

@@ -1,0 +1,281 @@
+//! [`StoreLocation`]: where the token store of a run is on disk. Its name is a hash of the text files and settings.
+
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::random::hash;
+
+use crate::config::{CorpusSource, DataSource, Experiment, Store};
+use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
+use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
+use crate::progress::LogFn;
+
+/// With `data.store = "auto"`, the size of text from which its tokens are stored on disk. They take about a quarter
+/// of it.
+const AUTO_BYTES: u64 = 2 << 30;
+
+/// The typical compression ratio of gzip for text.
+const GZIP_RATIO: u64 = 3;
+
+/// The folder of a run that contains its stores.
+const STORES: &str = "store";
+
+/// The file that is locked while a store is built.
+const LOCK: &str = "lock";
+
+/// The prefix of a store's name.
+const TOKENS: &str = "tokens-";
+
+/// The prefix of the name of a store that is being built.
+const UNFINISHED: &str = ".unfinished-";
+
+/// Where the token store of a run is on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreLocation {
+    folder: PathBuf,
+    /// Whether the folder belongs to the run, so that no other run needs its stores.
+    is_own: bool,
+    name: String,
+    if_missing: IfMissing,
+}
+
+/// What to do if there is no intact store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfMissing {
+    /// Build it.
+    Build,
+    /// Keep the ids in memory, and write nothing.
+    UseMemory,
+}
+
+impl StoreLocation {
+    /// Returns the location of an experiment's store, which need not exist; `None` if its ids are kept in memory.
+    /// `folder` is the run's folder, and `base` the model that the run starts from.
+    pub(crate) fn of(
+        experiment: &Experiment,
+        folder: &Path,
+        base: Option<&ModelDirectory>,
+        if_missing: IfMissing,
+    ) -> Result<Option<Self>, CorpusError> {
+        let data = &experiment.data;
+        let DataSource::Corpus { train, valid } = data.source()? else {
+            return Ok(None);
+        };
+        // These strings are hashed: changing one, or a `Debug` format, makes every existing store unusable.
+        let mut facts = vec![
+            format!("format {FORMAT}"),
+            format!("{:?}", data.filter()),
+            format!("{:?}", experiment.tokenizer.vocabularies()),
+            format!("{} {}", data.tokenizer_sample, experiment.training.seed),
+        ];
+        facts.extend(base.map(tokenizers_of));
+        if train.len() > 1 {
+            facts.push("fingerprint of sizes too".to_owned());
+        }
+        if valid.is_none() {
+            facts.push(format!("{} held out", data.valid_pairs));
+        }
+        let mut n_bytes = 0;
+        for (source, _) in &train {
+            let paths = match source {
+                CorpusSource::Files { src, tgt } => vec![src, tgt],
+                CorpusSource::Tsv { path } => vec![path],
+            };
+            for path in paths {
+                // Standard input and pipes cannot be recognized.
+                let Some((n, fact)) = file_facts(path) else {
+                    return Ok(None);
+                };
+                n_bytes += n;
+                facts.push(fact);
+            }
+        }
+        let is_on_disk = match data.store {
+            Store::Auto => n_bytes >= AUTO_BYTES,
+            Store::Memory => false,
+            Store::Disk => true,
+        };
+        let own_folder = || folder.join(STORES);
+        Ok(is_on_disk.then(|| Self {
+            is_own: data.store_folder.is_none(),
+            folder: data.store_folder.clone().unwrap_or_else(own_folder),
+            name: format!("{TOKENS}{:016x}", key(&facts)),
+            if_missing,
+        }))
+    }
+
+    /// Returns the folder of the store.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Whether a missing store is to be built.
+    pub(crate) fn builds_missing(&self) -> bool {
+        self.if_missing == IfMissing::Build
+    }
+
+    /// Opens the store, if it exists and is intact.
+    pub(crate) fn open(&self, log: &LogFn) -> Option<StoredCorpus> {
+        let path = self.path();
+        if !path.exists() {
+            return None;
+        }
+        match StoredCorpus::open(&path) {
+            Ok(stored) => {
+                log(&format!("store       {}", path.display()));
+                Some(stored)
+            }
+            Err(error) => {
+                let path = path.display();
+                log(&format!("damaged     `{path}`: {error}; it is built again"));
+                None
+            }
+        }
+    }
+
+    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even if the program is
+    /// killed. An error leaves nothing behind, not even the folder of the stores if it is otherwise empty.
+    pub(crate) fn build(
+        &self,
+        tokenizers: &Tokenizers,
+        held_out: Option<Vec<(String, String)>>,
+        log: &LogFn,
+        fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
+    ) -> Result<StoredCorpus, CorpusError> {
+        let path = self.path();
+        let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
+        fs::create_dir_all(&self.folder).map_err(CorpusError::write(&self.folder))?;
+        // Two runs that share a folder build one after the other.
+        let lock_path = self.folder.join(LOCK);
+        let lock = File::create(&lock_path).map_err(CorpusError::write(&lock_path))?;
+        // Some file systems have no locks; then building goes on without one.
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            log("store       waiting for another run that is building it");
+            let _ = lock.lock();
+        }
+        if let Ok(stored) = StoredCorpus::open(&path) {
+            return Ok(stored);
+        }
+        self.remove_unfinished();
+        fs::create_dir_all(&unfinished).map_err(CorpusError::write(&unfinished))?;
+        if let Err(error) = write_store(&unfinished, tokenizers, held_out, fill) {
+            self.remove_unfinished();
+            drop(lock);
+            // A folder with nothing but the lock is removed.
+            if only_entry(&self.folder).is_some_and(|name| name == LOCK) {
+                let _ = fs::remove_dir_all(&self.folder);
+                if self.folder.ends_with(STORES) {
+                    let _ = self.folder.parent().map(fs::remove_dir);
+                }
+            }
+            return Err(error);
+        }
+        if path.exists() {
+            let removed = fs::remove_dir_all(&path);
+            removed.map_err(|source| CorpusError::Store {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        fs::rename(&unfinished, &path).map_err(CorpusError::write(&path))?;
+        StoredCorpus::open(&path).map_err(|source| {
+            let path = path.clone();
+            CorpusError::Store { path, source }
+        })
+    }
+
+    /// Removes the stores of earlier text or settings of the run, unless other runs may share the folder.
+    pub(crate) fn remove_others(&self) {
+        if !self.is_own {
+            return;
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_store = name.to_str().is_some_and(|name| name.starts_with(TOKENS));
+            if is_store && name != *self.name {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// Removes unfinished stores. Requires the lock.
+    fn remove_unfinished(&self) {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        for entry in entries {
+            if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+/// Whether the folder of a run contains only token stores, and none is being built.
+pub(crate) fn contains_only_stores(directory: &Path) -> bool {
+    let stores = directory.join(STORES);
+    let is_idle = || match File::open(stores.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    only_entry(directory).is_some_and(|name| name == STORES) && is_idle()
+}
+
+/// Returns the name of the file or folder in a folder, if there is exactly one.
+fn only_entry(directory: &Path) -> Option<OsString> {
+    let mut entries = fs::read_dir(directory).ok()?.flatten();
+    let first = entries.next()?;
+    entries.next().is_none().then(|| first.file_name())
+}
+
+/// Returns the unpacked size of a file, in bytes, and what identifies it: path, size and modification time. `None` if
+/// it is not a regular file.
+fn file_facts(path: &Path) -> Option<(u64, String)> {
+    if path == Path::new("-") {
+        return None;
+    }
+    let absolute = path.canonicalize().ok()?;
+    let metadata = absolute.metadata().ok().filter(fs::Metadata::is_file)?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let n_bytes = metadata.len() * if is_gzip { GZIP_RATIO } else { 1 };
+    let fact = format!("{absolute:?} {} {modified:?}", metadata.len());
+    Some((n_bytes, fact))
+}
+
+/// Returns what identifies the tokenizers of a model: their hashes.
+fn tokenizers_of(model: &ModelDirectory) -> String {
+    let files = &model.manifest().files;
+    let entries = [&files.tokenizer, &files.src_tokenizer, &files.tgt_tokenizer];
+    let hashes = entries.into_iter().flatten();
+    hashes.map(|entry| entry.sha256.as_str()).collect()
+}
+
+/// Hashes the facts.
+fn key(facts: &[String]) -> u64 {
+    let bytes = facts.iter().flat_map(|fact| fact.bytes().chain([0]));
+    bytes.fold(0, |hashed, byte| hash(hashed, u64::from(byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_contains_only_stores_unless_one_is_being_built() {
+        let run = tempfile::tempdir().expect("the system has temporary directories");
+        assert!(!contains_only_stores(run.path()), "it is empty");
+        let stores = run.path().join(STORES);
+        fs::create_dir_all(stores.join("tokens")).expect("the folder is writable");
+        assert!(contains_only_stores(run.path()));
+        let lock = File::create(stores.join(LOCK)).expect("the folder is writable");
+        lock.lock().expect("it is not locked");
+        assert!(!contains_only_stores(run.path()), "a store is being built");
+        drop(lock);
+        assert!(contains_only_stores(run.path()));
+        File::create(run.path().join("experiment.toml")).expect("the folder is writable");
+        assert!(!contains_only_stores(run.path()), "a run has started");
+    }
+}

@@ -1,0 +1,115 @@
+//! [`StoredCorpus`]: the folder of a token store on disk, with its manifest and tokenizers.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use transformer_core::directory::{
+    FileEntry, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
+};
+use transformer_core::text::Tokenizer;
+
+use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
+
+/// The version of the format, the only one that this program reads.
+pub(super) const FORMAT: u64 = 1;
+
+const MANIFEST: &str = "store.json";
+
+/// The content of `store.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    format: u64,
+    fingerprint: u64,
+    summary: CorpusSummary,
+    /// Whether one tokenizer serves both sides.
+    joint: bool,
+    /// The pairs that are held out for validation; `None` if there are validation files.
+    held_out: Option<Vec<(String, String)>>,
+    /// Every file except the ids, whose checksums are checked when they are read.
+    files: Vec<FileEntry>,
+}
+
+/// A corpus from a token store on disk.
+#[derive(Debug)]
+pub(crate) struct StoredCorpus {
+    pub(crate) store: DiskStore,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) summary: CorpusSummary,
+    pub(crate) fingerprint: u64,
+    /// The pairs that are held out for validation; `None` if there are validation files.
+    pub(crate) held_out: Option<Vec<(String, String)>>,
+}
+
+/// Writes a token store into an empty folder; `fill` writes the pairs.
+pub(super) fn write_store(
+    directory: &Path,
+    tokenizers: &Tokenizers,
+    held_out: Option<Vec<(String, String)>>,
+    fill: impl FnOnce(StoreWriter) -> Result<(CorpusSummary, Fingerprint), CorpusError>,
+) -> Result<(), CorpusError> {
+    let vocab_size = tokenizers
+        .src()
+        .vocab_size()
+        .max(tokenizers.tgt().vocab_size());
+    let writer = StoreWriter::new(directory, vocab_size).map_err(CorpusError::write(directory))?;
+    let (summary, fingerprint) = fill(writer)?;
+    let mut files = Vec::new();
+    for (name, tokenizer) in tokenizers.files() {
+        let json = tokenizer.to_json();
+        write_file(directory, name, json.as_bytes())?;
+        files.push(FileEntry::new(name, json.as_bytes()));
+    }
+    let lengths = directory.join(LENGTHS);
+    let lengths = fs::read(&lengths).map_err(CorpusError::write(&lengths))?;
+    files.push(FileEntry::new(LENGTHS, &lengths));
+    let manifest = Manifest {
+        format: FORMAT,
+        fingerprint: fingerprint.value(),
+        summary,
+        joint: matches!(tokenizers, Tokenizers::Joint(_)),
+        held_out,
+        files,
+    };
+    let json =
+        serde_json::to_vec_pretty(&manifest).expect("a manifest consists of numbers and text");
+    Ok(write_file(directory, MANIFEST, &json)?)
+}
+
+impl StoredCorpus {
+    /// Opens a token store, and checks its files.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+        let text = fs::read(path.join(MANIFEST))?;
+        let manifest: Manifest = serde_json::from_slice(&text)?;
+        if manifest.format != FORMAT {
+            let format = manifest.format;
+            return Err(invalid(format!(
+                "its format is {format}, but this program reads format {FORMAT}"
+            )));
+        }
+        if let Some(file) = manifest.files.iter().find(|file| !file.is_intact_in(path)) {
+            return Err(invalid(format!("`{}` is damaged", file.name)));
+        }
+        let read = |name: &str| {
+            Tokenizer::read(path.join(name)).map_err(|error| invalid(error.to_string()))
+        };
+        let tokenizers = match manifest.joint {
+            true => Tokenizers::Joint(read(TOKENIZER)?),
+            false => Tokenizers::Separate {
+                src: read(SRC_TOKENIZER)?,
+                tgt: read(TGT_TOKENIZER)?,
+            },
+        };
+        let sizes = [tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size()];
+        Ok(Self {
+            store: DiskStore::open(path, sizes[0].max(sizes[1]))?,
+            tokenizers,
+            summary: manifest.summary,
+            fingerprint: manifest.fingerprint,
+            held_out: manifest.held_out,
+        })
+    }
+}
