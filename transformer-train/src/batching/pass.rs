@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use transformer_core::random::{SplitMix64, hash};
+use transformer_infer::batches_within;
 
 use super::plan_config::{CorpusWeight, PlanConfig};
 
@@ -54,34 +55,32 @@ impl Pass {
         windows.for_each(|window| sort_by_length(window, lengths));
         for start in (0..n_drawn).step_by(size) {
             let end = n_drawn.min(start + size);
-            pass.cut_window(lengths, config.tokens_per_batch as u64, start, end);
+            pass.cut_window(lengths, config.tokens_per_batch, start, end);
         }
         SplitMix64::new(hash(seed, 1)).shuffle(&mut pass.batches);
         pass
     }
 
     /// Cuts the sorted window `start..end` into batches that are as full as the budget allows.
-    fn cut_window(&mut self, lengths: &[Lengths], budget: u64, start: usize, end: usize) {
-        let mut first = start;
-        let mut longest = (0, 0);
-        for index in start..end {
-            let (src, tgt) = lengths_with_eos(lengths[self.order[index] as usize]);
-            let longer = (src.max(longest.0), tgt.max(longest.1));
-            if index > first && (index - first + 1) as u64 * longer.0.max(longer.1) > budget {
-                self.push_batch(first, index, longest);
-                first = index;
-                longest = (src, tgt);
-            } else {
-                longest = longer;
+    fn cut_window(&mut self, lengths: &[Lengths], budget: usize, start: usize, end: usize) {
+        let pair = |index: usize| lengths_with_eos(lengths[self.order[index] as usize]);
+        let width = |index| {
+            let (src, tgt) = pair(index);
+            src.max(tgt) as usize
+        };
+        for batch in batches_within(budget, start..end, width) {
+            let (mut longest_src, mut longest_tgt) = (0, 0);
+            for &index in &batch {
+                let (src, tgt) = pair(index);
+                longest_src = longest_src.max(src);
+                longest_tgt = longest_tgt.max(tgt);
+                self.tokens += src + tgt;
             }
-            self.tokens += src + tgt;
+            self.padded_tokens += batch.len() as u64 * (longest_src + longest_tgt);
+            let first = batch[0];
+            self.batches
+                .push((first as u32, (first + batch.len()) as u32));
         }
-        self.push_batch(first, end, longest);
-    }
-
-    fn push_batch(&mut self, first: usize, end: usize, longest: (u64, u64)) {
-        self.batches.push((first as u32, end as u32));
-        self.padded_tokens += (end - first) as u64 * (longest.0 + longest.1);
     }
 
     pub(super) fn n_batches(&self) -> u64 {
