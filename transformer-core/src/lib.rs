@@ -52,6 +52,7 @@ pub mod device;
 pub mod directory;
 pub mod export;
 pub mod import;
+pub mod lines;
 pub mod model;
 pub mod presets;
 pub mod random;

@@ -35,7 +35,6 @@ pub mod metrics;
 pub mod search;
 
 mod batch;
-mod encoding;
 mod failure;
 mod marian;
 mod pair_score;
@@ -43,7 +42,6 @@ mod scorer;
 mod translator;
 
 pub use batch::{BatchLimits, Source, batches_within, translate_ids, translate_sources};
-pub use encoding::remedy_for_bytes;
 pub use failure::one_line;
 pub use marian::marian_search;
 pub use pair_score::{PairScore, TotalScore, score_ids};

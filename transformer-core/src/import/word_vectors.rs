@@ -1,23 +1,20 @@
-//! [`WordVectors`]: vectors that somebody trained for words, as a start for embeddings.
+//! [`WordVectors`]: pretrained word vectors, as initial values of embeddings.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Tensor, TensorData};
-use flate2::bufread::MultiGzDecoder;
 
+use crate::lines::{LineError, LineReader};
 use crate::text::Tokenizer;
 use crate::text::special::is_special;
 
-/// How a gzip file begins.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// Holds the vectors of those words of a file that are tokens of a vocabulary.
+/// The word vectors of a file whose words are tokens of a vocabulary.
 ///
-/// A word counts as known if the tokenizer makes one token of it, which is not a special one; of several
-/// words that become the same token the first one counts, which is the most frequent in such files.
+/// A word matches a token if the tokenizer encodes it to that token alone and the token is not special. If
+/// several words encode to the same token, the first is used, which is the most frequent in such files.
 ///
 /// # Example
 ///
@@ -29,57 +26,60 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// fn preset(model: Transformer, tokenizer: &Tokenizer) -> Result<Transformer, WordVectorsError> {
 ///     let vectors = WordVectors::read("glove.6B.300d.txt", tokenizer)?;
 ///     println!("{} of {} tokens", vectors.n_found(), tokenizer.vocab_size());
-///     // As large as the other rows, which were drawn from N(0, 1/d_model).
+///     // The other rows are drawn from N(0, 1/d_model): give these the same root mean square.
 ///     let vectors = vectors.with_rms(300_f64.powf(-0.5));
-///     let embedding = vectors.laid_over(model.src_embedding())?;
+///     let embedding = vectors.replace_rows(model.src_embedding())?;
 ///     Ok(model.with_src_embedding(embedding).freeze_src_embedding())
 /// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordVectors {
     width: usize,
-    /// By id.
+    /// Vectors by token id.
     rows: BTreeMap<u32, Vec<f32>>,
 }
 
-/// Says what is wrong with a file of word vectors, or with its use.
+/// Why word vectors cannot be read or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WordVectorsError {
-    /// The file cannot be read.
+    /// The file cannot be opened.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A line has too few or too many numbers.
+    /// The file cannot be read to its end.
+    #[error(transparent)]
+    Line(#[from] LineError),
+    /// A line has too few or too many values.
     #[error(
-        "`{}`, line {line}: {found} numbers instead of {expected}; each line must be a word and its vector",
+        "`{}`, line {line}: {found} values instead of {expected}; each line must be a word and its vector",
         path.display()
     )]
     Width {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
-        line: usize,
-        /// How many numbers the line has.
+        line: u64,
+        /// Number of values in the line.
         found: usize,
-        /// How many the first line announced or had.
+        /// Number of values that the first line announced or had.
         expected: usize,
     },
-    /// Where a number should be, there is something else.
+    /// A value is not a finite number.
     #[error("`{}`, line {line}: `{text}` is not a finite number", path.display())]
     Number {
         /// The file.
         path: PathBuf,
         /// The line, counted from 1.
-        line: usize,
-        /// What stands there.
+        line: u64,
+        /// The value as written.
         text: String,
     },
-    /// The file has more or fewer vectors than its first line says.
+    /// The number of vectors differs from that in the first line.
     #[error(
         "`{}` has {found} vectors, but its first line says {expected}; download it again",
         path.display()
@@ -87,20 +87,20 @@ pub enum WordVectorsError {
     Count {
         /// The file.
         path: PathBuf,
-        /// How many vectors it has.
+        /// Number of vectors in the file.
         found: usize,
-        /// How many it should have.
+        /// Number of vectors that the first line announced.
         expected: usize,
     },
-    /// The file has no vector.
+    /// The file has no vectors.
     #[error("`{}` has no vectors; give a text file of word2vec or GloVe", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// The vectors are not of the model's width.
+    /// The width of the vectors is not that of the model.
     #[error(
-        "the word vectors have {width} numbers, but `d_model` is {d_model}; choose `d_model` = {width} or \
+        "the word vectors have {width} values, but `d_model` is {d_model}; choose `d_model` = {width} or \
          other vectors"
     )]
     ModelWidth {
@@ -109,14 +109,14 @@ pub enum WordVectorsError {
         /// Width of the model.
         d_model: usize,
     },
-    /// The vectors were read for a larger vocabulary.
+    /// A vector belongs to a token that the model does not have.
     #[error(
         "a word vector is for token {id}, but the model has {vocab_size} tokens; use the model's tokenizer"
     )]
     Vocabulary {
-        /// The token.
+        /// Id of the token.
         id: u32,
-        /// How many tokens the model has.
+        /// Number of tokens of the model.
         vocab_size: usize,
     },
 }
@@ -124,72 +124,70 @@ pub enum WordVectorsError {
 impl WordVectors {
     /// Reads the vectors of the tokenizer's words from a text file, plain or gzip.
     ///
-    /// Each line is a word and its numbers, separated by spaces. A first line of two whole numbers is
-    /// word2vec's, which tells how many vectors there are and how wide; GloVe has none. A word may have
-    /// spaces in it (a few of GloVe's have) as long as its last piece is not a number. Every line is
-    /// checked, also those of unknown words.
+    /// Each line is a word and its values, separated by spaces. A first line of two integers is word2vec's
+    /// header: the number of vectors and their width; GloVe has none. A word may contain spaces, as some of
+    /// GloVe's do, unless its last part is a number. Every line is checked, also those of unknown words.
     ///
     /// # Errors
     ///
     /// Returns a [`WordVectorsError`] that names the file and the line.
     pub fn read(path: impl AsRef<Path>, tokenizer: &Tokenizer) -> Result<Self, WordVectorsError> {
         let path = path.as_ref();
-        let cannot_read = |source| WordVectorsError::Read {
+        let file = File::open(path).map_err(|source| WordVectorsError::Read {
             path: path.to_owned(),
             source,
-        };
-        let mut input = open(path).map_err(cannot_read)?;
-        let mut reading = Reading {
+        })?;
+        let mut lines = LineReader::new(format!("`{}`", path.display()), file)?;
+        let mut parser = Parser {
             path,
             line: 0,
-            header: None,
+            announced: None,
             n_words: 0,
             vectors: Self {
                 width: 0,
                 rows: BTreeMap::new(),
             },
         };
-        let mut line = Vec::new();
-        while input.read_until(b'\n', &mut line).map_err(cannot_read)? > 0 {
-            reading.take(&line, tokenizer)?;
-            line.clear();
+        while let Some(line) = lines.next_bytes()? {
+            parser.parse_line(line, tokenizer)?;
         }
-        reading.finish()
+        parser.finish()
     }
 
-    /// Returns for how many tokens there is a vector.
+    /// Returns the number of tokens that have a vector.
     pub fn n_found(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns how many numbers a vector has.
+    /// Returns the number of values in a vector.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Multiplies all vectors by one factor, so that the root mean square of their numbers is `rms`.
+    /// Multiplies all vectors by one factor, such that the root mean square of their values is `rms`.
     ///
-    /// Word vectors come in any length, and the sinusoids that are added to embeddings have entries up to
-    /// 1: rows of `1/√d_model`, as fresh ones are, reach that size after the factor `√d_model`.
+    /// Word vectors have any scale, while the sinusoids that are added to embeddings have values up to 1. Rows
+    /// of root mean square `1/√d_model`, like newly initialized ones, reach that scale after the factor
+    /// `√d_model`.
     #[must_use]
     pub fn with_rms(mut self, rms: f64) -> Self {
-        let squares = self.rows.values().flatten();
-        let sum: f64 = squares.map(|&number| f64::from(number).powi(2)).sum();
-        let n_numbers = self.rows.len() * self.width;
+        let values = self.rows.values().flatten();
+        let sum: f64 = values.map(|&value| f64::from(value).powi(2)).sum();
+        let n_values = self.rows.len() * self.width;
         if sum > 0.0 {
-            let factor = rms / (sum / n_numbers as f64).sqrt();
-            for number in self.rows.values_mut().flatten() {
-                *number = (f64::from(*number) * factor) as f32;
+            let factor = rms / (sum / n_values as f64).sqrt();
+            for value in self.rows.values_mut().flatten() {
+                *value = (f64::from(*value) * factor) as f32;
             }
         }
         self
     }
 
-    /// Returns the matrix with the vectors in the rows of their tokens; the other rows stay.
+    /// Returns the matrix with the rows of the vectors' tokens replaced, and the other rows unchanged.
     ///
-    /// A row is what [`Transformer::with_src_embedding`](crate::Transformer::with_src_embedding) takes: a
-    /// config that scales embeddings multiplies it by `√d_model`, as it does any other row. So the matrix
-    /// of the model holds the vectors of the file, as it would in other programs that are given them.
+    /// The result is for [`Transformer::with_src_embedding`](crate::Transformer::with_src_embedding). A
+    /// config that scales embeddings multiplies these rows by `√d_model` like any other. So the model's
+    /// matrix contains the vectors of the file, as in other programs.
     ///
     /// # Shapes
     ///
@@ -198,53 +196,44 @@ impl WordVectors {
     ///
     /// # Errors
     ///
-    /// Returns a [`WordVectorsError`] if the vectors are not of this width, or of another vocabulary.
-    pub fn laid_over(&self, embedding: Tensor<2>) -> Result<Tensor<2>, WordVectorsError> {
+    /// Returns a [`WordVectorsError`] if the vectors have another width or belong to another vocabulary.
+    pub fn replace_rows(&self, embedding: Tensor<2>) -> Result<Tensor<2>, WordVectorsError> {
         let [vocab_size, d_model] = embedding.dims();
         let width = self.width;
         if width != d_model {
             return Err(WordVectorsError::ModelWidth { width, d_model });
         }
         let device = embedding.device();
-        let mut numbers: Vec<f32> = embedding.into_data().iter::<f32>().collect();
+        let mut values: Vec<f32> = embedding.into_data().iter::<f32>().collect();
         for (&id, row) in &self.rows {
-            let place = id as usize;
-            if place >= vocab_size {
+            let index = id as usize;
+            if index >= vocab_size {
                 return Err(WordVectorsError::Vocabulary { id, vocab_size });
             }
-            numbers[place * d_model..][..d_model].copy_from_slice(row);
+            values[index * d_model..][..d_model].copy_from_slice(row);
         }
-        let data = TensorData::new(numbers, [vocab_size, d_model]);
+        let data = TensorData::new(values, [vocab_size, d_model]);
         Ok(Tensor::from_data(data, &device))
     }
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let mut file = BufReader::new(File::open(path)?);
-    let is_gzip = file.fill_buf()?.starts_with(&GZIP);
-    Ok(match is_gzip {
-        true => Box::new(BufReader::new(MultiGzDecoder::new(file))),
-        false => Box::new(file),
-    })
-}
-
-/// A file that is being read.
-struct Reading<'a> {
+/// The state of reading a file.
+struct Parser<'a> {
     path: &'a Path,
-    /// The present line, counted from 1.
-    line: usize,
-    /// How many vectors word2vec's first line announced.
-    header: Option<usize>,
+    /// The current line, counted from 1.
+    line: u64,
+    /// Number of vectors in word2vec's header.
+    announced: Option<usize>,
     n_words: usize,
     vectors: WordVectors,
 }
 
-impl Reading<'_> {
-    fn take(&mut self, line: &[u8], tokenizer: &Tokenizer) -> Result<(), WordVectorsError> {
+impl Parser<'_> {
+    fn parse_line(&mut self, line: &[u8], tokenizer: &Tokenizer) -> Result<(), WordVectorsError> {
         self.line += 1;
-        // Only these bytes separate: words may hold other kinds of space.
+        // Only these bytes are separators: a word may contain other kinds of space.
         let fields: Vec<&[u8]> = line
-            .split(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+            .split(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
             .filter(|field| !field.is_empty())
             .collect();
         if fields.is_empty() {
@@ -252,9 +241,9 @@ impl Reading<'_> {
         }
         if self.line == 1 {
             if let [n_words, width] = fields[..]
-                && let (Some(n_words), Some(width)) = (whole(n_words), whole(width))
+                && let (Some(n_words), Some(width)) = (integer(n_words), integer(width))
             {
-                self.header = Some(n_words);
+                self.announced = Some(n_words);
                 self.vectors.width = width;
                 return Ok(());
             }
@@ -266,10 +255,11 @@ impl Reading<'_> {
                 path: self.path.to_owned(),
             });
         }
-        let n_before = fields.len().saturating_sub(width);
-        let (word, numbers) = fields.split_at(n_before);
-        let is_too_long = n_before > 1 && word.last().is_some_and(|last| number(last).is_some());
-        if word.is_empty() || is_too_long {
+        let n_word_fields = fields.len().saturating_sub(width);
+        let (word, values) = fields.split_at(n_word_fields);
+        let has_extra_value =
+            n_word_fields > 1 && word.last().is_some_and(|last| float(last).is_some());
+        if word.is_empty() || has_extra_value {
             return Err(WordVectorsError::Width {
                 path: self.path.to_owned(),
                 line: self.line,
@@ -277,7 +267,7 @@ impl Reading<'_> {
                 expected: width,
             });
         }
-        let row = self.row(numbers)?;
+        let row = self.parse_values(values)?;
         self.n_words += 1;
         let word = String::from_utf8_lossy(&word.join(&b' ')).into_owned();
         if let [id] = tokenizer.encode(&word)[..]
@@ -288,22 +278,22 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn row(&self, fields: &[&[u8]]) -> Result<Vec<f32>, WordVectorsError> {
-        let read = |field: &&[u8]| {
-            let finite = number(field).filter(|number| number.is_finite());
+    fn parse_values(&self, fields: &[&[u8]]) -> Result<Vec<f32>, WordVectorsError> {
+        let parse = |field: &&[u8]| {
+            let finite = float(field).filter(|value| value.is_finite());
             finite.ok_or_else(|| WordVectorsError::Number {
                 path: self.path.to_owned(),
                 line: self.line,
                 text: String::from_utf8_lossy(field).into_owned(),
             })
         };
-        fields.iter().map(read).collect()
+        fields.iter().map(parse).collect()
     }
 
     fn finish(self) -> Result<WordVectors, WordVectorsError> {
         let path = self.path.to_owned();
         let found = self.n_words;
-        match self.header {
+        match self.announced {
             Some(expected) if expected != found => Err(WordVectorsError::Count {
                 path,
                 found,
@@ -315,10 +305,10 @@ impl Reading<'_> {
     }
 }
 
-fn whole(field: &[u8]) -> Option<usize> {
+fn integer(field: &[u8]) -> Option<usize> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-fn number(field: &[u8]) -> Option<f32> {
+fn float(field: &[u8]) -> Option<f32> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }

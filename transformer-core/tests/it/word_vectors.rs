@@ -1,4 +1,4 @@
-//! Embeddings that start from word vectors, and embeddings that stay as they are.
+//! Embeddings initialized with word vectors, and frozen embeddings.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ fn read(content: &[u8]) -> Result<WordVectors, WordVectorsError> {
     WordVectors::read(path, &tokenizer())
 }
 
-/// Returns the message, without the folder.
+/// Returns the error message, without the folder.
 fn refusal(content: &[u8]) -> String {
     let (folder, path) = file(content);
     let error = WordVectors::read(path, &tokenizer()).expect_err("the file is wrong");
@@ -47,19 +47,19 @@ fn refusal(content: &[u8]) -> String {
     error.to_string().replace(&folder, "")
 }
 
-/// Returns the rows of `cat` and `dog` in a matrix of −1 over which the vectors were laid, and checks
-/// that the others are still −1.
+/// Returns the rows of `cat` and `dog` after the vectors replaced rows of a matrix of −1, and checks that the
+/// other rows are still −1.
 fn rows(vectors: &WordVectors) -> Vec<Vec<f32>> {
     let tokenizer = tokenizer();
     let shape = [tokenizer.vocab_size(), vectors.width()];
     let matrix = Tensor::<2>::full(shape, -1.0, &test_device());
-    let matrix = vectors.laid_over(matrix).expect("the widths are equal");
-    let numbers: Vec<f32> = matrix.into_data().iter::<f32>().collect();
+    let matrix = vectors.replace_rows(matrix).expect("the widths are equal");
+    let values: Vec<f32> = matrix.into_data().iter::<f32>().collect();
     let row = |word| {
         let id = tokenizer.id(word).expect("the word is known") as usize;
-        numbers[id * vectors.width()..][..vectors.width()].to_vec()
+        values[id * vectors.width()..][..vectors.width()].to_vec()
     };
-    let n_kept = numbers.iter().filter(|number| **number == -1.0).count();
+    let n_kept = values.iter().filter(|value| **value == -1.0).count();
     assert_eq!(
         n_kept,
         (tokenizer.vocab_size() - vectors.n_found()) * vectors.width()
@@ -75,14 +75,14 @@ fn known_words_of_glove_get_their_rows() {
 }
 
 #[test]
-fn the_first_line_of_word2vec_is_no_vector() {
+fn the_header_of_word2vec_is_not_a_vector() {
     let vectors = read(b"3 2\n</s> 7 7 \ncat 1 2 \ncow 7 7 \n").expect("it is well-formed");
     assert_eq!((vectors.n_found(), vectors.width()), (1, 2));
     assert_eq!(rows(&vectors)[0], [1.0, 2.0]);
 }
 
 #[test]
-fn gzip_is_told_by_its_content() {
+fn gzip_is_recognized_by_content() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(b"cat 1 2\n").expect("memory is writable");
     let gzip = gzip.finish().expect("memory is writable");
@@ -93,13 +93,13 @@ fn gzip_is_told_by_its_content() {
 }
 
 #[test]
-fn of_two_vectors_for_a_word_the_first_counts() {
+fn the_first_of_two_vectors_for_a_word_is_used() {
     let vectors = read(b"cat 1 2\ncat 3 4\n").expect("it is well-formed");
     assert_eq!(rows(&vectors)[0], [1.0, 2.0]);
 }
 
 #[test]
-fn words_with_spaces_and_bytes_that_are_no_text_are_passed_over() {
+fn words_with_spaces_and_invalid_utf8_are_skipped() {
     let content = b"\xff\xfe 1 2\nat name@domain.com 1 2\ncat\xc2\xa0cat 3 4\ndog 5 6\n";
     let vectors = read(content).expect("it is well-formed");
     assert_eq!(vectors.n_found(), 1);
@@ -107,7 +107,7 @@ fn words_with_spaces_and_bytes_that_are_no_text_are_passed_over() {
 }
 
 #[test]
-fn a_word_starts_a_piece_of_a_subword_vocabulary() {
+fn a_word_matches_the_piece_that_starts_a_word() {
     let config = TokenizerConfig {
         kind: TokenizerKind::Bpe,
         vocab_size: 30,
@@ -118,7 +118,7 @@ fn a_word_starts_a_piece_of_a_subword_vocabulary() {
     let vectors = WordVectors::read(path, &tokenizer).expect("it is well-formed");
     assert_eq!(vectors.n_found(), 1);
     let shape = [tokenizer.vocab_size(), 2];
-    let matrix = vectors.laid_over(Tensor::zeros(shape, &test_device()));
+    let matrix = vectors.replace_rows(Tensor::zeros(shape, &test_device()));
     let matrix = matrix.expect("the widths are equal").into_data();
     let id = tokenizer.encode("cat")[0] as usize;
     let row: Vec<f32> = matrix.iter::<f32>().skip(2 * id).take(2).collect();
@@ -126,23 +126,23 @@ fn a_word_starts_a_piece_of_a_subword_vocabulary() {
 }
 
 #[test]
-fn a_line_with_a_number_too_few_is_named() {
+fn a_missing_value_is_reported() {
     assert_eq!(
         refusal(b"cat 1 2\ndog 3\n"),
-        "`vectors.txt`, line 2: 1 numbers instead of 2; each line must be a word and its vector"
+        "`vectors.txt`, line 2: 1 values instead of 2; each line must be a word and its vector"
     );
 }
 
 #[test]
-fn a_line_with_a_number_too_many_is_named() {
+fn an_extra_value_is_reported() {
     assert_eq!(
         refusal(b"2 2\ncat 1 2\ndog 3 4 5\n"),
-        "`vectors.txt`, line 3: 3 numbers instead of 2; each line must be a word and its vector"
+        "`vectors.txt`, line 3: 3 values instead of 2; each line must be a word and its vector"
     );
 }
 
 #[test]
-fn a_bad_number_is_named_even_of_an_unknown_word() {
+fn an_invalid_value_is_reported_even_for_an_unknown_word() {
     assert_eq!(
         refusal(b"cat 1 2\nzebra 1 2,5\n"),
         "`vectors.txt`, line 2: `2,5` is not a finite number"
@@ -150,7 +150,7 @@ fn a_bad_number_is_named_even_of_an_unknown_word() {
 }
 
 #[test]
-fn a_number_that_is_not_finite_is_named() {
+fn a_value_that_is_not_finite_is_reported() {
     assert_eq!(
         refusal(b"cat 1 nan\n"),
         "`vectors.txt`, line 1: `nan` is not a finite number"
@@ -158,7 +158,7 @@ fn a_number_that_is_not_finite_is_named() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_refused() {
+fn a_truncated_file_is_refused() {
     assert_eq!(
         refusal(b"3 2\ncat 1 2\ndog 3 4\n"),
         "`vectors.txt` has 2 vectors, but its first line says 3; download it again"
@@ -176,17 +176,17 @@ fn an_empty_file_is_refused() {
 #[test]
 fn vectors_of_another_width_are_refused() {
     let vectors = read(b"cat 1 2\n").expect("it is well-formed");
-    let error = vectors.laid_over(Tensor::zeros([6, 8], &test_device()));
+    let error = vectors.replace_rows(Tensor::zeros([6, 8], &test_device()));
     assert_eq!(
         error.expect_err("8 is not 2").to_string(),
-        "the word vectors have 2 numbers, but `d_model` is 8; choose `d_model` = 2 or other vectors"
+        "the word vectors have 2 values, but `d_model` is 8; choose `d_model` = 2 or other vectors"
     );
 }
 
 #[test]
 fn vectors_of_a_larger_vocabulary_are_refused() {
     let vectors = read(b"cat 1 2\n").expect("it is well-formed");
-    let error = vectors.laid_over(Tensor::zeros([4, 2], &test_device()));
+    let error = vectors.replace_rows(Tensor::zeros([4, 2], &test_device()));
     assert_eq!(
         error.expect_err("the first word has the id 4").to_string(),
         "a word vector is for token 4, but the model has 4 tokens; use the model's tokenizer"
@@ -201,7 +201,7 @@ fn the_root_mean_square_can_be_chosen() {
 }
 
 #[test]
-fn a_preset_embedding_is_what_the_model_sees_before_scaling() {
+fn a_preset_embedding_is_the_matrix_before_scaling() {
     let model = random_model(&small(Tying::All), 4);
     let doubled = model.src_embedding() * 2.0;
     let expected = doubled.to_data();
@@ -212,7 +212,7 @@ fn a_preset_embedding_is_what_the_model_sees_before_scaling() {
 }
 
 #[test]
-fn a_preset_target_embedding_leaves_the_sources_alone() {
+fn a_preset_target_embedding_does_not_change_the_source_embedding() {
     let model = random_model(&small(Tying::Decoder), 4);
     let (src, tgt) = (
         model.src_embedding().into_data(),
@@ -224,7 +224,7 @@ fn a_preset_target_embedding_leaves_the_sources_alone() {
     assert_eq!(model.output_weight().into_data(), expected);
 }
 
-/// Takes three steps with Adam; between them the model goes the ways that a training sends it.
+/// Takes three steps with Adam; between them the model changes mode and device, as in a training run.
 fn train(mut model: Transformer) -> Transformer {
     let labels = [[8, 5, 12, 3], [6, 11, 4, 3]].map(|row| row.map(Some).to_vec());
     let labels = Labels::new(&labels, 13, 0.1);
@@ -241,10 +241,15 @@ fn train(mut model: Transformer) -> Transformer {
     model.valid()
 }
 
-/// Returns the parameters that training left as they were, to the bit. Not so the keys' biases: they add
-/// the same to all scores of a query, and softmax ignores that.
-fn unmoved(before: &Transformer, after: &Transformer) -> Vec<String> {
-    let bits = |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+/// Returns the names of the parameters that training did not change, bit for bit. Biases of keys are left out:
+/// they add the same value to all scores of a query, so their gradient is zero.
+fn unchanged(before: &Transformer, after: &Transformer) -> Vec<String> {
+    let bits = |values: &[f32]| {
+        values
+            .iter()
+            .map(|value| value.to_bits())
+            .collect::<Vec<_>>()
+    };
     let after = weights(after);
     weights(before)
         .into_iter()
@@ -255,31 +260,31 @@ fn unmoved(before: &Transformer, after: &Transformer) -> Vec<String> {
 }
 
 #[test]
-fn a_frozen_source_embedding_stays_while_everything_else_moves() {
+fn training_changes_everything_but_a_frozen_source_embedding() {
     let model = random_model(&small(Tying::None), 5);
     let after = train(model.clone().freeze_src_embedding().train());
-    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["src_vocabulary.weight"]);
 }
 
 #[test]
-fn a_frozen_target_embedding_stays_while_everything_else_moves() {
+fn training_changes_everything_but_a_frozen_target_embedding() {
     let model = random_model(&small(Tying::None), 5);
     let after = train(model.clone().freeze_tgt_embedding().train());
-    assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["tgt_vocabulary.weight"]);
 }
 
 #[test]
-fn a_frozen_embedding_that_is_tied_stays_in_all_its_uses() {
+fn a_tied_frozen_embedding_is_frozen_in_all_its_uses() {
     let model = random_model(&small(Tying::All), 5);
     let after = train(model.clone().freeze_tgt_embedding().train());
-    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["src_vocabulary.weight"]);
 }
 
 #[test]
-fn an_embedding_can_be_frozen_in_the_midst_of_training() {
+fn an_embedding_can_be_frozen_during_training() {
     let model = random_model(&small(Tying::Decoder), 5);
     let after = train(model.clone().train().freeze_tgt_embedding());
-    assert_eq!(unmoved(&model, &after), ["tgt_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["tgt_vocabulary.weight"]);
 }
 
 #[test]
@@ -288,7 +293,7 @@ fn a_preset_embedding_is_trained_unless_it_is_frozen() {
     let doubled = model.src_embedding() * 2.0;
     let model = model.with_src_embedding(doubled);
     let after = train(model.clone());
-    assert_eq!(unmoved(&model.valid(), &after), Vec::<String>::new());
+    assert_eq!(unchanged(&model.valid(), &after), Vec::<String>::new());
 }
 
 #[test]
@@ -297,15 +302,15 @@ fn a_preset_of_a_frozen_embedding_stays_frozen() {
     let doubled = model.src_embedding() * 2.0;
     let model = model.with_src_embedding(doubled);
     let after = train(model.clone().train());
-    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["src_vocabulary.weight"]);
 }
 
 #[test]
-fn weights_that_are_loaded_into_a_frozen_embedding_stay_frozen() {
+fn a_frozen_embedding_stays_frozen_when_weights_are_loaded() {
     let model = random_model(&small(Tying::None), 5);
     let fresh = random_model(&small(Tying::None), 6).freeze_src_embedding();
     let loaded = fresh.try_load_record(model.clone().into_record());
     let loaded = loaded.expect("the record is of the same config");
     let after = train(loaded.train());
-    assert_eq!(unmoved(&model, &after), ["src_vocabulary.weight"]);
+    assert_eq!(unchanged(&model, &after), ["src_vocabulary.weight"]);
 }

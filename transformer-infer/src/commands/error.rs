@@ -10,6 +10,7 @@ use transformer_core::device::DeviceError;
 use transformer_core::directory::DirectoryError;
 use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
+use transformer_core::lines::LineError;
 use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
@@ -64,26 +65,9 @@ pub(crate) enum CommandError {
     /// Weights cannot be put into a file.
     #[error("the weights cannot be put into a file")]
     Record(#[from] RecordError),
-    /// The text to translate is no text.
-    #[error("{name}, line {line}: byte {byte} is not UTF-8; {remedy}")]
-    NotUtf8 {
-        /// The file.
-        name: String,
-        /// The line, counted from 1.
-        line: usize,
-        /// The first offending byte in it, counted from 1.
-        byte: usize,
-        /// What makes it text.
-        remedy: &'static str,
-    },
-    /// A file or standard input cannot be read.
-    #[error("cannot read {name}")]
-    Read {
-        /// The file.
-        name: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    /// A text file or standard input cannot be read.
+    #[error(transparent)]
+    Lines(#[from] LineError),
     /// Lines of files do not belong together.
     #[error(
         "`{}` has {n_first} lines and `{}` has {n_other}; every line needs its {counterpart}",

@@ -29,7 +29,7 @@ pub(crate) use evaluate::Evaluate;
 pub(crate) use export::Export;
 pub(crate) use import::Import;
 pub(crate) use inspect::Inspect;
-pub(crate) use lines::{STANDARD_INPUT, lines_of, on_one_line, read_lines};
+pub(crate) use lines::{on_one_line, read_lines};
 pub(crate) use open_translator::open;
 pub(crate) use output_path::{PlaceError, check_file, check_folder};
 pub(crate) use parallel::{count, print_scores, read_parallel};

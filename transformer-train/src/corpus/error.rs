@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use transformer_core::directory::DirectoryError;
+use transformer_core::lines::LineError;
 use transformer_core::text::TokenizerError;
 
 use crate::config::ConfigError;
@@ -13,59 +14,9 @@ use crate::corpus::CorpusSummary;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
-    /// A file cannot be opened.
-    #[error("cannot open {file}: {source}; check the path")]
-    Open {
-        /// The file.
-        file: String,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
-    /// An open file cannot be read further.
-    #[error("cannot read {file} after line {line}: {source}; check the disk and the file")]
-    Read {
-        /// The file.
-        file: String,
-        /// Number of lines read before the error.
-        line: u64,
-        /// The error of the operating system.
-        #[source]
-        source: io::Error,
-    },
-    /// A line is not UTF-8.
-    #[error("{file} line {line}: byte {byte} of the line is not valid UTF-8; {remedy}")]
-    NotUtf8 {
-        /// The file.
-        file: String,
-        /// The line.
-        line: u64,
-        /// The first invalid byte of the line.
-        byte: usize,
-        /// How to convert the file.
-        remedy: &'static str,
-    },
-    /// A gzip file is truncated.
-    #[error("{file} is truncated after line {line}: its gzip data has no end; copy it again")]
-    GzipTruncated {
-        /// The file.
-        file: String,
-        /// Number of lines read before the error.
-        line: u64,
-    },
-    /// A gzip file cannot be unpacked.
-    #[error(
-        "{file} is damaged after line {line}: {source}; check it with `gzip -t`, copy it again"
-    )]
-    GzipDamaged {
-        /// The file.
-        file: String,
-        /// Number of lines read before the error.
-        line: u64,
-        /// The error of the decoder.
-        #[source]
-        source: io::Error,
-    },
+    /// A file cannot be opened, read or decoded.
+    #[error(transparent)]
+    Line(#[from] LineError),
     /// The two files have different numbers of lines.
     #[error(
         "{src} has {src_lines} lines but {tgt} has {tgt_lines}; line n of one must be the \

@@ -5,7 +5,12 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use transformer_core::lines::{LineError, LineReader, STANDARD_INPUT};
+
 use crate::corpus::CorpusError;
+
+/// Lines of one input.
+pub(super) type Lines = LineReader<Box<dyn Read + Send>>;
 
 /// A file of text, or standard input, that can be read several times.
 #[derive(Clone, Debug)]
@@ -27,11 +32,11 @@ impl Input {
     pub(super) fn new(path: &Path, stdin: &mut dyn Read) -> Result<Self, CorpusError> {
         let is_stdin = path == Path::new("-");
         let name = match is_stdin {
-            true => "standard input".to_owned(),
+            true => STANDARD_INPUT.to_owned(),
             false => format!("`{}`", path.display()),
         };
-        let cannot_open = |source| CorpusError::Open {
-            file: name.clone(),
+        let cannot_open = |source| LineError::Open {
+            name: name.clone(),
             source,
         };
         if is_stdin {
@@ -40,7 +45,7 @@ impl Input {
         }
         let metadata = path.metadata().map_err(cannot_open)?;
         if metadata.is_dir() {
-            return Err(cannot_open(io::ErrorKind::IsADirectory.into()));
+            return Err(cannot_open(io::ErrorKind::IsADirectory.into()).into());
         }
         let mut file = File::open(path).map_err(cannot_open)?;
         let content = match metadata.is_file() {
@@ -50,12 +55,17 @@ impl Input {
         Ok(Self { name, content })
     }
 
-    /// Returns a reader that starts at the beginning.
-    pub(super) fn open(&self) -> io::Result<Box<dyn Read + Send>> {
-        Ok(match &self.content {
-            Content::File(path) => Box::new(File::open(path)?),
+    /// Returns the lines from the beginning.
+    pub(super) fn lines(&self) -> Result<Lines, CorpusError> {
+        let name = self.name.clone();
+        let reader: Box<dyn Read + Send> = match &self.content {
+            Content::File(path) => match File::open(path) {
+                Ok(file) => Box::new(file),
+                Err(source) => return Err(LineError::Open { name, source }.into()),
+            },
             Content::Buffered(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
-        })
+        };
+        Ok(LineReader::new(name, reader)?)
     }
 }
 

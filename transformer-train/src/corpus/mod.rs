@@ -7,7 +7,6 @@ mod encoded_corpus;
 mod error;
 mod fingerprint;
 mod input;
-mod lines;
 mod loaded_data;
 mod pairs;
 mod parallel_text;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use crate::corpus::CorpusError;
-use crate::corpus::lines::Lines;
+use crate::corpus::input::Lines;
 use crate::progress::Phase;
 
 /// Number of pairs from one progress report to the next.
@@ -165,8 +165,8 @@ fn read_files(src: &mut Lines, tgt: &mut Lines) -> Result<Option<(String, String
         (Some(_), None) | (None, Some(_)) => Err(CorpusError::LineCounts {
             src_lines: src.count_all()?,
             tgt_lines: tgt.count_all()?,
-            src: src.name.clone(),
-            tgt: tgt.name.clone(),
+            src: src.name().to_owned(),
+            tgt: tgt.name().to_owned(),
         }),
     }
 }
@@ -179,7 +179,7 @@ fn read_tsv(lines: &mut Lines) -> Result<Option<(String, String)>, CorpusError> 
     if let (2, Some((src, tgt))) = (columns, line.split_once('\t')) {
         return Ok(Some((src.to_owned(), tgt.to_owned())));
     }
-    let (file, line) = (lines.name.clone(), lines.n_read());
+    let (file, line) = (lines.name().to_owned(), lines.n_read());
     Err(match columns {
         1 => CorpusError::NoTab { file, line },
         _ => CorpusError::ExtraColumns {
@@ -201,6 +201,7 @@ mod tests {
     use super::*;
     use crate::config::CorpusSource;
     use crate::corpus::ParallelText;
+    use transformer_core::lines::LineError;
     use transformer_core::random::hash;
 
     type Read = Result<Vec<(String, String)>, CorpusError>;
@@ -295,7 +296,9 @@ mod tests {
             .collect();
         let gzipped = gzip(text.as_bytes());
         let read = read_files(&gzipped[..gzipped.len() - 20], text.as_bytes());
-        assert!(matches!(read, Err(CorpusError::GzipTruncated { line, .. }) if line > 1000));
+        assert!(
+            matches!(read, Err(CorpusError::Line(LineError::GzipTruncated { line, .. })) if line > 1000)
+        );
     }
 
     #[test]
@@ -305,7 +308,7 @@ mod tests {
         gzipped[checksum] ^= 1;
         let read = read_files(&gzipped, b"1\n2\n");
         assert!(
-            matches!(read, Err(CorpusError::GzipDamaged { .. })),
+            matches!(read, Err(CorpusError::Line(LineError::GzipDamaged { .. }))),
             "{read:?}"
         );
     }
@@ -314,8 +317,8 @@ mod tests {
     fn bytes_that_are_not_utf8_are_an_error() {
         assert_eq!(
             message(read_files(b"a\nna\xefve\n", b"1\n2\n")),
-            "`a` line 2: byte 3 of the line is not valid UTF-8; convert the file, for example with \
-             `iconv -f LATIN1 -t UTF-8` if that is what it is in"
+            "`a`, line 2: byte 3 is not UTF-8; convert the file, for example with `iconv -f LATIN1 -t \
+             UTF-8` if that is its encoding"
         );
     }
 

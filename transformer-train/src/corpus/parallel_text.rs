@@ -9,7 +9,6 @@ use transformer_core::random::{SplitMix64, hash};
 use crate::config::CorpusSource;
 use crate::corpus::CorpusError;
 use crate::corpus::input::Input;
-use crate::corpus::lines::Lines;
 use crate::corpus::pairs::{PairSource, Pairs, Reading};
 use crate::progress::Progress;
 
@@ -143,10 +142,10 @@ impl ParallelText {
     pub fn pairs(&self) -> Result<Pairs, CorpusError> {
         let source = match &self.origin {
             Origin::Files { src, tgt } => PairSource::Files {
-                src: Lines::open(src)?,
-                tgt: Lines::open(tgt)?,
+                src: src.lines()?,
+                tgt: tgt.lines()?,
             },
-            Origin::Tsv(input) => PairSource::Tsv(Lines::open(input)?),
+            Origin::Tsv(input) => PairSource::Tsv(input.lines()?),
             Origin::Memory(pairs) => PairSource::Memory {
                 pairs: Arc::clone(pairs),
                 next: 0,
@@ -261,6 +260,8 @@ impl ParallelText {
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::lines::LineError;
+
     use super::*;
 
     fn pair(src: &str, tgt: &str) -> (String, String) {
@@ -293,7 +294,7 @@ mod tests {
         };
         assert!(matches!(
             ParallelText::open(&source),
-            Err(CorpusError::Open { .. })
+            Err(CorpusError::Line(LineError::Open { .. }))
         ));
     }
 

@@ -51,11 +51,11 @@ impl Embeddings {
     /// Puts the vectors into a fresh model, and freezes what is to be frozen.
     pub(crate) fn put_into(&self, mut model: Transformer) -> Result<Transformer, WordVectorsError> {
         if let Some(vectors) = &self.src {
-            let embedding = vectors.laid_over(model.src_embedding())?;
+            let embedding = vectors.replace_rows(model.src_embedding())?;
             model = model.with_src_embedding(embedding);
         }
         if let Some(vectors) = &self.tgt {
-            let embedding = vectors.laid_over(model.tgt_embedding())?;
+            let embedding = vectors.replace_rows(model.tgt_embedding())?;
             model = model.with_tgt_embedding(embedding);
         }
         if self.settings.freeze_src {

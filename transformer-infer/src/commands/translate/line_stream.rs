@@ -1,11 +1,13 @@
 //! Lines of standard input, in groups as large as their arrival allows.
 
-use std::io::BufRead;
+use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::commands::{CommandError, STANDARD_INPUT, lines_of};
+use transformer_core::lines::{LineReader, STANDARD_INPUT};
+
+use crate::commands::CommandError;
 
 /// How long a group waits for its next line. A file or a program is faster; a person, or a program that
 /// waits for an answer, is not kept waiting noticeably.
@@ -28,13 +30,17 @@ pub(super) struct Group {
 
 impl LineStream {
     /// Starts reading; no group will have more than `most` lines, at least one.
-    pub(super) fn new(input: impl BufRead + Send + 'static, most: usize) -> Self {
+    pub(super) fn new(input: impl Read + Send + 'static, most: usize) -> Self {
         let (sender, lines) = sync_channel(most);
         // The thread ends with the input, with the first failure, or with the program.
         thread::spawn(move || {
-            for line in lines_of(input, STANDARD_INPUT) {
+            let lines = match LineReader::new(STANDARD_INPUT, input) {
+                Ok(lines) => lines,
+                Err(error) => return drop(sender.send(Err(error.into()))),
+            };
+            for line in lines {
                 let failed = line.is_err();
-                if sender.send(line).is_err() || failed {
+                if sender.send(line.map_err(CommandError::from)).is_err() || failed {
                     break;
                 }
             }

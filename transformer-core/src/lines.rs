@@ -1,0 +1,417 @@
+//! [`LineReader`]: the lines of a text file or stream, plain or gzip, checked to be UTF-8.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+/// Name of standard input in error messages.
+pub const STANDARD_INPUT: &str = "standard input";
+
+/// First bytes of every gzip file.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Some editors write it before the text. It is not part of the text.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+/// Size of the read buffer, in bytes.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Why a line cannot be read. Lines and bytes are counted from 1.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LineError {
+    /// The file cannot be opened, or its first bytes cannot be read.
+    #[error("cannot open {name}: {source}; check the path")]
+    Open {
+        /// The file or stream.
+        name: String,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file cannot be read to its end.
+    #[error("cannot read {name} after line {line}: {source}; check the disk and the file")]
+    Read {
+        /// The file or stream.
+        name: String,
+        /// Number of lines read before.
+        line: u64,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A line is not UTF-8.
+    #[error("{name}, line {line}: byte {byte} is not UTF-8; {remedy}")]
+    NotUtf8 {
+        /// The file or stream.
+        name: String,
+        /// The line.
+        line: u64,
+        /// The first invalid byte of the line.
+        byte: usize,
+        /// How to convert the file to UTF-8.
+        remedy: &'static str,
+    },
+    /// A gzip file has no end.
+    #[error("{name} is cut off after line {line}: its gzip data has no end; copy it again")]
+    GzipTruncated {
+        /// The file or stream.
+        name: String,
+        /// Number of lines read before.
+        line: u64,
+    },
+    /// A gzip file cannot be decompressed.
+    #[error(
+        "{name} is damaged after line {line}: {source}; check it with `gzip -t`, copy it again"
+    )]
+    GzipDamaged {
+        /// The file or stream.
+        name: String,
+        /// Number of lines read before.
+        line: u64,
+        /// The decoder's error.
+        source: io::Error,
+    },
+}
+
+/// Reads a text line by line, with a buffer of bounded size beside the current line.
+///
+/// Gzip is recognized by its first bytes, not by the name of the file; several gzip members are one text.
+/// Lines end at `\n`, and one `\r` before it belongs to the line end; the last line may lack both. A byte
+/// order mark at the start is skipped. From an interactive stream it reads no further than the current
+/// line needs.
+///
+/// As an iterator it returns owned lines; [`next_line`](Self::next_line) borrows them.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::lines::LineReader;
+///
+/// let mut lines = LineReader::new("`a.txt`", "one\r\ntwo".as_bytes())?;
+/// assert_eq!(lines.next_line()?, Some("one"));
+/// assert_eq!(lines.next_line()?, Some("two"));
+/// assert_eq!(lines.next_line()?, None);
+/// # Ok::<(), transformer_core::lines::LineError>(())
+/// ```
+#[derive(Debug)]
+pub struct LineReader<R> {
+    name: String,
+    input: Input<R>,
+    /// Bytes of the current line, line end included.
+    line: Vec<u8>,
+    n_read: u64,
+    remedy: &'static str,
+}
+
+/// A stream whose first bytes were read to recognize gzip.
+type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+
+#[derive(Debug)]
+enum Input<R> {
+    Plain(Peeked<R>),
+    Gzip(BufReader<MultiGzDecoder<Peeked<R>>>),
+}
+
+impl LineReader<File> {
+    /// Opens a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineError::Open`] if the file cannot be opened.
+    pub fn open(path: &Path) -> Result<Self, LineError> {
+        let name = format!("`{}`", path.display());
+        match File::open(path) {
+            Ok(file) => Self::new(name, file),
+            Err(source) => Err(LineError::Open { name, source }),
+        }
+    }
+}
+
+impl<R: Read> LineReader<R> {
+    /// Reads from a stream, which error messages call by `name`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LineError::Open`] if the first bytes cannot be read.
+    pub fn new(name: impl Into<String>, input: R) -> Result<Self, LineError> {
+        let name = name.into();
+        let input = match Input::new(input) {
+            Ok(input) => input,
+            Err(source) => return Err(LineError::Open { name, source }),
+        };
+        Ok(Self {
+            name,
+            input,
+            line: Vec::new(),
+            n_read: 0,
+            remedy: "",
+        })
+    }
+
+    /// Returns the name that error messages use.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of lines read so far, which is the number of the current line.
+    pub fn n_read(&self) -> u64 {
+        self.n_read
+    }
+
+    /// Returns the next line without its end; `None` at the end of the text.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LineError`] if reading fails or the line is not UTF-8.
+    pub fn next_line(&mut self) -> Result<Option<&str>, LineError> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let content = self.content();
+        match std::str::from_utf8(content) {
+            Ok(line) => Ok(Some(line)),
+            Err(error) => Err(LineError::NotUtf8 {
+                name: self.name.clone(),
+                line: self.n_read,
+                byte: self.mark_len() + error.valid_up_to() + 1,
+                remedy: self.remedy,
+            }),
+        }
+    }
+
+    /// Returns the next line as bytes, which need not be UTF-8.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LineError`] if reading fails.
+    pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, LineError> {
+        let has_line = self.advance()?;
+        Ok(has_line.then(|| self.content()))
+    }
+
+    /// Reads to the end and returns the number of all lines.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LineError`] if reading fails.
+    pub fn count_all(&mut self) -> Result<u64, LineError> {
+        while self.advance()? {}
+        Ok(self.n_read)
+    }
+
+    /// Reads the bytes of the next line; `false` at the end.
+    fn advance(&mut self) -> Result<bool, LineError> {
+        self.line.clear();
+        let read = match &mut self.input {
+            Input::Plain(input) => input.read_until(b'\n', &mut self.line),
+            Input::Gzip(input) => input.read_until(b'\n', &mut self.line),
+        };
+        match read {
+            Ok(0) => Ok(false),
+            Ok(_) => {
+                self.n_read += 1;
+                if self.n_read == 1 {
+                    self.remedy = remedy(&self.line);
+                }
+                Ok(true)
+            }
+            Err(source) => Err(self.read_error(source)),
+        }
+    }
+
+    /// Returns the current line without its end and without a byte order mark.
+    fn content(&self) -> &[u8] {
+        let line = &self.line[self.mark_len()..];
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        line.strip_suffix(b"\r").unwrap_or(line)
+    }
+
+    /// Returns the length of the byte order mark before the current line.
+    fn mark_len(&self) -> usize {
+        match self.n_read == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+            true => BYTE_ORDER_MARK.len(),
+            false => 0,
+        }
+    }
+
+    fn read_error(&self, source: io::Error) -> LineError {
+        let (name, line) = (self.name.clone(), self.n_read);
+        let is_gzip = matches!(self.input, Input::Gzip(_));
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof if is_gzip => LineError::GzipTruncated { name, line },
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if is_gzip => {
+                LineError::GzipDamaged { name, line, source }
+            }
+            _ => LineError::Read { name, line, source },
+        }
+    }
+}
+
+impl<R: Read> Iterator for LineReader<R> {
+    type Item = Result<String, LineError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.next_line().transpose()?;
+        Some(line.map(str::to_owned))
+    }
+}
+
+impl<R: Read> Input<R> {
+    fn new(mut input: R) -> io::Result<Self> {
+        let mut start = Vec::new();
+        // Byte by byte: a second one may never arrive from an interactive stream.
+        for magic in GZIP_MAGIC {
+            input.by_ref().take(1).read_to_end(&mut start)?;
+            if start.last() != Some(&magic) {
+                break;
+            }
+        }
+        let is_gzip = start == GZIP_MAGIC;
+        let whole = Cursor::new(start).chain(input);
+        let whole = BufReader::with_capacity(BUFFER_BYTES, whole);
+        Ok(match is_gzip {
+            true => {
+                let decoder = MultiGzDecoder::new(whole);
+                Self::Gzip(BufReader::with_capacity(BUFFER_BYTES, decoder))
+            }
+            false => Self::Plain(whole),
+        })
+    }
+}
+
+/// First bytes of compressed files and of UTF-16, and how to convert them.
+const REMEDIES: [(&[u8], &str); 6] = [
+    (
+        &[0xfd, b'7', b'z', b'X', b'Z', 0],
+        "it is xz: unpack it first, with `xz -d`",
+    ),
+    (
+        &[0x28, 0xb5, 0x2f, 0xfd],
+        "it is zstd: unpack it first, with `zstd -d`",
+    ),
+    (b"BZh", "it is bzip2: unpack it first, with `bunzip2`"),
+    (b"PK\x03\x04", "it is zip: unpack it first, with `unzip`"),
+    (
+        &[0xff, 0xfe],
+        "it is UTF-16: convert it, with `iconv -f UTF-16 -t UTF-8`",
+    ),
+    (
+        &[0xfe, 0xff],
+        "it is UTF-16: convert it, with `iconv -f UTF-16 -t UTF-8`",
+    ),
+];
+
+/// Returns how to convert a file with these first bytes to UTF-8.
+fn remedy(start: &[u8]) -> &'static str {
+    let known = REMEDIES.iter().find(|(first, _)| start.starts_with(first));
+    known.map_or(
+        "convert the file, for example with `iconv -f LATIN1 -t UTF-8` if that is its encoding",
+        |(_, remedy)| *remedy,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<String> {
+        let lines = LineReader::new("text", bytes).expect("memory can be read");
+        lines.map(|line| line.expect("it is UTF-8")).collect()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(bytes).expect("memory is writable");
+        gzip.finish().expect("memory is writable")
+    }
+
+    /// Returns the first error.
+    fn error(bytes: &[u8]) -> LineError {
+        let mut lines = LineReader::new("text", bytes).expect("memory can be read");
+        let error = lines.find_map(Result::err);
+        error.expect("a line cannot be read")
+    }
+
+    #[test]
+    fn only_newlines_end_lines() {
+        assert_eq!(
+            read("a\u{2028}b\r\n\n\u{85}c\rd".as_bytes()),
+            ["a\u{2028}b", "", "\u{85}c\rd"]
+        );
+    }
+
+    #[test]
+    fn the_last_line_may_lack_its_end() {
+        assert_eq!(read(b"a\nb"), ["a", "b"]);
+        assert_eq!(read(b"a\nb\n"), ["a", "b"]);
+        assert_eq!(read(b"\x1f"), ["\x1f"]);
+        assert!(read(b"").is_empty());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_before_the_first_line_only() {
+        let text = "\u{feff}a\n\u{feff}b".as_bytes();
+        assert_eq!(read(text), ["a", "\u{feff}b"]);
+        assert_eq!(read(&gzip(text)), ["a", "\u{feff}b"]);
+    }
+
+    #[test]
+    fn several_gzip_members_are_one_text() {
+        assert_eq!(read(&[gzip(b"a\n"), gzip(b"b\n")].concat()), ["a", "b"]);
+    }
+
+    #[test]
+    fn truncated_and_damaged_gzip_are_told_apart() {
+        let whole = gzip(b"a line\nanother\n");
+        let truncated = error(&whole[..whole.len() - 9]);
+        assert!(
+            matches!(truncated, LineError::GzipTruncated { .. }),
+            "{truncated}"
+        );
+        let mut damaged = whole;
+        let checksum = damaged.len() - 8;
+        damaged[checksum] ^= 1;
+        let damaged = error(&damaged);
+        assert!(
+            matches!(damaged, LineError::GzipDamaged { .. }),
+            "{damaged}"
+        );
+    }
+
+    #[test]
+    fn an_invalid_byte_is_reported_by_line_and_byte_of_the_file() {
+        assert_eq!(
+            error(b"ok\nab\xff").to_string(),
+            "text, line 2: byte 3 is not UTF-8; convert the file, for example with `iconv -f LATIN1 \
+             -t UTF-8` if that is its encoding"
+        );
+        let marked = error(&["\u{feff}a".as_bytes(), b"\xff"].concat());
+        assert!(matches!(marked, LineError::NotUtf8 { byte: 5, .. }));
+    }
+
+    #[test]
+    fn other_compressed_files_and_encodings_are_named() {
+        for (start, name) in [
+            (&b"BZh91AY&SY\xff"[..], "bunzip2"),
+            (b"\xff\xfea", "UTF-16"),
+        ] {
+            let message = error(start).to_string();
+            assert!(message.contains(name), "{message}");
+        }
+    }
+
+    #[test]
+    fn lines_can_be_read_as_bytes_and_counted() -> Result<(), LineError> {
+        let mut lines = LineReader::new("text", &b"a\xff\r\nb\nc"[..])?;
+        assert_eq!(lines.next_bytes()?, Some(&b"a\xff"[..]));
+        assert_eq!((lines.n_read(), lines.count_all()?), (1, 3));
+        assert_eq!(lines.next_bytes()?, None);
+        Ok(())
+    }
+}
