@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::json;
-use transformer_core::device::on_threads;
+use transformer_core::device::in_thread_pool;
 use transformer_core::text::EOS;
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::Scorer;
@@ -37,7 +37,7 @@ pub(crate) fn measure(
         let sources = sentences(batch, 1);
         let translate = |n_tokens| {
             let requests = vec![Request::up_to(n_tokens); batch];
-            let found = on_threads(device, || {
+            let found = in_thread_pool(device, || {
                 search.run(&mut Scorer::new(&model, &sources), &requests)
             });
             let whole = found.iter().all(|found| found[0].ids.len() == n_tokens);

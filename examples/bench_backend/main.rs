@@ -76,7 +76,7 @@ fn main() -> Result<()> {
     let (backend, device) = device::choose(named.as_deref())?;
     let occupied = Occupied::new(&device, before);
     let n_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let n_threads = if device::is_in_memory(&device) {
+    let n_threads = if device::is_cpu_memory(&device) {
         n_threads
     } else {
         1

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use burn::tensor::Device;
 use serde_json::{Value, json};
-use transformer_core::device::is_in_memory;
+use transformer_core::device::is_cpu_memory;
 
 /// Tells memory, on a GPU beside what others had before.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl Occupied {
     /// Takes what the GPUs held before the device was touched.
     pub(crate) fn new(device: &Device, gpus_before_mib: Option<f64>) -> Self {
         Self {
-            gpu_before_mib: gpus_before_mib.filter(|_| !is_in_memory(device)),
+            gpu_before_mib: gpus_before_mib.filter(|_| !is_cpu_memory(device)),
         }
     }
 

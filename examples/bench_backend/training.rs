@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use serde_json::json;
-use transformer_core::device::is_in_memory;
+use transformer_core::device::is_cpu_memory;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
 use transformer_train::config::SmoothingForm;
 use transformer_train::optim::{Adam, global_norm};
@@ -82,7 +82,7 @@ impl Training {
         device: &Device,
         n_threads: usize,
     ) -> Result<Self> {
-        let threads = is_in_memory(device)
+        let threads = is_cpu_memory(device)
             .then(|| Threads::new(n_threads))
             .flatten();
         let device = device.clone().autodiff();

@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         found.clear();
         for sources in sources.chunks(batch) {
             let requests = vec![Request::up_to(max_len); sources.len()];
-            found.extend(device::on_threads(&device, || match recomputes {
+            found.extend(device::in_thread_pool(&device, || match recomputes {
                 true => search.run(&mut Recompute::new(&model, sources), &requests),
                 false => search.run(&mut Scorer::new(&model, sources), &requests),
             }));

@@ -43,10 +43,6 @@
 //! ```
 
 pub mod config;
-#[allow(
-    dead_code,
-    reason = "most of it is for backends, and a build may have none"
-)]
 pub mod cpu;
 pub mod device;
 pub mod directory;
@@ -61,9 +57,8 @@ pub mod text;
 mod padded;
 
 pub use config::{ConfigError, TransformerConfig};
+pub use cpu::seed_dropout;
 pub use directory::{LoadError, ModelDirectory, QuantizeError};
-pub use model::{
-    AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer, seed_dropout,
-};
+pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use padded::Padded;
 pub use presets::Preset;

@@ -1,143 +1,160 @@
-//! The attention of few queries, where no gradient is wanted: a step of decoding.
+//! Scaled dot-product attention of few queries, without autodiff: a decoding step.
 
 use burn::backend::DispatchTensor;
-use burn::tensor::{DType, Shape, Tensor, TensorData};
+use burn::tensor::{Bool, DType, Shape, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::autodiff::{at_once, plain};
-use super::vector::sum;
-use super::vector::{exp, max_and_sum};
-use crate::device::{Host, OnHost, Reach};
-use crate::model::Mask;
+use super::autodiff::{primitive, run};
+use super::vector::{exp, max_and_sum, sum};
+use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Most queries of a row: of more, products of matrices are faster than those of rows.
+/// Most queries per row of the batch: for more of them, matrix products are faster than dot products.
 const MAX_QUERIES: usize = 16;
 
-/// Score of a key that is seen, however low its bias: as where Burn's operations are taken (`Mask::hide_scores`).
-const LOWEST_SEEN: f32 = -5e8;
+/// Exponents below this one count as `exp(−∞)`: such an `f32` is negligible beside 1.
+const MIN_EXPONENT: f32 = -87.0;
 
-/// Below it, exponentials are nothing beside 1: smaller than any number of full precision.
-const LOWEST_EXPONENT: f32 = -87.0;
-
-/// Fewest multiplications for which it pays to call another thread.
+/// Multiplications for each thread, at least.
 const PRODUCTS_PER_THREAD: usize = 1 << 16;
 
-/// Attends from few queries to keys and values, `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), and puts the heads beside
-/// each other; `None` where Burn's own operations are to be taken.
+/// The inputs of [`attention`].
+pub(crate) struct AttentionInputs<'a> {
+    /// `[batch, len, n_heads * d_k]`.
+    pub(crate) queries: &'a Tensor<3>,
+    /// `[batch, n_heads, capacity, d_k]`.
+    pub(crate) keys: &'a Tensor<4>,
+    /// `[batch, n_heads, capacity, d_v]`.
+    pub(crate) values: &'a Tensor<4>,
+    /// Number of keys and values in use; those behind are not read.
+    pub(crate) n_keys: usize,
+    /// What is added to the scores, and which keys are hidden.
+    pub(crate) mask: Option<ScoreMask>,
+    /// Whether to return the weights too.
+    pub(crate) with_weights: bool,
+}
+
+/// A mask as tensors: a score becomes `max(score + bias, min_score)`, and −∞ where its key is hidden.
 ///
-/// What stands behind the first `n_keys` is not looked at. A query that sees no key attends to nothing: its heads and its
-/// weights are zero.
+/// The axes of both tensors are `[batch or 1, n_heads or 1, queries or 1, keys or 1]`.
+pub(crate) struct ScoreMask {
+    /// `true` where a key is hidden from a query.
+    pub(crate) hidden: Option<Tensor<4, Bool>>,
+    /// Added to the scores.
+    pub(crate) bias: Option<Tensor<4>>,
+    /// Lower bound of biased scores, so that no bias hides a key.
+    pub(crate) min_score: f32,
+}
+
+/// Computes `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), and concatenates the heads; `None`: fall back to Burn.
+///
+/// A query from which all keys are hidden has zero weights and a zero output.
 ///
 /// # Shapes
 ///
-/// - `query`: `[batch, len, n_heads * d_k]`
-/// - `keys`: `[batch, n_heads, n_keys or more, d_k]`
-/// - `values`: `[batch, n_heads, n_keys or more, d_v]`
-/// - returns: `[batch, len, n_heads * d_v]`, and the weights, `[batch, n_heads, len, n_keys]`, where they are wanted
+/// - returns: `[batch, len, n_heads * d_v]`, and the weights, if requested: `[batch, n_heads, len, n_keys]`
 ///
 /// # Panics
 ///
-/// Panics if shapes do not fit together.
-pub(crate) fn attention(
-    query: &Tensor<3>,
-    [keys, values]: [&Tensor<4>; 2],
-    n_keys: usize,
-    mask: Option<&Mask>,
-    wants_weights: bool,
-) -> Option<(Tensor<3>, Option<Tensor<4>>)> {
-    let [_, len, _] = query.dims();
-    let is_for_us = len <= MAX_QUERIES && n_keys > 0 && !query.device().is_autodiff();
-    if !is_for_us {
+/// Panics if the shapes do not match.
+pub(crate) fn attention(inputs: AttentionInputs<'_>) -> Option<(Tensor<3>, Option<Tensor<4>>)> {
+    let queries = inputs.queries;
+    let [_, len, _] = queries.dims();
+    if len > MAX_QUERIES || inputs.n_keys == 0 || queries.device().is_autodiff() {
         return None;
     }
-    let hidden = mask.and_then(Mask::hidden_keys);
-    let bias = mask.and_then(Mask::bias);
-    let is_other = |bias: &Tensor<4>| bias.dtype() != DType::F32 || bias.device().is_autodiff();
-    if bias.as_ref().is_some_and(is_other) {
+    let (hidden, bias, min_score) = match inputs.mask {
+        Some(mask) => (mask.hidden, mask.bias, mask.min_score),
+        None => (None, None, f32::NEG_INFINITY),
+    };
+    let is_unsupported =
+        |bias: &Tensor<4>| bias.dtype() != DType::F32 || bias.device().is_autodiff();
+    if bias.as_ref().is_some_and(is_unsupported) {
         return None;
     }
-    at_once(query, || Attention {
-        query: query.clone(),
-        keys: keys.clone(),
-        values: values.clone(),
-        n_keys,
-        hidden: hidden.map(|hidden| Axes {
+    run(queries, || Attention {
+        queries: queries.clone(),
+        keys: inputs.keys.clone(),
+        values: inputs.values.clone(),
+        n_keys: inputs.n_keys,
+        hidden: hidden.map(|hidden| Broadcast {
             shape: hidden.dims(),
-            numbers: hidden.into_data().iter::<bool>().collect(),
+            elements: hidden.into_data().iter::<bool>().collect(),
         }),
-        bias: bias.map(|bias| Axes {
+        bias: bias.map(|bias| Broadcast {
             shape: bias.dims(),
-            numbers: bias.into_data().iter::<f32>().collect(),
+            elements: bias.into_data().iter::<f32>().collect(),
         }),
-        wants_weights,
+        min_score,
+        with_weights: inputs.with_weights,
     })
 }
 
 struct Attention {
-    query: Tensor<3>,
+    queries: Tensor<3>,
     keys: Tensor<4>,
     values: Tensor<4>,
     n_keys: usize,
-    hidden: Option<Axes<bool>>,
-    bias: Option<Axes<f32>>,
-    wants_weights: bool,
+    hidden: Option<Broadcast<bool>>,
+    bias: Option<Broadcast<f32>>,
+    min_score: f32,
+    with_weights: bool,
 }
 
-/// Holds what a mask says.
-struct Axes<T> {
-    numbers: Vec<T>,
+/// A tensor that is broadcast to the shape of the scores.
+struct Broadcast<T> {
+    elements: Vec<T>,
     /// `[batch or 1, n_heads or 1, queries or 1, keys or 1]`.
     shape: [usize; 4],
 }
 
-impl<T: Copy> Axes<T> {
-    /// Returns what it says of all keys, as a query of a row and a head sees them.
+impl<T: Copy> Broadcast<T> {
+    /// Returns the elements of all keys for one row of the batch, head and query.
     #[inline(always)]
-    fn row(&self, place: [usize; 3]) -> Keys<'_, T> {
-        let [rows, n_heads, n_queries, n_keys] = self.shape;
-        let axes = place.into_iter().zip([rows, n_heads, n_queries]);
-        // An axis of one stands for any number.
-        let row = axes.fold(0, |row, (at, size)| {
-            row * size + if size == 1 { 0 } else { at }
+    fn row(&self, index: [usize; 3]) -> BroadcastRow<'_, T> {
+        let [batch, n_heads, n_queries, n_keys] = self.shape;
+        let axes = index.into_iter().zip([batch, n_heads, n_queries]);
+        let row = axes.fold(0, |row, (index, size)| {
+            row * size + if size == 1 { 0 } else { index }
         });
-        Keys(&self.numbers[row * n_keys..][..n_keys])
+        BroadcastRow(&self.elements[row * n_keys..][..n_keys])
     }
 }
 
-/// Holds what is said of each key, or of all of them.
-struct Keys<'a, T>(&'a [T]);
+/// One element for each key, or one for all of them.
+struct BroadcastRow<'a, T>(&'a [T]);
 
-impl<T: Copy> Keys<'_, T> {
+impl<T: Copy> BroadcastRow<'_, T> {
     #[inline(always)]
     fn at(&self, key: usize) -> T {
         match self.0 {
-            [all] => *all,
-            each => each[key],
+            [element] => *element,
+            elements => elements[key],
         }
     }
 }
 
-impl OnHost for Attention {
+impl CpuOp for Attention {
     type Output = Option<(Tensor<3>, Option<Tensor<4>>)>;
 
-    fn call<B: Host>(self) -> Self::Output
+    fn run<B: CpuBackend>(self) -> Self::Output
     where
-        DispatchTensor: Reach<B>,
+        DispatchTensor: DispatchTo<B>,
     {
-        let device = self.query.device();
+        let device = self.queries.device();
         let sizes = self.sizes();
-        let (query, keys) = (plain::<B, 3>(self.query)?, plain::<B, 4>(self.keys)?);
-        let values = plain::<B, 4>(self.values)?;
-        let (query, keys) = (B::numbers(&query), B::numbers(&keys));
-        let values = B::numbers(&values);
+        let queries = primitive::<B, 3>(self.queries)?;
+        let keys = primitive::<B, 4>(self.keys)?;
+        let values = primitive::<B, 4>(self.values)?;
+        let (queries, keys, values) = (B::values(&queries), B::values(&keys), B::values(&values));
         let heads = Heads {
             sizes: &sizes,
-            query: &query,
+            queries: &queries,
             keys: &keys,
             values: &values,
             hidden: self.hidden.as_ref(),
             bias: self.bias.as_ref(),
+            min_score: self.min_score,
         };
         let Sizes {
             batch,
@@ -148,20 +165,20 @@ impl OnHost for Attention {
             ..
         } = sizes;
         let mut weights = vec![0.0; batch * n_heads * len * n_keys];
-        let output = B::make(Shape::from([batch, len, n_heads * d_v]), |output| {
+        let output = B::create(Shape::from([batch, len, n_heads * d_v]), |output| {
             if len == 1 {
-                // One query's heads lie beside each other anyway.
+                // [batch, n_heads, 1, d_v] and [batch, 1, n_heads * d_v] have the same elements in the same order.
                 return heads.attend(output, &mut weights);
             }
             let mut by_head = vec![0.0; output.len()];
             heads.attend(&mut by_head, &mut weights);
-            for (place, numbers) in output.chunks_mut(d_v).enumerate() {
-                let (query, head) = (place / n_heads, place % n_heads);
-                let from = (query / len * n_heads + head) * len + query % len;
-                numbers.copy_from_slice(&by_head[from * d_v..][..d_v]);
+            for (index, output) in output.chunks_mut(d_v).enumerate() {
+                let (query, head) = (index / n_heads, index % n_heads);
+                let row = (query / len * n_heads + head) * len + query % len;
+                output.copy_from_slice(&by_head[row * d_v..][..d_v]);
             }
         });
-        let weights = self.wants_weights.then(|| {
+        let weights = self.with_weights.then(|| {
             let weights = TensorData::new(weights, [batch, n_heads, len, n_keys]);
             Tensor::from_data(weights, (&device, DType::F32))
         });
@@ -171,15 +188,18 @@ impl OnHost for Attention {
 
 impl Attention {
     fn sizes(&self) -> Sizes {
-        let [batch, len, width] = self.query.dims();
-        let [n_rows, n_heads, room, d_k] = self.keys.dims();
+        let [batch, len, width] = self.queries.dims();
+        let [key_batch, n_heads, capacity, d_k] = self.keys.dims();
         let [_, _, _, d_v] = self.values.dims();
-        assert_eq!(n_rows, batch, "each row has keys of its own");
-        assert_eq!(width, n_heads * d_k, "a query is as wide as its keys");
-        assert!(self.n_keys <= room, "there is room for the keys");
+        assert_eq!(
+            key_batch, batch,
+            "queries and keys have the same batch size"
+        );
+        assert_eq!(width, n_heads * d_k, "queries are as wide as keys");
+        assert!(self.n_keys <= capacity, "the keys are within the capacity");
         assert_eq!(
             self.values.dims(),
-            [batch, n_heads, room, d_v],
+            [batch, n_heads, capacity, d_v],
             "each key has a value"
         );
         Sizes {
@@ -187,7 +207,7 @@ impl Attention {
             n_heads,
             len,
             n_keys: self.n_keys,
-            room,
+            capacity,
             d_k,
             d_v,
         }
@@ -197,26 +217,28 @@ impl Attention {
 struct Sizes {
     batch: usize,
     n_heads: usize,
+    /// Queries per row of the batch.
     len: usize,
     n_keys: usize,
-    /// Keys that there is room for.
-    room: usize,
+    /// Keys that the tensors have memory for.
+    capacity: usize,
     d_k: usize,
     d_v: usize,
 }
 
-/// Holds what is attended from and to.
+/// The elements of all inputs.
 struct Heads<'a> {
     sizes: &'a Sizes,
-    query: &'a [f32],
+    queries: &'a [f32],
     keys: &'a [f32],
     values: &'a [f32],
-    hidden: Option<&'a Axes<bool>>,
-    bias: Option<&'a Axes<f32>>,
+    hidden: Option<&'a Broadcast<bool>>,
+    bias: Option<&'a Broadcast<f32>>,
+    min_score: f32,
 }
 
 impl Heads<'_> {
-    /// Writes what the queries attend to, and how much, head by head.
+    /// Writes outputs and weights of all heads.
     ///
     /// # Shapes
     ///
@@ -231,44 +253,44 @@ impl Heads<'_> {
             d_v,
             ..
         } = *self.sizes;
-        let of_head = len * n_keys * (d_k + d_v);
+        let products_per_head = len * n_keys * (d_k + d_v);
         output
             .par_chunks_mut(len * d_v)
             .zip(weights.par_chunks_mut(len * n_keys))
-            .with_min_len(PRODUCTS_PER_THREAD.div_ceil(of_head))
+            .with_min_len(PRODUCTS_PER_THREAD.div_ceil(products_per_head))
             .enumerate()
-            .for_each(|(place, (output, weights))| {
-                arch.dispatch(|| self.attend_from(place, output, weights));
+            .for_each(|(index, (output, weights))| {
+                arch.dispatch(|| self.attend_in_head(index, output, weights));
             });
     }
 
-    /// Does so in the head of a row that stands at a place of all.
+    /// Writes outputs and weights of one head of one row of the batch: `index` counts heads over all rows.
     #[inline(always)]
-    fn attend_from(&self, place: usize, output: &mut [f32], weights: &mut [f32]) {
+    fn attend_in_head(&self, index: usize, output: &mut [f32], weights: &mut [f32]) {
         let Sizes {
             n_heads,
             len,
             n_keys,
-            room,
+            capacity,
             d_k,
             d_v,
             ..
         } = *self.sizes;
-        let (row, head) = (place / n_heads, place % n_heads);
-        let keys = &self.keys[place * room * d_k..][..n_keys * d_k];
-        let values = &self.values[place * room * d_v..][..n_keys * d_v];
+        let (row, head) = (index / n_heads, index % n_heads);
+        let keys = &self.keys[index * capacity * d_k..][..n_keys * d_k];
+        let values = &self.values[index * capacity * d_v..][..n_keys * d_v];
         let scale = (d_k as f32).sqrt().recip();
         let queries = weights
             .chunks_exact_mut(n_keys)
             .zip(output.chunks_exact_mut(d_v));
-        for (at, (weights, output)) in queries.enumerate() {
-            let query = &self.query[((row * len + at) * n_heads + head) * d_k..][..d_k];
-            for (weight, key) in weights.iter_mut().zip(keys.chunks_exact(d_k)) {
-                *weight = sum([query, key], |[q, k]| q * k) * scale;
+        for (position, (weights, output)) in queries.enumerate() {
+            let query = &self.queries[((row * len + position) * n_heads + head) * d_k..][..d_k];
+            for (score, key) in weights.iter_mut().zip(keys.chunks_exact(d_k)) {
+                *score = sum([query, key], |[q, k]| q * k) * scale;
             }
-            let sees_nothing = self.mask(weights, [row, head, at]);
-            normalize(weights);
-            if sees_nothing {
+            let all_hidden = self.mask_scores(weights, [row, head, position]);
+            softmax(weights);
+            if all_hidden {
                 weights.fill(0.0);
             }
             for (weight, value) in weights.iter().zip(values.chunks_exact(d_v)) {
@@ -279,39 +301,43 @@ impl Heads<'_> {
         }
     }
 
-    /// Adds the bias to a query's scores, and makes those of hidden keys −∞; says whether all are hidden.
+    /// Masks the scores of one query as [`ScoreMask`] says; returns whether all keys are hidden.
     #[inline(always)]
-    fn mask(&self, scores: &mut [f32], place: [usize; 3]) -> bool {
+    fn mask_scores(&self, scores: &mut [f32], index: [usize; 3]) -> bool {
         if let Some(bias) = self.bias {
-            let bias = bias.row(place);
+            let bias = bias.row(index);
             for (key, score) in scores.iter_mut().enumerate() {
                 let sum = *score + bias.at(key);
-                // What is seen stays above what is hidden. Not `max`, to which a NaN would be nothing.
-                *score = if sum < LOWEST_SEEN { LOWEST_SEEN } else { sum };
+                // Not `f32::max`, which ignores NaN.
+                *score = if sum < self.min_score {
+                    self.min_score
+                } else {
+                    sum
+                };
             }
         }
         let Some(hidden) = self.hidden else {
             return false;
         };
-        let hidden = hidden.row(place);
-        let mut sees_nothing = true;
+        let hidden = hidden.row(index);
+        let mut all_hidden = true;
         for (key, score) in scores.iter_mut().enumerate() {
             let is_hidden = hidden.at(key);
             *score = if is_hidden { f32::NEG_INFINITY } else { *score };
-            sees_nothing &= is_hidden;
+            all_hidden &= is_hidden;
         }
-        sees_nothing
+        all_hidden
     }
 }
 
-/// Turns scores into weights: their softmax, in which −∞ weighs nothing. What is not a number is told by all of them.
+/// Replaces scores by their softmax; −∞ has weight 0, and a NaN score makes all weights NaN.
 #[inline(always)]
-fn normalize(scores: &mut [f32]) {
+fn softmax(scores: &mut [f32]) {
     let (max, _) = max_and_sum(scores);
     for score in scores.iter_mut() {
-        let below = *score - max;
-        let is_nothing = *score == f32::NEG_INFINITY || below < LOWEST_EXPONENT;
-        *score = if is_nothing { 0.0 } else { exp(below) };
+        let exponent = *score - max;
+        let is_zero = *score == f32::NEG_INFINITY || exponent < MIN_EXPONENT;
+        *score = if is_zero { 0.0 } else { exp(exponent) };
     }
     let sum = sum([scores], |[weight]| weight);
     for score in scores {

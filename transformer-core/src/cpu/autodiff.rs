@@ -1,62 +1,63 @@
-//! How an operation gets at numbers, and comes onto the tape as one step.
+//! Runs an operation on the elements of a tensor, and records it as one step of Burn's autodiff graph.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::autodiff::ops::{Backward, NodeGuard, OpsKind};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, DispatchTensor};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::Tensor;
 
-use crate::device::{self, Host, OnHost, Reach};
+use super::supports;
+use crate::device::{CpuBackend, CpuOp, DispatchTo, run_on_cpu};
 
-/// Puts a step of ours onto the tape of a tensor; `None` where Burn's is to be taken.
-pub(super) fn on_tape<const D: usize, S, O>(x: &Tensor<D>, step: impl FnOnce() -> S) -> Option<O>
+/// Runs an operation on a [supported](supports) tensor that is not empty; `None`: fall back to Burn.
+pub(super) fn run<const D: usize, O, T>(x: &Tensor<D>, operation: impl FnOnce() -> O) -> Option<T>
 where
-    S: OnHost<Output = Option<O>>,
+    O: CpuOp<Output = Option<T>>,
 {
-    x.device().is_autodiff().then(|| at_once(x, step)).flatten()
-}
-
-/// Computes something of a tensor whose numbers lie in the computer's memory, in single precision; `None` where they do
-/// not, and Burn's is to be taken.
-pub(super) fn at_once<const D: usize, S, O>(
-    x: &Tensor<D>,
-    operation: impl FnOnce() -> S,
-) -> Option<O>
-where
-    S: OnHost<Output = Option<O>>,
-{
-    let device = x.device();
-    // Asked first: what an operation is told may have to be read, and is not to be read from a GPU.
-    let is_for_us =
-        device::is_in_memory(&device) && x.dtype() == DType::F32 && x.shape().num_elements() > 0;
-    if !is_for_us {
-        return None;
+    // Checked before `operation` collects its inputs, which may read tensors: not from a GPU.
+    let is_supported = supports(x) && x.shape().num_elements() > 0;
+    match is_supported {
+        true => run_on_cpu(&x.device(), operation()).flatten(),
+        false => None,
     }
-    device::on_host(&device, operation()).flatten()
 }
 
-/// Returns what a tensor without a tape is on `B`; `None` if it is of another backend, or has a tape.
-pub(super) fn plain<B: Host, const D: usize>(tensor: Tensor<D>) -> Option<FloatTensor<B>>
+/// Like [`run`], for a tensor with autodiff; `None` for one without.
+pub(super) fn run_with_autodiff<const D: usize, O, T>(
+    x: &Tensor<D>,
+    operation: impl FnOnce() -> O,
+) -> Option<T>
 where
-    DispatchTensor: Reach<B>,
+    O: CpuOp<Output = Option<T>>,
+{
+    x.device()
+        .is_autodiff()
+        .then(|| run(x, operation))
+        .flatten()
+}
+
+/// Returns the backend's tensor of a tensor without autodiff; `None` if it has autodiff or is on another backend.
+pub(super) fn primitive<B: CpuBackend, const D: usize>(tensor: Tensor<D>) -> Option<FloatTensor<B>>
+where
+    DispatchTensor: DispatchTo<B>,
 {
     tensor.try_into_primitive::<B>().ok()
 }
 
-/// Returns what a tensor is on `B` and its node of the tape; `None` if it is of another backend, or if its tape is one
-/// that computes again what it did not keep.
-pub(super) fn parts<B: Host, const D: usize>(
+/// Returns the backend's tensor of a tensor with autodiff, and its node of the graph; `None` if it is on another backend
+/// or uses gradient checkpointing.
+pub(super) fn primitive_and_node<B: CpuBackend, const D: usize>(
     tensor: Tensor<D>,
 ) -> Option<(FloatTensor<B>, NodeGuard)>
 where
-    DispatchTensor: Reach<B>,
+    DispatchTensor: DispatchTo<B>,
 {
     let tensor = tensor.try_into_primitive::<Autodiff<B>>().ok()?;
     Some(tensor.into_parts())
 }
 
-/// Records that a step made `output` of the nodes' tensors; the way back gets `state`.
-pub(super) fn record<B: Host, S, const N: usize, const D: usize>(
+/// Records that `step` computed `output` from the tensors of `nodes`; its backward pass gets `state`.
+pub(super) fn record<B: CpuBackend, S, const N: usize, const D: usize>(
     step: S,
     nodes: [NodeGuard; N],
     state: S::State,
@@ -64,7 +65,7 @@ pub(super) fn record<B: Host, S, const N: usize, const D: usize>(
 ) -> Tensor<D>
 where
     S: Backward<B, N>,
-    DispatchTensor: Reach<B>,
+    DispatchTensor: DispatchTo<B>,
 {
     let step = step.prepare::<NoCheckpointing>(nodes).compute_bound();
     let output = match step.stateful() {

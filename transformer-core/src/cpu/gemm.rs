@@ -1,41 +1,41 @@
-//! Products of matrices in memory that is there already, by the library that flex multiplies with.
+//! Matrix products into existing buffers, by the `gemm` crate that flex uses too.
 
 use gemm::Parallelism;
 use rayon::prelude::*;
 
-/// Fewest numbers of a matrix for which it pays to call another thread, where a single row is multiplied with it.
-const NUMBERS_PER_THREAD: usize = 1 << 17;
+/// Elements of a matrix for each thread, at least, when a single row is multiplied by it.
+const ELEMENTS_PER_THREAD: usize = 1 << 17;
 
-/// Holds a matrix row by row, or its transpose.
+/// A view of a row-major matrix, or of its transpose.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
-    numbers: &'a [f32],
+    elements: &'a [f32],
     shape: [usize; 2],
-    /// How far a number is from the next of its column, and of its row.
+    /// Distance between neighbors of a column, and of a row, in elements.
     strides: [usize; 2],
 }
 
 impl<'a> Matrix<'a> {
-    /// Takes numbers row by row.
+    /// Views elements in row-major order as a matrix of `shape`, rows and columns.
     ///
     /// # Panics
     ///
-    /// Panics if there are more or fewer than the shape, rows and columns, has.
-    pub fn new(numbers: &'a [f32], shape: [usize; 2]) -> Self {
+    /// Panics if the number of elements is not that of the shape.
+    pub fn new(elements: &'a [f32], shape: [usize; 2]) -> Self {
         let [rows, columns] = shape;
         assert_eq!(
-            Some(numbers.len()),
+            Some(elements.len()),
             rows.checked_mul(columns),
-            "a matrix is as large as its shape"
+            "the shape has as many elements as the slice"
         );
         Self {
-            numbers,
+            elements,
             shape,
             strides: [columns, 1],
         }
     }
 
-    /// Returns it with rows and columns changed about.
+    /// Returns the transposed view.
     #[must_use]
     pub fn transposed(self) -> Self {
         let [rows, columns] = self.shape;
@@ -47,46 +47,46 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Returns so many of its columns.
+    /// Returns a view of `n_columns` columns from `start` on.
     fn columns(self, start: usize, n_columns: usize) -> Self {
         let [rows, columns] = self.shape;
-        assert!(start + n_columns <= columns, "there are these columns");
+        assert!(start + n_columns <= columns, "the columns exist");
         Self {
-            numbers: &self.numbers[start * self.strides[1]..],
+            elements: &self.elements[start * self.strides[1]..],
             shape: [rows, n_columns],
             ..self
         }
     }
 
-    /// Adds the rows of a matrix that is held row by row to what `sums` holds.
+    /// Adds every row to `sums`.
     ///
     /// # Panics
     ///
-    /// Panics if it is a transpose, or `sums` is not as long as a row.
+    /// Panics if this is a transposed view, or `sums` is not as long as a row.
     pub fn add_rows_to(self, sums: &mut [f32]) {
         assert_eq!(
             (self.strides, self.shape[1]),
             ([sums.len(), 1], sums.len()),
-            "rows are added to a row"
+            "`sums` is as long as a row, and the matrix is row-major"
         );
-        for row in self.numbers.chunks(sums.len().max(1)) {
-            for (sum, number) in sums.iter_mut().zip(row) {
-                *sum += number;
+        for row in self.elements.chunks(sums.len().max(1)) {
+            for (sum, element) in sums.iter_mut().zip(row) {
+                *sum += element;
             }
         }
     }
 }
 
-/// Says whether a product takes the place of what is there or is added to it.
+/// Whether a product replaces the contents of its buffer or is added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sum {
-    /// It takes its place.
-    Begins,
-    /// It is added.
-    GoesOn,
+pub enum Output {
+    /// Replace the contents.
+    Overwrite,
+    /// Add to the contents.
+    Accumulate,
 }
 
-/// Writes the product of two matrices row by row, on the threads of the rayon pool that it is called in.
+/// Writes the product of two matrices in row-major order, on the current rayon pool.
 ///
 /// # Shapes
 ///
@@ -96,53 +96,56 @@ pub enum Sum {
 ///
 /// # Panics
 ///
-/// Panics if the shapes do not fit together.
+/// Panics if the shapes do not match.
 ///
 /// # Example
 ///
 /// ```
-/// use transformer_core::cpu::gemm::{Matrix, Sum, multiply};
+/// use transformer_core::cpu::gemm::{Matrix, Output, multiply};
 ///
 /// let (left, right) = ([1.0, 2.0], [3.0, 4.0]);
 /// let mut product = [0.0];
-/// multiply(Matrix::new(&left, [1, 2]), Matrix::new(&right, [2, 1]), &mut product, Sum::Begins);
+/// multiply(Matrix::new(&left, [1, 2]), Matrix::new(&right, [2, 1]), &mut product, Output::Overwrite);
 /// assert_eq!(product, [11.0]);
 /// ```
-pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
+pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output: Output) {
     let ([m, k], [k_right, n]) = (left.shape, right.shape);
-    assert_eq!(k, k_right, "the product of these matrices does not exist");
+    assert_eq!(
+        k, k_right,
+        "the left matrix has as many columns as the right one has rows"
+    );
     assert_eq!(
         Some(product.len()),
         m.checked_mul(n),
-        "a product is as large as its shape"
+        "the buffer has as many elements as the product"
     );
-    // Gemm leaves a single row to one thread.
+    // The gemm crate uses one thread for a single row.
     let n_parts = match m {
-        1 => rayon::current_num_threads().min(k * n / NUMBERS_PER_THREAD),
+        1 => rayon::current_num_threads().min(k * n / ELEMENTS_PER_THREAD),
         _ => 1,
     };
     if n_parts < 2 {
-        return multiply_at_once(left, right, product, sum);
+        return multiply_at_once(left, right, product, output);
     }
     let width = n.div_ceil(n_parts);
     let parts = product.par_chunks_mut(width).enumerate();
     parts.for_each(|(part, product)| {
         let columns = right.columns(part * width, product.len());
-        multiply_at_once(left, columns, product, sum);
+        multiply_at_once(left, columns, product, output);
     });
 }
 
-/// Does so, given that the shapes fit together.
+/// Multiplies matrices whose shapes were checked.
 #[expect(
     unsafe_code,
     reason = "gemm, with which flex multiplies too, takes pointers and strides"
 )]
-fn multiply_at_once(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], sum: Sum) {
+fn multiply_at_once(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output: Output) {
     let ([m, k], [_, n]) = (left.shape, right.shape);
     let [left_down, left_right] = left.strides.map(|stride| stride as isize);
     let [right_down, right_right] = right.strides.map(|stride| stride as isize);
-    // SAFETY: `Matrix` holds as many numbers as its shape and strides reach, and the product, which is borrowed
-    // alone, has `m` rows of `n` numbers.
+    // SAFETY: a `Matrix` has all elements that its shape and strides reach; the product is borrowed mutably and has
+    // `m` rows of `n` elements.
     unsafe {
         gemm::gemm(
             m,
@@ -151,11 +154,11 @@ fn multiply_at_once(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], su
             product.as_mut_ptr(),
             1,
             n as isize,
-            sum == Sum::GoesOn,
-            left.numbers.as_ptr(),
+            output == Output::Accumulate,
+            left.elements.as_ptr(),
             left_right,
             left_down,
-            right.numbers.as_ptr(),
+            right.elements.as_ptr(),
             right_right,
             right_down,
             1.0,
@@ -173,37 +176,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_of_transposes_are_those_of_definitions() {
+    fn products_of_transposed_views_equal_the_definition() {
         let left = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
         let right = [1.0, -1.0, 0.5, 2.0];
         let mut product = vec![1.0; 6];
         let [left, right] = [Matrix::new(&left, [2, 3]), Matrix::new(&right, [2, 2])];
-        multiply(left.transposed(), right, &mut product, Sum::GoesOn);
+        multiply(left.transposed(), right, &mut product, Output::Accumulate);
         assert_eq!(product, [4.0, 8.0, 5.5, 9.0, 7.0, 10.0]);
-        multiply(left.transposed(), right, &mut product, Sum::Begins);
+        multiply(left.transposed(), right, &mut product, Output::Overwrite);
         assert_eq!(product, [3.0, 7.0, 4.5, 8.0, 6.0, 9.0]);
     }
 
     #[test]
-    fn a_row_is_multiplied_by_threads_as_by_one() {
+    fn several_threads_multiply_a_row_like_one() {
         let [k, n] = [512, 1031];
-        let numbers = |n: usize, factor: usize| -> Vec<f32> {
-            let number = |place: usize| ((place * factor) % 211) as f32 / 211.0 - 0.5;
-            (0..n).map(number).collect()
+        let values = |n: usize, factor: usize| -> Vec<f32> {
+            let value = |index: usize| ((index * factor) % 211) as f32 / 211.0 - 0.5;
+            (0..n).map(value).collect()
         };
-        let (row, matrix) = (numbers(k, 5), numbers(k * n, 13));
+        let (row, matrix) = (values(k, 5), values(k * n, 13));
         let row = Matrix::new(&row, [1, k]);
         for right in [
             Matrix::new(&matrix, [k, n]),
             Matrix::new(&matrix, [n, k]).transposed(),
         ] {
             let mut expected = vec![0.5; n];
-            multiply_at_once(row, right, &mut expected, Sum::GoesOn);
+            multiply_at_once(row, right, &mut expected, Output::Accumulate);
             let mut found = vec![0.5; n];
             let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build();
             let pool = pool.expect("three threads can be started");
-            pool.install(|| multiply(row, right, &mut found, Sum::GoesOn));
-            // Sums of 512 products may be in another order.
+            pool.install(|| multiply(row, right, &mut found, Output::Accumulate));
+            // Sums of 512 products, maybe in another order.
             let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-4;
             assert!(found.iter().zip(&expected).all(close));
         }

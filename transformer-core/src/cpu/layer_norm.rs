@@ -1,52 +1,33 @@
-//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>).
+//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>) with closed-form gradients.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
-use burn::tensor::{Shape, Tensor, module};
+use burn::tensor::{Shape, Tensor};
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::autodiff::{on_tape, parts, record};
-use super::vector::{block_of_rows, sum};
-use crate::device::{Host, OnHost, Reach};
+use super::autodiff::{primitive_and_node, record, run_with_autodiff};
+use super::vector::{block_len, sum};
+use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Normalizes the rows along the last axis: `(x − mean) / √(variance + ε) ∘ γ + β`.
+/// Normalizes along the last axis, `(x − mean) / √(variance + ε) ∘ γ + β`, for tensors with autodiff; `None`: fall back to
+/// Burn.
 ///
 /// # Shapes
 ///
 /// - `x`: `[..., width]`
 /// - `gamma`, `beta`: `[width]`
 /// - returns: `[..., width]`
-///
-/// # Panics
-///
-/// Panics if the shapes do not fit together.
 pub(crate) fn layer_norm<const D: usize>(
-    x: Tensor<D>,
-    gamma: Tensor<1>,
-    beta: Tensor<1>,
-    epsilon: f64,
-) -> Tensor<D> {
-    assert_eq!(
-        gamma.dims(),
-        [x.dims()[D - 1]],
-        "a normalization is as wide as what it normalizes"
-    );
-    layer_norm_on_tape(&x, &gamma, &beta, epsilon)
-        .unwrap_or_else(|| module::layer_norm(x, gamma, Some(beta), epsilon))
-}
-
-/// Does so by one step of the tape; `None` where Burn's own is to be taken.
-pub(super) fn layer_norm_on_tape<const D: usize>(
     x: &Tensor<D>,
     gamma: &Tensor<1>,
     beta: &Tensor<1>,
     epsilon: f64,
 ) -> Option<Tensor<D>> {
-    on_tape(x, || LayerNorm {
+    run_with_autodiff(x, || LayerNorm {
         x: x.clone(),
         gamma: gamma.clone(),
         beta: beta.clone(),
@@ -61,54 +42,55 @@ struct LayerNorm<const D: usize> {
     epsilon: f64,
 }
 
-impl<const D: usize> OnHost for LayerNorm<D> {
+impl<const D: usize> CpuOp for LayerNorm<D> {
     type Output = Option<Tensor<D>>;
 
-    fn call<B: Host>(self) -> Option<Tensor<D>>
+    fn run<B: CpuBackend>(self) -> Option<Tensor<D>>
     where
-        DispatchTensor: Reach<B>,
+        DispatchTensor: DispatchTo<B>,
     {
         let epsilon = self.epsilon;
-        let (x, of_x) = parts::<B, D>(self.x)?;
-        let (gamma, of_gamma) = parts::<B, 1>(self.gamma)?;
-        let (beta, of_beta) = parts::<B, 1>(self.beta)?;
+        let (x, x_node) = primitive_and_node::<B, D>(self.x)?;
+        let (gamma, gamma_node) = primitive_and_node::<B, 1>(self.gamma)?;
+        let (beta, beta_node) = primitive_and_node::<B, 1>(self.beta)?;
         let output = B::layer_norm(x.clone(), gamma.clone(), Some(beta), epsilon);
         let state = State::<B> { x, gamma, epsilon };
-        Some(record(Back, [of_x, of_gamma, of_beta], state, output))
+        let nodes = [x_node, gamma_node, beta_node];
+        Some(record(LayerNormBackward, nodes, state, output))
     }
 }
 
-/// The way back.
+/// The backward pass.
 #[derive(Debug)]
-struct Back;
+struct LayerNormBackward;
 
-/// Holds what it needs.
+/// The inputs that the backward pass reads.
 #[derive(Clone, Debug)]
-struct State<B: Host> {
+struct State<B: CpuBackend> {
     x: FloatTensor<B>,
     gamma: FloatTensor<B>,
     epsilon: f64,
 }
 
-impl<B: Host> Backward<B, 3> for Back {
+impl<B: CpuBackend> Backward<B, 3> for LayerNormBackward {
     type State = State<B>;
 
     fn backward(self, ops: Ops<State<B>, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let State { x, gamma, epsilon } = ops.state;
-        let of_output = gradients.consume::<B>(&ops.node);
-        let mut of_vectors = Vec::new();
-        let of_x = B::make(x.shape(), |of_x| {
-            let (x, gamma) = (B::numbers(&x), B::numbers(&gamma));
-            of_vectors = gradient(&x, &B::numbers(&of_output), &gamma, epsilon, of_x);
+        let d_output = gradients.consume::<B>(&ops.node);
+        let mut d_gamma_beta = Vec::new();
+        let d_x = B::create(x.shape(), |d_x| {
+            let (x, gamma) = (B::values(&x), B::values(&gamma));
+            d_gamma_beta = write_gradient(&x, &B::values(&d_output), &gamma, epsilon, d_x);
         });
-        let (of_gamma, of_beta) = of_vectors.split_at(of_vectors.len() / 2);
-        let vector = |numbers: &[f32]| {
-            B::make(Shape::from([numbers.len()]), |vector| {
-                vector.copy_from_slice(numbers);
+        let (d_gamma, d_beta) = d_gamma_beta.split_at(d_gamma_beta.len() / 2);
+        let vector = |values: &[f32]| {
+            B::create(Shape::from([values.len()]), |vector| {
+                vector.copy_from_slice(values);
             })
         };
-        let all = [of_x, vector(of_gamma), vector(of_beta)];
-        for (parent, gradient) in ops.parents.into_iter().zip(all) {
+        let inputs = [d_x, vector(d_gamma), vector(d_beta)];
+        for (parent, gradient) in ops.parents.into_iter().zip(inputs) {
             if let Some(parent) = parent {
                 gradients.register::<B>(parent.id, gradient);
             }
@@ -116,52 +98,52 @@ impl<B: Host> Backward<B, 3> for Back {
     }
 }
 
-/// Writes the gradient of the rows, and returns that of `γ` and, behind it, of `β`.
-fn gradient(
+/// Writes the gradient of `x`, and returns those of `γ` and `β` in one vector.
+fn write_gradient(
     x: &[f32],
-    of_output: &[f32],
+    d_output: &[f32],
     gamma: &[f32],
     epsilon: f64,
-    of_x: &mut [f32],
+    d_x: &mut [f32],
 ) -> Vec<f32> {
     let arch = Arch::new();
     let width = gamma.len();
-    let block = block_of_rows(width);
-    let of_blocks: Vec<Vec<f32>> = of_x
+    let block = block_len(width);
+    let block_sums: Vec<Vec<f32>> = d_x
         .par_chunks_mut(block)
-        .zip(x.par_chunks(block).zip(of_output.par_chunks(block)))
-        .map(|(of_x, (x, of_output))| {
-            let mut of_vectors = vec![0.0; 2 * width];
-            let (of_gamma, of_beta) = of_vectors.split_at_mut(width);
+        .zip(x.par_chunks(block).zip(d_output.par_chunks(block)))
+        .map(|(d_x, (x, d_output))| {
+            let mut d_gamma_beta = vec![0.0; 2 * width];
+            let (d_gamma, d_beta) = d_gamma_beta.split_at_mut(width);
             arch.dispatch(|| {
-                let rows = x.chunks(width).zip(of_output.chunks(width));
-                for (of_x, (x, of_output)) in of_x.chunks_mut(width).zip(rows) {
+                let rows = x.chunks(width).zip(d_output.chunks(width));
+                for (d_x, (x, d_output)) in d_x.chunks_mut(width).zip(rows) {
                     let row = Row {
                         x,
-                        of_output,
+                        d_output,
                         gamma,
                         epsilon,
                     };
-                    row.differentiate(of_x, of_gamma, of_beta);
+                    row.write_gradient(d_x, d_gamma, d_beta);
                 }
             });
-            of_vectors
+            d_gamma_beta
         })
         .collect();
-    // Blocks are the same whoever computed them, and so are their sums.
+    // Blocks do not depend on the number of threads, and so neither does the order of this sum.
     let mut total = vec![0.0; 2 * width];
-    for of_vectors in of_blocks {
-        for (total, of_block) in total.iter_mut().zip(of_vectors) {
-            *total += of_block;
+    for block_sum in block_sums {
+        for (total, value) in total.iter_mut().zip(block_sum) {
+            *total += value;
         }
     }
     total
 }
 
-/// One row, and the gradient of what became of it.
+/// One row of the input, and the gradient of its output.
 struct Row<'a> {
     x: &'a [f32],
-    of_output: &'a [f32],
+    d_output: &'a [f32],
     gamma: &'a [f32],
     epsilon: f64,
 }
@@ -173,10 +155,10 @@ impl Row<'_> {
     /// ∂γ = Σ ∂y ∘ n      ∂β = Σ ∂y      ∂x = (g − mean(g) − n · mean(g ∘ n)) / √(variance + ε)
     /// ```
     #[inline(always)]
-    fn differentiate(&self, of_x: &mut [f32], of_gamma: &mut [f32], of_beta: &mut [f32]) {
+    fn write_gradient(&self, d_x: &mut [f32], d_gamma: &mut [f32], d_beta: &mut [f32]) {
         let Row {
             x,
-            of_output,
+            d_output,
             gamma,
             epsilon,
         } = *self;
@@ -184,21 +166,21 @@ impl Row<'_> {
         let mean = sum([x], |[x]| x) * share;
         let variance = sum([x], |[x]| (x - mean) * (x - mean)) * share;
         let factor = (f64::from(variance) + epsilon).sqrt().recip() as f32;
-        let normalized = of_x;
+        let normalized = d_x;
         for (normalized, x) in normalized.iter_mut().zip(x) {
             *normalized = (x - mean) * factor;
         }
-        let mean_g = sum([of_output, gamma], |[of_y, gamma]| of_y * gamma) * share;
-        let mean_gn = sum([of_output, gamma, normalized], |[of_y, gamma, n]| {
-            of_y * gamma * n
+        let mean_g = sum([d_output, gamma], |[d_y, gamma]| d_y * gamma) * share;
+        let mean_gn = sum([d_output, gamma, normalized], |[d_y, gamma, n]| {
+            d_y * gamma * n
         }) * share;
-        let of_vectors = of_gamma.iter_mut().zip(of_beta);
-        let rows = normalized.iter_mut().zip(of_output.iter().zip(gamma));
-        for ((of_gamma, of_beta), (normalized, (of_y, gamma))) in of_vectors.zip(rows) {
+        let d_vectors = d_gamma.iter_mut().zip(d_beta);
+        let features = normalized.iter_mut().zip(d_output.iter().zip(gamma));
+        for ((d_gamma, d_beta), (normalized, (d_y, gamma))) in d_vectors.zip(features) {
             let n = *normalized;
-            *of_gamma += of_y * n;
-            *of_beta += of_y;
-            *normalized = (of_y * gamma - mean_g - n * mean_gn) * factor;
+            *d_gamma += d_y * n;
+            *d_beta += d_y;
+            *normalized = (d_y * gamma - mean_g - n * mean_gn) * factor;
         }
     }
 }

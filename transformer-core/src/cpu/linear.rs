@@ -1,4 +1,4 @@
-//! Linear layers.
+//! Linear layers with closed-form gradients.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
@@ -7,14 +7,14 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
 
-use super::autodiff::{at_once, parts, plain, record};
-use super::gemm::{Matrix, Sum, multiply};
-use crate::device::{Host, OnHost, Reach};
+use super::autodiff::{primitive, primitive_and_node, record, run};
+use super::gemm::{Matrix, Output, multiply};
+use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Applies a linear layer to rows, `x·W + b`; `None` where Burn's own is to be taken.
+/// Applies a linear layer, `x·W + b`, with or without autodiff; `None`: fall back to Burn.
 ///
-/// Flex copies a product once more when it is there, and libtorch's library does not use all that some processors can
-/// do; what is multiplied here is written where it stays, behind the bias.
+/// The product is accumulated onto the bias in the output's own memory. Flex copies a product once more, and libtorch's
+/// MKL does not use all vector instructions of some processors.
 ///
 /// # Shapes
 ///
@@ -27,44 +27,44 @@ pub(crate) fn linear(
     weight: &Tensor<2>,
     bias: Option<&Tensor<1>>,
 ) -> Option<Tensor<2>> {
-    at_once(x, || Linear {
+    run(x, || Linear {
         x: x.clone(),
         weight: weight.clone(),
         bias: bias.cloned(),
     })
 }
 
-/// Multiplies rows with those of a matrix, `x·Wᵀ`, where no gradient is wanted; `None` where Burn's own is to be taken.
+/// Multiplies by the transpose of a matrix, `x·Wᵀ`, without autodiff; `None`: fall back to Burn.
 ///
 /// # Shapes
 ///
 /// - `x`: `[n, d_in]`
 /// - `weight`: `[d_out, d_in]`
 /// - returns: `[n, d_out]`
-pub(crate) fn linear_by_rows(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
-    at_once(x, || ByRows {
+pub(crate) fn linear_transposed(x: &Tensor<2>, weight: &Tensor<2>) -> Option<Tensor<2>> {
+    run(x, || LinearTransposed {
         x: x.clone(),
         weight: weight.clone(),
     })
 }
 
-struct ByRows {
+struct LinearTransposed {
     x: Tensor<2>,
     weight: Tensor<2>,
 }
 
-impl OnHost for ByRows {
+impl CpuOp for LinearTransposed {
     type Output = Option<Tensor<2>>;
 
-    fn call<B: Host>(self) -> Option<Tensor<2>>
+    fn run<B: CpuBackend>(self) -> Option<Tensor<2>>
     where
-        DispatchTensor: Reach<B>,
+        DispatchTensor: DispatchTo<B>,
     {
         let [d_out, d_in] = self.weight.dims();
-        let (x, weight) = (plain::<B, 2>(self.x)?, plain::<B, 2>(self.weight)?);
-        let weight = B::numbers(&weight);
+        let (x, weight) = (primitive::<B, 2>(self.x)?, primitive::<B, 2>(self.weight)?);
+        let weight = B::values(&weight);
         let weight = Matrix::new(&weight, [d_out, d_in]).transposed();
-        let output = product::<B>(&x, weight, d_out, None);
+        let output = affine::<B>(&x, weight, d_out, None);
         Some(Tensor::from_primitive::<B>(output))
     }
 }
@@ -75,63 +75,65 @@ struct Linear {
     bias: Option<Tensor<1>>,
 }
 
-impl OnHost for Linear {
+impl CpuOp for Linear {
     type Output = Option<Tensor<2>>;
 
-    fn call<B: Host>(self) -> Option<Tensor<2>>
+    fn run<B: CpuBackend>(self) -> Option<Tensor<2>>
     where
-        DispatchTensor: Reach<B>,
+        DispatchTensor: DispatchTo<B>,
     {
         if !self.x.device().is_autodiff() {
-            let (x, weight) = (plain::<B, 2>(self.x)?, plain::<B, 2>(self.weight)?);
+            let (x, weight) = (primitive::<B, 2>(self.x)?, primitive::<B, 2>(self.weight)?);
             let bias = match self.bias {
-                Some(bias) => Some(plain::<B, 1>(bias)?),
+                Some(bias) => Some(primitive::<B, 1>(bias)?),
                 None => None,
             };
             let output = State::<B> { x, weight }.output(bias.as_ref());
             return Some(Tensor::from_primitive::<B>(output));
         }
-        let (x, of_x) = parts::<B, 2>(self.x)?;
-        let (weight, of_weight) = parts::<B, 2>(self.weight)?;
+        let (x, x_node) = primitive_and_node::<B, 2>(self.x)?;
+        let (weight, weight_node) = primitive_and_node::<B, 2>(self.weight)?;
         let state = State::<B> { x, weight };
         Some(match self.bias {
             Some(bias) => {
-                let (bias, of_bias) = parts::<B, 1>(bias)?;
+                let (bias, bias_node) = primitive_and_node::<B, 1>(bias)?;
                 let output = state.output(Some(&bias));
-                record(Back, [of_x, of_weight, of_bias], state, output)
+                let nodes = [x_node, weight_node, bias_node];
+                record(LinearBackward, nodes, state, output)
             }
             None => {
                 let output = state.output(None);
-                record(Back, [of_x, of_weight], state, output)
+                record(LinearBackward, [x_node, weight_node], state, output)
             }
         })
     }
 }
 
-/// The way back: `∂x = ∂y·Wᵀ`, `∂W = xᵀ·∂y`, `∂b = Σ ∂y`.
+/// The backward pass: `∂x = ∂y·Wᵀ`, `∂W = xᵀ·∂y`, `∂b = Σ ∂y`.
 #[derive(Debug)]
-struct Back;
+struct LinearBackward;
 
-/// Holds what it needs.
+/// The inputs that the backward pass reads.
 #[derive(Clone, Debug)]
-struct State<B: Host> {
+struct State<B: CpuBackend> {
     /// `[n, d_in]`.
     x: FloatTensor<B>,
     /// `[d_in, d_out]`.
     weight: FloatTensor<B>,
 }
 
-impl<B: Host> State<B> {
+impl<B: CpuBackend> State<B> {
+    /// Returns `n`, `d_in` and `d_out`.
     fn sizes(&self) -> [usize; 3] {
         let (x, weight) = (self.x.shape(), self.weight.shape());
-        assert_eq!(x[1], weight[0], "a layer takes rows of its width");
+        assert_eq!(x[1], weight[0], "`x` is as wide as `weight` is high");
         [x[0], x[1], weight[1]]
     }
 
     fn output(&self, bias: Option<&FloatTensor<B>>) -> FloatTensor<B> {
         let [_, d_in, d_out] = self.sizes();
-        let weight = B::numbers(&self.weight);
-        product::<B>(&self.x, Matrix::new(&weight, [d_in, d_out]), d_out, bias)
+        let weight = B::values(&self.weight);
+        affine::<B>(&self.x, Matrix::new(&weight, [d_in, d_out]), d_out, bias)
     }
 }
 
@@ -143,50 +145,50 @@ impl<B: Host> State<B> {
 /// - `weight`: `[d_in, d_out]`
 /// - `bias`: `[d_out]`
 /// - returns: `[n, d_out]`
-fn product<B: Host>(
+fn affine<B: CpuBackend>(
     x: &FloatTensor<B>,
     weight: Matrix<'_>,
     d_out: usize,
     bias: Option<&FloatTensor<B>>,
 ) -> FloatTensor<B> {
     let shape = x.shape();
-    let x = B::numbers(x);
+    let x = B::values(x);
     let x = Matrix::new(&x, [shape[0], shape[1]]);
-    B::make(Shape::from([shape[0], d_out]), |output| {
+    B::create(Shape::from([shape[0], d_out]), |output| {
         let Some(bias) = bias else {
-            return multiply(x, weight, output, Sum::Begins);
+            return multiply(x, weight, output, Output::Overwrite);
         };
-        let bias = B::numbers(bias);
+        let bias = B::values(bias);
         for row in output.chunks_mut(d_out) {
             row.copy_from_slice(&bias);
         }
-        multiply(x, weight, output, Sum::GoesOn);
+        multiply(x, weight, output, Output::Accumulate);
     })
 }
 
-impl<B: Host, const N: usize> Backward<B, N> for Back {
+impl<B: CpuBackend, const N: usize> Backward<B, N> for LinearBackward {
     type State = State<B>;
 
     fn backward(self, ops: Ops<State<B>, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let [n, d_in, d_out] = ops.state.sizes();
-        let of_output = gradients.consume::<B>(&ops.node);
-        let numbers = [&ops.state.x, &ops.state.weight, &of_output].map(B::numbers);
-        let [x, weight, of_output] = &numbers;
+        let d_output = gradients.consume::<B>(&ops.node);
+        let inputs = [&ops.state.x, &ops.state.weight, &d_output].map(B::values);
+        let [x, weight, d_output] = &inputs;
         let x = Matrix::new(x, [n, d_in]);
         let weight = Matrix::new(weight, [d_in, d_out]);
-        let of_output = Matrix::new(of_output, [n, d_out]);
-        for (place, parent) in ops.parents.into_iter().enumerate() {
+        let d_output = Matrix::new(d_output, [n, d_out]);
+        for (input, parent) in ops.parents.into_iter().enumerate() {
             let Some(parent) = parent else { continue };
-            let gradient = match place {
-                0 => B::make(Shape::from([n, d_in]), |of_x| {
-                    multiply(of_output, weight.transposed(), of_x, Sum::Begins);
+            let gradient = match input {
+                0 => B::create(Shape::from([n, d_in]), |d_x| {
+                    multiply(d_output, weight.transposed(), d_x, Output::Overwrite);
                 }),
-                1 => B::make(Shape::from([d_in, d_out]), |of_weight| {
-                    multiply(x.transposed(), of_output, of_weight, Sum::Begins);
+                1 => B::create(Shape::from([d_in, d_out]), |d_weight| {
+                    multiply(x.transposed(), d_output, d_weight, Output::Overwrite);
                 }),
-                _ => B::make(Shape::from([d_out]), |of_bias| {
-                    of_bias.fill(0.0);
-                    of_output.add_rows_to(of_bias);
+                _ => B::create(Shape::from([d_out]), |d_bias| {
+                    d_bias.fill(0.0);
+                    d_output.add_rows_to(d_bias);
                 }),
             };
             gradients.register::<B>(parent.id, gradient);

@@ -1,24 +1,23 @@
-//! The logarithms of the softmax of rows.
+//! Log-softmax of rows of logits.
 
 use pulp::Arch;
 use rayon::prelude::*;
 
 use super::vector::{LANES, exp, max_and_sum};
 
-/// Turns the logits of a row into log-probabilities.
+/// Turns the logits of one row into log-probabilities: the maximum and the log-sum-exp relative to it.
 ///
-/// The logarithm of the sum of their exponentials would be one number, but one that rounds away what a large logit leaves
-/// of the sum.
+/// Added up to a single number, they would lose precision where logits are large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Normalizer {
-    /// The largest logit.
+    /// The maximum of the logits.
     max: f32,
     /// `ln Σ exp(logit − max)`.
     ln_sum: f32,
 }
 
 impl Normalizer {
-    /// Returns the log-probability of a token, in nats. The default normalizer leaves what is one already.
+    /// Returns the log-probability of a logit, in nats. The default normalizer returns its argument unchanged.
     #[inline(always)]
     pub fn log_prob(self, logit: f32) -> f32 {
         (logit - self.max) - self.ln_sum
@@ -30,11 +29,11 @@ impl Normalizer {
         let (chunks, rest) = row.as_chunks::<LANES>();
         let mut sums = [0.0_f32; LANES];
         for chunk in chunks {
-            for (sum, number) in sums.iter_mut().zip(chunk) {
-                *sum += exp(*number - max);
+            for (sum, logit) in sums.iter_mut().zip(chunk) {
+                *sum += exp(*logit - max);
             }
         }
-        let rest = rest.iter().map(|number| exp(*number - max));
+        let rest = rest.iter().map(|logit| exp(*logit - max));
         let sum = sums.iter().sum::<f32>() + rest.sum::<f32>();
         Self {
             max,
@@ -43,14 +42,13 @@ impl Normalizer {
     }
 }
 
-/// Replaces rows of logits by the logarithms of their softmax, in nats, on the threads of the rayon pool that it is
-/// called in.
+/// Replaces rows of logits by their log-softmax, in nats, on the current rayon pool.
 ///
-/// A row with a NaN or +∞ in it, or of nothing but −∞, is NaN throughout.
+/// A row that contains NaN or +∞, or only −∞, becomes NaN.
 ///
 /// # Panics
 ///
-/// Panics if the width is 0, or does not divide how many numbers there are.
+/// Panics if the width is 0, or does not divide the number of elements.
 ///
 /// # Example
 ///
@@ -61,26 +59,33 @@ impl Normalizer {
 /// assert!(rows[2].abs() < 1e-6 && rows[3] == f32::NEG_INFINITY);
 /// ```
 pub fn log_softmax(rows: &mut [f32], width: usize) {
-    assert!(rows.len().is_multiple_of(width), "rows are whole");
+    assert!(
+        rows.len().is_multiple_of(width),
+        "`width` divides the number of elements"
+    );
     let arch = Arch::new();
     rows.par_chunks_mut(width).for_each(|row| {
         arch.dispatch(|| {
             let normalizer = Normalizer::of_row(row);
-            for number in row {
-                *number = normalizer.log_prob(*number);
+            for logit in row {
+                *logit = normalizer.log_prob(*logit);
             }
         });
     });
 }
 
-/// Returns what turns the logits of every row into log-probabilities, on the threads of the rayon pool that it is called
-/// in; these are NaN where a row has a NaN or +∞ in it, or nothing but −∞.
+/// Returns the normalizer of every row of logits, computed on the current rayon pool.
+///
+/// The log-probabilities of a row that contains NaN or +∞, or only −∞, are NaN.
 ///
 /// # Panics
 ///
-/// Panics if the width is 0, or does not divide how many numbers there are.
+/// Panics if the width is 0, or does not divide the number of elements.
 pub fn normalizers(rows: &[f32], width: usize) -> Vec<Normalizer> {
-    assert!(rows.len().is_multiple_of(width), "rows are whole");
+    assert!(
+        rows.len().is_multiple_of(width),
+        "`width` divides the number of elements"
+    );
     let arch = Arch::new();
     let rows = rows.par_chunks(width);
     rows.map(|row| arch.dispatch(|| Normalizer::of_row(row)))
@@ -92,9 +97,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_log_probabilities_are_those_of_the_definition() {
+    fn log_softmax_equals_its_definition() {
         for width in [1, 5, 32, 77] {
-            let logit = |place: usize| ((place * 37) % 101) as f32 / 3.0 - 20.0;
+            let logit = |index: usize| ((index * 37) % 101) as f32 / 3.0 - 20.0;
             let logits: Vec<f32> = (0..3 * width).map(logit).collect();
             let mut found = logits.clone();
             log_softmax(&mut found, width);
@@ -110,14 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_logit_leaves_the_logarithm_of_the_sum_as_it_is() {
+    fn large_logits_do_not_round_away_the_log_sum_exp() {
         let mut rows = [1e8, 1e8, -1e8, -1e8];
         log_softmax(&mut rows, 2);
         assert!(rows.iter().all(|it| (it + 2.0_f32.ln()).abs() < 1e-6));
     }
 
     #[test]
-    fn a_row_without_probabilities_is_no_number_and_leaves_the_others() {
+    fn a_row_without_probabilities_is_nan_and_does_not_change_the_others() {
         for bad in [
             [f32::NAN, 0.0],
             [f32::INFINITY, 0.0],

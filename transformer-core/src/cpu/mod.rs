@@ -1,11 +1,12 @@
-//! Operations that Burn has by parts, each at once.
+//! Kernels for `f32` tensors in CPU memory.
 //!
-//! Flex and libtorch compute a softmax and a layer normalization at once where no gradient is wanted; where one is, Burn
-//! 0.22 puts them on its tape by parts: five steps for a softmax and nine for a normalization, forward, and more of them
-//! back, each a pass over the tensor. Their gradients are known in closed form, in one pass over rows. Where none is wanted,
-//! a step of decoding has so few numbers that to call an operation costs more than to compute it. Where the numbers
-//! lie in the computer's memory, in single precision, the operation is ours; elsewhere it is Burn's, whose fusion joins
-//! the parts.
+//! Burn's autodiff decomposes a softmax into five operations and a layer normalization into nine, and as many again in
+//! the backward pass, each a pass over the tensor. The kernels here are one step of the autodiff graph with a gradient in
+//! closed form. Without gradients, a decoding step has so few elements that calling an operation costs more than computing
+//! it; attention and linear layers are one call here.
+//!
+//! The functions on tensors return `None` where they do not apply: for tensors in GPU memory, of other element types, or
+//! with gradient checkpointing. The caller then uses Burn's operations, whose fusion on GPUs does the same.
 
 mod attention;
 mod autodiff;
@@ -14,14 +15,18 @@ pub mod gemm;
 mod layer_norm;
 mod linear;
 mod log_softmax;
+mod memory;
 mod softmax;
 mod vector;
 
-pub(crate) use attention::attention;
-pub(crate) use dropout::{DropoutMask, dropout};
+pub(crate) use attention::{AttentionInputs, ScoreMask, attention};
+pub(crate) use dropout::dropout;
+pub use dropout::seed_dropout;
 pub(crate) use layer_norm::layer_norm;
-pub(crate) use linear::{linear, linear_by_rows};
+pub(crate) use linear::{linear, linear_transposed};
 pub use log_softmax::{Normalizer, log_softmax, normalizers};
+pub(crate) use memory::contiguous_for_inference;
+pub use memory::{supports, update_in_place};
 pub(crate) use softmax::softmax;
 pub use vector::{max_and_sum, replace_by_exponentials};
 

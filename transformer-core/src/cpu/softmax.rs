@@ -1,82 +1,76 @@
-//! The softmax of rows.
+//! Softmax with a closed-form gradient.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
-use burn::tensor::{Tensor, activation};
+use burn::tensor::Tensor;
 use pulp::Arch;
 use rayon::prelude::*;
 
-use super::autodiff::{on_tape, parts, record};
-use super::vector::{block_of_rows, sum};
-use crate::device::{Host, OnHost, Reach};
+use super::autodiff::{primitive_and_node, record, run_with_autodiff};
+use super::vector::{block_len, sum};
+use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Turns the rows along the last axis into probabilities: `exp(x) / Σ exp(x)`.
-pub(crate) fn softmax<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    softmax_on_tape(&x).unwrap_or_else(|| activation::softmax(x, D - 1))
-}
-
-/// Does so by one step of the tape; `None` where Burn's own is to be taken.
-pub(super) fn softmax_on_tape<const D: usize>(x: &Tensor<D>) -> Option<Tensor<D>> {
-    on_tape(x, || Softmax(x.clone()))
+/// Computes the softmax along the last axis, for tensors with autodiff; `None`: fall back to Burn.
+pub(crate) fn softmax<const D: usize>(x: &Tensor<D>) -> Option<Tensor<D>> {
+    run_with_autodiff(x, || Softmax(x.clone()))
 }
 
 struct Softmax<const D: usize>(Tensor<D>);
 
-impl<const D: usize> OnHost for Softmax<D> {
+impl<const D: usize> CpuOp for Softmax<D> {
     type Output = Option<Tensor<D>>;
 
-    fn call<B: Host>(self) -> Option<Tensor<D>>
+    fn run<B: CpuBackend>(self) -> Option<Tensor<D>>
     where
-        DispatchTensor: Reach<B>,
+        DispatchTensor: DispatchTo<B>,
     {
-        let (x, node) = parts::<B, D>(self.0)?;
+        let (x, node) = primitive_and_node::<B, D>(self.0)?;
         let output = B::softmax(x, D - 1);
-        Some(record(Back, [node], output.clone(), output))
+        Some(record(SoftmaxBackward, [node], output.clone(), output))
     }
 }
 
-/// The way back: `∂x = p ∘ (∂p − ⟨∂p, p⟩)` for every row.
+/// The backward pass: `∂x = p ∘ (∂p − ⟨∂p, p⟩)` for every row.
 #[derive(Debug)]
-struct Back;
+struct SoftmaxBackward;
 
-impl<B: Host> Backward<B, 1> for Back {
+impl<B: CpuBackend> Backward<B, 1> for SoftmaxBackward {
     /// The probabilities.
     type State = FloatTensor<B>;
 
     fn backward(self, ops: Ops<Self::State, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
-        let output = ops.state;
-        unary::<B, _>(ops.parents, ops.node, gradients, |of_output| {
-            let shape = output.shape();
+        let probs = ops.state;
+        unary::<B, _>(ops.parents, ops.node, gradients, |d_probs| {
+            let shape = probs.shape();
             let width = shape[shape.num_dims() - 1];
-            let (output, of_output) = (B::numbers(&output), B::numbers(&of_output));
-            B::make(shape, |of_x| gradient(&output, &of_output, of_x, width))
+            let (probs, d_probs) = (B::values(&probs), B::values(&d_probs));
+            B::create(shape, |d_x| write_gradient(&probs, &d_probs, d_x, width))
         });
     }
 }
 
-/// Writes the gradient of what rows of so many probabilities are made of.
-fn gradient(output: &[f32], of_output: &[f32], of_x: &mut [f32], width: usize) {
+fn write_gradient(probs: &[f32], d_probs: &[f32], d_x: &mut [f32], width: usize) {
     let arch = Arch::new();
-    let block = block_of_rows(width);
-    of_x.par_chunks_mut(block)
-        .zip(output.par_chunks(block).zip(of_output.par_chunks(block)))
-        .for_each(|(of_x, (output, of_output))| {
+    let block = block_len(width);
+    d_x.par_chunks_mut(block)
+        .zip(probs.par_chunks(block).zip(d_probs.par_chunks(block)))
+        .for_each(|(d_x, (probs, d_probs))| {
             arch.dispatch(|| {
-                let rows = output.chunks(width).zip(of_output.chunks(width));
-                for (of_x, (output, of_output)) in of_x.chunks_mut(width).zip(rows) {
-                    gradient_of_row(output, of_output, of_x);
+                let rows = probs.chunks(width).zip(d_probs.chunks(width));
+                for (d_x, (probs, d_probs)) in d_x.chunks_mut(width).zip(rows) {
+                    write_row_gradient(probs, d_probs, d_x);
                 }
             });
         });
 }
 
 #[inline(always)]
-fn gradient_of_row(output: &[f32], of_output: &[f32], of_x: &mut [f32]) {
-    let product = sum([output, of_output], |[p, of_p]| p * of_p);
-    for (of_x, (p, of_p)) in of_x.iter_mut().zip(output.iter().zip(of_output)) {
-        *of_x = p * (of_p - product);
+fn write_row_gradient(probs: &[f32], d_probs: &[f32], d_x: &mut [f32]) {
+    let dot = sum([probs, d_probs], |[p, d_p]| p * d_p);
+    for (d_x, (p, d_p)) in d_x.iter_mut().zip(probs.iter().zip(d_probs)) {
+        *d_x = p * (d_p - dot);
     }
 }

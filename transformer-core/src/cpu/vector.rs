@@ -1,24 +1,24 @@
-//! Rows of numbers in memory: the exponentials and the sums of which probabilities are made.
+//! Vectorized sums and exponentials over rows of `f32`.
 //!
-//! The C library's exponential, which Burn's backends use, takes one number at a time; this one is made of steps that a
-//! compiler makes vectors of, wherever [`Arch::dispatch`](pulp::Arch::dispatch) tells it what the processor can do.
+//! Burn's CPU backends call the C library's exponential element by element. The one here is written so that the compiler
+//! vectorizes it for the processor's instructions inside [`Arch::dispatch`](pulp::Arch::dispatch).
 
-/// Numbers that are reduced side by side, so that the compiler can hold them in vectors.
+/// Elements that a reduction keeps separate partial results for, so that the compiler can vectorize it.
 pub(super) const LANES: usize = 32;
 
-/// As many, in [`sum`].
+/// The same, in [`sum`].
 const LANES_OF_SUM: usize = 16;
 
-/// Numbers of which a thread takes the rows, before it takes the next ones.
+/// Elements that a thread processes as one task.
 pub(super) const BLOCK: usize = 1 << 14;
 
-/// Returns how many numbers the whole rows of a block are.
-pub(super) fn block_of_rows(width: usize) -> usize {
+/// Returns the number of elements of a task that consists of whole rows.
+pub(super) fn block_len(width: usize) -> usize {
     (BLOCK / width).max(1) * width
 }
 
-/// Sums what a function makes of the numbers that stand at the same place of all rows; the order of the sums is that
-/// of the places, whatever the processor.
+/// Sums `function` over the elements with the same index in all rows. The order of the sum depends only on the index,
+/// not on the processor.
 #[inline(always)]
 pub(super) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
     let chunks = rows.map(|row| row.as_chunks::<LANES_OF_SUM>());
@@ -30,30 +30,30 @@ pub(super) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N])
         }
     }
     let rests = chunks.map(|(_, rest)| rest);
-    let rest = (0..rests[0].len()).map(|place| function(rests.map(|rest| rest[place])));
+    let rest = (0..rests[0].len()).map(|index| function(rests.map(|rest| rest[index])));
     sums.iter().sum::<f32>() + rest.sum::<f32>()
 }
 
-/// Replaces every number by `exp(number − max)` and returns the sum; no number may exceed `max`.
+/// Replaces every element `x` by `exp(x − max)` and returns their sum; no element may exceed `max`.
 #[inline(always)]
 pub fn replace_by_exponentials(row: &mut [f32], max: f32) -> f32 {
     let (chunks, rest) = row.as_chunks_mut::<LANES>();
     let mut sums = [0.0_f32; LANES];
     for chunk in chunks {
-        for (sum, number) in sums.iter_mut().zip(chunk) {
-            *number = exp(*number - max);
-            *sum += *number;
+        for (sum, value) in sums.iter_mut().zip(chunk) {
+            *value = exp(*value - max);
+            *sum += *value;
         }
     }
     let mut sum: f32 = sums.iter().sum();
-    for number in rest {
-        *number = exp(*number - max);
-        sum += *number;
+    for value in rest {
+        *value = exp(*value - max);
+        sum += *value;
     }
     sum
 }
 
-/// Returns the largest number that is one, and the sum; what is none makes itself felt in the sum.
+/// Returns the maximum, ignoring NaN, and the sum, through which NaN propagates.
 #[inline(always)]
 pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
@@ -61,9 +61,9 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     let mut maxima = [f32::NEG_INFINITY; LANES];
     let mut sums = [0.0; LANES];
     for chunk in chunks {
-        for ((max, sum), &number) in maxima.iter_mut().zip(&mut sums).zip(chunk) {
-            *max = larger(*max, number);
-            *sum += number;
+        for ((max, sum), &value) in maxima.iter_mut().zip(&mut sums).zip(chunk) {
+            *max = larger(*max, value);
+            *sum += value;
         }
     }
     let max = maxima.iter().chain(rest).copied();
@@ -71,20 +71,20 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     (max.fold(f32::NEG_INFINITY, larger), sum)
 }
 
-/// Computes `exp(x)` for `x ≤ 0`, with steps that a compiler makes vectors of; below −87, `exp(−87)` (1.6e-38).
+/// Computes `exp(x)` for `x ≤ 0` in steps that the compiler vectorizes; below −87 it returns `exp(−87)` (1.6e-38).
 ///
-/// `exp(x) = 2ⁿ·exp(r)` with the nearest whole `n` to `x/ln 2`, and `|r| ≤ ln 2 / 2`, where Taylor's series up to
-/// `r⁷` misses by less than a tenth of a unit in the last place.
+/// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of `exp(r)` up to `r⁷` has an
+/// error of less than a tenth of a unit in the last place.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    /// 1.5·2²³: added to a small number, it leaves the nearest whole one in the last bits.
+    /// 1.5·2²³: the sum of it and a small number has the rounded number in its last bits.
     const SHIFT: f32 = 12_582_912.0;
-    /// `ln 2` in two parts, of which the first has few enough bits for its multiples to be exact.
+    /// `ln 2` as a sum; the first part has few enough bits for its multiples to be exact.
     const LN_2: [f32; 2] = [355.0 / 512.0, -2.121_944_4e-4];
     const EXPONENT_OF_ONE: u32 = 127;
     const MANTISSA_BITS: u32 = 23;
 
-    // Not `max`, to which a NaN would be nothing.
+    // Not `f32::max`, which ignores NaN.
     let x = if x < -87.0 { -87.0 } else { x };
     let shifted = x * std::f32::consts::LOG2_E + SHIFT;
     let n = shifted - SHIFT;
@@ -104,15 +104,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exponential_is_right_to_two_units_in_the_last_place() {
+    fn the_exponential_is_exact_to_two_units_in_the_last_place() {
         let n = 1_000_000;
         for i in 0..=n {
             let x = -87.0 * (i as f32 / n as f32);
             let exact = f64::from(x).exp();
-            let apart = (f64::from(exp(x)) - exact).abs() / exact;
+            let error = (f64::from(exp(x)) - exact).abs() / exact;
             assert!(
-                apart < 2.0 * f64::from(f32::EPSILON),
-                "exp({x}) is {apart} off"
+                error < 2.0 * f64::from(f32::EPSILON),
+                "exp({x}) has a relative error of {error}"
             );
         }
         assert_eq!(exp(0.0), 1.0);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_its_maximum_its_sum_and_its_exponentials() {
+    fn maximum_sum_and_exponentials_of_a_row_equal_their_definitions() {
         for len in [1, 31, 32, 100] {
             let row: Vec<f32> = (0..len).map(|i| ((i * 37) % 101) as f32 / 3.0).collect();
             let (max, sum) = max_and_sum(&row);

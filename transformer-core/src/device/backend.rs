@@ -1,14 +1,10 @@
-//! [`Backend`]: the backends of Burn by the names of their cargo features.
+//! [`Backend`]: Burn's backends, by the names of their cargo features.
 
 use std::fmt;
-use std::str::FromStr;
 
 use burn::tensor::Device;
 
-use super::DeviceError;
-use super::probe::probe;
-
-/// Names a backend of Burn by its cargo feature.
+/// A backend of Burn, named after its cargo feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// NVIDIA GPUs through CUDA.
@@ -19,17 +15,17 @@ pub enum Backend {
     Metal,
     /// GPUs through Vulkan.
     Vulkan,
-    /// GPUs through whichever of Vulkan, Metal, DirectX 12 and WebGPU the machine has.
+    /// GPUs through Vulkan, Metal, DirectX 12 or WebGPU, whichever the machine has.
     Wgpu,
     /// The CPU through libtorch.
     Tch,
     /// The CPU through the `ndarray` crate.
     NdArray,
-    /// The CPU in pure Rust, Burn's own; the default.
+    /// The CPU in pure Rust, Burn's own implementation; the default.
     Flex,
 }
 
-/// All backends, in the order in which they are preferred when several are compiled in.
+/// All backends, most preferred first, for programs with several of them.
 pub(super) const PREFERENCE: [Backend; 8] = [
     Backend::Cuda,
     Backend::Rocm,
@@ -42,7 +38,7 @@ pub(super) const PREFERENCE: [Backend; 8] = [
 ];
 
 impl Backend {
-    /// Returns the backends of this program, the preferred one first.
+    /// Returns the backends compiled into this program, most preferred first.
     pub fn compiled() -> Vec<Self> {
         PREFERENCE
             .into_iter()
@@ -50,7 +46,7 @@ impl Backend {
             .collect()
     }
 
-    /// Returns the name of the cargo feature, which is also the name users type.
+    /// Returns the name of the cargo feature, which users also type.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cuda => "cuda",
@@ -64,10 +60,10 @@ impl Backend {
         }
     }
 
-    /// Returns the backend's default device, without touching it, if the backend is compiled in.
+    /// Returns the backend's default device without using it, or `None` if the backend is not compiled in.
     ///
-    /// Nothing has been computed on it, unlike on that of [`choose`]: it may not work, and Burn still lets the types
-    /// of its numbers be [configured](Device::configure).
+    /// Unlike [`choose`](super::choose), this computes nothing on the device: it may not work, and its default element
+    /// types can still be [configured](Device::configure).
     ///
     /// # Example
     ///
@@ -119,7 +115,7 @@ impl Backend {
         }
     }
 
-    /// Returns the devices of this backend that the machine has, each of them once.
+    /// Returns this machine's devices of the backend, each once.
     pub(super) fn devices(self) -> Vec<Device> {
         #[cfg(any(
             feature = "cuda",
@@ -140,21 +136,12 @@ impl Backend {
             Self::Vulkan => Device::enumerate(DeviceType::Vulkan).into_vec(),
             #[cfg(feature = "wgpu")]
             Self::Wgpu => Device::enumerate(DeviceType::Wgpu).into_vec(),
-            // A CPU is one device, and what is not compiled in is none.
+            // The CPU is one device; a backend that is not compiled in has none.
             _ => self.device().into_iter().collect(),
         }
     }
 
-    /// Has a device of this backend compute something.
-    pub(super) fn try_out(self, device: &Device) -> Result<(), DeviceError> {
-        probe(device).map_err(|reason| DeviceError::Unavailable {
-            backend: self,
-            remedy: self.remedy(),
-            reason,
-        })
-    }
-
-    /// Returns what helps when this backend has too few devices.
+    /// Returns what to do when this backend has too few devices.
     pub(super) fn remedy_for_few(self) -> &'static str {
         match self {
             Self::Cuda | Self::Rocm | Self::Metal | Self::Vulkan | Self::Wgpu => {
@@ -166,8 +153,8 @@ impl Backend {
         }
     }
 
-    /// Returns what helps when this backend finds no device.
-    fn remedy(self) -> &'static str {
+    /// Returns what to do when this backend finds no device.
+    pub(super) fn remedy(self) -> &'static str {
         match self {
             Self::Cuda => "install the NVIDIA driver and the CUDA toolkit, or set BURN_DEVICE=flex",
             Self::Rocm => "install ROCm, or set BURN_DEVICE=flex",
@@ -188,21 +175,8 @@ impl fmt::Display for Backend {
     }
 }
 
-impl FromStr for Backend {
-    type Err = DeviceError;
-
-    fn from_str(name: &str) -> Result<Self, DeviceError> {
-        PREFERENCE
-            .into_iter()
-            .find(|backend| backend.name() == name)
-            .ok_or_else(|| DeviceError::UnknownBackend {
-                name: name.to_owned(),
-            })
-    }
-}
-
-/// Says whether the device is the backend's, with or without autodiff.
+/// Returns whether the device belongs to the backend, with or without autodiff.
 pub(super) fn is_backend(device: &Device, backend: Backend) -> bool {
-    // Devices are compared without regard to autodiff.
-    backend.device().is_some_and(|its_own| its_own == *device)
+    // Equality of devices ignores autodiff.
+    backend.device().is_some_and(|default| default == *device)
 }

@@ -1,27 +1,43 @@
 //! The choice of a backend and its devices.
 //!
-//! The rule is that what was asked for by cargo feature is what runs: the default backend, `flex`, gives way to any other
-//! that is compiled in, and a request by name goes before everything.
+//! A backend requested by name has priority. Without a request, any compiled-in backend is preferred to the default,
+//! `flex`: somebody enabled its cargo feature on purpose.
+
+use std::str::FromStr;
 
 use burn::tensor::Device;
 
+use super::backend::PREFERENCE;
+use super::probe::probe;
 use super::{Backend, DeviceError};
 
-/// Chooses the backend and returns its device, after one small computation on it has succeeded.
+impl FromStr for Backend {
+    type Err = DeviceError;
+
+    fn from_str(name: &str) -> Result<Self, DeviceError> {
+        PREFERENCE
+            .into_iter()
+            .find(|backend| backend.name() == name)
+            .ok_or_else(|| DeviceError::UnknownBackend {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// Chooses a backend and returns its default device, after a small test computation on it.
 ///
-/// `requested` is a backend's name, for example what the user put into the environment variable
-/// `BURN_DEVICE`; reading it is left to the program. Without one, the first of CUDA, ROCm, Metal,
-/// Vulkan, wgpu, libtorch, ndarray and flex that is compiled in is taken.
+/// `requested` is the name of a backend, for example the value of the environment variable `BURN_DEVICE`, which the
+/// program reads. Without a request, the choice is the first compiled-in backend of CUDA, ROCm, Metal, Vulkan, wgpu,
+/// libtorch, ndarray and flex.
 ///
-/// That computation is the device's first: from then on Burn refuses to [configure](Device::configure) the types of its
-/// numbers. While it lasts, the panic hook of the process is one that says nothing, since drivers panic where
-/// there is no device: a panic of another thread is not told, and a hook set meanwhile is lost. Where either
-/// matters, take [`Backend::device`], which computes nothing.
+/// After the test computation, Burn refuses to [configure](Device::configure) the device's default element types. During
+/// it, the process has a silent panic hook, because drivers panic where there is no device: a panic of another thread is
+/// not printed, and a hook set meanwhile is lost. If either matters, use [`Backend::device`], which computes nothing.
 ///
 /// # Errors
 ///
-/// Returns a [`DeviceError`] when the name is empty or unknown, the backend not compiled in, or nothing on the
-/// machine can run it.
+/// Returns a [`DeviceError`] if the name is empty or unknown, the backend is not compiled in, or the test computation
+/// fails.
 ///
 /// # Example
 ///
@@ -36,7 +52,7 @@ use super::{Backend, DeviceError};
 pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError> {
     let compiled = Backend::compiled();
     let backend = match requested {
-        // Burn reads the variable too, and panics at this value.
+        // Burn reads BURN_DEVICE too, and panics at this value.
         Some("") => return Err(DeviceError::EmptyName),
         Some(name) => name.parse()?,
         None => *compiled.first().ok_or(DeviceError::NoBackend)?,
@@ -53,37 +69,45 @@ pub fn choose(requested: Option<&str>) -> Result<(Backend, Device), DeviceError>
                 .join(", ")
         },
     })?;
-    backend.try_out(&device)?;
+    check(backend, &device)?;
     Ok((backend, device))
 }
 
-/// Returns so many devices of one backend, each of which has computed something, with what [`choose`] says about
-/// that.
+/// Returns `n_devices` devices of one backend, each after the same test computation as in [`choose`].
 ///
 /// # Errors
 ///
-/// Returns a [`DeviceError`] when the machine has fewer, or one of them does not compute.
+/// Returns a [`DeviceError`] if the machine has fewer devices, or a test computation fails.
 pub fn several(backend: Backend, n_devices: usize) -> Result<Vec<Device>, DeviceError> {
     let mut devices = backend.devices();
     if devices.len() < n_devices {
         return Err(DeviceError::TooFew {
             backend,
-            wanted: n_devices,
+            requested: n_devices,
             found: devices.len(),
             remedy: backend.remedy_for_few(),
         });
     }
     devices.truncate(n_devices);
     for device in &devices {
-        backend.try_out(device)?;
+        check(backend, device)?;
     }
     Ok(devices)
 }
 
-/// Names the hardware behind a device where the backend knows it, and else the device as Burn does.
+/// Checks by a test computation that a device of the backend works.
+fn check(backend: Backend, device: &Device) -> Result<(), DeviceError> {
+    probe(device).map_err(|reason| DeviceError::Unavailable {
+        backend,
+        remedy: backend.remedy(),
+        reason,
+    })
+}
+
+/// Returns the name of the device's hardware, or Burn's name of the device where the backend does not know it.
 ///
-/// The backends for GPUs know it, so that somebody sees when a program computes Vulkan's commands on the CPU
-/// (`llvmpipe`). The device is opened for it, if it was not before.
+/// GPU backends know it. This shows, for example, when Vulkan runs on the CPU (`llvmpipe`). The call initializes the
+/// device.
 ///
 /// # Example
 ///
@@ -108,9 +132,9 @@ pub fn describe(device: &Device) -> String {
     format!("{device:?}")
 }
 
-/// Says whether devices of this kind add up tensors between them by themselves, without the host.
+/// Returns whether devices of this kind have an all-reduce: whether they can sum tensors without copies to CPU memory.
 ///
-/// Burn 0.22 does so on CUDA alone, by NCCL; its other backends panic or hold a single device.
+/// In Burn 0.22 only CUDA has it, through NCCL; the other backends panic, or have a single device.
 pub fn has_collectives(device: &Device) -> bool {
     Backend::Cuda.devices().contains(device)
 }
@@ -118,8 +142,7 @@ pub fn has_collectives(device: &Device) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::backend::PREFERENCE;
-    use crate::device::is_host;
+    use crate::device::is_rust_cpu;
 
     #[test]
     fn an_empty_name_is_refused_with_the_variable_and_the_names() {
@@ -141,28 +164,28 @@ mod tests {
 
     #[cfg(feature = "flex")]
     #[test]
-    fn a_processor_is_one_device() {
+    fn the_cpu_is_one_device() {
         let error = several(Backend::Flex, 2).expect_err("flex has one device");
-        let expected = "2 devices are asked for, and backend `flex` has 1 here: it is the CPU, whose cores \
+        let expected = "2 devices are requested, and backend `flex` has 1 here: it is the CPU, whose cores \
                         share an update anyway";
         assert_eq!(error.to_string(), expected);
     }
 
     #[test]
-    fn the_default_backend_gives_way_to_any_other() {
+    fn every_other_backend_is_preferred_to_the_default() {
         assert_eq!(PREFERENCE.last(), Some(&Backend::Flex));
     }
 
     #[cfg(feature = "flex")]
     #[test]
-    fn autodiff_does_not_change_where_a_device_is() {
+    fn autodiff_does_not_change_the_backend_of_a_device() {
         let device = Device::flex();
-        assert!(is_host(&device) && is_host(&device.autodiff()));
+        assert!(is_rust_cpu(&device) && is_rust_cpu(&device.autodiff()));
     }
 
     #[cfg(feature = "flex")]
     #[test]
-    fn a_device_without_hardware_of_its_own_is_called_as_burn_calls_it() {
+    fn the_cpu_has_the_name_that_burn_gives_it() {
         assert_eq!(describe(&Device::flex()), "Device<Flex(Cpu)>");
     }
 

@@ -1,4 +1,4 @@
-//! Backends whose tensors are numbers in the computer's memory.
+//! Backends whose tensors are in CPU memory, and how the kernels of [`cpu`](crate::cpu) run on them.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,54 @@ use burn::tensor::{Device, Shape, TensorData};
 use super::Backend;
 use super::backend::is_backend;
 
-/// Says whether the device's tensors live in the computer's memory and are computed on by the threads
-/// that call.
-pub fn is_host(device: &Device) -> bool {
-    let hosts = [Backend::Flex, Backend::NdArray];
-    hosts.into_iter().any(|host| is_backend(device, host))
+/// Returns whether the device is one of the CPU backends written in Rust, flex and ndarray.
+///
+/// They compute on the calling thread and its rayon pool, and give the same bits in every run.
+pub fn is_rust_cpu(device: &Device) -> bool {
+    let backends = [Backend::Flex, Backend::NdArray];
+    backends
+        .into_iter()
+        .any(|backend| is_backend(device, backend))
 }
 
-/// Says whether the device's tensors live in the computer's memory, whoever computes on them.
-pub fn is_in_memory(device: &Device) -> bool {
-    is_host(device) || is_backend(device, Backend::Tch)
+/// Returns whether the device's tensors are in CPU memory: on flex, ndarray and libtorch.
+pub fn is_cpu_memory(device: &Device) -> bool {
+    is_rust_cpu(device) || is_backend(device, Backend::Tch)
 }
 
-/// Computes on the backend of a device whose numbers lie in the computer's memory; `None` if they lie elsewhere.
+/// A backend whose tensors are in CPU memory.
+pub(crate) trait CpuBackend: backend::Backend {
+    /// Returns the elements of an `f32` tensor in row-major order: borrowed if the tensor is contiguous, else copied.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the tensor has another element type, or is not in CPU memory.
+    fn values(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]>;
+
+    /// Creates a contiguous `f32` tensor. `write` gets its elements in row-major order, all zero.
+    fn create(shape: Shape, write: impl FnOnce(&mut [f32])) -> FloatTensor<Self> {
+        let mut values = vec![0.0; shape.num_elements()];
+        write(&mut values);
+        Self::float_from_data(TensorData::new(values, shape), &Self::Device::default())
+    }
+}
+
+/// An operation that runs on any [`CpuBackend`].
+pub(crate) trait CpuOp {
+    /// The result of the operation.
+    type Output;
+
+    /// Runs the operation on `B`.
+    #[cfg_attr(
+        not(any(feature = "flex", feature = "ndarray", feature = "tch")),
+        expect(dead_code, reason = "only these backends have tensors in CPU memory")
+    )]
+    fn run<B: CpuBackend>(self) -> Self::Output
+    where
+        DispatchTensor: DispatchTo<B>;
+}
+
+/// Runs an operation on the backend of a device in CPU memory; `None` on other devices.
 #[cfg_attr(
     any(feature = "ndarray", feature = "tch"),
     expect(
@@ -29,58 +64,30 @@ pub fn is_in_memory(device: &Device) -> bool {
         reason = "Burn 0.22 is the last release with these two backends"
     )
 )]
-pub(crate) fn on_host<C: OnHost>(device: &Device, computation: C) -> Option<C::Output> {
+pub(crate) fn run_on_cpu<O: CpuOp>(device: &Device, operation: O) -> Option<O::Output> {
     #[cfg(feature = "flex")]
     if is_backend(device, Backend::Flex) {
-        return Some(computation.call::<burn::backend::Flex>());
+        return Some(operation.run::<burn::backend::Flex>());
     }
     #[cfg(feature = "ndarray")]
     if is_backend(device, Backend::NdArray) {
-        return Some(computation.call::<burn::backend::NdArray>());
+        return Some(operation.run::<burn::backend::NdArray>());
     }
     #[cfg(feature = "tch")]
     if is_backend(device, Backend::Tch) {
-        return Some(computation.call::<burn::backend::LibTorch>());
+        return Some(operation.run::<burn::backend::LibTorch>());
     }
-    let _ = (device, computation);
+    let _ = (device, operation);
     None
 }
 
-/// Gives the numbers of a backend's tensors where they lie.
-pub(crate) trait Host: backend::Backend {
-    /// Returns the numbers of a tensor of single precision, row by row: where they lie, or a copy if they lie otherwise.
-    ///
-    /// # Panics
-    ///
-    /// Panics if the tensor is of another precision, or not in the computer's memory.
-    fn numbers(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]>;
-
-    /// Makes a tensor of single precision, of numbers that a function writes, row by row, over zeros.
-    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> FloatTensor<Self> {
-        let mut numbers = vec![0.0; shape.num_elements()];
-        write(&mut numbers);
-        Self::float_from_data(TensorData::new(numbers, shape), &Self::Device::default())
-    }
-}
-
-/// A computation on one of these backends.
-pub(crate) trait OnHost {
-    /// What it returns.
-    type Output;
-
-    /// Computes on `B`.
-    fn call<B: Host>(self) -> Self::Output
-    where
-        DispatchTensor: Reach<B>;
-}
-
-/// Says that tensors of Burn can be one of a backend's, with a tape or without.
-pub(crate) trait Reach<B: backend::Backend>:
+/// Says that Burn's dispatched tensors convert to the tensors of `B`, with and without autodiff.
+pub(crate) trait DispatchTo<B: backend::Backend>:
     DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>
 {
 }
 
-impl<B: backend::Backend, T> Reach<B> for T where
+impl<B: backend::Backend, T> DispatchTo<B> for T where
     T: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>
 {
 }

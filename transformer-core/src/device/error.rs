@@ -1,18 +1,18 @@
-//! [`DeviceError`]: why no device could be had, and what to do.
+//! [`DeviceError`]: why no device is available, and what to do about it.
 
 use super::Backend;
 
-/// Says why no device could be had.
+/// Why no device is available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The program holds no backend at all.
+    /// The program was built without any backend.
     #[error(
         "no backend is compiled in; build with one of the cargo features flex, ndarray, wgpu, vulkan, \
          metal, tch, cuda, rocm"
     )]
     NoBackend,
-    /// The name is no backend's.
+    /// No backend has this name.
     #[error(
         "`{name}` names no backend; choose one of cuda, rocm, metal, vulkan, wgpu, tch, ndarray, flex"
     )]
@@ -20,41 +20,43 @@ pub enum DeviceError {
         /// The name given.
         name: String,
     },
-    /// The name is empty.
+    /// The requested name is empty.
     #[error(
         "BURN_DEVICE is set but empty; unset it, or set it to one of cuda, rocm, metal, vulkan, wgpu, tch, \
          ndarray, flex"
     )]
     EmptyName,
-    /// The backend exists but is not part of this program.
+    /// The backend exists but is not compiled into this program.
     #[error(
         "backend `{requested}` is not compiled in (this program has: {compiled}); build again with \
          `--features {requested}`"
     )]
     NotCompiled {
-        /// The backend asked for.
+        /// The requested backend.
         requested: Backend,
         /// The backends that are compiled in, separated by commas.
         compiled: String,
     },
-    /// The backend is compiled in, but finds nothing to run on.
+    /// The backend is compiled in, but finds no hardware or driver to run on.
     #[error("backend `{backend}` finds no device on this machine: {remedy} ({reason})")]
     Unavailable {
-        /// The backend asked for.
+        /// The requested backend.
         backend: Backend,
-        /// What to install or to do instead.
+        /// What to install or what to do instead.
         remedy: &'static str,
-        /// What the backend itself said, on one line.
+        /// The backend's own message, on one line.
         reason: String,
     },
-    /// The backend has fewer devices than are wanted.
-    #[error("{wanted} devices are asked for, and backend `{backend}` has {found} here: {remedy}")]
+    /// The backend has fewer devices than requested.
+    #[error(
+        "{requested} devices are requested, and backend `{backend}` has {found} here: {remedy}"
+    )]
     TooFew {
-        /// The backend asked for.
+        /// The requested backend.
         backend: Backend,
-        /// Number of devices asked for.
-        wanted: usize,
-        /// Number of devices there are.
+        /// Number of requested devices.
+        requested: usize,
+        /// Number of devices on this machine.
         found: usize,
         /// What to do instead.
         remedy: &'static str,

@@ -1,21 +1,19 @@
-//! Flex's tensors as the numbers that they are.
+//! [`CpuBackend`] for flex.
 
 use std::borrow::Cow;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 
-use super::cpu_memory::Host;
+use super::CpuBackend;
 
-impl Host for Flex {
-    fn numbers(tensor: &FlexTensor) -> Cow<'_, [f32]> {
-        if let Some(numbers) = tensor.as_slice() {
-            return Cow::Borrowed(numbers);
+impl CpuBackend for Flex {
+    fn values(tensor: &FlexTensor) -> Cow<'_, [f32]> {
+        if let Some(values) = tensor.as_slice() {
+            return Cow::Borrowed(values);
         }
         let tensor = tensor.to_contiguous();
-        let numbers = tensor
-            .as_slice()
-            .expect("the numbers are of single precision");
-        Cow::Owned(numbers.to_vec())
+        let values = tensor.as_slice().expect("the elements are f32");
+        Cow::Owned(values.to_vec())
     }
 }

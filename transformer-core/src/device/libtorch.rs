@@ -1,6 +1,9 @@
-//! Libtorch's tensors as the numbers that they are, where those lie in the computer's memory.
+//! [`CpuBackend`] for libtorch, updates of its tensors in place, and its threads.
 
-#![expect(deprecated, reason = "Burn's libtorch backend is, as a whole")]
+#![expect(
+    deprecated,
+    reason = "Burn 0.22 is the last release with the libtorch backend"
+)]
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -12,28 +15,26 @@ use burn::backend::ops::FloatTensorOps;
 use burn::backend::{LibTorch, TensorMetadata};
 use burn::tensor::{DType, FloatDType, Shape, Tensor};
 
-use super::cpu_memory::Host;
+use super::CpuBackend;
 
-impl Host for LibTorch {
-    fn numbers(tensor: &TchTensor) -> Cow<'_, [f32]> {
-        assert_is_ours(tensor);
+impl CpuBackend for LibTorch {
+    fn values(tensor: &TchTensor) -> Cow<'_, [f32]> {
+        assert_f32_on_cpu(tensor);
         match tensor.tensor.is_contiguous() {
-            true => Cow::Borrowed(numbers_of(tensor)),
-            false => Cow::Owned(numbers_of(&row_by_row(tensor.clone())).to_vec()),
+            true => Cow::Borrowed(as_slice(tensor)),
+            false => Cow::Owned(as_slice(&contiguous(tensor.clone())).to_vec()),
         }
     }
 
-    fn make(shape: Shape, write: impl FnOnce(&mut [f32])) -> TchTensor {
+    fn create(shape: Shape, write: impl FnOnce(&mut [f32])) -> TchTensor {
         let mut tensor = Self::float_zeros(shape, &LibTorchDevice::Cpu, FloatDType::F32);
-        write(numbers(&mut tensor));
+        write(as_mut_slice(&mut tensor));
         tensor
     }
 }
 
-/// Says whether [`change_in_place`] can reach the numbers of a tensor: single precision, on libtorch's CPU.
-///
-/// The other backends give their numbers by `into_data`, without a copy where they lie in the computer's memory.
-pub fn is_changeable<const D: usize>(tensor: &Tensor<D>) -> bool {
+/// Returns whether [`update_libtorch`] can update the tensor: `f32` on libtorch's CPU device.
+pub(crate) fn is_libtorch_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
     if tensor.dtype() != DType::F32 {
         return false;
     }
@@ -41,79 +42,76 @@ pub fn is_changeable<const D: usize>(tensor: &Tensor<D>) -> bool {
     primitive.is_ok_and(|it| matches!(it.device(), LibTorchDevice::Cpu))
 }
 
-/// Changes tensors where they lie: `change` gets the numbers of `changed` and those of `read`, row by row.
+/// Updates tensors in place: `update` gets the elements of `updated` and of `read` in row-major order.
 ///
-/// What somebody else holds, too, is copied before.
+/// A tensor that shares its memory with another is copied first.
 ///
 /// # Panics
 ///
-/// Panics if a tensor is not [changeable](is_changeable).
-pub fn change_in_place<const D: usize, const N: usize>(
-    changed: [Tensor<D>; N],
+/// Panics if a tensor is not [on libtorch's CPU](is_libtorch_cpu).
+pub(crate) fn update_libtorch<const D: usize, const N: usize>(
+    updated: [Tensor<D>; N],
     read: Tensor<D>,
-    change: impl FnOnce([&mut [f32]; N], &[f32]),
+    update: impl FnOnce([&mut [f32]; N], &[f32]),
 ) -> [Tensor<D>; N] {
-    let mut changed = changed.map(|tensor| own(primitive(tensor)));
-    let read = row_by_row(primitive(read));
-    change(changed.each_mut().map(numbers), numbers_of(&read));
-    changed.map(Tensor::from_primitive::<LibTorch>)
+    let mut updated = updated.map(|tensor| into_unique(primitive(tensor)));
+    let read = contiguous(primitive(read));
+    update(updated.each_mut().map(as_mut_slice), as_slice(&read));
+    updated.map(Tensor::from_primitive::<LibTorch>)
 }
 
-/// Has libtorch compute on this thread alone what this thread asks of it, for threads that share the cores among them.
+/// Limits libtorch operations that this thread calls to this thread, so that several threads can share the cores.
 ///
-/// The other backends in the computer's memory compute on the rayon pool that they are called in. Libtorch has a number of
-/// threads for each thread that calls it. A second call of the same thread does nothing. Threads that call it for the first time meanwhile may get one, too.
-pub fn stay_on_this_thread() {
+/// Flex and ndarray compute on the rayon pool of the calling thread. Libtorch instead has a number of threads for each
+/// calling thread, which this function sets to one. A second call on the same thread does nothing. Threads that first
+/// use libtorch while this function runs may be limited too.
+pub fn limit_libtorch_to_one_thread() {
     thread_local! {
-        static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+        static IS_LIMITED: Cell<bool> = const { Cell::new(false) };
     }
-    if IS_ALONE.get() {
+    if IS_LIMITED.get() {
         return;
     }
-    // What is asked for, set and set back is one number of the whole process.
-    static NUMBER: Mutex<()> = Mutex::new(());
-    let _alone = NUMBER.lock().unwrap_or_else(PoisonError::into_inner);
-    // To ask gives this thread a number, which otherwise it would get later, in place of the one below.
+    // The default that is read, set and restored below is process-wide.
+    static DEFAULT: Mutex<()> = Mutex::new(());
+    let _guard = DEFAULT.lock().unwrap_or_else(PoisonError::into_inner);
+    // Reading initializes the number of this thread; libtorch would otherwise do so later, and overwrite the one below.
     let n_threads = tch::get_num_threads();
     tch::set_num_threads(1);
-    // What was set last is what threads to come begin with.
+    // The last number that any thread sets is the default of new threads.
     let restored = thread::spawn(move || tch::set_num_threads(n_threads)).join();
-    restored.expect("libtorch takes the number that it gave");
-    IS_ALONE.set(true);
+    restored.expect("libtorch accepts the number that it returned");
+    IS_LIMITED.set(true);
 }
 
 fn primitive<const D: usize>(tensor: Tensor<D>) -> TchTensor {
     let primitive = tensor.try_into_primitive::<LibTorch>();
-    let primitive = primitive.expect("the tensor is libtorch's");
-    assert_is_ours(&primitive);
+    let primitive = primitive.expect("the tensor is on libtorch");
+    assert_f32_on_cpu(&primitive);
     primitive
 }
 
-/// Checks that a pointer to the tensor's numbers can be used here.
-fn assert_is_ours(tensor: &TchTensor) {
-    assert_eq!(
-        tensor.dtype(),
-        DType::F32,
-        "the numbers are of single precision"
-    );
+/// Checks that the tensor's pointer can be read as `f32` in CPU memory.
+fn assert_f32_on_cpu(tensor: &TchTensor) {
+    assert_eq!(tensor.dtype(), DType::F32, "the elements are f32");
     assert!(
         matches!(tensor.device(), LibTorchDevice::Cpu),
-        "the tensor lies in the computer's memory"
+        "the tensor is in CPU memory"
     );
 }
 
-/// Returns the tensor with its numbers one behind the other.
-fn row_by_row(tensor: TchTensor) -> TchTensor {
+/// Returns the tensor with its elements contiguous in row-major order.
+fn contiguous(tensor: TchTensor) -> TchTensor {
     match tensor.tensor.is_contiguous() {
         true => tensor,
         false => TchTensor::new(tensor.tensor.contiguous()),
     }
 }
 
-/// Returns a tensor that may be written to: this one, or a copy if somebody else holds its memory.
-fn own(tensor: TchTensor) -> TchTensor {
+/// Returns a contiguous tensor that shares its memory with no other: this one, or a copy.
+fn into_unique(tensor: TchTensor) -> TchTensor {
     if !tensor.tensor.is_contiguous() {
-        return row_by_row(tensor);
+        return contiguous(tensor);
     }
     match tensor.can_mut() {
         true => tensor,
@@ -121,26 +119,26 @@ fn own(tensor: TchTensor) -> TchTensor {
     }
 }
 
-/// Returns the numbers of a tensor that [`own`] returned, or that was made here.
+/// Borrows the elements of a tensor that [`into_unique`] returned, or that was just created.
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
-fn numbers(tensor: &mut TchTensor) -> &mut [f32] {
+fn as_mut_slice(tensor: &mut TchTensor) -> &mut [f32] {
     let tensor = &mut tensor.tensor;
     if tensor.numel() == 0 {
         // Its pointer is null.
         return &mut [];
     }
-    // SAFETY: so many numbers of this type lie there one behind the other, and nobody else holds them.
+    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and shares its memory with no other tensor.
     unsafe { std::slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
-/// Returns the numbers of a tensor in the computer's memory, of single precision, that lie one behind the other.
+/// Borrows the elements of a contiguous `f32` tensor in CPU memory.
 #[expect(unsafe_code, reason = "libtorch gives a pointer, and no slice")]
-fn numbers_of(tensor: &TchTensor) -> &[f32] {
+fn as_slice(tensor: &TchTensor) -> &[f32] {
     let tensor = &tensor.tensor;
     if tensor.numel() == 0 {
         return &[];
     }
-    // SAFETY: so many numbers of this type lie there one behind the other, and nobody writes to them meanwhile.
+    // SAFETY: the tensor is contiguous, has `numel` elements of `f32`, and nobody writes to it during the borrow.
     unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) }
 }
 
@@ -150,54 +148,54 @@ mod tests {
 
     use super::*;
 
-    fn numbers(tensor: &Tensor<2>) -> Vec<f32> {
+    fn values(tensor: &Tensor<2>) -> Vec<f32> {
         tensor.clone().into_data().iter::<f32>().collect()
     }
 
     #[test]
-    fn tensors_are_changed_and_what_others_hold_is_not() {
+    fn an_update_changes_its_tensors_and_not_those_that_share_their_memory() {
         let device = Device::libtorch();
         let tensor = |rows: [[f32; 3]; 2]| Tensor::<2>::from_floats(rows, &device);
-        let mine = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+        let unique = tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
         let shared = tensor([[10.0, 20.0, 30.0], [40.0, 50.0, 60.0]]);
-        let keeper = shared.clone();
-        // Its numbers lie by columns.
+        let alias = shared.clone();
+        // Not contiguous.
         let read =
             Tensor::<2>::from_floats([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]], &device).transpose();
-        assert!(is_changeable(&mine) && is_changeable(&read));
-        let [mine, shared] = change_in_place([mine, shared], read, |[mine, shared], read| {
-            for ((mine, shared), read) in mine.iter_mut().zip(shared).zip(read) {
-                *mine -= read;
+        assert!(is_libtorch_cpu(&unique) && is_libtorch_cpu(&read));
+        let [unique, shared] = update_libtorch([unique, shared], read, |[unique, shared], read| {
+            for ((unique, shared), read) in unique.iter_mut().zip(shared).zip(read) {
+                *unique -= read;
                 *shared += read;
             }
         });
-        assert_eq!(numbers(&mine), [0.0; 6]);
-        assert_eq!(numbers(&shared), [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
-        assert_eq!(numbers(&keeper), [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        assert_eq!(values(&unique), [0.0; 6]);
+        assert_eq!(values(&shared), [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
+        assert_eq!(values(&alias), [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
     }
 
     #[test]
-    fn a_thread_that_stays_alone_leaves_the_others_theirs() {
+    fn limiting_one_thread_does_not_limit_the_others() {
         let n_threads = || {
             thread::spawn(tch::get_num_threads)
                 .join()
-                .expect("libtorch says it")
+                .expect("libtorch returns its number of threads")
         };
         let before = n_threads();
-        let alone = thread::spawn(|| {
-            stay_on_this_thread();
+        let limited = thread::spawn(|| {
+            limit_libtorch_to_one_thread();
             tch::get_num_threads()
         });
-        assert_eq!(alone.join().expect("libtorch takes the number"), 1);
+        assert_eq!(limited.join().expect("libtorch accepts the number"), 1);
         assert_eq!(n_threads(), before);
     }
 
     #[test]
-    fn tensors_without_numbers_are_empty_slices() {
+    fn an_empty_tensor_is_an_empty_slice() {
         let empty = Tensor::<2>::zeros([0, 3], &Device::libtorch());
-        let [changed] = change_in_place([empty.clone()], empty, |[changed], read| {
-            assert!(changed.is_empty() && read.is_empty());
+        let [updated] = update_libtorch([empty.clone()], empty, |[updated], read| {
+            assert!(updated.is_empty() && read.is_empty());
         });
-        assert_eq!(changed.dims(), [0, 3]);
+        assert_eq!(updated.dims(), [0, 3]);
     }
 }

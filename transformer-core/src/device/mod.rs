@@ -1,6 +1,7 @@
-//! Backends and the choice between them: the only folder that names one.
+//! Backends, devices, and the memory that a device's tensors are in.
 //!
-//! A tensor of Burn carries its [`Device`](burn::tensor::Device), so one compiled program can hold several backends.
+//! This is the only folder that names a backend. A tensor of Burn carries its [`Device`](burn::tensor::Device), so one
+//! compiled program can have several backends.
 
 mod backend;
 mod choose;
@@ -20,8 +21,9 @@ mod threads;
 
 pub use backend::Backend;
 pub use choose::{choose, describe, has_collectives, several};
-pub(crate) use cpu_memory::{Host, OnHost, Reach, on_host};
-pub use cpu_memory::{is_host, is_in_memory};
+pub(crate) use cpu_memory::{CpuBackend, CpuOp, DispatchTo, run_on_cpu};
+pub use cpu_memory::{is_cpu_memory, is_rust_cpu};
 pub use error::DeviceError;
-pub use libtorch::{change_in_place, is_changeable, stay_on_this_thread};
-pub use threads::on_threads;
+pub use libtorch::limit_libtorch_to_one_thread;
+pub(crate) use libtorch::{is_libtorch_cpu, update_libtorch};
+pub use threads::in_thread_pool;

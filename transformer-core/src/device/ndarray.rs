@@ -1,23 +1,26 @@
-//! The ndarray crate's tensors as the numbers that they are.
+//! [`CpuBackend`] for ndarray.
 
-#![expect(deprecated, reason = "Burn's ndarray backend is, as a whole")]
+#![expect(
+    deprecated,
+    reason = "Burn 0.22 is the last release with the ndarray backend"
+)]
 
 use std::borrow::Cow;
 
 use burn::backend::NdArray;
 use burn::backend::ndarray::NdArrayTensor;
 
-use super::cpu_memory::Host;
+use super::CpuBackend;
 
-impl Host for NdArray {
-    fn numbers(tensor: &NdArrayTensor) -> Cow<'_, [f32]> {
+impl CpuBackend for NdArray {
+    fn values(tensor: &NdArrayTensor) -> Cow<'_, [f32]> {
         let NdArrayTensor::F32(storage) = tensor else {
-            panic!("the numbers are of single precision");
+            panic!("the elements are f32");
         };
-        let numbers = storage.view();
-        match numbers.to_slice() {
-            Some(numbers) => Cow::Borrowed(numbers),
-            None => numbers.iter().copied().collect(),
+        let view = storage.view();
+        match view.to_slice() {
+            Some(values) => Cow::Borrowed(values),
+            None => view.iter().copied().collect(),
         }
     }
 }

@@ -1,21 +1,21 @@
-//! What stands in for `libtorch.rs` where libtorch is not compiled in.
+//! The functions of `libtorch.rs` in a program without libtorch.
 
 use burn::tensor::Tensor;
 
-/// Says whether [`change_in_place`] can reach the numbers of a tensor: never, without libtorch.
-pub fn is_changeable<const D: usize>(_: &Tensor<D>) -> bool {
+/// Returns whether the tensor is on libtorch's CPU: never, without libtorch.
+pub(crate) fn is_libtorch_cpu<const D: usize>(_: &Tensor<D>) -> bool {
     false
 }
 
-/// Has libtorch compute on this thread alone: nothing, without it.
-pub fn stay_on_this_thread() {}
+/// Limits libtorch to the calling thread: does nothing, without libtorch.
+pub fn limit_libtorch_to_one_thread() {}
 
-/// Changes tensors of libtorch where they lie.
+/// Updates libtorch tensors in place.
 ///
 /// # Panics
 ///
-/// Panics, for there are no such tensors.
-pub fn change_in_place<const D: usize, const N: usize>(
+/// Panics: no tensor passes [`is_libtorch_cpu`].
+pub(crate) fn update_libtorch<const D: usize, const N: usize>(
     _: [Tensor<D>; N],
     _: Tensor<D>,
     _: impl FnOnce([&mut [f32]; N], &[f32]),

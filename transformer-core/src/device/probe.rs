@@ -1,15 +1,15 @@
-//! Whether a device computes at all.
+//! A check that a device can compute.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
-/// Computes `1 + 1` on the device; what a driver says by panicking comes back as one line.
+/// Computes `1 + 1` on the device; a driver's panic is returned as one line of text.
 pub(super) fn probe(device: &Device) -> Result<(), String> {
-    // The hook belongs to the whole process: two probes at once would leave it empty.
+    // The panic hook is process-wide: two probes at the same time could leave the silent one in place.
     static PROBING: Mutex<()> = Mutex::new(());
-    let _alone = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _guard = PROBING.lock().unwrap_or_else(PoisonError::into_inner);
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let computed = panic::catch_unwind(AssertUnwindSafe(|| {

@@ -14,7 +14,7 @@ use super::{Check, ExportError, refuse_misfits, turned};
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
 use crate::import::StateDict;
-use crate::model::{Transformer, position_table};
+use crate::model::{Transformer, sinusoid_table};
 use crate::text::{BOS, EOS, Tokenizer, UNK};
 
 const MODEL: &str = "model.bin";
@@ -270,7 +270,7 @@ impl Weights {
                 (Some(Value::Alias(TGT)), Some(zeros))
             }
             Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                let table = position_table(config.positions, 0, shape[0], shape[1]);
+                let table = sinusoid_table(config.positions, 0, shape[0], shape[1]);
                 (Some(Value::Alias(TGT)), Some(TensorData::new(table, shape)))
             }
         };

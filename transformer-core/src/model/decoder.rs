@@ -1,40 +1,33 @@
-//! The decoder (§3.1, Figure 1, right), one path for training and for generation.
+//! The decoder (§3.1, Figure 1, right): one code path for training and for generation.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
-use super::attention_maps::{AttentionMasks, Recorder};
 use super::feed_forward::FeedForward;
-use super::mask::Mask;
+use super::mask::{AttentionMasks, Mask};
 use super::norm::LayerNorm;
+use super::recording::DecoderRecorders;
 use super::residual::Residual;
 use super::state::{DecoderState, LayerState};
 use crate::config::TransformerConfig;
 
-/// Stacks the decoder's layers, with one more normalization at the end if the config asks for it.
+/// A stack of decoder layers, with a normalization at the end if the config has `final_norm`.
 #[derive(Module, Debug)]
 pub(crate) struct Decoder {
     layers: Vec<DecoderLayer>,
     final_norm: Option<LayerNorm>,
-    /// Farthest place that self-attention sees, from the query.
+    /// Positions that self-attention sees back from the query.
     window: Option<usize>,
 }
 
-/// Keeps the weights of a pass through the decoder, if they are asked for.
-#[derive(Debug)]
-pub(crate) struct DecoderRecorders {
-    pub(crate) self_attention: Recorder,
-    pub(crate) cross_attention: Recorder,
-}
-
-/// Holds the masks of a pass through the decoder.
+/// The masks of a pass through the decoder.
 struct DecoderMasks {
     self_attention: Option<Mask>,
     cross_attention: Option<Mask>,
 }
 
-/// Attends to the target so far, then to the memory, then transforms every place.
+/// Three sub-layers: attention to the target so far, attention to the memory, and a feed-forward network.
 #[derive(Module, Debug)]
 struct DecoderLayer {
     self_attention: MultiHeadAttention,
@@ -56,7 +49,7 @@ impl Decoder {
         }
     }
 
-    /// Projects the memory's keys and values in every layer: the state before the first token.
+    /// Projects the memory's keys and values in every layer, and returns the state before the first token.
     ///
     /// # Shapes
     ///
@@ -70,9 +63,11 @@ impl Decoder {
         DecoderState::new(layers.collect(), memory_mask, n_rows, memory.device())
     }
 
+    /// Decodes the tokens that follow those in the state, and appends them to it.
+    ///
     /// # Shapes
     ///
-    /// - `x`: `[batch, len, d_model]`, the embedded tokens that follow those in the state
+    /// - `x`: `[batch, len, d_model]`, embedded tokens
     /// - returns: `[batch, len, d_model]`
     pub(crate) fn forward(
         &self,
@@ -85,15 +80,15 @@ impl Decoder {
         assert_eq!(
             n_rows,
             state.n_rows(),
-            "the state has as many rows as there are targets"
+            "the state has as many rows as the target"
         );
         assert_eq!(
             self.layers.len(),
             state.layers.len(),
-            "the state is of a model with as many decoder layers"
+            "the state has as many layers as the decoder"
         );
         if extra.cross.is_some() {
-            // It may tell rows apart that share a memory.
+            // The mask may differ between rows that share a memory.
             *state = state.clone().ungrouped();
         }
         let causal = Mask::causal_window(self.window, state.n_decoded, len, &x.device());
@@ -106,7 +101,7 @@ impl Decoder {
         let x = layers.fold(x, |x, (layer, layer_state)| {
             layer.forward(x, layer_state, rows_per_memory, &masks, recorders)
         });
-        recorders.cross_attention.ungroup(rows_per_memory, len);
+        recorders.cross_attention.split_groups(rows_per_memory, len);
         state.n_decoded += len;
         match &self.final_norm {
             Some(norm) => norm.forward(x),
@@ -137,20 +132,18 @@ impl DecoderLayer {
     ) -> Tensor<3> {
         let [n_rows, len, d_model] = x.dims();
         let x = self.self_attention_residual.forward(x, |x| {
-            let keys_values = state.extend(self.self_attention.keys_values_once(x.clone()));
+            let attention = &self.self_attention;
+            let keys_values = state.append(attention.keys_values_for_one_use(x.clone()));
             let mask = masks.self_attention.as_ref();
-            self.self_attention
-                .attend_recorded(x, keys_values, mask, &mut recorders.self_attention)
+            attention.attend_recorded(x, keys_values, mask, &mut recorders.self_attention)
         });
         let x = self.cross_attention_residual.forward(x, |x| {
+            let attention = &self.cross_attention;
             let keys_values = state.cross_attention.clone();
             let mask = masks.cross_attention.as_ref();
-            let recorder = &mut recorders.cross_attention;
-            // To the memory, the rows of a group are so many more tokens of one row.
+            // The queries of rows that share a memory attend to it as queries of one row.
             let x = x.reshape([n_rows / rows_per_memory, rows_per_memory * len, d_model]);
-            let x = self
-                .cross_attention
-                .attend_recorded(x, keys_values, mask, recorder);
+            let x = attention.attend_recorded(x, keys_values, mask, &mut recorders.cross_attention);
             x.reshape([n_rows, len, d_model])
         });
         self.feed_forward_residual

@@ -4,23 +4,23 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
-use super::attention_maps::Recorder;
 use super::feed_forward::FeedForward;
 use super::mask::Mask;
 use super::norm::LayerNorm;
+use super::recording::Recorder;
 use super::residual::Residual;
 use crate::config::TransformerConfig;
 
-/// Stacks the encoder's layers, with one more normalization at the end if the config asks for it.
+/// A stack of encoder layers, with a normalization at the end if the config has `final_norm`.
 #[derive(Module, Debug)]
 pub(crate) struct Encoder {
     layers: Vec<EncoderLayer>,
     final_norm: Option<LayerNorm>,
-    /// Farthest place that self-attention sees, from the query.
+    /// Positions that self-attention sees to either side of the query.
     window: Option<usize>,
 }
 
-/// Attends to the whole source, then transforms every place.
+/// Two sub-layers: attention to the source, and a feed-forward network.
 #[derive(Module, Debug)]
 struct EncoderLayer {
     self_attention: MultiHeadAttention,
@@ -78,7 +78,7 @@ impl EncoderLayer {
 
     fn forward(&self, x: Tensor<3>, mask: Option<&Mask>, recorder: &mut Recorder) -> Tensor<3> {
         let x = self.self_attention_residual.forward(x, |x| {
-            let keys_values = self.self_attention.keys_values_once(x.clone());
+            let keys_values = self.self_attention.keys_values_for_one_use(x.clone());
             self.self_attention
                 .attend_recorded(x, keys_values, mask, recorder)
         });

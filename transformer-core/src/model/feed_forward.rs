@@ -5,10 +5,11 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 
 use super::dropout::Dropout;
-use super::linear::{apply, linear};
+use super::init::xavier_linear;
+use super::linear::apply;
 use crate::config::{Activation, TransformerConfig};
 
-/// Transforms every place on its own: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
+/// Transforms every position separately: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
 #[derive(Module, Debug)]
 pub(crate) struct FeedForward {
     inner: Linear,
@@ -21,8 +22,8 @@ pub(crate) struct FeedForward {
 impl FeedForward {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
-            inner: linear(config.d_model, config.d_ff, true, device),
-            outer: linear(config.d_ff, config.d_model, true, device),
+            inner: xavier_linear(config.d_model, config.d_ff, true, device),
+            outer: xavier_linear(config.d_ff, config.d_model, true, device),
             dropout: Dropout::new(config.activation_dropout),
             activation: config.activation,
         }
@@ -43,10 +44,9 @@ impl FeedForward {
     }
 }
 
-/// `x·Φ(x)`, written out: Burn's own has the derivative of the approximation by tanh wherever a backend brings none,
-/// on ndarray and all GPUs.
-/// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-backend/src/backend/ops/activation.rs#L98>;
-/// a test of backends tells when that is mended.
+/// `x·Φ(x)`, written out. On ndarray and all GPUs, the gradient of Burn's `gelu` is that of the tanh approximation:
+/// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-backend/src/backend/ops/activation.rs#L98>.
+/// `burns_gelu_has_its_own_derivative_only_on_flex_and_libtorch` fails when that is fixed.
 fn gelu(x: Tensor<3>) -> Tensor<3> {
     let doubled = (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0; // 2·Φ(x)
     x * doubled * 0.5

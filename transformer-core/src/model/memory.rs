@@ -1,10 +1,10 @@
-//! What passes from the encoder to the decoder.
+//! [`Memory`]: the output of the encoder.
 
 use burn::tensor::Tensor;
 
 use super::mask::Mask;
 
-/// Holds what the encoder made of a batch of source sequences.
+/// The encoder's output for a batch of source sequences, with the padding mask.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pub(super) states: Tensor<3>,
@@ -12,12 +12,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Takes the output of another encoder, of pictures or speech for example, for the decoder to attend to.
+    /// Wraps the output of another encoder, for example of images or speech, for the decoder to attend to.
     ///
     /// # Shapes
     ///
     /// - `states`: `[batch, src_len, d_model]`
-    /// - `mask`: what hides places of it, as [`Mask::padding`]
+    /// - `mask`: hides positions of `states`, for example [`Mask::padding`]
     pub fn new(states: Tensor<3>, mask: Option<Mask>) -> Self {
         Self { states, mask }
     }
@@ -38,14 +38,14 @@ mod tests {
     use crate::{Padded, TransformerConfig, device};
 
     #[test]
-    fn the_decoder_attends_to_states_from_elsewhere() {
+    fn the_decoder_attends_to_states_of_another_encoder() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let config = TransformerConfig {
             d_model: 8,
             d_ff: 8,
             ..TransformerConfig::tiny(9, 9)
         };
-        let model = config.init(&device).expect("the config is right");
+        let model = config.init(&device).expect("the config is valid");
         let src = Padded::new(&[vec![4, 5, 3], vec![6, 3]], &device);
         let ours = model.encode(&src);
         let hidden = Mask::padding(src.ids().equal_elem(0));
@@ -57,7 +57,7 @@ mod tests {
                 .into_data()
         };
         logits(&ours).assert_eq(&logits(&theirs), true);
-        // Without the mask the padding is seen.
+        // Without the mask, the decoder attends to padding.
         let unmasked = Memory::new(ours.states(), None);
         assert_ne!(logits(&unmasked), logits(&ours));
     }

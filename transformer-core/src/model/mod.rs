@@ -1,27 +1,32 @@
-//! The network of §3: no text in here, only ids, masks and features.
+//! The network of §3, as the paper has it: no text, only ids, masks and features.
 
 mod attention;
-mod attention_maps;
 mod decoder;
 mod dropout;
 mod embedding;
 mod encoder;
 mod feed_forward;
+mod init;
+mod key_values;
 mod linear;
 mod mask;
+mod masked_softmax;
+mod masks_and_maps;
 mod memory;
 mod norm;
 mod position;
+mod pretrained_embeddings;
+mod recording;
 mod residual;
 mod state;
 mod transformer;
 
-pub use attention::{AttentionConfig, KeyValues, MultiHeadAttention};
-pub use attention_maps::{AttentionMaps, AttentionMasks};
-pub use dropout::seed_dropout;
-pub use mask::Mask;
+pub use attention::{AttentionConfig, MultiHeadAttention};
+pub use key_values::KeyValues;
+pub use mask::{AttentionMasks, Mask};
 pub use memory::Memory;
+pub(crate) use position::sinusoid_table;
 pub use position::sinusoids;
-pub(crate) use position::table as position_table;
+pub use recording::AttentionMaps;
 pub use state::DecoderState;
 pub use transformer::Transformer;

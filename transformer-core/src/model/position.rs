@@ -1,15 +1,15 @@
 //! Positional encoding (§3.5): sinusoids of any length and offset, or learned vectors.
 
 use burn::module::{Module, Param};
-use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorCreationOptions, TensorData};
 
+use super::init::embedding_matrix;
 use crate::config::{Positions, TransformerConfig};
 
-/// Gives every place of a sequence a vector of its own.
+/// One vector for each position of a sequence.
 #[derive(Module, Debug)]
 pub(crate) struct PositionalEncoding {
-    /// `[max_positions, d_model]`; only where positions are learned.
+    /// `[max_positions, d_model]`; only for learned positions.
     learned: Option<Param<Tensor<2>>>,
     #[module(skip)]
     kind: Positions,
@@ -18,11 +18,8 @@ pub(crate) struct PositionalEncoding {
 
 impl PositionalEncoding {
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
-        let std = (config.d_model as f64).powf(-0.5);
-        let learned = (config.positions == Positions::Learned).then(|| {
-            Initializer::Normal { mean: 0.0, std }
-                .init([config.max_positions, config.d_model], device)
-        });
+        let learned = (config.positions == Positions::Learned)
+            .then(|| embedding_matrix(config.max_positions, config.d_model, device));
         Self {
             learned,
             kind: config.positions,
@@ -30,9 +27,9 @@ impl PositionalEncoding {
         }
     }
 
-    /// Returns the vectors of the places `offset .. offset + len`, or `None` where there are none.
+    /// Returns the vectors of the positions `offset .. offset + len`; `None` if the model has no positional encoding.
     ///
-    /// `options` say where sinusoids are to be, and in which precision; learned vectors are what they are.
+    /// `options` are the device and the element type of sinusoids; learned vectors have those of their parameter.
     ///
     /// # Shapes
     ///
@@ -59,14 +56,18 @@ impl PositionalEncoding {
                 );
                 vectors.narrow(0, offset, len)
             }),
-            Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                Some(tensor(self.kind, offset, len, self.d_model, options))
-            }
+            Positions::Sinusoidal | Positions::SinusoidalHalves => Some(sinusoid_tensor(
+                self.kind,
+                offset,
+                len,
+                self.d_model,
+                options,
+            )),
         }
     }
 }
 
-/// Returns the positional encoding of the places `offset .. offset + len` (§3.5), in the device's default precision:
+/// Returns the sinusoids of the positions `offset .. offset + len` (§3.5), in the device's default element type:
 ///
 /// ```text
 /// PE(pos, 2i)   = sin(pos / 10000^(2i / d_model))
@@ -98,30 +99,35 @@ pub fn sinusoids(offset: usize, len: usize, d_model: usize, device: &Device) -> 
         d_model > 0 && d_model.is_multiple_of(2),
         "`d_model` is {d_model}; sinusoids come in pairs, choose an even number"
     );
-    tensor(Positions::Sinusoidal, offset, len, d_model, device)
+    sinusoid_tensor(Positions::Sinusoidal, offset, len, d_model, device)
 }
 
-fn tensor(
+fn sinusoid_tensor(
     kind: Positions,
     offset: usize,
     len: usize,
     d_model: usize,
     options: impl Into<TensorCreationOptions>,
 ) -> Tensor<2> {
-    let data = TensorData::new(table(kind, offset, len, d_model), [len, d_model]);
+    let data = TensorData::new(sinusoid_table(kind, offset, len, d_model), [len, d_model]);
     Tensor::from_data(data, options)
 }
 
-/// Computes in double precision: an angle of a thousand radians has few digits left in single precision.
-pub(crate) fn table(kind: Positions, offset: usize, len: usize, d_model: usize) -> Vec<f32> {
+/// Computes sinusoids in double precision: in single precision, an angle of a thousand radians has few digits left.
+pub(crate) fn sinusoid_table(
+    kind: Positions,
+    offset: usize,
+    len: usize,
+    d_model: usize,
+) -> Vec<f32> {
     let half = d_model / 2;
-    // A power takes longer than a sine, and is the same at every place.
+    // A power takes longer than a sine, and is the same at every position.
     let divisor = |pair: usize| 10_000_f64.powf(2.0 * pair as f64 / d_model as f64);
     let divisors: Vec<f64> = (0..half).map(divisor).collect();
     let mut table = vec![0.0; len * d_model];
-    for (row, place) in table.chunks_exact_mut(d_model).zip(offset..) {
+    for (row, position) in table.chunks_exact_mut(d_model).zip(offset..) {
         for (pair, divisor) in divisors.iter().enumerate() {
-            let angle = place as f64 / divisor;
+            let angle = position as f64 / divisor;
             let (sin_feature, cos_feature) = match kind {
                 Positions::SinusoidalHalves => (pair, half + pair),
                 _ => (2 * pair, 2 * pair + 1),
@@ -138,14 +144,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_place_is_zeros_and_ones_in_turn() {
-        let row = table(Positions::Sinusoidal, 0, 1, 4);
+    fn the_first_position_alternates_zeros_and_ones() {
+        let row = sinusoid_table(Positions::Sinusoidal, 0, 1, 4);
         assert_eq!(row, [0.0, 1.0, 0.0, 1.0]);
     }
 
     #[test]
-    fn place_one_is_the_sine_and_cosine_of_the_frequencies() {
-        let row = table(Positions::Sinusoidal, 1, 1, 4);
+    fn position_one_is_the_sine_and_cosine_of_the_frequencies() {
+        let row = sinusoid_table(Positions::Sinusoidal, 1, 1, 4);
         // sin 1, cos 1, sin 0.01, cos 0.01
         let expected = [0.841_471, 0.540_302_3, 0.009_999_833, 0.999_95];
         assert!(
@@ -156,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn every_feature_is_that_of_the_formula_to_the_bit() {
-        let found = table(Positions::Sinusoidal, 900, 3, 10);
+    fn every_feature_equals_the_formula_bit_by_bit() {
+        let found = sinusoid_table(Positions::Sinusoidal, 900, 3, 10);
         for (index, found) in found.into_iter().enumerate() {
-            let (place, pair) = (900 + index / 10, index % 10 / 2);
-            let angle = place as f64 / 10_000_f64.powf(2.0 * pair as f64 / 10.0);
+            let (position, pair) = (900 + index / 10, index % 10 / 2);
+            let angle = position as f64 / 10_000_f64.powf(2.0 * pair as f64 / 10.0);
             let feature = if index % 2 == 0 {
                 angle.sin()
             } else {
@@ -172,14 +178,17 @@ mod tests {
 
     #[test]
     fn an_offset_continues_the_table() {
-        let whole = table(Positions::Sinusoidal, 0, 9, 6);
-        assert_eq!(table(Positions::Sinusoidal, 4, 5, 6), whole[4 * 6..]);
+        let whole = sinusoid_table(Positions::Sinusoidal, 0, 9, 6);
+        assert_eq!(
+            sinusoid_table(Positions::Sinusoidal, 4, 5, 6),
+            whole[4 * 6..]
+        );
     }
 
     #[test]
     fn halves_are_the_interleaved_features_in_another_order() {
-        let interleaved = table(Positions::Sinusoidal, 3, 1, 6);
-        let halves = table(Positions::SinusoidalHalves, 3, 1, 6);
+        let interleaved = sinusoid_table(Positions::Sinusoidal, 3, 1, 6);
+        let halves = sinusoid_table(Positions::SinusoidalHalves, 3, 1, 6);
         let reordered: Vec<f32> = [0, 2, 4, 1, 3, 5].iter().map(|&i| interleaved[i]).collect();
         assert_eq!(halves, reordered);
     }

@@ -7,7 +7,7 @@ use super::dropout::Dropout;
 use super::norm::LayerNorm;
 use crate::config::{NormPlacement, TransformerConfig};
 
-/// Wraps a sub-layer in dropout, residual sum and layer normalization.
+/// Adds a sub-layer's output to its input, with dropout and layer normalization.
 #[derive(Module, Debug)]
 pub(crate) struct Residual {
     norm: LayerNorm,

@@ -1,66 +1,51 @@
-//! What a decoder remembers between steps: a value that the caller owns.
+//! [`DecoderState`]: the decoder's cache between steps, a value that the caller owns.
 
 use std::mem;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::attention::KeyValues;
+use super::key_values::KeyValues;
 use super::mask::Mask;
 
-/// Fewest places that are held ready, once a second step shows that more will come.
-const MIN_ROOM: usize = 16;
-
-/// Holds the keys and values of the tokens decoded so far, and those of the memory.
+/// The keys and values of the tokens decoded so far, and those of the memory.
 ///
-/// [`Transformer::begin`](crate::Transformer::begin) makes one, and every
-/// [`Transformer::decode`](crate::Transformer::decode) moves it on. Cloning it forks the search.
+/// [`Transformer::begin`](crate::Transformer::begin) creates it, and every
+/// [`Transformer::decode`](crate::Transformer::decode) appends to it. A clone continues independently.
 ///
-/// Rows that decode the same source share its memory, which is by far the larger part: a beam keeps one
-/// copy for each sentence, not one for each hypothesis, and moves none of them when hypotheses change
-/// places.
+/// Rows that decode the same source share the keys and values of its memory, which are by far the larger part: beam
+/// search stores them once per sentence, not once per hypothesis, and does not copy them when it reorders hypotheses.
 #[derive(Clone, Debug)]
 pub struct DecoderState {
     pub(crate) layers: Vec<LayerState>,
-    /// Of the memory's rows.
+    /// Padding of the memory.
     pub(crate) memory_mask: Option<Mask>,
     pub(crate) n_decoded: usize,
-    /// Which of the sources each row of the memory is of.
+    /// For each row of the memory, the index of its source sentence.
     sources: Vec<usize>,
-    /// How many rows decode from each row of the memory, one group after the other.
+    /// Number of consecutive rows that share each row of the memory.
     rows_per_memory: usize,
     device: Device,
 }
 
-/// Holds one decoder layer's part of the state.
+/// The state of one decoder layer.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerState {
-    /// Of the target tokens decoded so far; `None` before the first.
+    /// Keys and values of the target tokens decoded so far; `None` before the first.
     pub(crate) self_attention: Option<KeyValues>,
-    /// Of the memory: projected once, when decoding begins.
+    /// Keys and values of the memory, projected once when decoding begins.
     pub(crate) cross_attention: KeyValues,
 }
 
 impl LayerState {
-    /// Puts new keys and values behind those held, and returns all of them.
-    pub(crate) fn extend(&mut self, later: KeyValues) -> KeyValues {
-        let held = match self.self_attention.take() {
-            Some(held) => extended(held, later),
+    /// Appends keys and values of later target tokens, and returns those of all target tokens.
+    pub(crate) fn append(&mut self, later: KeyValues) -> KeyValues {
+        let keys_values = match self.self_attention.take() {
+            Some(earlier) => earlier.append(later),
             None => later,
         };
-        self.self_attention = Some(held.clone());
-        held
+        self.self_attention = Some(keys_values.clone());
+        keys_values
     }
-}
-
-/// Writes `later` into the room behind what is held, or into more of it, so that a step moves none but its own.
-fn extended(held: KeyValues, later: KeyValues) -> KeyValues {
-    let len = held.len() + later.len();
-    if len <= held.room() {
-        return held.written(later);
-    }
-    // Twice as much each time: every place is moved at most once on the average.
-    let room = later.room_for((2 * held.len()).max(len).max(MIN_ROOM));
-    room.written(held).written(later)
 }
 
 impl DecoderState {
@@ -86,52 +71,52 @@ impl DecoderState {
         self.n_decoded
     }
 
-    /// Returns the number of rows that decode.
+    /// Returns the number of target sequences that are decoded.
     pub fn n_rows(&self) -> usize {
         self.sources.len() * self.rows_per_memory
     }
 
-    /// Returns how many rows decode from each row of the memory.
+    /// Returns the number of rows that share each row of the memory.
     pub(crate) fn rows_per_memory(&self) -> usize {
         self.rows_per_memory
     }
 
-    /// Keeps the given rows of the batch, in the given order; a row may be kept more than once.
+    /// Selects rows of the batch, in the given order; a row may occur more than once.
     ///
-    /// This is how a beam search follows its best hypotheses, and how finished sentences leave.
+    /// Beam search continues its best hypotheses this way, and removes finished sentences.
     ///
     /// # Panics
     ///
-    /// Panics if there is no such row.
+    /// Panics if a row does not exist.
     #[must_use]
     pub fn select(mut self, rows: &[usize]) -> Self {
         let n_rows = self.n_rows();
         assert!(
             rows.iter().all(|row| *row < n_rows),
-            "the rows {rows:?} are to be kept, but there are {n_rows}"
+            "rows {rows:?} are selected, but there are {n_rows}"
         );
         let memories: Vec<usize> = rows.iter().map(|row| row / self.rows_per_memory).collect();
         let sources = memories.iter().map(|memory| self.sources[*memory]);
-        let rows_per_memory = common_group(&sources.collect::<Vec<_>>());
+        let rows_per_memory = common_group_size(&sources.collect::<Vec<_>>());
         let memories: Vec<usize> = memories.into_iter().step_by(rows_per_memory).collect();
-        let kept = self.kept(rows, n_rows);
-        // A layer's old tensors are let go before the next one's new ones are made: never are there two whole states.
+        let selected = self.selection(rows, n_rows);
+        // A layer's old tensors are dropped before those of the next layer are copied: there are never two whole states.
         let layers = mem::take(&mut self.layers).into_iter();
         let layers = layers.map(|layer| LayerState {
-            self_attention: layer.self_attention.map(|held| match &kept {
-                Some(kept) => held.select(kept.clone()),
-                None => held,
+            self_attention: layer.self_attention.map(|keys_values| match &selected {
+                Some(rows) => keys_values.select(rows.clone()),
+                None => keys_values,
             }),
             cross_attention: layer.cross_attention,
         });
-        let moved = Self {
+        let state = Self {
             layers: layers.collect(),
             ..self
         };
-        moved.with_memories(&memories, rows_per_memory)
+        state.select_memories(&memories, rows_per_memory)
     }
 
-    /// Gives every row a memory of its own.
+    /// Gives every row its own copy of the memory's keys and values.
     #[must_use]
     pub(crate) fn ungrouped(self) -> Self {
         if self.rows_per_memory == 1 {
@@ -141,16 +126,16 @@ impl DecoderState {
         let memories: Vec<usize> = (0..self.n_rows())
             .map(|row| row / rows_per_memory)
             .collect();
-        self.with_memories(&memories, 1)
+        self.select_memories(&memories, 1)
     }
 
-    /// Keeps the given rows of the memory.
-    fn with_memories(self, memories: &[usize], rows_per_memory: usize) -> Self {
+    /// Selects rows of the memory.
+    fn select_memories(self, memories: &[usize], rows_per_memory: usize) -> Self {
         let sources = memories
             .iter()
             .map(|memory| self.sources[*memory])
             .collect();
-        let Some(kept) = self.kept(memories, self.sources.len()) else {
+        let Some(selected) = self.selection(memories, self.sources.len()) else {
             return Self {
                 sources,
                 rows_per_memory,
@@ -158,20 +143,20 @@ impl DecoderState {
             };
         };
         let layers = self.layers.into_iter().map(|layer| LayerState {
-            cross_attention: layer.cross_attention.select(kept.clone()),
+            cross_attention: layer.cross_attention.select(selected.clone()),
             ..layer
         });
         Self {
             layers: layers.collect(),
-            memory_mask: self.memory_mask.map(|mask| mask.select(kept)),
+            memory_mask: self.memory_mask.map(|mask| mask.select(selected)),
             sources,
             rows_per_memory,
             ..self
         }
     }
 
-    /// Returns the rows to keep as the device wants them; `None` if all of `n` stay where they are.
-    fn kept(&self, rows: &[usize], n: usize) -> Option<Tensor<1, Int>> {
+    /// Returns the selected rows as a tensor; `None` if they are all of the `n` rows in their present order.
+    fn selection(&self, rows: &[usize], n: usize) -> Option<Tensor<1, Int>> {
         if rows.len() == n && rows.iter().enumerate().all(|(row, from)| row == *from) {
             return None;
         }
@@ -184,8 +169,8 @@ impl DecoderState {
     }
 }
 
-/// Returns the largest length into which all runs of equal entries can be cut.
-fn common_group(sources: &[usize]) -> usize {
+/// Returns the largest size that divides all runs of equal entries.
+fn common_group_size(sources: &[usize]) -> usize {
     let runs = sources.chunk_by(|a, b| a == b).map(<[usize]>::len);
     runs.fold(0, greatest_common_divisor).max(1)
 }
@@ -200,14 +185,14 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::common_group;
+    use super::common_group_size;
 
     #[test]
-    fn rows_of_one_source_share_as_far_as_all_groups_are_alike() {
-        assert_eq!(common_group(&[0, 0, 0, 0, 2, 2, 2, 2]), 4);
-        assert_eq!(common_group(&[0, 0, 0, 0, 2, 2]), 2);
-        assert_eq!(common_group(&[0, 0, 0, 1]), 1);
-        assert_eq!(common_group(&[3, 3, 1, 1, 3, 3]), 2);
-        assert_eq!(common_group(&[]), 1);
+    fn the_group_size_divides_all_runs_of_rows_of_one_source() {
+        assert_eq!(common_group_size(&[0, 0, 0, 0, 2, 2, 2, 2]), 4);
+        assert_eq!(common_group_size(&[0, 0, 0, 0, 2, 2]), 2);
+        assert_eq!(common_group_size(&[0, 0, 0, 1]), 1);
+        assert_eq!(common_group_size(&[3, 3, 1, 1, 3, 3]), 2);
+        assert_eq!(common_group_size(&[]), 1);
     }
 }

@@ -163,7 +163,7 @@ pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -
 /// Returns what two ways to the same sums in the same order may differ by: nothing in the computer's own
 /// memory, while a GPU may choose another kernel and gets `tolerance`.
 pub(crate) fn same_sums(tolerance: f64) -> f64 {
-    if device::is_host(&test_device()) {
+    if device::is_rust_cpu(&test_device()) {
         0.0
     } else {
         tolerance

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use transformer_core::Transformer;
-use transformer_core::device::on_threads;
+use transformer_core::device::in_thread_pool;
 
 use super::{BatchLimits, batches_within};
 use crate::scorer::{Scorer, without_autodiff};
@@ -101,7 +101,7 @@ pub fn translate_sources(
             }
         };
         let requests: Vec<Request> = batch.iter().map(request).collect();
-        let translated = on_threads(&device, || match models.as_slice() {
+        let translated = in_thread_pool(&device, || match models.as_slice() {
             [model] => search.run(&mut Scorer::new(model, &ids), &requests),
             models => {
                 let members = models.iter().map(|model| Scorer::new(model, &ids));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, Transaction, activation};
-use transformer_core::device::is_in_memory;
+use transformer_core::device::is_cpu_memory;
 use transformer_core::text::EOS;
 use transformer_core::{
     AttentionMaps, AttentionMasks, DecoderState, Padded, Transformer, cpu as kernels,
@@ -57,7 +57,7 @@ impl<'a> Scorer<'a> {
             .map(|source| [source.as_ref(), &[EOS]].concat())
             .collect();
         let state = model.begin(&model.encode(&Padded::new(&ended, &device)));
-        let selection = match is_in_memory(&device) {
+        let selection = match is_cpu_memory(&device) {
             true => Selection::Cpu,
             false => Selection::Device(DeviceTopK::new(vocab_size, &device)),
         };
@@ -210,7 +210,7 @@ mod tests {
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
         assert!(scorer.top_k(&[BOS], 4).is_some());
         let many = scorer.top_k(&[BOS], MAX_TOP_K + 1);
-        assert_eq!(many.is_some(), is_in_memory(&scorer.device));
+        assert_eq!(many.is_some(), is_cpu_memory(&scorer.device));
         let n_decoded = scorer.state.as_ref().map(DecoderState::n_decoded);
         assert_eq!(n_decoded, Some(1 + usize::from(many.is_some())));
     }

@@ -165,7 +165,7 @@ impl Arguments {
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
         let suggested = || {
-            if device::is_in_memory(device) {
+            if device::is_cpu_memory(device) {
                 cores()
             } else {
                 1

@@ -1,10 +1,10 @@
 //! Adam (§5.3) with decoupled weight decay (AdamW).
 
 use burn::optim::{AdamConfig, AdamState, AdaptiveMomentumState, LearningRate, Optimizer};
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor};
 use pulp::Arch;
 use rayon::prelude::*;
-use transformer_core::device;
+use transformer_core::cpu;
 
 /// Elements of a parameter that a thread updates at a time.
 const CHUNK: usize = 1 << 14;
@@ -80,17 +80,11 @@ impl Optimizer for Adam {
         let mut types = [weights.dtype(), gradient.dtype()]
             .into_iter()
             .chain(moments);
-        if types.all(|dtype| dtype == DType::F32) {
+        if types.all(|dtype| dtype == DType::F32) && cpu::supports(&weights) {
             let n_before = state.as_ref().map_or(0, |state| state.momentum.time);
             let step = Step::new(self, learning_rate, decay_factor, n_before + 1);
-            if device::is_host(&weights.device()) {
-                let (weights, state) = step.on_host(weights, gradient, state);
-                return (weights, Some(state));
-            }
-            if device::is_changeable(&weights) {
-                let (weights, state) = step.in_place(weights, gradient, state);
-                return (weights, Some(state));
-            }
+            let (weights, state) = step.update(weights, gradient, state);
+            return (weights, Some(state));
         }
         let weights = match decay_factor {
             Some(factor) => weights.mul_scalar(factor),
@@ -139,46 +133,8 @@ impl Step {
         }
     }
 
-    /// Updates weights and state in one pass over the computer's memory.
-    fn on_host<const D: usize>(
-        &self,
-        weights: Tensor<D>,
-        gradient: Tensor<D>,
-        state: Option<AdamState<D>>,
-    ) -> (Tensor<D>, AdamState<D>) {
-        let device = weights.device();
-        let shape = weights.shape();
-        let (mut moment_1, mut moment_2) = match state {
-            Some(AdamState { momentum }) => {
-                (momentum.moment_1.into_data(), momentum.moment_2.into_data())
-            }
-            None => {
-                let zeros = || TensorData::new(vec![0.0_f32; shape.num_elements()], shape.clone());
-                (zeros(), zeros())
-            }
-        };
-        let mut weights = weights.into_data();
-        let gradient = gradient.into_data();
-        let fits = |data: &TensorData| *data.shape() == shape;
-        assert!(
-            [&gradient, &moment_1, &moment_2].into_iter().all(fits),
-            "gradient and moments have the shape of the weights"
-        );
-        let single = "the element type was checked before";
-        self.update_all(
-            weights.as_mut_slice::<f32>().expect(single),
-            moment_1.as_mut_slice::<f32>().expect(single),
-            moment_2.as_mut_slice::<f32>().expect(single),
-            gradient.as_slice::<f32>().expect(single),
-        );
-        let [weights, moment_1, moment_2] = [weights, moment_1, moment_2]
-            .map(|data| Tensor::from_data(data, (&device, DType::F32)));
-        let momentum = AdaptiveMomentumState::new(self.time, moment_1, moment_2);
-        (weights, AdamState { momentum })
-    }
-
-    /// Updates weights and state of libtorch in one pass over the computer's memory.
-    fn in_place<const D: usize>(
+    /// Updates weights and state in one pass over CPU memory.
+    fn update<const D: usize>(
         &self,
         weights: Tensor<D>,
         gradient: Tensor<D>,
@@ -188,18 +144,11 @@ impl Step {
             Some(AdamState { momentum }) => [momentum.moment_1, momentum.moment_2],
             None => [weights.zeros_like(), weights.zeros_like()],
         };
-        let shape = weights.shape();
-        assert!(
-            [&gradient, &moment_1, &moment_2]
-                .into_iter()
-                .all(|tensor| tensor.shape() == shape),
-            "gradient and moments have the shape of the weights"
-        );
-        let changed = [weights, moment_1, moment_2];
-        let changed = device::change_in_place(changed, gradient, |[weights, m, v], gradients| {
+        let updated = [weights, moment_1, moment_2];
+        let updated = cpu::update_in_place(updated, gradient, |[weights, m, v], gradients| {
             self.update_all(weights, m, v, gradients);
         });
-        let [weights, moment_1, moment_2] = changed;
+        let [weights, moment_1, moment_2] = updated;
         let momentum = AdaptiveMomentumState::new(self.time, moment_1, moment_2);
         (weights, AdamState { momentum })
     }
@@ -238,6 +187,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use burn::tensor::Distribution;
+    use transformer_core::device;
 
     use super::*;
 
@@ -274,7 +224,7 @@ mod tests {
             tensors.map(|tensor| tensor.into_data().iter::<f32>().collect::<Vec<_>>())
         };
         let (ours, expected) = (values(ours), values(expected));
-        if device::is_host(&device) {
+        if device::is_rust_cpu(&device) {
             assert_eq!(ours, expected);
             return;
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use burn::module::Module;
 use burn::tensor::Device;
 use transformer_core::Transformer;
-use transformer_core::device::is_in_memory;
+use transformer_core::device::is_cpu_memory;
 use transformer_infer::BatchLimits;
 
 use crate::checkpoint::{Publisher, Resumed};
@@ -291,7 +291,7 @@ fn n_threads(environment: &RunEnvironment, resumed: Option<&Resumed>) -> usize {
     let (ThreadCount::Exactly(given) | ThreadCount::Suggested(given)) = environment.threads;
     let n_threads = match (environment.threads, resumed) {
         // A GPU is shared by no threads: it has a queue, and one generator of dropout.
-        _ if !is_in_memory(&environment.device) => 1,
+        _ if !is_cpu_memory(&environment.device) => 1,
         (ThreadCount::Suggested(_), Some(Resumed { state, .. })) => state.n_threads,
         _ => given.max(1),
     };

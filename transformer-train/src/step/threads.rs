@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use transformer_core::device::stay_on_this_thread;
+use transformer_core::device::limit_libtorch_to_one_thread;
 
 /// A set of threads for data parallelism on the CPU.
 ///
@@ -40,7 +40,7 @@ impl Threads {
         let pools: Result<Vec<_>, _> = (0..n_threads).map(pool).collect();
         let pools = pools.ok()?;
         for pool in &pools {
-            pool.install(stay_on_this_thread);
+            pool.install(limit_libtorch_to_one_thread);
         }
         Some(Self(pools.into()))
     }

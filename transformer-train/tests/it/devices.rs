@@ -110,7 +110,7 @@ fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance
 #[test]
 fn one_device_used_several_times_gives_the_curve_of_a_single_device() {
     let device = test_device();
-    if !device::is_host(&device) {
+    if !device::is_rust_cpu(&device) {
         println!(
             "skipped: on {device:?}, dropout or rounding depends on the order of operations or on shapes"
         );
@@ -142,7 +142,7 @@ fn two_devices_give_the_curve_of_a_single_device() {
         }
     };
     let is_quick = std::env::var_os("RUN_SLOW_TESTS").is_none_or(|value| value != "1");
-    if is_quick && !devices.iter().all(device::is_host) {
+    if is_quick && !devices.iter().all(device::is_rust_cpu) {
         println!("skipped: {devices:?} may take minutes; set RUN_SLOW_TESTS=1 to run it");
         return;
     }
@@ -159,7 +159,7 @@ fn requesting_more_devices_than_exist_is_an_error() {
     let ended = workplace.train("run", &["--devices", "77"]);
     let failure = ended.failure();
     assert!(
-        failure.starts_with("77 devices are asked for, and backend `"),
+        failure.starts_with("77 devices are requested, and backend `"),
         "{failure}"
     );
     assert!(!workplace.path("run").exists());

@@ -45,7 +45,7 @@ pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<
         log(&line);
     }
     prepared.warn(experiment, log);
-    let there = memory::there_is().filter(|_| device::is_in_memory(&environment.device));
+    let there = memory::there_is().filter(|_| device::is_cpu_memory(&environment.device));
     if let Some(there) = there
         && memory.total() > there
     {
@@ -71,7 +71,7 @@ fn memory_of(experiment: &Experiment, prepared: &Prepared, environment: &RunEnvi
             src_width: width(summary.src_tokens),
             tgt_width: width(summary.tgt_tokens),
             n_threads: n_threads.max(1),
-            in_memory: device::is_in_memory(&environment.device),
+            in_memory: device::is_cpu_memory(&environment.device),
             n_translated: (experiment.validation.max_sentences.min(n_valid))
                 .max(prepared.test.len()),
             text: prepared.train.store().bytes(),

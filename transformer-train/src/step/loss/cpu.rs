@@ -5,9 +5,8 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::Arch;
 use rayon::prelude::*;
-use transformer_core::cpu::gemm::{Matrix, Sum, multiply};
+use transformer_core::cpu::gemm::{Matrix, Output, multiply};
 use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
-use transformer_core::device;
 
 use super::inputs::{LossGradients, LossInputs, LossSums, slice_len};
 
@@ -16,7 +15,7 @@ const ROWS_PER_THREAD: usize = 8;
 
 /// Returns whether [`loss`] can compute with these features: single precision, in CPU memory.
 pub(super) fn supports(features: &Tensor<2>) -> bool {
-    features.dtype() == DType::F32 && device::is_in_memory(&features.device())
+    transformer_core::cpu::supports(features)
 }
 
 /// Computes the summed losses and, given a scale, the gradients.
@@ -44,7 +43,7 @@ fn loss_in_slices(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
         let end = n_tokens.min(start + len);
         let logits = &mut buffer[..(end - start) * vocab_size];
         let h = inputs.features(start, end);
-        multiply(h, inputs.weight().transposed(), logits, Sum::Begins);
+        multiply(h, inputs.weight().transposed(), logits, Output::Overwrite);
         let losses: Vec<TokenLoss> = logits
             .par_chunks_mut(vocab_size)
             .zip(&inputs.labels[start..end])
@@ -59,8 +58,13 @@ fn loss_in_slices(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             // `logits` now has the gradients of the logits.
             let d_logits = Matrix::new(logits, [end - start, vocab_size]);
             let d_h = &mut gradients.features[start * d_model..end * d_model];
-            multiply(d_logits, inputs.weight(), d_h, Sum::Begins);
-            multiply(d_logits.transposed(), h, &mut gradients.weight, Sum::GoesOn);
+            multiply(d_logits, inputs.weight(), d_h, Output::Overwrite);
+            multiply(
+                d_logits.transposed(),
+                h,
+                &mut gradients.weight,
+                Output::Accumulate,
+            );
             if let Some(d_bias) = &mut gradients.bias {
                 d_logits.add_rows_to(d_bias);
             }
@@ -220,6 +224,8 @@ impl GradientBuffers {
 mod tests {
     use super::super::inputs::Projection;
     use super::super::slices;
+    use transformer_core::device;
+
     use super::*;
 
     /// Computes the loss of 20 tokens; the vocabulary of 70 is not a multiple of the vector width.

@@ -3,7 +3,7 @@
 use std::ops::Add;
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
-use transformer_core::device::is_in_memory;
+use transformer_core::device::is_cpu_memory;
 
 use super::inputs::{LossGradients, LossInputs, LossSums, Projection, slice_len};
 
@@ -81,7 +81,7 @@ impl SlicedLoss {
         labels: Tensor<1, Int>,
     ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
         let [n_tokens, _] = features.dims();
-        let n = slice_len(self.vocab_size, n_tokens, is_in_memory(&features.device()));
+        let n = slice_len(self.vocab_size, n_tokens, is_cpu_memory(&features.device()));
         (0..n_tokens).step_by(n).map(move |start| {
             let len = n.min(n_tokens - start);
             (

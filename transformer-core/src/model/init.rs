@@ -1,0 +1,63 @@
+//! How parameters start: the paper does not say, and leaves it to its code.
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::nn::{Initializer, Linear};
+use burn::tensor::{Bool, Device, Int, Tensor};
+
+/// Creates a linear layer with a Xavier-uniform matrix and a bias of zeros.
+///
+/// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which makes them √2 times
+/// smaller, and the biases of its feed-forward networks at random.
+pub(super) fn xavier_linear(d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
+    let xavier = Initializer::XavierUniform { gain: 1.0 };
+    Linear {
+        weight: xavier.init_with([d_in, d_out], Some(d_in), Some(d_out), device),
+        bias: bias.then(|| zeros(d_out, device)),
+    }
+}
+
+/// Creates `n_vectors` vectors from `N(0, 1/d_model)`: multiplied by `√d_model`, their features have variance 1.
+pub(super) fn embedding_matrix(
+    n_vectors: usize,
+    d_model: usize,
+    device: &Device,
+) -> Param<Tensor<2>> {
+    let normal = Initializer::Normal {
+        mean: 0.0,
+        std: (d_model as f64).powf(-0.5),
+    };
+    normal.init([n_vectors, d_model], device)
+}
+
+/// Creates a vector of zeros.
+pub(super) fn zeros(len: usize, device: &Device) -> Param<Tensor<1>> {
+    Initializer::Zeros.init([len], device)
+}
+
+/// Creates a vector of ones.
+pub(super) fn ones(len: usize, device: &Device) -> Param<Tensor<1>> {
+    Initializer::Ones.init([len], device)
+}
+
+/// Draws the values of all parameters, in the order of the module's fields.
+///
+/// Burn draws a parameter when it is first read. A fixed order makes the device's seed determine all of them.
+pub(super) fn draw_parameters(module: &impl Module) {
+    module.visit(&mut ReadAll);
+}
+
+struct ReadAll;
+
+impl ModuleVisitor for ReadAll {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let _ = param.val();
+    }
+
+    fn visit_int<const D: usize>(&mut self, param: &Param<Tensor<D, Int>>) {
+        let _ = param.val();
+    }
+
+    fn visit_bool<const D: usize>(&mut self, param: &Param<Tensor<D, Bool>>) {
+        let _ = param.val();
+    }
+}
