@@ -1,8 +1,8 @@
-//! Time of a forward and backward pass: what an update of the training costs without its optimizer.
+//! Time of a forward and backward pass: a training step without its optimizer.
 //!
-//! `cargo bench --profile dev -p transformer-core --features bench`; the profile is that of programs and
-//! tests, and `BURN_DEVICE` chooses among the backends that are compiled in. Batches are full: 8 sentences of
-//! 32 tokens on both sides, vocabularies of 8000. Dropout is the preset's, as in training.
+//! Run `cargo bench --profile dev -p transformer-core --features bench`. The profile is that of programs and tests;
+//! `BURN_DEVICE` chooses among the compiled-in backends. A batch has 8 sentences of 32 tokens on both sides, without
+//! padding; the vocabularies have 8000 tokens. Dropout is that of the preset.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const VOCAB: usize = 8000;
 const N_ROWS: usize = 8;
 const LEN: usize = 32;
 
-/// Holds a model that is being trained, and a batch for it.
+/// A model in training, and a batch.
 struct Bench {
     model: Transformer,
     src: Padded,
@@ -35,10 +35,7 @@ impl Bench {
         device.seed(1);
         seed_dropout(device, 1);
         let config = preset.config(VOCAB, VOCAB);
-        let model = config
-            .init(device)
-            .expect("a preset describes a model")
-            .train();
+        let model = config.init(device).expect("presets are valid").train();
         let tgt = Padded::new(&sentences(2), device).ids();
         let labels = Padded::new(&sentences(3), device).ids();
         Self {
@@ -49,7 +46,7 @@ impl Bench {
         }
     }
 
-    /// Takes the gradient of the mean negative log-likelihood, with respect to every parameter.
+    /// Computes the gradient of the mean negative log-likelihood with respect to all parameters.
     fn step(&self, maps: Option<&mut AttentionMaps>) -> GradientsParams {
         let masks = AttentionMasks::default();
         let logits = self
@@ -59,14 +56,12 @@ impl Bench {
         let loss = log_probs.gather(2, self.labels.clone()).mean().neg();
         let gradients = GradientsParams::from_grads(loss.backward(), &self.model);
         let device = self.model.output_weight().device();
-        device
-            .sync()
-            .expect("the device has computed what was asked");
+        device.sync().expect("the device finishes its operations");
         gradients
     }
 }
 
-/// Makes sentences of which no two are alike.
+/// Generates different sentences.
 fn sentences(seed: usize) -> Vec<Vec<u32>> {
     let token = |index: usize| (N_SPECIAL + index * 2_654_435_761 % (VOCAB - N_SPECIAL)) as u32;
     let first = seed * N_ROWS * LEN;
@@ -75,8 +70,8 @@ fn sentences(seed: usize) -> Vec<Vec<u32>> {
 }
 
 fn main() {
-    let named = std::env::var("BURN_DEVICE").ok();
-    let (_, device) = device::choose(named.as_deref()).expect("a backend is compiled in");
+    let requested = std::env::var("BURN_DEVICE").ok();
+    let (_, device) = device::choose(requested.as_deref()).expect("a backend is compiled in");
     let device = device.autodiff();
     let mut criterion = Criterion::default()
         .sample_size(10)

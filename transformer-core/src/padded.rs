@@ -1,27 +1,27 @@
-//! Ragged token ids as one tensor and its mask: the place where text meets tensors.
+//! [`Padded`]: sequences of different lengths as one tensor and its padding mask.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
 use crate::text::PAD;
 
-/// Holds a batch of token sequences, padded on the right to the longest one.
+/// A batch of token sequences, padded on the right to the length of the longest one.
 #[derive(Clone, Debug)]
 pub struct Padded {
     ids: Tensor<2, Int>,
     mask: Option<Tensor<2, Bool>>,
     has_empty: bool,
-    /// Padding left out; `None` of sequences that are all empty, and where ids are known to the device alone.
+    /// Padding excluded; `None` if all sequences are empty, or the ids were given as a tensor.
     largest_id: Option<u32>,
 }
 
 impl Padded {
-    /// Pads the sequences with [`PAD`] on the right and puts them on the device.
+    /// Pads the sequences on the right with [`PAD`] and copies them to the device.
     ///
-    /// The tensor is at least one token wide, so that a batch of empty sequences is a batch of padding.
+    /// The tensor has at least one column: a batch of empty sequences is one column of padding.
     ///
     /// # Panics
     ///
-    /// Panics if there is no sequence at all: a batch of nothing has no shape.
+    /// Panics if there is no sequence.
     ///
     /// # Example
     ///
@@ -40,8 +40,8 @@ impl Padded {
         let shortest = lengths.min().unwrap_or(0);
         let len = longest.max(1);
         let shape = [sequences.len(), len];
-        let of_all = sequences.iter().flat_map(|sequence| sequence.as_ref());
-        let largest_id = of_all.copied().max();
+        let all_ids = sequences.iter().flat_map(|sequence| sequence.as_ref());
+        let largest_id = all_ids.copied().max();
         let mut ids = vec![i64::from(PAD); sequences.len() * len];
         for (row, sequence) in ids.chunks_exact_mut(len).zip(sequences) {
             for (cell, id) in row.iter_mut().zip(sequence.as_ref()) {
@@ -63,20 +63,20 @@ impl Padded {
         }
     }
 
-    /// Takes ids and padding that are tensors already, as a program's own batcher makes them.
+    /// Wraps ids and a padding mask that are tensors already, for example from a batcher of Burn.
     ///
-    /// `hidden` is `true` where there is padding, and `None` where there is none. The device is not read, so a
-    /// row counts as one that may be all padding wherever there is a mask, and ids are not held against a
-    /// vocabulary (see [`Transformer`](crate::Transformer)).
+    /// `hidden` is `true` for padding; `None` means no padding. The tensors are not read from the device: with a mask,
+    /// every row may be all padding, and ids are not checked against a vocabulary (see
+    /// [`Transformer`](crate::Transformer)).
     ///
     /// # Shapes
     ///
-    /// - `ids`: `[batch, len]`, padded on the right: places are counted from the left
+    /// - `ids`: `[batch, len]`, padded on the right: positions are counted from the left
     /// - `hidden`: `[batch, len]`
     ///
     /// # Panics
     ///
-    /// Panics if there is no sequence or no place at all, or if the mask has another shape.
+    /// Panics if the batch has no row or no column, or the mask has another shape.
     ///
     /// # Example
     ///
@@ -95,14 +95,10 @@ impl Padded {
         let shape = ids.dims();
         assert!(
             !shape.contains(&0),
-            "a batch needs at least one sequence and one place, but its shape is {shape:?}"
+            "a batch needs at least one row and one column, but its shape is {shape:?}"
         );
         if let Some(hidden) = &hidden {
-            let of_mask = hidden.dims();
-            assert_eq!(
-                of_mask, shape,
-                "the mask has the shape of the ids, on the right"
-            );
+            assert_eq!(hidden.dims(), shape, "the mask has the shape of the ids");
         }
         Self {
             ids,
@@ -121,7 +117,7 @@ impl Padded {
         self.ids.clone()
     }
 
-    /// Returns where the padding is (`true` = hidden), or `None` where there is none.
+    /// Returns the padding mask (`true` = hidden), or `None` without padding.
     ///
     /// # Shapes
     ///
@@ -130,12 +126,12 @@ impl Padded {
         self.mask.clone()
     }
 
-    /// Says whether a sequence of the batch is empty, so that its row is all padding.
+    /// Returns whether a row may be all padding: a sequence is empty, or a mask was given as a tensor.
     pub fn has_empty(&self) -> bool {
         self.has_empty
     }
 
-    /// Checks that all ids are of the source vocabulary, without a read from the device.
+    /// Checks that all ids are in the source vocabulary, without reading from the device.
     ///
     /// # Panics
     ///
@@ -171,26 +167,26 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_tensors_is_encoded_as_that_of_its_sequences() {
+    fn a_batch_from_tensors_equals_the_batch_from_sequences() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let config = TransformerConfig {
             d_model: 8,
             d_ff: 8,
             ..TransformerConfig::tiny(9, 9)
         };
-        let model = config.init(&device).expect("the config is right");
-        let made = Padded::new(&[vec![5, 6, 3], vec![8, 3], vec![]], &device);
-        let taken = Padded::from_tensors(made.ids(), made.mask());
+        let model = config.init(&device).expect("the config is valid");
+        let from_sequences = Padded::new(&[vec![5, 6, 3], vec![8, 3], vec![]], &device);
+        let from_tensors = Padded::from_tensors(from_sequences.ids(), from_sequences.mask());
         let states = |batch| model.encode(batch).states().into_data();
-        states(&taken).assert_eq(&states(&made), true);
+        states(&from_tensors).assert_eq(&states(&from_sequences), true);
         let whole = Padded::new(&[[5, 6], [7, 8]], &device);
-        let taken = Padded::from_tensors(whole.ids(), None);
-        states(&taken).assert_eq(&states(&whole), true);
+        let from_tensors = Padded::from_tensors(whole.ids(), None);
+        states(&from_tensors).assert_eq(&states(&whole), true);
     }
 
     #[test]
-    #[should_panic(expected = "the mask has the shape of the ids, on the right")]
-    fn a_mask_of_another_shape_is_refused() {
+    #[should_panic(expected = "the mask has the shape of the ids")]
+    fn a_mask_of_another_shape_is_rejected() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let (batch, other) = (
             Padded::new(&[[5, 6]], &device),

@@ -1,4 +1,4 @@
-//! One attention on its own, as BERT uses it: `bert_attention` in `tests/fixtures/primitives.py`.
+//! A single attention as in BERT: `bert_attention` in `tests/fixtures/primitives.py`.
 
 use std::collections::BTreeMap;
 
@@ -19,17 +19,17 @@ const BERT_ATTENTION: &str = include_str!("../fixtures/bert_attention.json");
 #[serde(deny_unknown_fields)]
 struct BertAttention {
     n_heads: usize,
-    /// Tokens of each row of the memory; what is behind them is padding.
+    /// Number of tokens in each row of the memory, before its padding.
     lengths: Vec<usize>,
     /// `[batch, len, d_query]`, with its gradient.
     query: GoldenParameter,
     /// `[batch, memory_len, d_memory]`, with its gradient.
     memory: GoldenParameter,
-    /// `[batch, memory_len]`, −10,000 where the memory is padded.
+    /// `[batch, memory_len]`, −10,000 for padding.
     mask: Array,
     /// `[batch, len, d_query]`.
     output: Array,
-    /// `[batch, len, d_query]`; the loss is its scalar product with the output.
+    /// `[batch, len, d_query]`; the loss is its dot product with the output.
     cotangent: Array,
     /// `[batch, n_heads, len, memory_len]`.
     weights: Array,
@@ -99,7 +99,7 @@ impl BertAttention {
         Mask::additive(mask.unsqueeze_dims(&[1, 1]))
     }
 
-    /// Attends under a mask.
+    /// Attends with a mask.
     ///
     /// # Shapes
     ///
@@ -172,7 +172,7 @@ fn minus_ten_thousand_hides_what_a_padding_mask_hides() {
 }
 
 #[test]
-fn asking_for_weights_changes_no_output() {
+fn returning_weights_changes_no_output() {
     let golden = BertAttention::read();
     let device = test_device();
     let mask = golden.additive(&device);

@@ -1,5 +1,5 @@
-//! The same weights and sentences in PyTorch: `generate.py` and `primitives.py` in `tests/fixtures` say
-//! how they were made.
+//! Comparison with PyTorch for the same weights and sentences; `generate.py` and `primitives.py` in `tests/fixtures`
+//! generate the fixtures.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::loss::Labels;
 use crate::model::{relative_difference, test_device, tgt_ids, tolerances};
 use crate::weights::{gradients, rewrite, weights};
 
-/// A gradient this much smaller than the largest of the model is zero but for rounding. (The keys'
-/// biases have none: they add the same to all scores of a query.)
+/// Gradients are compared relative to at least this share of the model's largest one: smaller ones may be rounding
+/// errors of zero. (The keys' biases have gradient zero: they add the same to all scores of a query.)
 pub(crate) const NEGLIGIBLE: f64 = 1e-2;
 
 #[derive(Deserialize)]
@@ -55,7 +55,7 @@ struct GoldenMap {
     value: Vec<f64>,
 }
 
-/// Numbers that are added to scores.
+/// Biases that are added to scores.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GoldenMasks {
@@ -68,7 +68,7 @@ struct GoldenMasks {
 #[serde(deny_unknown_fields)]
 struct GoldenMask {
     shape: [usize; 4],
-    /// `None` is −∞, which JSON cannot say.
+    /// `None` is −∞, which JSON does not have.
     value: Vec<Option<f32>>,
 }
 
@@ -80,29 +80,29 @@ pub(crate) struct GoldenParameter {
     pub(crate) gradient: Vec<f64>,
 }
 
-/// A training on the same sentences again and again.
+/// A training run on the same batch.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GoldenCurve {
-    /// Of Adam as in §5.3.
+    /// Learning rate of Adam, whose other settings are those of §5.3.
     learning_rate: f64,
-    /// Before each update.
+    /// The loss before each update.
     losses: Vec<f64>,
 }
 
 impl GoldenMask {
     fn to_mask(&self, device: &Device) -> Mask {
-        let number = |number: &Option<f32>| number.unwrap_or(f32::NEG_INFINITY);
-        let numbers: Vec<f32> = self.value.iter().map(number).collect();
+        let bias = |bias: &Option<f32>| bias.unwrap_or(f32::NEG_INFINITY);
+        let biases: Vec<f32> = self.value.iter().map(bias).collect();
         Mask::additive(Tensor::from_data(
-            TensorData::new(numbers, self.shape),
+            TensorData::new(biases, self.shape),
             device,
         ))
     }
 }
 
 impl GoldenMaps {
-    /// Compares a layer's weights in all rows whose query is a token and not padding.
+    /// Compares the weights of a layer for all queries that are not padding.
     fn check_layer(kind: &str, ours: Tensor<4>, theirs: &GoldenMap, is_real: &[Vec<bool>]) {
         assert_eq!(ours.dims(), theirs.shape, "{kind}");
         let [_, n_heads, n_queries, n_keys] = theirs.shape;
@@ -128,7 +128,7 @@ impl Golden {
         let model = self
             .config
             .init(&test_device())
-            .expect("the config describes a model");
+            .expect("the config is valid");
         let ours: Vec<String> = weights(&model).into_keys().collect();
         assert!(ours.iter().eq(self.parameters.keys()), "{ours:?}");
         rewrite(model, |name, entry| {
@@ -158,10 +158,14 @@ impl Golden {
         model.forward_with(&src, tgt_ids(&inputs, &device), &masks, maps)
     }
 
-    /// Returns the gold token of every place, `None` where the target is padded.
+    /// Returns the gold token of every position, `None` for padding.
     fn labels(&self) -> Vec<Vec<Option<u32>>> {
         let tgt_len = self.tgt.iter().map(Vec::len).max().unwrap_or(0) - 1;
-        let label = |row: &Vec<u32>| (1..=tgt_len).map(|place| row.get(place).copied()).collect();
+        let label = |row: &Vec<u32>| {
+            (1..=tgt_len)
+                .map(|position| row.get(position).copied())
+                .collect()
+        };
         self.tgt.iter().map(label).collect()
     }
 
@@ -193,7 +197,7 @@ impl Golden {
         let mut maps = AttentionMaps::default();
         let _ = self.forward(&self.model(), Some(&mut maps));
         let longest = self.src.iter().map(Vec::len).max().unwrap_or(0);
-        let is_token = |row: &Vec<u32>| (0..longest).map(|place| place < row.len()).collect();
+        let is_token = |row: &Vec<u32>| (0..longest).map(|position| position < row.len()).collect();
         let src: Vec<Vec<bool>> = self.src.iter().map(is_token).collect();
         let is_label = |row: Vec<Option<u32>>| row.iter().map(Option::is_some).collect();
         let tgt: Vec<Vec<bool>> = self.labels().into_iter().map(is_label).collect();

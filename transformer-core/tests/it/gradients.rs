@@ -1,4 +1,4 @@
-//! Gradients against the slope of the loss itself.
+//! Gradients compared with finite differences of the loss.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::loss::Labels;
 use crate::model::{Batch, batches, configs, forward, random_model};
 use crate::weights::{Entry, Numbers, gradients, rewrite, weights};
 
-/// Length of a step through the space of one parameter's numbers.
+/// Length of a step in the space of one parameter's values.
 ///
-/// The loss is known to about 1e-6, ten units in its last place; divided by this step that is 7e-5. The
-/// slope is taken from four points, which is exact for polynomials up to the fourth degree, so that what
-/// the step leaves out is of the order 0.015⁴ = 5e-8 times the fifth derivative.
+/// The loss has an error of about 1e-6, ten units in its last place; divided by this step that is 7e-5. Four points
+/// give a slope that is exact for polynomials up to the fourth degree: its error is of the order of 0.015⁴ = 5e-8
+/// times the fifth derivative.
 const STEP: f64 = 0.015;
 
-/// See [`STEP`]. Most slopes are ten times as large or more.
+/// See [`STEP`]. Most slopes are at least ten times as large.
 const TOLERANCE: f64 = 5e-4;
 
-/// ReLU has no slope at zero; PyTorch's goldens cover it.
+/// ReLU is not differentiable at zero; the goldens of PyTorch cover it.
 fn smooth_configs() -> impl Strategy<Value = TransformerConfig> {
     configs().prop_map(|config| TransformerConfig {
         activation: match config.activation {
@@ -34,7 +34,7 @@ fn smooth_configs() -> impl Strategy<Value = TransformerConfig> {
     })
 }
 
-/// Every token is the gold one of the place before it; the last place has none.
+/// The label of a position is the next token; the last position has none.
 fn labels(batch: &Batch, config: &TransformerConfig) -> Labels {
     let next = |row: &Vec<u32>| -> Vec<Option<u32>> {
         let later = row[1..].iter().map(|id| Some(*id));
@@ -56,7 +56,7 @@ fn gradients_of(model: &Transformer, batch: &Batch, labels: &Labels) -> BTreeMap
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// One random direction in every parameter, so that every number of every parameter counts.
+    /// One random direction per parameter, in which every value of the parameter changes.
     #[test]
     fn gradients_are_the_slopes_of_the_loss(
         config in smooth_configs(), batch in batches(), seed: u32,

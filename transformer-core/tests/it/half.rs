@@ -1,4 +1,4 @@
-//! Models that compute in half precision on a device whose tensors are of single precision by default.
+//! Models in half precision on a device whose default element type is `f32`.
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor};
@@ -8,12 +8,12 @@ use transformer_core::{AttentionMasks, Mask, Padded, Transformer, TransformerCon
 use crate::model::tgt_ids;
 use crate::weights::fill;
 
-/// Of probabilities of a model of two layers, whose weights have 8 bits.
+/// For probabilities of a model of two layers; `bf16` has 8 significant bits.
 const TOLERANCE: f32 = 0.02;
 
 const HALVES: [FloatDType; 2] = [FloatDType::BF16, FloatDType::F16];
 
-/// Turns all weights into numbers of this type.
+/// Casts all weights to an element type.
 struct Cast(FloatDType);
 
 impl ModuleMapper for Cast {
@@ -22,7 +22,7 @@ impl ModuleMapper for Cast {
     }
 }
 
-/// Returns a device that has such numbers, which not every backend has, and a model of single precision.
+/// Returns flex, because not every backend has half precision, and a model in `f32`.
 fn model() -> (Device, Transformer) {
     let (_, flex) = device::choose(Some("flex")).expect("tests have the default backend");
     let config = TransformerConfig {
@@ -33,17 +33,17 @@ fn model() -> (Device, Transformer) {
         n_decoder_layers: 1,
         ..TransformerConfig::base(11, 13)
     };
-    let model = config.init(&flex).expect("the config describes a model");
+    let model = config.init(&flex).expect("the config is valid");
     (flex, fill(model, 3))
 }
 
-fn numbers(tensor: Tensor<3>) -> Vec<f32> {
+fn values(tensor: Tensor<3>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }
 
 fn assert_close(found: Tensor<3>, expected: Tensor<3>, dtype: FloatDType) {
     assert_eq!(found.dtype(), DType::from(dtype));
-    for (found, expected) in numbers(found).into_iter().zip(numbers(expected)) {
+    for (found, expected) in values(found).into_iter().zip(values(expected)) {
         assert!(
             (found - expected).abs() < TOLERANCE,
             "{dtype:?}: {found} {expected}"
@@ -52,7 +52,7 @@ fn assert_close(found: Tensor<3>, expected: Tensor<3>, dtype: FloatDType) {
 }
 
 #[test]
-fn a_model_of_half_precision_adds_positions_of_its_own_precision() {
+fn a_model_in_half_precision_adds_positions_in_half_precision() {
     let (device, model) = model();
     let src = Padded::new(&[vec![5, 9, 4, 7, 3], vec![6, 3]], &device);
     let tgt = tgt_ids(&[vec![BOS, 7, 12], vec![BOS, 8, 4]], &device);
@@ -64,13 +64,13 @@ fn a_model_of_half_precision_adds_positions_of_its_own_precision() {
 }
 
 #[test]
-fn biases_of_another_precision_are_added_to_scores_of_half_precision() {
+fn mask_biases_of_another_element_type_are_added_to_scores_in_half_precision() {
     let (device, model) = model();
     let src = Padded::new(&[[5, 9, 4], [6, 8, 3]], &device);
     let tgt = tgt_ids(&[vec![BOS, 7], vec![BOS, 8]], &device);
     let bias = Tensor::<4>::from_floats([[[[0.5, f32::NEG_INFINITY, -1.0]]]], &device);
     for dtype in HALVES {
-        // Two masks of two precisions meet.
+        // Two masks with different element types.
         let other = Tensor::<4>::zeros([1, 1, 1, 3], (&device, DType::from(dtype)));
         let masks = AttentionMasks {
             cross: Some(Mask::additive(bias.clone()).and(Mask::additive(other))),
@@ -85,7 +85,7 @@ fn biases_of_another_precision_are_added_to_scores_of_half_precision() {
 }
 
 #[test]
-fn an_embedding_from_elsewhere_takes_the_precision_of_the_model() {
+fn a_replaced_embedding_is_cast_to_the_element_type_of_the_model() {
     let (_, model) = model();
     let half = model.clone().map(&mut Cast(FloatDType::BF16));
     let replaced = half

@@ -1,16 +1,16 @@
-//! Label-smoothed cross-entropy in its plainest form, to take gradients of.
+//! Label-smoothed cross-entropy by its definition, with a gradient.
 
 use burn::tensor::{Tensor, TensorData, activation};
 
-/// Gold tokens as the mean loss weighs log-probabilities: loss = Σ weight · log-probability.
+/// Gold tokens as weights of log-probabilities in the mean loss: loss = Σ weight · log-probability.
 pub(crate) struct Labels {
     weights: TensorData,
 }
 
 impl Labels {
-    /// Takes the gold token of every place of every row; `None` where there is none to predict.
+    /// Creates the weights from the gold token of each position of each row, `None` for padding.
     ///
-    /// The gold token gets `1 − ε` of the weight, and all tokens, the gold one too, share `ε`.
+    /// The gold token gets `1 − ε` of the weight; all tokens, including the gold one, share `ε`.
     pub(crate) fn new(labels: &[Vec<Option<u32>>], vocab: usize, epsilon: f64) -> Self {
         let n_labels = labels.iter().flatten().flatten().count() as f64;
         let spread = epsilon / vocab as f64;
@@ -34,13 +34,13 @@ impl Labels {
     /// # Shapes
     ///
     /// - `logits`: `[batch, tgt_len, vocab]`
-    /// - returns: `[1]`, with a gradient
+    /// - returns: `[1]`
     pub(crate) fn loss(&self, logits: Tensor<3>) -> Tensor<1> {
         let weights = Tensor::from_data(self.weights.clone(), &logits.device());
         (activation::log_softmax(logits, 2) * weights).sum()
     }
 
-    /// Returns the loss without a gradient, summed in double precision.
+    /// Returns the loss, summed in double precision.
     ///
     /// # Shapes
     ///

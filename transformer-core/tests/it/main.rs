@@ -1,5 +1,4 @@
-//! What crosses files: the model's invariants under every switch of its config, its gradients, and
-//! what PyTorch computes with the same weights.
+//! Integration tests: invariants of the model under every config, its gradients, comparison with PyTorch, and files.
 
 mod attention;
 mod backends;

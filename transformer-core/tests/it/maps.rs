@@ -1,4 +1,4 @@
-//! Invariants of attention maps, whatever the config.
+//! Invariants of attention maps under every config.
 
 use burn::tensor::{Tensor, TensorData};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use crate::model::{
     tgt_ids,
 };
 
-/// Of float32 sums in another order; weights are at most 1.
+/// For `f32` sums in another order; weights are at most 1.
 const TOLERANCE: f64 = 1e-5;
 
 /// # Shapes
@@ -27,17 +27,17 @@ fn forward_with_maps(model: &Transformer, batch: &Batch) -> (Tensor<3>, Attentio
     (logits, maps)
 }
 
-/// Lists the rows of a head in order: one list of weights for each query of each head of each sentence.
+/// Returns the weights of each query of each head of each sentence.
 fn rows(map: &Tensor<4>) -> Vec<Vec<f32>> {
     let n_keys = map.dims()[3];
     let weights: Vec<f32> = map.clone().into_data().iter::<f32>().collect();
     weights.chunks(n_keys).map(<[f32]>::to_vec).collect()
 }
 
-/// What is hidden in all layers of one kind: in which sentence, from which query, which key.
+/// Whether a key is hidden in all layers of one kind: the arguments are sentence, query and key.
 type IsHidden<'a> = &'a dyn Fn(usize, usize, usize) -> bool;
 
-/// Calls `check` with every row of every map, and with whether each of its keys is hidden.
+/// Calls `check` with the weights of every query in every map, and whether each key is hidden.
 fn check_rows(
     config: &TransformerConfig,
     batch: &Batch,
@@ -75,7 +75,7 @@ fn check_rows(
     Ok(())
 }
 
-/// Empties a source sentence, if one is given.
+/// Makes one source sentence empty, if an index is given.
 fn with_empty_source(mut batch: Batch, empty: Option<Index>) -> Batch {
     if let Some(empty) = empty {
         let row = empty.index(batch.src.len());
@@ -88,7 +88,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn asking_for_maps_changes_no_logit(config in configs(), batch in batches(), seed: u32) {
+    fn recording_maps_changes_no_logit(config in configs(), batch in batches(), seed: u32) {
         let model = random_model(&config, seed);
         let (logits, _) = forward_with_maps(&model, &batch);
         let found = difference(logits, forward(&model, &batch.src, &batch.tgt));
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn a_row_of_weights_sums_to_one_or_to_zero_where_nothing_is_seen(
+    fn the_weights_of_a_query_sum_to_one_or_to_zero_if_all_keys_are_hidden(
         config in configs(), batch in batches(), seed: u32, empty in any::<Option<Index>>(),
     ) {
         let batch = with_empty_source(batch, empty);
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn the_map_of_one_layer_is_that_of_all_layers(
+    fn the_map_of_one_layer_equals_that_among_all_layers(
         config in configs(), batch in batches(), seed: u32, layer: Index,
     ) {
         let model = random_model(&config, seed);
@@ -179,14 +179,14 @@ proptest! {
     }
 
     #[test]
-    fn rows_that_share_a_source_decode_and_attend_as_rows_of_their_own(
+    fn rows_that_share_a_source_decode_and_attend_like_separate_rows(
         config in configs(), batch in batches(), seed: u32, beam in 1_usize..4, cut: Index,
         picks in proptest::collection::vec(any::<Index>(), 1..7), mask: bool,
     ) {
         let model = random_model(&config, seed);
         let device = test_device();
         let n_rows = batch.src.len() * beam;
-        // Every source `beam` times, and no two targets alike.
+        // Every source `beam` times, with different targets.
         let each = |row: usize| batch.src[row / beam].clone();
         let spread = Batch {
             src: (0..n_rows).map(each).collect(),
@@ -216,10 +216,10 @@ proptest! {
             src: picks.iter().map(|&row| spread.src[row].clone()).collect(),
             tgt: picks.iter().map(|&row| spread.tgt[row].clone()).collect(),
         };
-        // A mask tells the rows apart: the first source token is hidden from every second one.
+        // The mask differs between rows: the first source token is hidden from every second one.
         let src_len = batch.src.iter().map(Vec::len).max().unwrap_or(0);
         let hidden: Vec<bool> = (0..picks.len() * src_len)
-            .map(|place| mask && place % src_len == 0 && (place / src_len) % 2 == 1)
+            .map(|index| mask && index % src_len == 0 && (index / src_len) % 2 == 1)
             .collect();
         let hidden = TensorData::new(hidden, [picks.len(), 1, 1, src_len]);
         let masks = AttentionMasks {
@@ -231,7 +231,7 @@ proptest! {
         let rest = tgt.clone().narrow(1, cut, tgt_len - cut);
         let logits = model.decode_with(rest, &mut state, &masks, Some(&mut maps));
 
-        // All of it at once, each row with a source of its own, as wide as the batch's.
+        // The same with one source per row; padding may be narrower.
         let alone = Padded::new(&picked.src, &device);
         let mut expected_maps = AttentionMaps::default();
         let narrow = alone.ids().dims()[1];
@@ -240,7 +240,7 @@ proptest! {
             cross: mask.then(|| Mask::hidden(hidden.narrow(3, 0, narrow))),
             ..AttentionMasks::default()
         };
-        // What was decoded before the mask came does not know of it.
+        // The tokens before the cut are decoded without the mask.
         let mut alone = model.begin(&model.encode(&alone));
         if cut > 0 {
             let _ = model.decode(tgt.clone().narrow(1, 0, cut), &mut alone);

@@ -1,4 +1,4 @@
-//! Invariants of masks beyond padding and causality, whatever the config.
+//! Invariants of masks in addition to padding and causality, under every config.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -15,10 +15,10 @@ use crate::model::{
 };
 use crate::weights::{Numbers, gradients};
 
-/// Of float32 sums in another order, as in `properties.rs`.
+/// For `f32` sums in another order, as in `properties.rs`.
 const TOLERANCE: f64 = 1e-5;
 
-/// Numbers for the scores of all three attentions, some of them −∞.
+/// Biases of the scores of all three attentions, some of them −∞.
 struct Biases {
     /// `[batch, n_heads, src_len, src_len]`.
     encoder: Tensor<4>,
@@ -29,18 +29,18 @@ struct Biases {
 }
 
 impl Biases {
-    /// Draws −∞ for a quarter of the keys, and `spread` times a number between −0.5 and 0.5 for others.
+    /// Draws −∞ for a quarter of the keys, and values between −0.5 and 0.5 times `spread` for the others.
     fn draw(config: &TransformerConfig, batch: &Batch, spread: f32, seed: u32) -> Self {
         let mut random = Numbers { state: seed };
         let mut draw = |shape: [usize; 4]| {
-            let mut number = |_| {
+            let mut bias = |_| {
                 let is_hidden = random.next() < -0.25;
-                let number = spread * random.next();
-                if is_hidden { f32::NEG_INFINITY } else { number }
+                let bias = spread * random.next();
+                if is_hidden { f32::NEG_INFINITY } else { bias }
             };
             let n = shape.iter().product::<usize>();
-            let numbers: Vec<f32> = (0..n).map(&mut number).collect();
-            Tensor::from_data(TensorData::new(numbers, shape), &test_device())
+            let biases: Vec<f32> = (0..n).map(&mut bias).collect();
+            Tensor::from_data(TensorData::new(biases, shape), &test_device())
         };
         let [n_rows, n_heads] = [batch.src.len(), config.n_heads];
         let (src_len, tgt_len) = (src_len(batch), batch.tgt[0].len());
@@ -74,7 +74,7 @@ fn forward_with(model: &Transformer, batch: &Batch, masks: &AttentionMasks) -> T
     model.forward_with(&src, tgt_ids(&batch.tgt, &device), masks, None)
 }
 
-/// Hides the keys of which it is said, from every query of every sentence.
+/// Hides keys from all queries of all sentences.
 fn hide_keys(hidden: &[bool], device: &Device) -> Mask {
     let data = TensorData::new(hidden.to_vec(), [1, 1, 1, hidden.len()]);
     Mask::hidden(Tensor::<4, Bool>::from_data(data, device))
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn masks_that_hide_everything_leave_finite_logits_that_know_no_source(
+    fn masks_that_hide_everything_give_finite_logits_that_do_not_depend_on_the_source(
         config in configs(), batch in batches(), seed: u32,
     ) {
         let model = random_model(&config, seed);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn masks_that_hide_everything_leave_finite_gradients(
+    fn masks_that_hide_everything_give_finite_gradients(
         config in configs(), batch in batches(), seed: u32,
     ) {
         let config = TransformerConfig { dropout: 0.0, ..config };
@@ -167,12 +167,12 @@ proptest! {
 
     #[test]
     fn a_source_token_that_masks_hide_changes_no_logit(
-        config in configs(), batch in batches(), seed: u32, row: Index, place: Index, step in 1_u32..7,
+        config in configs(), batch in batches(), seed: u32, row: Index, position: Index, step in 1_u32..7,
     ) {
         let model = random_model(&config, seed);
         let row = row.index(batch.src.len());
-        let place = place.index(batch.src[row].len());
-        let hidden: Vec<bool> = (0..src_len(&batch)).map(|key| key == place).collect();
+        let position = position.index(batch.src[row].len());
+        let hidden: Vec<bool> = (0..src_len(&batch)).map(|key| key == position).collect();
         let mask = hide_keys(&hidden, &test_device());
         let masks = AttentionMasks {
             encoder: Some(mask.clone()),
@@ -180,7 +180,7 @@ proptest! {
             cross: Some(mask),
         };
         let mut changed = batch.clone();
-        changed.src[row][place] = 4 + (batch.src[row][place] - 4 + step) % 7;
+        changed.src[row][position] = 4 + (batch.src[row][position] - 4 + step) % 7;
         prop_assert_ne!(&changed.src, &batch.src);
         let expected = forward_with(&model, &batch, &masks);
         let found = difference(forward_with(&model, &changed, &masks), expected);
@@ -189,7 +189,7 @@ proptest! {
         let none = AttentionMasks::default();
         let before = forward_with(&model, &batch, &none);
         let found = difference(forward_with(&model, &changed, &none), before);
-        prop_assert!(found > TOLERANCE, "without masks the token is not seen");
+        prop_assert!(found > TOLERANCE, "without masks, the token changes no logit");
     }
 
     #[test]
@@ -225,15 +225,15 @@ proptest! {
         prop_assert!(found < TOLERANCE, "{found:e}");
     }
 
-    // Only what is behind a sentence is hidden: a tokenizer may have made the token itself.
+    // Only padding behind a sentence is hidden: a tokenizer may output the same id.
     #[test]
-    fn a_padding_token_inside_a_sentence_is_a_token_like_any_other(
-        config in configs(), batch in batches(), seed: u32, row: Index, place: Index,
+    fn a_padding_token_inside_a_sentence_is_not_hidden(
+        config in configs(), batch in batches(), seed: u32, row: Index, position: Index,
     ) {
         let mut batch = batch;
         let row = row.index(batch.src.len());
-        let place = place.index(batch.src[row].len());
-        batch.src[row][place] = PAD;
+        let position = position.index(batch.src[row].len());
+        batch.src[row][position] = PAD;
         let model = random_model(&config, seed);
         let device = test_device();
         let mut maps = AttentionMaps::default();
@@ -242,7 +242,7 @@ proptest! {
         let logits = model.forward_with(&src, tgt, &AttentionMasks::default(), Some(&mut maps));
         prop_assert!(is_finite(&logits));
         for map in maps.cross {
-            let weights = map.narrow(0, row, 1).narrow(3, place, 1);
+            let weights = map.narrow(0, row, 1).narrow(3, position, 1);
             prop_assert!(weights.into_data().iter::<f32>().all(|weight| weight > 0.0));
         }
     }

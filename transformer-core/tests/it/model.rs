@@ -1,4 +1,4 @@
-//! Models of every kind the config can describe, and batches for them.
+//! Random models of every config, and batches for them.
 
 use std::sync::OnceLock;
 
@@ -12,23 +12,23 @@ use transformer_core::{Padded, Transformer, TransformerConfig};
 use crate::tolerances::Tolerances;
 use crate::weights::fill;
 
-/// Sizes of the vocabularies, unequal unless all matrices are tied.
+/// Sizes of the vocabularies; the source's is that of the target if all matrices are tied.
 const SRC_VOCAB: usize = 11;
 pub(crate) const TGT_VOCAB: usize = 13;
 
-/// Sentences in two languages, row by row; targets begin with BOS and have one length.
+/// Source and target sentences; targets start with BOS and have one length.
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     pub(crate) src: Vec<Vec<u32>>,
     pub(crate) tgt: Vec<Vec<u32>>,
 }
 
-/// Returns the backend and the device under test, chosen once: the choice silences panics while it probes.
+/// Returns the backend and the device under test, chosen once: the choice silences panics of all threads.
 fn under_test() -> &'static (Backend, Device) {
     static CHOSEN: OnceLock<(Backend, Device)> = OnceLock::new();
-    // BURN_DEVICE chooses among several backends, as it does for the programs.
-    let named = std::env::var("BURN_DEVICE").ok();
-    let choose = || device::choose(named.as_deref()).expect("tests are built with a backend");
+    // BURN_DEVICE chooses the backend, as in the programs.
+    let requested = std::env::var("BURN_DEVICE").ok();
+    let choose = || device::choose(requested.as_deref()).expect("tests are built with a backend");
     CHOSEN.get_or_init(choose)
 }
 
@@ -42,15 +42,15 @@ pub(crate) fn test_device() -> Device {
     under_test().1.clone()
 }
 
-/// Returns how far the backend under test may be from PyTorch.
+/// Returns the tolerances of the backend under test.
 pub(crate) fn tolerances() -> Tolerances {
     Tolerances::of(test_backend())
 }
 
-/// Draws every switch of the config.
+/// Generates configs with random values of all settings.
 #[expect(
     clippy::too_many_lines,
-    reason = "it is a list of everything that a config can say"
+    reason = "it is a list of all settings of a config"
 )]
 pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
     let norms = prop_oneof![Just(NormPlacement::Post), Just(NormPlacement::Pre)];
@@ -119,13 +119,13 @@ pub(crate) fn configs() -> impl Strategy<Value = TransformerConfig> {
     )
 }
 
-/// Draws source sentences of unequal lengths, none of them empty.
+/// Generates source sentences of different lengths, none of them empty.
 pub(crate) fn sources(n_rows: usize) -> impl Strategy<Value = Vec<Vec<u32>>> {
     let sentence = proptest::collection::vec(N_SPECIAL as u32..SRC_VOCAB as u32, 1..8);
     proptest::collection::vec(sentence, n_rows)
 }
 
-/// Draws batches of up to three rows and up to seven target tokens.
+/// Generates batches of up to three rows and up to seven target tokens.
 pub(crate) fn batches() -> impl Strategy<Value = Batch> {
     (1_usize..4, 0_usize..7).prop_flat_map(|(n_rows, n_later)| {
         let later = proptest::collection::vec(0..TGT_VOCAB as u32, n_later);
@@ -135,11 +135,9 @@ pub(crate) fn batches() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// Builds a model whose every weight is a random number, biases and gains too.
+/// Builds a model with random weights, including biases and gains.
 pub(crate) fn random_model(config: &TransformerConfig, seed: u32) -> Transformer {
-    let model = config
-        .init(&test_device())
-        .expect("the config describes a model");
+    let model = config.init(&test_device()).expect("the config is valid");
     fill(model, seed)
 }
 
@@ -150,7 +148,7 @@ pub(crate) fn tgt_ids(rows: &[Vec<u32>], device: &Device) -> Tensor<2, Int> {
     Padded::new(rows, device).ids()
 }
 
-/// Scores all target tokens at once.
+/// Returns the logits of all target tokens.
 ///
 /// # Shapes
 ///
@@ -160,8 +158,8 @@ pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -
     model.forward(&Padded::new(src, &device), tgt_ids(tgt, &device))
 }
 
-/// Returns what two ways to the same sums in the same order may differ by: nothing in the computer's own
-/// memory, while a GPU may choose another kernel and gets `tolerance`.
+/// Returns the tolerance for sums in the same order: 0 on CPU backends written in Rust, while libtorch or a GPU may
+/// choose another kernel and gets `tolerance`.
 pub(crate) fn same_sums(tolerance: f64) -> f64 {
     if device::is_rust_cpu(&test_device()) {
         0.0
@@ -170,8 +168,8 @@ pub(crate) fn same_sums(tolerance: f64) -> f64 {
     }
 }
 
-/// Returns the largest difference of two tensors in units of the larger of 1 and the largest
-/// number in `expected`: rounding grows with the numbers. NaN if there is one in either.
+/// Returns the largest difference of two tensors, relative to the largest absolute value in `expected` or 1, whichever
+/// is larger. NaN if either contains NaN.
 pub(crate) fn difference<const D: usize>(actual: Tensor<D>, expected: Tensor<D>) -> f64 {
     assert_eq!(actual.dims(), expected.dims());
     let actual: Vec<f64> = actual.into_data().iter::<f64>().collect();
@@ -179,16 +177,13 @@ pub(crate) fn difference<const D: usize>(actual: Tensor<D>, expected: Tensor<D>)
     relative_difference(&actual, &expected, 1.0)
 }
 
-/// Returns the largest difference in units of the larger of `floor` and the largest number in
-/// `expected`. NaN if there is one in either.
+/// Returns the largest difference, relative to the largest absolute value in `expected` or `floor`, whichever is larger.
+/// NaN if either contains NaN.
 pub(crate) fn relative_difference(actual: &[f64], expected: &[f64], floor: f64) -> f64 {
     assert_eq!(actual.len(), expected.len());
-    // `f64::max` would pass over NaN.
+    // `f64::max` ignores NaN.
     let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
-    let scale = expected
-        .iter()
-        .map(|number| number.abs())
-        .fold(floor, larger);
+    let scale = expected.iter().map(|value| value.abs()).fold(floor, larger);
     let differences = actual.iter().zip(expected).map(|(a, b)| (a - b).abs());
     differences.fold(0.0, larger) / scale
 }

@@ -1,4 +1,4 @@
-//! What counts as one parameter, and what survives the way to a file.
+//! Counts of parameters, tied parameters, and records of them.
 
 use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
@@ -15,7 +15,7 @@ use crate::weights::{Entry, weights};
 
 /// Two heads in layers of width 8 and 12: one encoder layer, two decoder layers.
 ///
-/// An attention has four 8×8 matrices and their biases, 288 numbers; a feed-forward network
+/// An attention has four 8×8 matrices and their biases, 288 values; a feed-forward network
 /// 8·12 + 12 + 12·8 + 8 = 212, a normalization 16. So an encoder layer has 288 + 212 + 2·16 = 532, a
 /// decoder layer 2·288 + 212 + 3·16 = 836, and all three layers together [`LAYERS`].
 pub(crate) fn small(tying: Tying) -> TransformerConfig {
@@ -74,7 +74,7 @@ fn head_widths_attention_biases_norms_and_positions_count_as_configured() {
     assert_eq!(count(&config), expected);
 }
 
-/// Takes steps with Adam on a batch, and returns the model before and after.
+/// Trains on a batch with Adam, and returns the model before and after.
 fn train(config: &TransformerConfig, n_steps: usize) -> (Transformer, Transformer) {
     let before = random_model(config, 5);
     let batch = Batch {
@@ -100,7 +100,7 @@ fn matrix(weight: Tensor<2>) -> Entry {
     }
 }
 
-// Copies of a parameter come apart at the second step, when the first one alone has moved.
+// Copies of a parameter would differ from the second step on: Adam updates only the first.
 #[test]
 fn three_tied_matrices_are_one_after_training() {
     let (before, after) = train(&small(Tying::All), 3);
@@ -131,21 +131,21 @@ fn a_tied_decoder_has_one_matrix_after_training() {
     assert!(!names.contains_key("output.weight"));
 }
 
-// But for the keys' biases: they add the same to all scores of a query, and softmax ignores that.
+// Except the keys' biases: they add the same to all scores of a query, which does not change the softmax.
 #[test]
-fn training_moves_every_parameter() {
+fn training_changes_every_parameter() {
     let (before, after) = train(&small(Tying::None), 1);
     let (before, after) = (weights(&before), weights(&after));
-    let still: Vec<_> = before
+    let unchanged: Vec<_> = before
         .iter()
         .filter(|(name, entry)| !name.ends_with("key.bias") && after[*name] == **entry)
         .collect();
-    assert!(still.is_empty(), "{still:?}");
+    assert!(unchanged.is_empty(), "{unchanged:?}");
 }
 
 fn bits(model: &Transformer) -> Vec<(String, Vec<usize>, Vec<u32>)> {
     let entry = |(name, entry): (String, Entry)| {
-        let bits = entry.numbers.iter().map(|number| number.to_bits());
+        let bits = entry.numbers.iter().map(|value| value.to_bits());
         (name, entry.shape, bits.collect())
     };
     weights(model).into_iter().map(entry).collect()
@@ -165,7 +165,7 @@ proptest! {
         let model = random_model(&config, seed);
         let bytes = model.clone().into_record().into_bytes().expect("weights fit in memory");
         let record = ModuleRecord::from_bytes(bytes).expect("the bytes were just written");
-        let fresh = config.init(&test_device()).expect("the config describes a model");
+        let fresh = config.init(&test_device()).expect("the config is valid");
         let restored = fresh.try_load_record(record).expect("the record is of the same config");
         prop_assert_eq!(bits(&restored), bits(&model));
         prop_assert_eq!(
@@ -176,14 +176,14 @@ proptest! {
 }
 
 #[test]
-fn a_record_of_another_config_is_refused() {
+fn a_record_of_another_config_is_rejected() {
     let record = random_model(&small(Tying::None), 3).into_record();
     let tied = random_model(&small(Tying::Decoder), 3);
     assert!(tied.try_load_record(record).is_err());
 }
 
 #[test]
-fn sizes_beyond_every_model_are_refused_and_all_others_can_be_counted() {
+fn sizes_beyond_the_limits_are_rejected_and_the_parameters_of_all_others_can_be_counted() {
     let features = 1 << 18;
     let largest = TransformerConfig {
         d_model: features,
@@ -199,7 +199,7 @@ fn sizes_beyond_every_model_are_refused_and_all_others_can_be_counted() {
         ..TransformerConfig::base(1 << 24, 1 << 24)
     };
     assert_eq!(largest.validate(), Ok(()));
-    // 12 times 2^48 in each of 2^10 pairs of layers is nearly all of it.
+    // Nearly all of it is 12 times 2^48 in each of 2^10 pairs of layers.
     let most = largest.parameter_count() as f64;
     assert!(
         (most / (12.0 * 2_f64.powi(58)) - 1.0).abs() < 1e-3,

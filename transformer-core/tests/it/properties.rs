@@ -1,4 +1,4 @@
-//! Invariants of the model, whatever its config.
+//! Invariants of the model under every config.
 
 use burn::tensor::{Int, Tensor};
 use proptest::prelude::*;
@@ -12,11 +12,10 @@ use crate::model::{
 };
 use crate::weights::rewrite;
 
-/// Of float32 sums in another order: 84 units in the last place of the largest logit, over as many
-/// as four layers.
+/// For `f32` sums in another order: 84 units in the last place of the largest logit, over up to four layers.
 const TOLERANCE: f64 = 1e-5;
 
-/// Decodes the rows in pieces that end where `ends` says, and joins the logits.
+/// Decodes the target in pieces that end where `ends` is true, and concatenates the logits.
 fn decode_in_pieces(model: &Transformer, batch: &Batch, ends: &[bool]) -> Tensor<3> {
     let device = test_device();
     let mut state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
@@ -44,13 +43,13 @@ proptest! {
 
     #[test]
     fn a_future_target_token_changes_no_earlier_logit(
-        config in configs(), batch in batches(), seed: u32, row: Index, place: Index, step in 1_u32..13,
+        config in configs(), batch in batches(), seed: u32, row: Index, position: Index, step in 1_u32..13,
     ) {
         let model = random_model(&config, seed);
         let [n_rows, tgt_len] = [batch.tgt.len(), batch.tgt[0].len()];
-        let (row, place) = (row.index(n_rows), place.index(tgt_len));
+        let (row, position) = (row.index(n_rows), position.index(tgt_len));
         let mut changed = batch.tgt.clone();
-        changed[row][place] = (changed[row][place] + step) % config.tgt_vocab_size as u32;
+        changed[row][position] = (changed[row][position] + step) % config.tgt_vocab_size as u32;
 
         let before = forward(&model, &batch.src, &batch.tgt);
         let after = forward(&model, &batch.src, &changed);
@@ -60,12 +59,13 @@ proptest! {
             prop_assert!(difference(after, before) <= allowed);
         }
         let [before, after] = [before, after].map(|logits| logits.narrow(0, row, 1));
-        if place > 0 {
-            let [before, after] = [&before, &after].map(|logits| logits.clone().narrow(1, 0, place));
+        if position > 0 {
+            let [before, after] =
+                [&before, &after].map(|logits| logits.clone().narrow(1, 0, position));
             prop_assert!(difference(after, before) <= allowed);
         }
-        let [before, after] = [before, after].map(|logits| logits.narrow(1, place, 1));
-        prop_assert!(difference(after, before) > TOLERANCE, "the token itself is not seen");
+        let [before, after] = [before, after].map(|logits| logits.narrow(1, position, 1));
+        prop_assert!(difference(after, before) > TOLERANCE, "the token changes no logit");
     }
 
     #[test]
@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn forks_of_a_state_equal_decoding_each_at_once(
+    fn clones_of_a_state_equal_decoding_each_target_at_once(
         config in configs(), src in sources(2), seed: u32, cut in 1_usize..39,
         tokens in proptest::collection::vec(0..TGT_VOCAB as u32, 156),
     ) {
@@ -122,19 +122,19 @@ proptest! {
         let config = TransformerConfig { max_positions: 40, ..config };
         let model = random_model(&config, seed);
         let device = test_device();
-        let step = |tgt: &[Vec<u32>], place: usize, state: &mut DecoderState| {
-            model.decode(tgt_ids(tgt, &device).narrow(1, place, 1), state)
+        let step = |tgt: &[Vec<u32>], position: usize, state: &mut DecoderState| {
+            model.decode(tgt_ids(tgt, &device).narrow(1, position, 1), state)
         };
 
         let mut state = model.begin(&model.encode(&Padded::new(&src, &device)));
-        for place in 0..cut {
-            let _ = step(&one, place, &mut state);
+        for position in 0..cut {
+            let _ = step(&one, position, &mut state);
         }
         let mut forked = state.clone();
         let mut logits = [vec![], vec![]];
-        for place in cut..40 {
-            logits[0].push(step(&one, place, &mut state));
-            logits[1].push(step(&other, place, &mut forked));
+        for position in cut..40 {
+            logits[0].push(step(&one, position, &mut state));
+            logits[1].push(step(&other, position, &mut forked));
         }
         for (logits, tgt) in logits.into_iter().zip([one, other]) {
             let expected = forward(&model, &src, &tgt).narrow(1, cut, 40 - cut);
@@ -152,7 +152,7 @@ proptest! {
         let device = test_device();
         let picks: Vec<usize> = picks.iter().map(|pick| pick.index(batch.src.len())).collect();
         let tgt_len = batch.tgt[0].len();
-        // From the state before any token to that with one token to come.
+        // From no decoded token to all but one.
         let cut = cut.index(tgt_len);
 
         let mut state = model.begin(&model.encode(&Padded::new(&batch.src, &device)));
@@ -226,7 +226,7 @@ proptest! {
     }
 }
 
-/// Returns a config of one layer a side.
+/// Returns a config with one encoder layer and one decoder layer.
 fn smallest() -> TransformerConfig {
     TransformerConfig {
         d_model: 8,
@@ -239,15 +239,15 @@ fn smallest() -> TransformerConfig {
 }
 
 #[test]
-fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
-    // Logits hundreds apart: the exponential of −104 is zero in single precision.
+fn log_probs_are_finite_where_a_probability_underflows() {
+    // Logits differ by hundreds: the exponential of −104 is zero in single precision.
     let model = rewrite(random_model(&smallest(), 3), |name, entry| {
         let factor = if name == "src_vocabulary.weight" {
             300.0
         } else {
             1.0
         };
-        entry.numbers.iter().map(|number| factor * number).collect()
+        entry.numbers.iter().map(|value| factor * value).collect()
     });
     let device = test_device();
     let src = Padded::new(&[[5, 9, 4]], &device);
@@ -259,8 +259,8 @@ fn log_probs_are_finite_where_a_probability_is_too_small_to_be_a_number() {
 }
 
 #[test]
-#[should_panic(expected = "the state has as many rows as there are targets")]
-fn one_source_is_not_taken_for_that_of_every_target() {
+#[should_panic(expected = "the state has as many rows as the target")]
+fn one_source_is_not_broadcast_to_several_targets() {
     let src = Padded::new(&[[5, 9, 4]], &test_device());
     let tgt = tgt_ids(&[vec![BOS, 7], vec![BOS, 8]], &test_device());
     let _ = random_model(&smallest(), 3).forward(&src, tgt);
@@ -268,7 +268,7 @@ fn one_source_is_not_taken_for_that_of_every_target() {
 
 #[test]
 #[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
-fn a_source_of_another_vocabulary_is_refused_before_the_device_sees_it() {
+fn a_source_id_outside_the_vocabulary_is_rejected_before_it_reaches_the_device() {
     let src = Padded::new(&[vec![5, 13, 4], vec![7]], &test_device());
     let _ = random_model(&smallest(), 3).encode(&src);
 }

@@ -1,22 +1,22 @@
-//! How far a backend may be from PyTorch's numbers; `examples/bench_backend` holds it to the same.
+//! Tolerances for differences from PyTorch; `examples/bench_backend` uses the same.
 
 use transformer_core::device::Backend;
 
-/// The largest differences that count as rounding.
+/// The largest differences that are explained by rounding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tolerances {
-    /// Of outputs, in units of the largest logit or output.
+    /// For outputs, relative to the largest logit or output.
     pub(crate) logits: f64,
-    /// Of attention weights, which are at most 1.
+    /// For attention weights, which are at most 1.
     pub(crate) weights: f64,
-    /// In units of the largest entry of the parameter's gradient: backward goes twice as deep.
+    /// For gradients, relative to the largest entry of the parameter's gradient.
     pub(crate) gradients: f64,
-    /// Of a loss after many updates, in units of the loss: Adam divides small gradients by their own size, so
-    /// that rounding grows from update to update.
+    /// For a loss after many updates, relative to the loss: Adam divides small gradients by their own size, so that
+    /// rounding errors grow from update to update.
     pub(crate) curve: f64,
 }
 
-/// Of float32 beside float64.
+/// For `f32` compared with `f64`.
 const SINGLE: Tolerances = Tolerances {
     logits: 1e-5,
     weights: 1e-5,
@@ -24,7 +24,8 @@ const SINGLE: Tolerances = Tolerances {
     curve: 1e-3,
 };
 
-/// Of TF32, whose factors have 11 bits instead of 24: each is off by up to 2⁻¹¹, or 5e-4.
+/// For matrix products with TF32 inputs, which have 11 significant bits instead of 24: a relative error of up to 2⁻¹¹, or
+/// 5e-4, for each.
 const TF32: Tolerances = Tolerances {
     logits: 5e-3,
     weights: 5e-3,
@@ -33,12 +34,12 @@ const TF32: Tolerances = Tolerances {
 };
 
 impl Tolerances {
-    /// Returns those of a backend.
+    /// Returns the tolerances of a backend.
     ///
-    /// On CUDA, where the GPU can (compute capability 8.0 and above), cubek rounds the factors of a product of
-    /// float32 to TF32 whenever it multiplies in tensor cores, and Burn has no switch against it:
+    /// On CUDA GPUs of compute capability 8.0 and above, cubek rounds the inputs of `f32` matrix products to TF32
+    /// whenever it uses tensor cores, and Burn has no setting against it:
     /// <https://github.com/tracel-ai/cubek/blob/245851cc83e95e179b91bc145c2b3a1e305bfdba/crates/cubek-matmul/src/multi_level/definition/blueprint.rs#L89-L103>.
-    /// (These tolerances are derived from that; no GPU has confirmed them yet.)
+    /// (These tolerances are derived from that; they were not yet measured on a GPU.)
     pub(crate) fn of(backend: Backend) -> Self {
         if backend == Backend::Cuda {
             TF32
