@@ -1,4 +1,4 @@
-//! The ways in which text comes in: two files or one, packed, through a pipe.
+//! Training data from two files or one, gzip files, standard input, and several corpora.
 
 use std::io::Write;
 
@@ -14,8 +14,8 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().expect("memory can be written")
 }
 
-/// Checks that training with these arguments makes the model that the two plain files make.
-fn trains_the_same(workplace: &Workplace, arguments: &[&str], input: &[u8]) {
+/// Checks that training with these arguments gives the same model as training with the two plain files.
+fn assert_trains_the_same(workplace: &Workplace, arguments: &[&str], input: &[u8]) {
     workplace.train("plain", &[]).lines();
     let common = ["--config", "run.toml", "--threads", "1", "--out", "other"];
     let ended = workplace.run_with_input(&[&common, arguments].concat(), input);
@@ -24,29 +24,29 @@ fn trains_the_same(workplace: &Workplace, arguments: &[&str], input: &[u8]) {
 }
 
 #[test]
-fn a_table_trains_the_model_that_two_files_train() {
+fn a_tsv_file_trains_the_same_model_as_two_files() {
     let workplace = Workplace::new();
     let rows = pairs()
         .into_iter()
         .map(|(src, tgt)| format!("{src}\t{tgt}\n"));
     workplace.write("pairs.tsv", rows.collect::<String>());
-    trains_the_same(&workplace, &["--tsv", "pairs.tsv"], b"");
+    assert_trains_the_same(&workplace, &["--tsv", "pairs.tsv"], b"");
 }
 
 #[test]
-fn packed_files_train_the_model_that_plain_ones_train() {
+fn gzip_files_train_the_same_model_as_plain_files() {
     let workplace = Workplace::new();
     workplace.write("a.src.gz", gzip(&workplace.read("a.src")));
     let arguments = ["--src", "a.src.gz", "--tgt", "b.tgt"];
-    trains_the_same(&workplace, &arguments, b"");
+    assert_trains_the_same(&workplace, &arguments, b"");
 }
 
 #[test]
-fn standard_input_trains_the_model_that_a_file_trains() {
+fn standard_input_trains_the_same_model_as_a_file() {
     let workplace = Workplace::new();
     let input = workplace.read("b.tgt");
     let arguments = ["--src", "a.src", "--tgt", "-"];
-    trains_the_same(&workplace, &arguments, input.as_bytes());
+    assert_trains_the_same(&workplace, &arguments, input.as_bytes());
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn standard_input_cannot_be_two_files() {
 }
 
 #[test]
-fn validation_files_are_validated_on() {
+fn validation_files_are_used_for_validation() {
     let workplace = Workplace::new();
     workplace.write("pairs.tsv", "1\t1\n111\t7\n1000\t10\n101\t5\n1001\t11\n");
     let ended = workplace.train("run", &["--valid-tsv", "pairs.tsv"]);
@@ -70,7 +70,7 @@ fn validation_files_are_validated_on() {
 }
 
 #[test]
-fn validation_pairs_that_repeat_are_measured_where_those_to_train_on_are_dropped() {
+fn duplicates_are_dropped_from_training_data_but_not_from_validation_data() {
     let workplace = Workplace::new();
     workplace.write("a.src", workplace.read("a.src") + "101\n");
     workplace.write("b.tgt", workplace.read("b.tgt") + "5\n");
@@ -84,7 +84,7 @@ fn validation_pairs_that_repeat_are_measured_where_those_to_train_on_are_dropped
 }
 
 #[test]
-fn over_long_lines_are_counted_and_left_out() {
+fn too_long_lines_are_counted_and_dropped() {
     let workplace = Workplace::new();
     let long = "1".repeat(14);
     workplace.write(
@@ -106,7 +106,7 @@ fn over_long_lines_are_counted_and_left_out() {
 }
 
 #[test]
-fn lines_that_are_empty_on_one_side_are_counted_and_left_out() {
+fn lines_with_an_empty_side_are_counted_and_dropped() {
     let workplace = Workplace::new();
     workplace.write("a.src", workplace.read("a.src") + "\n11\n");
     workplace.write("b.tgt", workplace.read("b.tgt") + "3\n \n");
@@ -118,14 +118,14 @@ fn lines_that_are_empty_on_one_side_are_counted_and_left_out() {
 }
 
 #[test]
-fn characters_that_the_tokenizer_has_no_room_for_do_not_end_the_run() {
+fn characters_outside_the_vocabulary_do_not_stop_the_run() {
     let workplace = Workplace::with(&[("vocab_size = 40", "vocab_size = 9")]);
     workplace.train("run", &[]).lines();
     assert!(workplace.translates("run"));
 }
 
-/// Writes the corpus of the workplace as two tables: its first pairs, so many, and the others.
-fn two_tables(workplace: &Workplace, n_first: usize) {
+/// Writes the corpus of the workplace as two TSV files, the first with `n_first` pairs.
+fn write_two_tables(workplace: &Workplace, n_first: usize) {
     let rows = pairs()
         .into_iter()
         .map(|(src, tgt)| format!("{src}\t{tgt}\n"));
@@ -141,9 +141,9 @@ fn train_on_tables(workplace: &Workplace, tables: &str, more: &[&str]) -> Ended 
 }
 
 #[test]
-fn two_corpora_of_weight_one_train_the_model_that_one_file_trains() {
+fn two_corpora_of_weight_1_train_the_same_model_as_one_file() {
     let workplace = Workplace::new();
-    two_tables(&workplace, 20);
+    write_two_tables(&workplace, 20);
     workplace.train("plain", &[]).lines();
     let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
     train_on_tables(&workplace, tables, &["--out", "other"]).lines();
@@ -151,44 +151,44 @@ fn two_corpora_of_weight_one_train_the_model_that_one_file_trains() {
 }
 
 #[test]
-fn a_run_on_corpora_of_other_sizes_does_not_go_on() {
+fn a_run_is_not_resumed_with_corpora_of_other_sizes() {
     let workplace = Workplace::new();
-    two_tables(&workplace, 20);
+    write_two_tables(&workplace, 20);
     let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv', weight = 3.0 }";
     train_on_tables(&workplace, tables, &["--out", "run", "--updates", "20"]).lines();
-    // All pairs are the same, and in the same order.
-    two_tables(&workplace, 19);
+    // The pairs and their order are the same, but one pair is in the other corpus.
+    write_two_tables(&workplace, 19);
     let ended = train_on_tables(&workplace, tables, &["--out", "run", "--updates", "30"]);
     let message = ended.failure();
     assert!(message.contains("other text"), "{message}");
 }
 
 #[test]
-fn a_run_on_corpora_goes_on_where_they_were_moved_to() {
+fn a_run_is_resumed_after_its_corpora_were_moved() {
     let workplace = Workplace::new();
-    two_tables(&workplace, 20);
+    write_two_tables(&workplace, 20);
     let run = |[one, two]: [&str; 2], out, updates| {
         let tables = format!("{{ tsv = '{one}' }}, {{ tsv = '{two}', weight = 3.0 }}");
         train_on_tables(&workplace, &tables, &["--out", out, "--updates", updates])
     };
-    let (there, moved) = (["one.tsv", "two.tsv"], ["1.tsv", "2.tsv"]);
-    run(there, "whole", "40").lines();
-    run(there, "run", "20").lines();
-    for (from, to) in there.into_iter().zip(moved) {
+    let (original, moved) = (["one.tsv", "two.tsv"], ["1.tsv", "2.tsv"]);
+    run(original, "whole", "40").lines();
+    run(original, "run", "20").lines();
+    for (from, to) in original.into_iter().zip(moved) {
         workplace.write(to, workplace.read(from));
     }
     run(moved, "run", "40").lines();
     assert!(workplace.weights("run") == workplace.weights("whole"));
-    // In the other order they are not the same text.
+    // In a different order, they are different text.
     let ended = run(["2.tsv", "1.tsv"], "run", "50");
     let message = ended.failure();
     assert!(message.contains("other text"), "{message}");
 }
 
 #[test]
-fn weights_are_told_as_shares_of_what_is_trained_on() {
+fn weights_are_printed_as_shares_of_the_training_data() {
     let workplace = Workplace::new();
-    two_tables(&workplace, 20);
+    write_two_tables(&workplace, 20);
     workplace.write("valid.tsv", "101\t5\n");
     let tables = "{ tsv = 'one.tsv', weight = 2.7 }, { tsv = 'two.tsv' }";
     let more = ["--valid-tsv", "valid.tsv", "--out", "run"];
@@ -200,9 +200,9 @@ fn weights_are_told_as_shares_of_what_is_trained_on() {
 }
 
 #[test]
-fn an_empty_corpus_among_others_is_named() {
+fn an_empty_corpus_among_several_is_named() {
     let workplace = Workplace::new();
-    two_tables(&workplace, 20);
+    write_two_tables(&workplace, 20);
     workplace.write("two.tsv", "");
     let tables = "{ tsv = 'one.tsv' }, { tsv = 'two.tsv' }";
     let ended = train_on_tables(&workplace, tables, &["--out", "run"]);
@@ -211,7 +211,7 @@ fn an_empty_corpus_among_others_is_named() {
 }
 
 #[test]
-fn a_run_with_dropped_merges_goes_on_as_if_it_had_not_been_stopped() {
+fn a_resumed_run_with_bpe_dropout_trains_the_same_model() {
     let kind = ("kind = \"char\"", "kind = \"bpe\"\ndropout = 0.3");
     let workplace = Workplace::with(&[kind]);
     workplace.train("whole", &["--updates", "40"]).lines();

@@ -1,10 +1,10 @@
-//! Embeddings that start from word vectors, and embeddings that are not trained.
+//! Embeddings initialized from word vectors, and frozen embeddings.
 
 use transformer_core::ModelDirectory;
 
 use crate::workplace::{Workplace, test_device};
 
-/// One vector, for the digit 1; the corpus has it on both sides.
+/// The word vector of the digit 1, which occurs on both sides of the corpus.
 const VECTOR: [f32; 16] = [
     0.5, -0.25, 1.0, 0.0, -1.5, 2.0, 0.125, -0.5, 0.75, 0.25, -1.0, 1.25, -0.125, 0.375, 0.0, -2.0,
 ];
@@ -12,18 +12,18 @@ const VECTOR: [f32; 16] = [
 fn workplace(embeddings: &str) -> Workplace {
     let section = format!("[embeddings]\n{embeddings}\n\n[training]\n");
     let workplace = Workplace::with(&[("[training]\n", &section)]);
-    let numbers = VECTOR.map(|number| number.to_string()).join(" ");
-    workplace.write("vectors.txt", format!("1 {numbers}\nunknown {numbers}\n"));
+    let values = VECTOR.map(|value| value.to_string()).join(" ");
+    workplace.write("vectors.txt", format!("1 {values}\nunknown {values}\n"));
     workplace
 }
 
-/// Returns the row of the digit 1 in the source embedding of the model that was trained.
+/// Returns the vector of the digit 1 in the source embedding of a trained model.
 fn row(workplace: &Workplace, out: &str) -> Vec<f32> {
     let device = test_device();
     let directory = ModelDirectory::open(workplace.path(out)).expect("training wrote a model");
     let model = directory.load(&device).expect("the model is whole");
     let ids = directory.tokenizers().src().encode("1");
-    assert_eq!(ids.len(), 1, "a character is a token");
+    assert_eq!(ids.len(), 1, "the tokenizer's tokens are characters");
     let embedding = model.src_embedding();
     let width = embedding.dims()[1];
     let row = embedding.narrow(0, ids[0] as usize, 1);
@@ -32,22 +32,22 @@ fn row(workplace: &Workplace, out: &str) -> Vec<f32> {
 }
 
 #[test]
-fn a_frozen_embedding_ends_as_the_word_vectors_it_began_with() {
+fn a_frozen_embedding_keeps_its_word_vectors() {
     let workplace =
         workplace("src_word_vectors = \"vectors.txt\"\nrescale = false\nfreeze_src = true");
     let ended = workplace.train("run", &["--updates", "3"]);
-    let told = "source tokens have a word vector";
-    assert!(ended.stdout.contains(told), "{ended:?}");
+    let expected = "source tokens have a word vector";
+    assert!(ended.stdout.contains(expected), "{ended:?}");
     assert_eq!(row(&workplace, "run"), VECTOR);
 }
 
 #[test]
-fn word_vectors_are_a_start_from_which_training_moves() {
+fn training_changes_embeddings_that_are_not_frozen() {
     let workplace = workplace("src_word_vectors = \"vectors.txt\"\nrescale = false");
     workplace.train("run", &["--updates", "3"]).lines();
     let row = row(&workplace, "run");
     assert_ne!(row, VECTOR);
-    // Three updates at the learning rates of the warm-up move no weight by a tenth.
+    // Three updates of the warm-up change no weight by 0.1 or more.
     let near = row
         .iter()
         .zip(VECTOR)
@@ -56,19 +56,19 @@ fn word_vectors_are_a_start_from_which_training_moves() {
 }
 
 #[test]
-fn word_vectors_become_as_large_as_fresh_rows_unless_told_otherwise() {
+fn word_vectors_are_rescaled_by_default() {
     let workplace = workplace("tgt_word_vectors = \"vectors.txt\"\nfreeze_tgt = true");
     workplace.train("run", &["--updates", "1"]).lines();
-    // The vocabulary is joint, so that the target's matrix is the source's.
+    // The vocabulary is joint: source and target embedding are the same matrix.
     let row = row(&workplace, "run");
-    let rms = |row: &[f32]| (row.iter().map(|number| number * number).sum::<f32>() / 16.0).sqrt();
+    let rms = |row: &[f32]| (row.iter().map(|value| value * value).sum::<f32>() / 16.0).sqrt();
     assert!((rms(&row) - 0.25).abs() < 1e-6, "{row:?}");
     let factor = 0.25 / rms(&VECTOR);
-    let as_scaled = row
+    let is_scaled = row
         .iter()
         .zip(VECTOR)
-        .all(|(ours, file)| (ours - file * factor).abs() < 1e-6);
-    assert!(as_scaled, "{row:?}");
+        .all(|(value, original)| (value - original * factor).abs() < 1e-6);
+    assert!(is_scaled, "{row:?}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What decides about the weights: text, settings, seed and number of threads, and nothing else.
+//! Reproducibility: text, settings, seed and number of threads determine the weights.
 
 use crate::workplace::{FILES, Workplace};
 
-/// Says whether two runs with these arguments have equal weights, to the last bit.
-fn equal(first: &[&str], second: &[&str]) -> bool {
+/// Whether two runs with these arguments have bit-equal weights.
+fn have_equal_weights(first: &[&str], second: &[&str]) -> bool {
     let workplace = Workplace::new();
     workplace.train("first", first).lines();
     workplace.train("second", second).lines();
@@ -13,13 +13,13 @@ fn equal(first: &[&str], second: &[&str]) -> bool {
 }
 
 #[test]
-fn one_seed_gives_one_model() {
-    assert!(equal(&["--seed", "3"], &["--seed", "3"]));
+fn the_same_seed_gives_the_same_weights() {
+    assert!(have_equal_weights(&["--seed", "3"], &["--seed", "3"]));
 }
 
 #[test]
-fn another_seed_gives_another_model() {
-    assert!(!equal(&["--seed", "3"], &["--seed", "4"]));
+fn another_seed_gives_other_weights() {
+    assert!(!have_equal_weights(&["--seed", "3"], &["--seed", "4"]));
 }
 
 /// Trains with two threads, and returns the weights.
@@ -30,20 +30,20 @@ fn on_two_threads(workplace: &Workplace, out: &str, seed: &str) -> Vec<Vec<f32>>
 }
 
 #[test]
-fn one_seed_gives_one_model_on_two_threads() {
+fn the_same_seed_gives_the_same_weights_on_two_threads() {
     let workplace = Workplace::new();
     let first = on_two_threads(&workplace, "first", "3");
     assert!(on_two_threads(&workplace, "second", "3") == first);
 }
 
 #[test]
-fn another_seed_gives_another_model_on_two_threads() {
+fn another_seed_gives_other_weights_on_two_threads() {
     let workplace = Workplace::new();
     let first = on_two_threads(&workplace, "first", "3");
     assert!(on_two_threads(&workplace, "second", "4") != first);
 }
 
-/// Returns the loss of every update, of a run that validates after each.
+/// Returns the loss of every update of a run that validates after each update.
 fn losses(workplace: &Workplace, out: &str) -> Vec<f64> {
     let curve = workplace.read(&format!("{out}/metrics.csv"));
     let rows = curve.lines().map(str::to_lowercase);
@@ -54,7 +54,7 @@ fn losses(workplace: &Workplace, out: &str) -> Vec<f64> {
     loss.collect()
 }
 
-/// Returns the largest difference between two weights in the same place.
+/// Returns the maximum absolute difference between corresponding weights.
 fn distance(first: &[Vec<f32>], second: &[Vec<f32>]) -> f32 {
     let pairs = first.iter().flatten().zip(second.iter().flatten());
     pairs.fold(0.0, |largest, (one, other)| {
@@ -62,10 +62,10 @@ fn distance(first: &[Vec<f32>], second: &[Vec<f32>]) -> f32 {
     })
 }
 
-/// Two threads compute a shard each, with unequal numbers of labels. An epsilon of one makes Adam's
-/// step nearly proportional to the gradient, so that the weights tell about the gradients' size.
+/// Two threads compute one shard each, with different numbers of labels. With ε = 1, Adam's step is nearly proportional
+/// to the gradient, so the weights show a gradient of the wrong size.
 #[test]
-fn two_threads_make_the_update_that_one_makes() {
+fn two_threads_compute_the_same_update_as_one() {
     let workplace = Workplace::with(&[
         ("n_heads = 2", "n_heads = 2\ndropout = 0.0"),
         ("updates = 25", "updates = 3"),
@@ -82,7 +82,7 @@ fn two_threads_make_the_update_that_one_makes() {
     let pairs = losses(&workplace, "one").into_iter();
     let pairs: Vec<_> = pairs.zip(losses(&workplace, "two")).collect();
     assert_eq!(pairs.len(), 3);
-    // Sums of some hundred terms of single precision, in another order.
+    // The tolerance allows for sums of several hundred f32 terms in a different order.
     assert!(
         pairs.iter().all(|(one, two)| (one - two).abs() < 1e-5),
         "{pairs:?}"
@@ -90,7 +90,7 @@ fn two_threads_make_the_update_that_one_makes() {
     let moved = distance(&one, &workplace.weights("short"));
     assert!(
         moved > 1e-2,
-        "the last two updates moved the weights by {moved} only"
+        "the last two updates changed the weights only by {moved}"
     );
     let apart = distance(&one, &two);
     assert!(apart < 1e-5, "{apart} of {moved}");

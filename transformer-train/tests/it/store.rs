@@ -1,4 +1,4 @@
-//! Tokens on disk: made once, known again, checked, and the same as in memory.
+//! The token store on disk: built once, reused, checked, and equivalent to the one in memory.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,19 +7,20 @@ use crate::workplace::{Ended, Workplace};
 
 const ON_DISK: [&str; 2] = ["--set", "data.store=disk"];
 
-/// Returns the folders of the stores in a folder of a workplace.
+/// Returns the stores in a folder of a workplace.
 fn stores(workplace: &Workplace, folder: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(workplace.path(folder)).into_iter().flatten();
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
     paths.filter(|path| path.is_dir()).collect()
 }
 
-fn says(ended: &Ended, start: &str) -> bool {
+/// Whether the program printed a line that starts with this text.
+fn prints(ended: &Ended, start: &str) -> bool {
     ended.lines().iter().any(|line| line.starts_with(start))
 }
 
 #[test]
-fn tokens_on_disk_train_the_model_that_tokens_in_memory_train() {
+fn a_store_on_disk_trains_the_same_model_as_one_in_memory() {
     let workplace = Workplace::new();
     workplace.train("memory", &[]).lines();
     workplace.train("disk", &ON_DISK).lines();
@@ -28,16 +29,16 @@ fn tokens_on_disk_train_the_model_that_tokens_in_memory_train() {
 }
 
 #[test]
-fn a_store_is_made_once() {
+fn a_store_is_built_once_and_reused() {
     let workplace = Workplace::new();
     let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
     let first = workplace.train("one", &shared);
-    assert!(says(&first, "store       building cache"));
+    assert!(prints(&first, "store       building cache"));
     let second = workplace.train("two", &shared);
-    assert!(!says(&second, "store       building"));
-    assert!(says(&second, "store       cache"));
+    assert!(!prints(&second, "store       building"));
+    assert!(prints(&second, "store       cache"));
     assert!(workplace.weights("one") == workplace.weights("two"));
-    // The counts are those of the text, although it was not read.
+    // The second run prints the same counts without reading the text.
     let data = |ended: &Ended| {
         let lines = ended.lines();
         let mut data = lines.iter().filter(|line| line.starts_with("data  "));
@@ -48,7 +49,7 @@ fn a_store_is_made_once() {
 }
 
 #[test]
-fn a_run_keeps_the_store_of_its_text_alone() {
+fn a_run_keeps_only_the_store_of_its_current_text() {
     let workplace = Workplace::new();
     workplace.train("run", &ON_DISK).lines();
     let before = stores(&workplace, "run/store");
@@ -62,7 +63,7 @@ fn a_run_keeps_the_store_of_its_text_alone() {
 }
 
 #[test]
-fn other_text_and_other_settings_have_stores_of_their_own() {
+fn different_text_or_settings_have_different_stores() {
     let workplace = Workplace::new();
     let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
     workplace.train("one", &shared).lines();
@@ -75,26 +76,26 @@ fn other_text_and_other_settings_have_stores_of_their_own() {
 }
 
 #[test]
-fn a_damaged_store_is_named_and_made_anew() {
+fn a_damaged_store_is_reported_and_built_again() {
     let workplace = Workplace::new();
     workplace.train("whole", &[]).lines();
     let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
     workplace.train("one", &shared).lines();
     let path = stores(&workplace, "cache")[0].join("ids.bin");
-    let bytes = fs::read(&path).expect("the store was made");
+    let bytes = fs::read(&path).expect("the store was built");
     fs::write(&path, &bytes[1..]).expect("the temporary directory is writable");
     let ended = workplace.train("two", &shared);
-    assert!(says(&ended, "damaged     `cache"), "{ended:?}");
+    assert!(prints(&ended, "damaged     `cache"), "{ended:?}");
     assert!(workplace.weights("two") == workplace.weights("whole"));
 }
 
 #[test]
-fn a_pair_that_changed_on_disk_ends_the_run_with_one_line() {
+fn a_damaged_pair_stops_the_run_with_an_error_of_one_line() {
     let workplace = Workplace::new();
     let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
     workplace.train("one", &shared).lines();
     let path = stores(&workplace, "cache")[0].join("ids.bin");
-    let mut bytes = fs::read(&path).expect("the store was made");
+    let mut bytes = fs::read(&path).expect("the store was built");
     bytes[0] ^= 1;
     fs::write(&path, &bytes).expect("the temporary directory is writable");
     let ended = workplace.train("two", &shared);
@@ -103,19 +104,19 @@ fn a_pair_that_changed_on_disk_ends_the_run_with_one_line() {
 }
 
 #[test]
-fn a_run_on_disk_goes_on_as_if_it_had_not_been_stopped() {
+fn a_resumed_run_with_a_store_on_disk_trains_the_same_model() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace
         .train("run", &[&ON_DISK[..], &["--updates", "20"]].concat())
         .lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
-    assert!(says(&ended, "resumed     after update 20"), "{ended:?}");
+    assert!(prints(&ended, "resumed     after update 20"), "{ended:?}");
     assert!(workplace.weights("run") == workplace.weights("whole"));
 }
 
 #[test]
-fn a_failure_leaves_no_store() {
+fn a_failed_run_leaves_no_store() {
     let workplace = Workplace::new();
     let ended = workplace.train(
         "run",
