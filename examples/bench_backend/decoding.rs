@@ -1,4 +1,4 @@
-//! Speed of translation: greedy and with a beam, one sentence and 32 at once.
+//! The speed of translation: greedy and with a beam, one sentence and 32 at once.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use transformer_infer::Scorer;
 use transformer_infer::search::{Request, Search};
 
 use crate::weights::rewrite;
-use crate::{Effort, say, sentences};
+use crate::{Repeats, print_line, sentences};
 
 /// Tokens of every translation.
 const N_TOKENS: usize = 24;
 
-/// What is measured: sentences at once, and hypotheses of each.
+/// The measured batch sizes, in sentences, and beam sizes.
 const CELLS: [(usize, usize); 4] = [(1, 1), (1, 4), (32, 1), (32, 4)];
 
-/// Prints tokens a second of the best hypothesis, and milliseconds to the first token, of every cell. Returns how long
-/// all cells took the first time.
+/// Prints the tokens of the best hypothesis per second, and the milliseconds to the first token, for each cell.
+/// Returns the duration of the first translation of all cells.
 pub(crate) fn measure(
     config: &TransformerConfig,
     device: &Device,
-    effort: Effort,
+    repeats: Repeats,
 ) -> Result<Duration> {
     let model = endless(config, device)?;
     let mut warm_up = Duration::ZERO;
@@ -41,17 +41,17 @@ pub(crate) fn measure(
                 search.run(&mut Scorer::new(&model, &sources), &requests)
             });
             let whole = found.iter().all(|found| found[0].ids.len() == n_tokens);
-            anyhow::ensure!(whole, "a translation has not {n_tokens} tokens");
+            anyhow::ensure!(whole, "a translation does not have {n_tokens} tokens");
             Ok(())
         };
-        // Kernels are compiled, and memory is claimed.
+        // The first translation compiles kernels and allocates memory.
         let started = Instant::now();
         translate(N_TOKENS)?;
         warm_up += started.elapsed();
-        let first = effort.seconds(|| translate(1))?;
-        let all = effort.seconds(|| translate(N_TOKENS))?;
+        let first = repeats.seconds(|| translate(1))?;
+        let all = repeats.seconds(|| translate(N_TOKENS))?;
         let speed = |seconds: &f64| (batch * N_TOKENS) as f64 / seconds;
-        say(&json!({ "decoding": {
+        print_line(&json!({ "decoding": {
             "batch": batch,
             "beam": beam,
             "tokens_per_second": all.iter().map(speed).collect::<Vec<_>>(),
@@ -61,7 +61,7 @@ pub(crate) fn measure(
     Ok(warm_up)
 }
 
-/// Makes a model that never ends a translation: the bias of EOS forbids it.
+/// Makes a model that never ends a translation: the bias of EOS prevents it.
 fn endless(config: &TransformerConfig, device: &Device) -> Result<Transformer> {
     device.seed(1);
     let config = TransformerConfig {

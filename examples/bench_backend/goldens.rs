@@ -1,4 +1,4 @@
-//! How far a backend's logits and gradients are from PyTorch's, on the same weights and sentences.
+//! The differences of a backend's logits and gradients from PyTorch's, with the same weights and sentences.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use transformer_train::{Batch, SentencePair};
 use crate::tolerances::Tolerances;
 use crate::weights::{gradients, rewrite};
 
-/// `transformer-core/tests/fixtures/generate.py` says how they were made.
+/// PyTorch's values; `transformer-core/tests/fixtures/generate.py` wrote them.
 const GOLDENS: [&str; 4] = [
     include_str!("../../transformer-core/tests/fixtures/paper.json"),
     include_str!("../../transformer-core/tests/fixtures/post_norm_with_final_norms.json"),
@@ -26,13 +26,13 @@ const GOLDENS: [&str; 4] = [
     include_str!("../../transformer-core/tests/fixtures/pre_norm_silu_learned.json"),
 ];
 
-/// A gradient this much smaller than the model's largest is zero but for rounding: that of the keys' biases.
+/// A gradient that is smaller than this share of the model's largest is zero up to rounding: that of the keys' biases.
 const NEGLIGIBLE: f64 = 1e-2;
 
-/// Most tokens of a translation: learned positions end there.
+/// Maximum tokens of a translation: learned positions end there.
 const MAX_LEN: usize = 7;
 
-/// What this reads of a golden file.
+/// The fields of a golden file that are used here.
 #[derive(Deserialize)]
 struct Golden {
     config: TransformerConfig,
@@ -51,9 +51,8 @@ struct GoldenParameter {
     gradient: Vec<f64>,
 }
 
-/// Returns the largest differences of all goldens, of logits in units of the largest logit, of gradients in
-/// units of the largest entry of the same parameter, each beside what is tolerated; and what the goldens' models
-/// translate the sources to.
+/// Returns the largest differences of all goldens, each with its tolerance, and the translations of the goldens'
+/// sources. Logits are in units of the largest logit, gradients in units of the parameter's largest value.
 pub(crate) fn differences(device: &Device, tolerances: &Tolerances) -> Result<Value> {
     let (mut logits, mut gradients) = (0.0_f64, 0.0_f64);
     let mut translations = Vec::new();
@@ -64,11 +63,12 @@ pub(crate) fn differences(device: &Device, tolerances: &Tolerances) -> Result<Va
         logits = largest([logits, golden.logit_difference(&model)].into_iter());
         gradients = largest([gradients, golden.gradient_difference(&model.train())].into_iter());
     }
-    // JSON has no word for what is not a number: that is `null`.
-    let beside = |found: f64, tolerance: f64| json!({ "found": found, "tolerance": tolerance });
+    // JSON has no NaN: it becomes `null`.
+    let with_tolerance =
+        |found: f64, tolerance: f64| json!({ "found": found, "tolerance": tolerance });
     Ok(json!({
-        "logits": beside(logits, tolerances.logits),
-        "gradients": beside(gradients, tolerances.gradients),
+        "logits": with_tolerance(logits, tolerances.logits),
+        "gradients": with_tolerance(gradients, tolerances.gradients),
         "translations": translations,
     }))
 }
@@ -81,7 +81,7 @@ impl Golden {
         }))
     }
 
-    /// Puts the sentences on the device as a training does.
+    /// Makes a batch of the sentences as training does.
     fn batch(&self, device: &Device) -> Batch {
         let pairs = self.tgt.iter().map(|tgt| SentencePair {
             src: Vec::new(),
@@ -144,7 +144,7 @@ impl Golden {
     }
 }
 
-/// Computes what carries the gradient of `scale` times a batch's loss, as a training does.
+/// Computes a scalar whose gradient is that of `scale` times the batch's loss, as training does.
 pub(crate) fn label_loss(
     model: &Transformer,
     batch: Batch,
@@ -164,20 +164,16 @@ pub(crate) fn label_loss(
     projected_loss_with_gradient(features, Projection::of(model), labels, smoothing, scale).1
 }
 
-/// Returns the largest magnitude; what is not a number counts as the largest of all.
-fn largest(numbers: impl Iterator<Item = f64>) -> f64 {
-    // `f64::max` would pass over NaN.
+/// Returns the largest magnitude; NaN propagates.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    // `f64::max` would ignore NaN.
     let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
-    numbers.map(f64::abs).fold(0.0, larger)
+    values.map(f64::abs).fold(0.0, larger)
 }
 
-/// Returns the largest difference in units of the largest entry, or of `floor` if that is more.
+/// Returns the largest difference in units of the largest value, or of `floor` if that is larger.
 fn difference(ours: &[f64], theirs: &[f64], floor: f64) -> f64 {
-    assert_eq!(
-        ours.len(),
-        theirs.len(),
-        "the golden file is of this config"
-    );
+    assert_eq!(ours.len(), theirs.len(), "the golden file has this config");
     let unit = largest(theirs.iter().copied()).max(floor);
     let differences = ours.iter().zip(theirs).map(|(ours, theirs)| ours - theirs);
     largest(differences) / unit

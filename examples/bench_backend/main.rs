@@ -1,26 +1,26 @@
-//! Measures one backend for `cargo xtask bench-backends`, which builds this once for each: is it right, and how
-//! fast is it?
+//! Measures one backend: are its results right, and how fast is it? `cargo xtask bench-backends` builds this
+//! program once for each backend.
 //!
 //! ```sh
 //! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
 //! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES
 //! ```
 //!
-//! Every figure is printed as soon as it is known, as one line of JSON, so that a backend that gets stuck has
-//! told what it could. A figure that varies is measured `RUNS` times for `SECONDS` seconds, and is an array.
-//! With `varied` it is memory alone, during updates of which no two have the same shape.
+//! Every figure is printed as one line of JSON as soon as it is known, so that those of a backend that hangs are
+//! not lost. Speeds are measured `RUNS` times for `SECONDS` seconds each, and are arrays. `varied` measures only
+//! memory, during updates of varying shapes.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod decoding;
 mod goldens;
-mod occupied;
+mod memory;
 #[path = "../../transformer-core/tests/it/tolerances.rs"]
 mod tolerances;
 mod training;
 mod varied;
 #[path = "../../transformer-core/tests/it/weights.rs"]
-#[expect(dead_code, reason = "what only the tests of transformer-core use")]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
 mod weights;
 
 use std::io::Write;
@@ -33,24 +33,24 @@ use transformer_core::text::N_SPECIAL;
 use transformer_core::{Preset, device};
 use transformer_infer::allocator;
 
-use crate::occupied::Occupied;
+use crate::memory::MemoryUse;
 use crate::tolerances::Tolerances;
 
 /// Size of both vocabularies.
 const VOCAB: usize = 8000;
 
-/// Tokens of every source, without EOS, so that no figure depends on how much is padded.
+/// Tokens of every source, without EOS; all are of the same length, so that no figure depends on padding.
 const LEN: usize = 31;
 
-/// How often and for how long something is measured.
+/// How many times a speed is measured, and for how long each time.
 #[derive(Clone, Copy, Debug)]
-struct Effort {
+struct Repeats {
     n_runs: usize,
     run: Duration,
 }
 
-impl Effort {
-    /// Calls `work` again and again, and returns the mean seconds of a call in every run.
+impl Repeats {
+    /// Calls `work` repeatedly, and returns the mean seconds of a call for each run.
     fn seconds(self, mut work: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
         let one_run = |_| {
             let (started, mut n) = (Instant::now(), 0);
@@ -72,44 +72,44 @@ fn main() -> Result<()> {
     };
     let config = preset.parse::<Preset>()?.config(VOCAB, VOCAB);
     let named = std::env::var("BURN_DEVICE").ok();
-    let before = occupied::of_gpus_mib();
+    let before = memory::of_gpus_mib();
     let (backend, device) = device::choose(named.as_deref())?;
-    let occupied = Occupied::new(&device, before);
+    let memory = MemoryUse::new(&device, before);
     let n_threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let n_threads = if device::is_cpu_memory(&device) {
         n_threads
     } else {
         1
     };
-    say(&json!({
+    print_line(&json!({
         "backend": backend.to_string(), "device": device::describe(&device), "threads": n_threads,
     }))?;
     if work == "varied" {
-        return varied::measure(&config, &device, n_threads, amount.parse()?, &occupied);
+        return varied::measure(&config, &device, n_threads, amount.parse()?, &memory);
     }
 
-    let effort = Effort {
+    let repeats = Repeats {
         n_runs: work.parse()?,
         run: Duration::try_from_secs_f64(amount.parse()?)?,
     };
     let started = Instant::now();
-    say(&goldens::differences(&device, &Tolerances::of(backend))?)?;
+    print_line(&goldens::differences(&device, &Tolerances::of(backend))?)?;
     let mut warm_up = started.elapsed();
-    // First, so that it is told of a device too that is stopped before its end.
-    warm_up += training::measure(&config, &device, n_threads, effort)?;
-    say(&occupied.most())?;
-    warm_up += decoding::measure(&config, &device, effort)?;
-    say(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
-    say(&occupied.most())
+    // Training first: if the program is stopped before its end, these figures are known.
+    warm_up += training::measure(&config, &device, n_threads, repeats)?;
+    print_line(&memory.peak())?;
+    warm_up += decoding::measure(&config, &device, repeats)?;
+    print_line(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
+    print_line(&memory.peak())
 }
 
-/// Prints a line at once, even if nobody reads yet.
-fn say(figures: &Value) -> Result<()> {
+/// Prints a line and flushes it.
+fn print_line(figures: &Value) -> Result<()> {
     println!("{figures}");
     Ok(std::io::stdout().flush()?)
 }
 
-/// Makes sentences of which no two are alike.
+/// Makes sentences that all differ.
 fn sentences(n: usize, seed: usize) -> Vec<Vec<u32>> {
     let token = |index: usize| (N_SPECIAL + index * 2_654_435_761 % (VOCAB - N_SPECIAL)) as u32;
     let first = seed * n * LEN;

@@ -1,4 +1,4 @@
-//! Speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
+//! The speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use transformer_train::step::{LabelSmoothing, Threads};
 use transformer_train::{Batch, SentencePair, ShardSpec, Update};
 
 use crate::goldens::label_loss;
-use crate::{Effort, say, sentences};
+use crate::{Repeats, print_line, sentences};
 
 /// Sentences of an update.
 const N_SENTENCES: usize = 32;
@@ -27,32 +27,32 @@ const SMOOTHING: LabelSmoothing = LabelSmoothing {
 
 const LEARNING_RATE: f64 = 1e-4;
 
-/// Prints the seconds of the first update, target tokens a second, and the seconds of each part. Returns how long the
-/// first two updates took, in which all is computed that comes again.
+/// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the
+/// duration of the first two updates, after which everything is compiled and allocated.
 pub(crate) fn measure(
     config: &TransformerConfig,
     device: &Device,
     n_threads: usize,
-    effort: Effort,
+    repeats: Repeats,
 ) -> Result<Duration> {
     let mut training = Training::new(config, device, n_threads)?;
     let started = Instant::now();
     training.update()?;
     let first = started.elapsed();
-    say(&json!({
+    print_line(&json!({
         "parameters": training.model().num_params(), "first_update_s": first.as_secs_f64(),
     }))?;
-    // With moments to go on from, Adam computes something else than at first.
+    // With moments from before, Adam runs other operations than in the first update.
     training.update()?;
     let warm_up = started.elapsed();
 
-    let all = effort.seconds(|| training.update())?;
+    let all = repeats.seconds(|| training.update())?;
     let n_labels = training.update.size.n_labels as f64;
     let speeds: Vec<f64> = all.iter().map(|seconds| n_labels / seconds).collect();
-    say(&json!({ "training": { "labels": n_labels, "tokens_per_second": speeds } }))?;
+    print_line(&json!({ "training": { "labels": n_labels, "tokens_per_second": speeds } }))?;
 
     let mut parts = Vec::new();
-    effort.seconds(|| {
+    repeats.seconds(|| {
         parts.push(training.parts()?);
         Ok(())
     })?;
@@ -61,13 +61,13 @@ pub(crate) fn measure(
         seconds.sort_by(f64::total_cmp);
         seconds[seconds.len() / 2]
     };
-    say(&json!({ "parts": {
+    print_line(&json!({ "parts": {
         "forward_s": [median(0)], "backward_s": [median(1)], "optimizer_s": [median(2)],
     }}))?;
     Ok(warm_up)
 }
 
-/// Holds a model in training, and the update that it is given again and again.
+/// A model in training, and the update that it makes repeatedly.
 pub(crate) struct Training {
     model: Option<Transformer>,
     optimizer: ModuleOptimizer,
@@ -111,17 +111,17 @@ impl Training {
     fn model(&self) -> &Transformer {
         self.model
             .as_ref()
-            .expect("it is gone only while Adam has it")
+            .expect("only Adam takes it, and returns it")
     }
 
-    /// Takes other sentences for the next update.
-    pub(crate) fn take(&mut self, pairs: Vec<SentencePair>, number: u64) {
+    /// Sets the sentences of the next update.
+    pub(crate) fn set_sentences(&mut self, pairs: Vec<SentencePair>, number: u64) {
         let n_shards = self.threads.as_ref().map_or(1, Threads::n_threads);
         let shard_spec = ShardSpec::single_device(n_shards);
         self.update = Update::new(vec![pairs], number, 1, shard_spec, &self.device);
     }
 
-    /// Makes one update, its sentences shared out among the threads.
+    /// Makes one update; the threads share its sentences.
     pub(crate) fn update(&mut self) -> Result<()> {
         let update = self.on_shards(self.shards(), |(model, shard)| {
             let loss = self.loss(&model, shard);
@@ -130,8 +130,8 @@ impl Training {
         self.apply(self.sum(update))
     }
 
-    /// Makes one update and returns the seconds of forward with the loss, of backward, and of Adam; the threads wait for
-    /// each other after each.
+    /// Makes one update and returns the seconds of the forward pass with the loss, of the backward pass, and of Adam.
+    /// The threads wait for each other after each part.
     fn parts(&mut self) -> Result<[f64; 3]> {
         let started = Instant::now();
         let losses = self.on_shards(self.shards(), |(model, shard)| {
@@ -154,12 +154,12 @@ impl Training {
         ])
     }
 
-    /// Returns what each thread has of the update, and a model for it.
+    /// Returns the shard of each thread, and a model for it.
     fn shards(&self) -> Vec<(Transformer, Batch)> {
         let shards = self.update.micro_batches[0].clone().into_iter();
         let model = || match self.threads {
             None => self.model().clone(),
-            // Gradients meet at the leaves of Burn's tape: every shard gets leaves of its own.
+            // Threads that share leaves of the autodiff graph would share gradients: each gets its own leaves.
             Some(_) => self.model().clone().fork(&self.device),
         };
         shards.map(|shard| (model(), shard)).collect()
@@ -185,10 +185,10 @@ impl Training {
         sum.grads()
     }
 
-    /// Lets Adam step, and waits for the device.
+    /// Makes Adam's step, and waits for the device.
     fn apply(&mut self, gradients: GradientsParams) -> Result<()> {
-        let model = self.model.take().expect("Adam gives back what it takes");
-        // Every update of a training knows its norm.
+        let model = self.model.take().expect("Adam returns the model");
+        // Training computes the norm in every update.
         let _norm = global_norm(&model, &gradients);
         self.model = Some(self.optimizer.step(LEARNING_RATE, model, gradients));
         Ok(self.device.sync()?)

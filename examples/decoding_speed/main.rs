@@ -1,5 +1,5 @@
-//! Times translation, and measures its memory: `benchmarks/decoding_speed.py` and its companions call this, and put
-//! other programs beside it.
+//! Measures the time and memory of translation. `benchmarks/decoding_speed.py` and its companions call this
+//! program and compare it with others.
 //!
 //! ```sh
 //! cargo run -p examples --example decoding_speed -- MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]
@@ -7,11 +7,11 @@
 //!
 //! MODEL is a model directory, or a folder with `config.json` (a `TransformerConfig`) and
 //! `weights.safetensors` (named as those of `torch.nn.Transformer`). SOURCES is a JSON file of token ids,
-//! without EOS. Every source is translated RUNS times, BATCH sentences at once, to at most MAX_LEN tokens. What is
-//! found, the seconds and the memory after every run, and the most memory ever held are printed as JSON.
-//! `recompute` does it without the decoder's cache.
+//! without EOS. Every source is translated RUNS times, BATCH sentences at once, to at most MAX_LEN tokens. The
+//! translations, the seconds and the memory after every run, and the peak memory are printed as JSON.
+//! `recompute` translates without the decoder's cache.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 mod recompute;
 
@@ -32,11 +32,11 @@ use recompute::Recompute;
 fn main() -> Result<()> {
     allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (numbers, recomputes) = match arguments.as_slice() {
-        [numbers @ .., last] if last == "recompute" => (numbers, true),
-        numbers => (numbers, false),
+    let (positional, recomputes) = match arguments.as_slice() {
+        [positional @ .., last] if last == "recompute" => (positional, true),
+        positional => (positional, false),
     };
-    let [model, sources, batch, beam, runs, max_len] = numbers else {
+    let [model, sources, batch, beam, runs, max_len] = positional else {
         anyhow::bail!("give MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]");
     };
     let (batch, beam_size, max_len) = (batch.parse::<usize>()?, beam.parse()?, max_len.parse()?);
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     let load_seconds = started.elapsed().as_secs_f64();
     let search = Search {
         beam_size,
-        // As CTranslate2 ranks, and as it ends.
+        // CTranslate2's length penalty and end of the search.
         length_penalty: LengthPenalty::Power { alpha: 1.0 },
         stop: StopRule::BeamFinished,
         ..Search::default()
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Reads a model directory, or what the script wrote.
+/// Reads a model directory, or the two files that the script wrote.
 fn load(path: &Path, device: &Device) -> Result<Transformer> {
     if path.join("manifest.json").is_file() {
         return Ok(ModelDirectory::open(path)?.load(device)?);
@@ -104,7 +104,7 @@ fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read `{}`", path.display()))
 }
 
-/// Returns what Linux says about this process's memory; nothing on other systems.
+/// Returns a field of this process's memory on Linux; `None` on other systems.
 fn kibibytes(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(field))?;

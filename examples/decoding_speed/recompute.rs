@@ -1,4 +1,4 @@
-//! A search's model that remembers no keys and values of the target: every step reads all tokens again.
+//! A model for searches without a cache of the target: every step computes all tokens again.
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use transformer_core::text::EOS;
@@ -7,12 +7,12 @@ use transformer_infer::search::NextToken;
 
 /// Scores next tokens as `Scorer` does, but without a cache of the decoder's self-attention.
 ///
-/// What the encoder made of the sources, and the keys and values of it, are computed once here too.
+/// The encoder's output, and its keys and values, are computed once here too.
 pub(crate) struct Recompute<'a> {
     model: &'a Transformer,
     device: Device,
     /// The state before the first token.
-    beginning: DecoderState,
+    initial: DecoderState,
     /// The tokens of each row so far, BOS first.
     rows: Vec<Vec<u32>>,
 }
@@ -25,11 +25,11 @@ impl<'a> Recompute<'a> {
             .iter()
             .map(|source| [source.as_ref(), &[EOS]].concat())
             .collect();
-        let beginning = model.begin(&model.encode(&Padded::new(&ended, &device)));
+        let initial = model.begin(&model.encode(&Padded::new(&ended, &device)));
         Self {
             model,
             device,
-            beginning,
+            initial,
             rows: vec![Vec::new(); sources.len()],
         }
     }
@@ -51,7 +51,7 @@ impl NextToken for Recompute<'_> {
         let (n_rows, len) = (self.rows.len(), self.rows[0].len());
         let ids: Vec<i64> = self.rows.concat().into_iter().map(i64::from).collect();
         let tgt = Tensor::<2, Int>::from_data(TensorData::new(ids, [n_rows, len]), &self.device);
-        let features = self.model.decode_features(tgt, &mut self.beginning.clone());
+        let features = self.model.decode_features(tgt, &mut self.initial.clone());
         let logits = self.model.project(features.narrow(1, len - 1, 1));
         let logits = logits.reshape([n_rows, self.vocab_size()]);
         let log_probs = activation::log_softmax(logits, 1).into_data();
@@ -59,7 +59,7 @@ impl NextToken for Recompute<'_> {
     }
 
     fn select(&mut self, rows: &[usize]) {
-        self.beginning = self.beginning.clone().select(rows);
+        self.initial = self.initial.clone().select(rows);
         self.rows = rows.iter().map(|row| self.rows[*row].clone()).collect();
     }
 }

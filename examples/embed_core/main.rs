@@ -1,9 +1,9 @@
 //! `cargo run -p examples --example embed_core`: transformer-core alone, in a Burn program of your own.
 //!
-//! A small Transformer learns to sort digits. Data, loop, optimizer and loss are Burn's or written here;
-//! transformer-core gives the model, the batches and the choice of the device.
+//! A small Transformer learns to sort digits. Optimizer and loss are Burn's, data and training loop are in this
+//! file; transformer-core provides the model, the batches and the choice of the device.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
 use std::time::Instant;
@@ -19,13 +19,13 @@ use transformer_core::{Padded, Transformer, TransformerConfig, device, seed_drop
 const SEED: u64 = 1;
 const N_UPDATES: usize = 1000;
 const BATCH: usize = 64;
-/// At the beginning; falls to zero along a line.
+/// Of the first update; decreases linearly to zero.
 const LEARNING_RATE: f64 = 3e-3;
 /// Longest sequence, in digits.
 const MAX_LEN: usize = 7;
 const N_TEST: usize = 500;
 
-/// Digits as the model sees them: token ids, behind those that are special.
+/// Digits as token ids: the special tokens come first.
 type Ids = Vec<u32>;
 
 fn main() -> Result<()> {
@@ -40,12 +40,12 @@ fn main() -> Result<()> {
         started.elapsed().as_secs_f64()
     );
 
-    // Drawn from another seed; of the long ones, hardly any was among the 64,000 trained on.
+    // Drawn with another seed; hardly any of the long ones was among the 64,000 of the training.
     let mut random = Random(SEED + 1);
     let test: Vec<Ids> = (0..N_TEST).map(|_| random.digits()).collect();
     let sorted = decode(&model, &test, &device);
     for (digits, found) in test.iter().zip(&sorted).take(5) {
-        println!("{:>7} → {}", show(digits), show(found));
+        println!("{:>7} → {}", text(digits), text(found));
     }
     let right = test
         .iter()
@@ -69,7 +69,7 @@ fn train(device: &Device) -> Result<Transformer> {
         dropout: 0.0,
         ..TransformerConfig::tiny(vocab, vocab)
     };
-    // Gradients are a matter of the device: tensors made on this one remember how they came about.
+    // Autodiff belongs to the device: operations on tensors of this one are recorded for the backward pass.
     let device = device.clone().autodiff();
     device.seed(SEED);
     seed_dropout(&device, SEED);
@@ -99,14 +99,14 @@ fn train(device: &Device) -> Result<Transformer> {
     Ok(model.valid())
 }
 
-/// Puts sources into one batch. Each ends with EOS, as those of all programs here do.
+/// Pads sources to one batch. Each ends with EOS, as in all programs of this repository.
 fn sources(digits: &[Ids], device: &Device) -> Padded {
     let ended = digits.iter().map(|digits| [&digits[..], &[EOS]].concat());
     Padded::new(&ended.collect::<Vec<Ids>>(), device)
 }
 
-/// Computes the mean loss per target token: the decoder reads BOS and the answer, and is to say, one place
-/// ahead, the answer and EOS.
+/// Computes the mean loss per target token: the decoder reads BOS and the answer, and predicts the answer and
+/// EOS, one position ahead.
 fn loss(
     model: &Transformer,
     digits: &[Ids],
@@ -131,7 +131,7 @@ fn loss(
     )
 }
 
-/// Decodes greedily: the likeliest token at each step is the next input, up to EOS.
+/// Decodes greedily: the likeliest token of each step is the input of the next, up to EOS.
 fn decode(model: &Transformer, digits: &[Ids], device: &Device) -> Vec<Ids> {
     let memory = model.encode(&sources(digits, device));
     let mut state = model.begin(&memory);
@@ -158,8 +158,8 @@ fn sort(digits: &[u32]) -> Ids {
     sorted
 }
 
-/// Shows digits as people write them.
-fn show(ids: &[u32]) -> String {
+/// Returns digits as text.
+fn text(ids: &[u32]) -> String {
     let digit = |&id: &u32| {
         let digit = id.checked_sub(N_SPECIAL as u32);
         digit
@@ -169,7 +169,7 @@ fn show(ids: &[u32]) -> String {
     ids.iter().map(digit).collect()
 }
 
-/// A generator of pseudo-random numbers, enough for an example (Steele et al. 2014, SplitMix64).
+/// A pseudo-random number generator: SplitMix64 (Steele et al. 2014).
 struct Random(u64);
 
 impl Random {

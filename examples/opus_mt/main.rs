@@ -1,12 +1,12 @@
-//! Translates with a model of OPUS-MT, straight from its folder: no model directory is written.
+//! Translates with a model of OPUS-MT directly from its folder, without writing a model directory.
 //!
 //! ```sh
 //! cargo run -q -p examples --example opus_mt -- FOLDER TEXT…
 //! ```
 //!
-//! The folder is one of Hugging Face's Transformers; docs/opus-mt.md says which files it needs.
+//! The folder is as Hugging Face's Transformers stores it; docs/opus-mt.md lists the files that it needs.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use anyhow::Result;
 use transformer_core::device;
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let named = std::env::var("BURN_DEVICE").ok();
     let (_, device) = device::choose(named.as_deref())?;
     let translator = Translator::try_from(Marian::read(folder, &device)?)?;
-    // The beam and the limits are those that the model brought along.
+    // The beam size and the limits come with the model.
     for translation in translator.translate(lines, translator.search())? {
         println!("{}", translation.text());
     }

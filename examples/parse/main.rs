@@ -1,10 +1,10 @@
-//! `cargo run -p examples --example parse`: finds the grammatical structure of sentences, as translation.
+//! `cargo run -p examples --example parse`: parses sentences by translating them to trees.
 //!
 //! Vinyals et al. 2015, "Grammar as a Foreign Language", and §6.3 of the paper: the target is the sentence's
-//! tree, written as brackets. Sentences come from a small grammar with recursion
-//! (relative clauses inside of relative clauses, places inside of places), and every one has one tree.
+//! tree, written with brackets. Sentences come from a small recursive grammar (relative clauses inside
+//! relative clauses, locations inside locations), and each has exactly one tree.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,19 +23,19 @@ use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCoun
 
 const SEED: u64 = 1;
 const N_UPDATES: u64 = 2000;
-/// Pairs to train on, to validate on and to test on.
+/// Pairs for training, validation and test.
 const N_PAIRS: [usize; 3] = [40_000, 300, 500];
 const FOLDER: &str = "runs/parse";
 
 /// Longest sentence, in words.
 const MAX_WORDS: usize = 20;
 
-/// What stands for what, in one of the ways between the strokes; names of phrases are in capitals, and what is
-/// behind a slash says which kind of phrase it is.
+/// The grammar: a symbol, and its productions between `|`. Phrases are in capitals; the part after a slash is the
+/// kind of the phrase and is not part of the tree.
 ///
-/// A noun has one place or clause behind it at most: in "the dog near the house that slept" the house slept.
-/// A time belongs to the last verb before it, so that none stands behind an object that ends with a clause
-/// (`NP/plain` does not). Therefore every sentence has one tree.
+/// A noun is followed by at most one location or clause: in "the dog near the house that slept" the house slept.
+/// A time belongs to the last verb before it, so it never follows an object that ends with a clause
+/// (`NP/plain` does not). Therefore every sentence has exactly one tree.
 const GRAMMAR: &str = "
 S         = NP VP
 NP        = the noun | the old noun | the noun PP | the old noun PP | the noun SBAR | the old noun SBAR
@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     write_tsv(&tsv, &train_pairs)?;
     write_tsv(&valid_tsv, &valid_pairs)?;
 
-    // What a built-in task is learnt with, but for data and vocabularies.
+    // The settings of a built-in task, except for data and vocabularies.
     let settings = Experiment::for_task(Task::Reverse);
     let experiment = Experiment {
         data: DataSettings {
@@ -130,7 +130,7 @@ fn write_tsv(path: &Path, pairs: &[(String, String)]) -> Result<()> {
         .with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Makes sentences and trees; a hash of the sentence says which part it is in, so that none is in two.
+/// Makes sentences and trees; a hash of the sentence selects its part, so that no sentence is in two parts.
 fn pairs() -> [Vec<(String, String)>; 3] {
     let mut parts: [Vec<(String, String)>; 3] = Default::default();
     let mut seen = HashSet::new();
@@ -169,26 +169,27 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes a word, or a phrase between brackets, of which the closing one bears its name too.
+    /// Writes a word, or a phrase in brackets; the closing bracket repeats the name of the phrase.
     fn write(&mut self, symbol: &str) {
         let rules = GRAMMAR.lines().filter_map(|line| line.split_once('='));
-        let ways = rules.filter(|(name, _)| name.trim() == symbol);
-        let ways: Vec<_> = ways.flat_map(|(_, ways)| ways.split('|')).collect();
+        let rules = rules.filter(|(name, _)| name.trim() == symbol);
+        let productions: Vec<_> = rules.flat_map(|(_, right)| right.split('|')).collect();
         self.n_drawn += 1;
-        let way = ways[hash(self.seed, self.n_drawn) as usize % ways.len()].trim();
+        let chosen = hash(self.seed, self.n_drawn) as usize % productions.len();
+        let production = productions[chosen].trim();
         if symbol.starts_with(char::is_lowercase) {
-            self.words.push(way);
-            self.tree.push(way.to_owned());
+            self.words.push(production);
+            self.tree.push(production.to_owned());
         } else {
             let name = symbol.split('/').next().unwrap_or(symbol);
             self.tree.push(format!("({name}"));
-            way.split(' ').for_each(|part| self.write(part));
+            production.split(' ').for_each(|part| self.write(part));
             self.tree.push(format!("){name}"));
         }
     }
 }
 
-/// Takes the names off the closing brackets, which are for the model.
+/// Removes the names from the closing brackets; only the model needs them.
 fn readable(tree: &str) -> String {
     let tokens = tree.split(' ').map(|token| match token.starts_with(')') {
         true => ")",

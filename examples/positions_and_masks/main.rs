@@ -1,9 +1,9 @@
-//! `cargo run -p examples --example positions_and_masks`: draws what the model knows of places, as two pictures.
+//! `cargo run -p examples --example positions_and_masks`: draws the positional encoding and the masks as two pictures.
 //!
-//! `positions.svg` is the sinusoidal encoding (§3.5), `masks.svg` shows which keys the attentions hide. Both are
-//! read from transformer-core and written to `runs/pictures`, or to the folder given as the argument.
+//! `positions.svg` is the sinusoidal encoding (§3.5), `masks.svg` shows which keys each mask hides. The values
+//! come from transformer-core. The pictures are written to `runs/pictures`, or to the folder given as argument.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use burn::tensor::Device;
 use transformer_core::model::sinusoids;
 use transformer_core::{Mask, Padded, device};
 
-const N_PLACES: usize = 100;
+const N_POSITIONS: usize = 100;
 const D_MODEL: usize = 128;
 /// Tones between −1 and 1.
 const N_TONES: usize = 21;
-/// Length of the sequences that the masks are for, in tokens.
+/// Length of the masked sequences, in tokens.
 const LEN: usize = 8;
 
-/// Dark on light, or light on dark where the reader's system asks for it.
+/// Dark on light, or light on dark where the reader's system is set to that.
 const STYLE: &str = "<style>text{font:13px sans-serif;fill:#24292f}.title{font-size:17px;font-weight:600}\
 .head{font-weight:600}.small{font-size:11px}.middle{text-anchor:middle}.end{text-anchor:end}\
 .page{fill:#fff}.seen{fill:#2f74c0}.hidden{fill:#d8dee4}\
@@ -45,22 +45,22 @@ fn write(path: &Path, svg: &str) -> Result<()> {
     Ok(())
 }
 
-/// Draws the encoding as a heat map: a row for each place, a column for each feature.
+/// Draws the encoding as a heat map: a row for each position, a column for each feature.
 fn positions(device: &Device) -> String {
-    let vectors = sinusoids(0, N_PLACES, D_MODEL, device); // [len, d_model]
+    let vectors = sinusoids(0, N_POSITIONS, D_MODEL, device); // [len, d_model]
     let values: Vec<f32> = vectors.into_data().iter::<f32>().collect();
-    let tone = |place: usize, feature: usize| {
-        ((values[place * D_MODEL + feature] + 1.0) / 2.0 * (N_TONES - 1) as f32).round() as usize
+    let tone = |position: usize, feature: usize| {
+        ((values[position * D_MODEL + feature] + 1.0) / 2.0 * (N_TONES - 1) as f32).round() as usize
     };
-    // One path for each tone, made of stretches of places: most features change slowly.
+    // One path for each tone. It joins neighboring positions of the same tone: most features change slowly.
     let mut paths = vec![String::new(); N_TONES];
     for feature in 0..D_MODEL {
         let mut start = 0;
-        for place in 1..=N_PLACES {
-            if place == N_PLACES || tone(place, feature) != tone(start, feature) {
-                let height = place - start;
+        for position in 1..=N_POSITIONS {
+            if position == N_POSITIONS || tone(position, feature) != tone(start, feature) {
+                let height = position - start;
                 paths[tone(start, feature)] += &format!("M{feature} {start}v{height}h1v-{height}z");
-                start = place;
+                start = position;
             }
         }
     }
@@ -76,8 +76,8 @@ fn positions(device: &Device) -> String {
     for feature in (0..D_MODEL).step_by(16) {
         svg.text(83 + 6 * feature, 508, "middle", &feature);
     }
-    for place in (0..N_PLACES).step_by(10) {
-        svg.text(72, 76 + place * 21 / 5, "end", &place);
+    for position in (0..N_POSITIONS).step_by(10) {
+        svg.text(72, 76 + position * 21 / 5, "end", &position);
     }
     svg.text(80 + 6 * D_MODEL / 2, 534, "middle", &"feature");
     svg.upwards(30, 280, "middle", "position, in tokens");
@@ -91,7 +91,7 @@ fn positions(device: &Device) -> String {
     svg.done()
 }
 
-/// Returns a tone's color: from blue over almost white to red.
+/// Returns a tone's color: from blue through almost white to red.
 fn color(tone: usize) -> String {
     let share = tone as f32 / (N_TONES - 1) as f32 * 2.0 - 1.0;
     let ends = [[33.0, 102.0, 172.0], [178.0, 24.0, 43.0]];
@@ -107,28 +107,28 @@ fn masks(device: &Device) -> String {
     let causal = Mask::causal(0, LEN, device);
     let window = Mask::window(2, 0, LEN, device);
     let both = |one: &Option<Mask>, other: &Option<Mask>| Some(one.clone()?.and(other.clone()?));
-    let (behind, near) = (both(&causal, &window), both(&window, &padding));
+    let (causal_window, padded_window) = (both(&causal, &window), both(&window, &padding));
     let panels = [
         ("Padding", "encoder", padding.clone(), LEN),
         ("Causal", "decoder", causal, LEN),
         ("Padding", "decoder to memory", padding, 4),
         ("Window of 2 (§4)", "encoder, no padding", window, LEN),
-        ("Causal and window", "decoder", behind, LEN),
-        ("Window and padding", "encoder", near, LEN),
+        ("Causal and window", "decoder", causal_window, LEN),
+        ("Window and padding", "encoder", padded_window, LEN),
     ];
     let mut svg = Svg::new(850, 700);
     svg.text(50, 34, "title", &"Which keys a query sees");
     let about =
-        "Padding fills a sequence of 5 tokens up to 8. A query that sees no key takes nothing.";
+        "A sequence of 5 tokens is padded to 8. A query without visible keys attends to nothing.";
     svg.text(50, 57, "", &about);
     for (x, class, name) in [(650, "seen", "seen"), (740, "hidden", "hidden")] {
         svg.cell(x, 22, class);
         svg.text(x + 28, 37, "", &name);
     }
-    for (number, (title, place, mask, n_queries)) in panels.into_iter().enumerate() {
+    for (number, (title, layer, mask, n_queries)) in panels.into_iter().enumerate() {
         let (left, top) = (70 + number % 3 * 265, 130 + number / 3 * 300);
         svg.text(left, top - 42, "head", &title);
-        svg.text(left, top - 25, "small", &place);
+        svg.text(left, top - 25, "small", &layer);
         for key in 0..LEN {
             svg.text(left + 24 * key + 11, top - 6, "small middle", &key);
         }
@@ -147,7 +147,7 @@ fn masks(device: &Device) -> String {
     svg.done()
 }
 
-/// Reads a mask for the last sequence of its batch, query by query.
+/// Returns which keys are hidden from each query of the batch's last sequence.
 fn hidden(mask: Option<Mask>, n_queries: usize) -> Vec<bool> {
     let Some(hidden) = mask.and_then(|mask| mask.hidden_keys()) else {
         return vec![false; n_queries * LEN];
@@ -159,7 +159,7 @@ fn hidden(mask: Option<Mask>, n_queries: usize) -> Vec<bool> {
     hidden.into_data().iter::<bool>().collect()
 }
 
-/// A picture in the making.
+/// An SVG picture that is being drawn.
 struct Svg(String);
 
 impl Svg {
@@ -175,7 +175,7 @@ impl Svg {
         self.0 += &format!("<text x=\"{x}\" y=\"{y}\" class=\"{class}\">{text}</text>\n");
     }
 
-    /// Writes a text that reads from below to above.
+    /// Writes a text rotated by 90 degrees, to be read from bottom to top.
     fn upwards(&mut self, x: usize, y: usize, class: &str, text: &str) {
         let turn = format!("transform=\"translate({x} {y}) rotate(-90)\"");
         self.0 += &format!("<text {turn} class=\"{class}\">{text}</text>\n");

@@ -1,13 +1,13 @@
-//! Times matrix products whose matrix has fewer bits than 32, to see whether a backend gains by computing in them.
+//! Times matrix products with weights of fewer than 32 bits, to see whether a backend is faster with them.
 //!
 //! ```sh
 //! cargo run -p examples --example reduced_precision
 //! ```
 //!
-//! Rows are those of a decoder's step: a sentence with a beam of 4, and 32 of them; the matrix is the inner one of
-//! the paper's base model. `int8` is Burn's own quantization of the matrix.
+//! The rows are those of a decoder step: one sentence with a beam of 4, and 32 of them; the matrix is the
+//! feed-forward layer's of the paper's base model. `int8` is Burn's quantization of the matrix.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ use transformer_core::device::{self, Backend};
 const D_MODEL: usize = 512;
 const D_FF: usize = 2048;
 
-/// Products that are timed together, and how often; the fastest counts.
+/// Products that are timed together, and how many times; the fastest counts.
 const N_PRODUCTS: usize = 50;
 const N_ROUNDS: usize = 5;
 
@@ -32,33 +32,33 @@ fn main() -> Result<()> {
     for n_rows in [4, 128] {
         let x = Tensor::<2>::random([n_rows, D_MODEL], Distribution::Default, &device);
         let matrix = Tensor::<2>::random([D_MODEL, D_FF], Distribution::Default, &device);
-        let whole = time(&x, &matrix);
-        println!("{n_rows:4} rows  f32  {whole:8.1}");
+        let full = time(&x, &matrix);
+        println!("{n_rows:4} rows  f32  {full:8.1}");
         for (name, dtype) in [("f16", FloatDType::F16), ("bf16", FloatDType::BF16)] {
             if device.supports_dtype(DType::from(dtype)) {
                 let reduced = time(&x.clone().cast(dtype), &matrix.clone().cast(dtype));
                 println!(
                     "{n_rows:4} rows  {name:4} {reduced:8.1}  {:.2} times f32",
-                    reduced / whole
+                    reduced / full
                 );
             } else {
-                println!("{n_rows:4} rows  {name:4} the backend has no such numbers");
+                println!("{n_rows:4} rows  {name:4} the backend does not support this type");
             }
         }
         if backend == Backend::Tch {
-            continue; // Burn's libtorch backend panics where it should quantize.
+            continue; // Burn's libtorch backend panics on quantization.
         }
         let integers = matrix.clone().quantize_dynamic(&QuantScheme::default());
         let reduced = time(&x, &integers);
         println!(
             "{n_rows:4} rows  int8 {reduced:8.1}  {:.2} times f32",
-            reduced / whole
+            reduced / full
         );
     }
     Ok(())
 }
 
-/// Returns the microseconds of a product, and waits for it on devices that answer before they are done.
+/// Returns the microseconds of a product. Reading a value waits for devices that compute asynchronously.
 fn time(x: &Tensor<2>, matrix: &Tensor<2>) -> f64 {
     let round = |_| {
         let started = Instant::now();

@@ -1,9 +1,9 @@
-//! `cargo run -p examples --example reverse`: learns to reverse letters, and shows what its attention looks at.
+//! `cargo run -p examples --example reverse`: learns to reverse letters, and shows the attention of a head.
 //!
-//! Whoever writes letters backwards has to look at them from the last to the first. So the cross-attention of
-//! some head becomes an anti-diagonal, and this program finds the head in which it is the clearest.
+//! To write letters backwards, the decoder attends to them from the last to the first. So the cross-attention
+//! of some head becomes an anti-diagonal, and this program finds the head in which it is the clearest.
 
-#![expect(clippy::print_stdout, reason = "an example shows what comes out")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::env;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use transformer_train::tasks::{Split, Task};
 const SEED: u64 = 1;
 const N_UPDATES: usize = 500;
 const BATCH: usize = 64;
-/// At the beginning; falls to zero along a line.
+/// Of the first update; decreases linearly to zero.
 const LEARNING_RATE: f64 = 3e-3;
 /// Longest sequence, in letters.
 const MAX_LEN: usize = 10;
@@ -32,7 +32,7 @@ const N_TEST: usize = 500;
 /// The letters whose attention is drawn.
 const WORD: &str = "attention";
 
-/// Letters as the model sees them: token ids, behind those that are special.
+/// Letters as token ids: the special tokens come first.
 type Ids = Vec<u32>;
 
 fn main() -> Result<()> {
@@ -91,7 +91,7 @@ fn train(device: &Device) -> Result<Transformer> {
         dropout: 0.0,
         ..TransformerConfig::tiny(vocab, vocab)
     };
-    // Gradients are a matter of the device: tensors made on this one remember how they came about.
+    // Autodiff belongs to the device: operations on tensors of this one are recorded for the backward pass.
     let device = device.clone().autodiff();
     device.seed(SEED);
     seed_dropout(&device, SEED);
@@ -106,7 +106,7 @@ fn train(device: &Device) -> Result<Transformer> {
     let words = words(Split::Train, N_UPDATES * BATCH);
     for (update, words) in words.chunks(BATCH).enumerate() {
         let answers: Vec<Ids> = words.iter().map(|word| reversed(word)).collect();
-        let src = padded(&[], words, &[EOS], &device); // EOS tells the encoder which letter is the last
+        let src = padded(&[], words, &[EOS], &device); // EOS marks the last letter for the encoder
         let tgt = padded(&[BOS], &answers, &[], &device).ids();
         let labels = padded(&[], &answers, &[EOS], &device).ids();
         let logits = model.forward(&src, tgt);
@@ -124,7 +124,7 @@ fn train(device: &Device) -> Result<Transformer> {
     Ok(model.valid())
 }
 
-/// Returns sequences of the task's split, which never overlaps with another, but for the long ones.
+/// Returns the sequences of a split without the long ones. Splits never overlap.
 fn words(split: Split, n_words: usize) -> Vec<Ids> {
     let pairs = Task::Reverse.pairs(split, 3 * n_words, SEED).into_iter();
     let words = pairs.map(|(letters, _)| ids(&letters));
@@ -140,7 +140,7 @@ fn padded(begin: &[u32], words: &[Ids], end: &[u32], device: &Device) -> Padded 
     Padded::new(&rows.collect::<Vec<_>>(), device)
 }
 
-/// Returns the weights of every decoder layer, `[batch, n_heads, tgt_len, src_len]`.
+/// Returns the cross-attention weights of every decoder layer, `[batch, n_heads, tgt_len, src_len]`.
 fn cross_attention(model: &Transformer, words: &[Ids], device: &Device) -> Vec<Tensor<4>> {
     let mut maps = AttentionMaps::default();
     let no_masks = AttentionMasks::default();
@@ -151,7 +151,7 @@ fn cross_attention(model: &Transformer, words: &[Ids], device: &Device) -> Vec<T
     maps.cross
 }
 
-/// Returns, for each head, its mean weight at step `t` on the letter to be written: `n - 1 - t` of `n`.
+/// Returns each head's mean weight, over all steps `t`, on the letter that is written: `n - 1 - t` of `n`.
 fn on_anti_diagonal(map: &Tensor<4>, words: &[Ids]) -> Vec<f64> {
     let [_, n_heads, tgt_len, src_len] = map.dims();
     let weights: Vec<f32> = map.clone().into_data().iter::<f32>().collect();

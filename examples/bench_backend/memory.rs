@@ -1,4 +1,4 @@
-//! Memory that a run takes: of this process, and of GPUs.
+//! The memory of this process, and of GPUs.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,26 +7,27 @@ use burn::tensor::Device;
 use serde_json::{Value, json};
 use transformer_core::device::is_cpu_memory;
 
-/// Tells memory, on a GPU beside what others had before.
+/// Measures memory; on a GPU, what was used before is subtracted.
 #[derive(Debug)]
-pub(crate) struct Occupied {
+pub(crate) struct MemoryUse {
     gpu_before_mib: Option<f64>,
 }
 
-impl Occupied {
-    /// Takes what the GPUs held before the device was touched.
+impl MemoryUse {
+    /// Requires the GPU memory that was in use before the device was initialized.
     pub(crate) fn new(device: &Device, gpus_before_mib: Option<f64>) -> Self {
         Self {
             gpu_before_mib: gpus_before_mib.filter(|_| !is_cpu_memory(device)),
         }
     }
 
-    /// Returns the most that this process has held, and what it holds of the GPUs: allocators keep what they had.
-    pub(crate) fn most(&self) -> Value {
+    /// Returns the peak memory of this process, and its GPU memory, which is a peak too: allocators keep what they
+    /// had.
+    pub(crate) fn peak(&self) -> Value {
         json!({ "peak_memory_mib": of_process_mib("VmHWM:"), "gpu_memory_mib": self.of_gpu_mib() })
     }
 
-    /// Returns what this process holds now.
+    /// Returns the current memory of this process, and its GPU memory.
     pub(crate) fn now(&self) -> Value {
         json!({ "memory_mib": of_process_mib("VmRSS:"), "gpu_memory_mib": self.of_gpu_mib() })
     }
@@ -37,8 +38,8 @@ impl Occupied {
     }
 }
 
-/// Returns what all programs hold of all NVIDIA GPUs, if the driver's program is there to say it. (In a container it
-/// does not say which program.)
+/// Returns the memory that all programs use on all NVIDIA GPUs, if `nvidia-smi` is there. (In a container it does
+/// not list the programs.)
 pub(crate) fn of_gpus_mib() -> Option<f64> {
     let output = Command::new("nvidia-smi")
         .args(["--query-gpu=memory.used", "--format=csv,noheader,nounits"])
@@ -47,14 +48,14 @@ pub(crate) fn of_gpus_mib() -> Option<f64> {
         .output()
         .ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let numbers: Result<Vec<f64>, _> = text.lines().map(|line| line.trim().parse()).collect();
-    numbers
+    let values: Result<Vec<f64>, _> = text.lines().map(|line| line.trim().parse()).collect();
+    values
         .ok()
-        .filter(|numbers| !numbers.is_empty())
-        .map(|numbers| numbers.iter().sum())
+        .filter(|values| !values.is_empty())
+        .map(|values| values.iter().sum())
 }
 
-/// Returns a number of this process's memory, where the system says it.
+/// Returns a field of this process's memory on Linux; `None` on other systems.
 fn of_process_mib(name: &str) -> Option<f64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
