@@ -1,4 +1,4 @@
-//! `cargo xtask ci`: everything that must pass before a commit.
+//! `cargo xtask ci`: all checks that must pass before a commit.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

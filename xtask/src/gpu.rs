@@ -1,7 +1,7 @@
-//! `cargo xtask gpu`: everything that a machine with a GPU can tell, in one folder.
+//! `cargo xtask gpu`: all tests and benchmarks that need a GPU, with their results in one folder.
 //!
-//! Each backend is held to PyTorch by the tests of transformer-core, and then all are compared, with PyTorch beside
-//! them. What fails is noted, and the rest goes on.
+//! The tests of transformer-core compare each backend with PyTorch's values; then the backends are benchmarked, with
+//! PyTorch beside them. After a failure, the other parts still run.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,10 +18,10 @@ use serde_json::Value;
 use crate::bench_backends::{self, Backend, Preset, Trouble, name};
 use crate::process::{cargo, target_folder};
 
-/// What is run, and where it is written.
+/// What is run, and where the results are written.
 #[derive(Args, Debug)]
 pub(crate) struct Flags {
-    /// The backends; `flex` rehearses it on a machine without a GPU.
+    /// The backends; `flex` is a trial on a machine without a GPU.
     #[arg(
         long,
         value_delimiter = ',',
@@ -37,19 +37,20 @@ pub(crate) struct Flags {
         default_value = "tiny,base"
     )]
     presets: Vec<Preset>,
-    /// How often each figure is measured.
+    /// How many times each figure is measured.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// For how many seconds each time.
+    /// Seconds of each measurement.
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
-    /// After how many minutes a backend is stopped, for its tests and for each model: kernels are tuned at first.
+    /// Minutes after which a backend is stopped, for its tests and for each model: kernels are tuned at first.
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
     limit: f64,
-    /// Updates of varying shapes, which show whether memory grows.
+    /// Number of updates of varying shapes, which show whether memory grows.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..))]
     varied: u64,
-    /// A Python with what benchmarks/bench_peers.txt lists, whose torch sees the GPU, to put PyTorch and CTranslate2 beside.
+    /// A Python with the packages of benchmarks/bench_peers.txt, whose torch sees the GPU, to measure PyTorch and
+    /// CTranslate2 too.
     #[arg(long, value_name = "PYTHON")]
     peers: Option<PathBuf>,
     /// Folder for everything. [default: gpu in the target folder]
@@ -57,34 +58,34 @@ pub(crate) struct Flags {
     out: Option<PathBuf>,
 }
 
-/// What came of a part of the work.
+/// The result of one part of the work.
 #[derive(Debug)]
 struct Part {
     name: String,
-    /// Nothing, if all went well.
+    /// Empty if the part passed.
     failures: Vec<String>,
 }
 
-/// Runs all parts, one after the other whatever becomes of them, and fails if one did.
+/// Runs all parts one after the other, and fails if one of them failed.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let out = match &flags.out {
         Some(folder) => folder.clone(),
         None => target_folder(root)?.join("gpu"),
     };
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
-    // What cannot be done is said before the first build.
+    // Report what is impossible before the first build.
     let limit = bench_backends::minutes(flags.limit)?;
     if let Some(python) = &flags.peers {
         bench_backends::check_peers(root, python)?;
     }
     let summary_path = out.join("summary.md");
-    let keep = |parts: &[Part]| {
-        // An interrupted run leaves no summary but of what it did.
+    // An interrupted run leaves a summary of the parts that it finished.
+    let save = |parts: &[Part]| {
         fs::write(&summary_path, summary(parts))
             .with_context(|| format!("cannot write `{}`", summary_path.display()))
     };
     let mut parts = Vec::new();
-    keep(&parts)?;
+    save(&parts)?;
     for backend in &flags.backends {
         let backend = name(backend);
         println!("==> parity tests on {backend}");
@@ -93,7 +94,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
             name: format!("parity tests on {backend}"),
             failures: messages(parity(root, &backend, &log, limit)),
         });
-        keep(&parts)?;
+        save(&parts)?;
     }
     for (index, preset) in flags.presets.iter().enumerate() {
         println!("==> benchmark, preset {}", name(preset));
@@ -101,7 +102,7 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
             name: format!("benchmark, preset {}", name(preset)),
             failures: benchmark(root, flags, *preset, index == 0, &out),
         });
-        keep(&parts)?;
+        save(&parts)?;
     }
     let summary = summary(&parts);
     println!("\n{summary}\neverything is in {}", out.display());
@@ -115,7 +116,7 @@ fn messages(result: Result<()>) -> Vec<String> {
     result.err().map(message).into_iter().collect()
 }
 
-/// Holds a backend to PyTorch's numbers, and to sums made by hand.
+/// Runs the tests that compare a backend with PyTorch's values and with values computed by hand.
 fn parity(root: &Path, backend: &str, log: &Path, limit: Duration) -> Result<()> {
     let environment = bench_backends::environment(root, backend)?;
     let mut log_file =
@@ -132,24 +133,24 @@ fn parity(root: &Path, backend: &str, log: &Path, limit: Duration) -> Result<()>
             .current_dir(root.join(package))
             .envs(environment.iter().cloned())
             .env("BURN_DEVICE", backend);
-        let (trouble, output) = run_and_keep(&mut command, &mut log_file, limit)?;
+        let (trouble, output) = run_and_save(&mut command, &mut log_file, limit)?;
         match trouble {
             Some(Trouble::Failed(status)) => {
-                bail!("they ended with {status}, see {}", log.display())
+                bail!("the tests ended with {status}, see {}", log.display())
             }
             Some(Trouble::Stopped) => bail!(
-                "they were stopped after {:.0} minutes, see {}",
+                "the tests were stopped after {:.0} minutes, see {}",
                 limit.as_secs_f64() / 60.0,
                 log.display()
             ),
             None => {}
         }
-        ensure!(n_passed(&output) > 0, "no test of {package} was run");
+        ensure!(n_passed(&output) > 0, "no test of {package} ran");
     }
     Ok(())
 }
 
-/// Builds tests and returns their program, which is called without cargo, so that it alone can be stopped.
+/// Builds tests and returns their program. It is run without cargo, so that it can be stopped.
 fn test_program(
     root: &Path,
     package: &str,
@@ -169,10 +170,10 @@ fn test_program(
         "the tests of {package} cannot be built, see above"
     );
     let messages = String::from_utf8_lossy(&output.stdout);
-    program_of_tests(&messages).context("cargo does not say where the tests are")
+    program_of_tests(&messages).context("cargo does not report the program of the tests")
 }
 
-/// Returns the program of tests of which cargo's messages tell, one line of JSON each.
+/// Returns the test program that cargo's messages report, one line of JSON each.
 fn program_of_tests(messages: &str) -> Option<PathBuf> {
     let values = messages
         .lines()
@@ -181,7 +182,7 @@ fn program_of_tests(messages: &str) -> Option<PathBuf> {
     tests.find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Compares the backends with one model, and returns what went wrong.
+/// Compares the backends on one model, and returns what went wrong.
 fn benchmark(root: &Path, flags: &Flags, preset: Preset, varies: bool, out: &Path) -> Vec<String> {
     let flags = bench_backends::Flags {
         backends: flags.backends.clone(),
@@ -200,9 +201,9 @@ fn benchmark(root: &Path, flags: &Flags, preset: Preset, varies: bool, out: &Pat
     }
 }
 
-/// Runs a program until it ends or `limit` is up, and writes what it prints to the terminal and to a file; returns
-/// what went wrong, and what came on standard output.
-fn run_and_keep(
+/// Runs a program until it ends or `limit` is over, and copies its output to the terminal and to a file; returns
+/// what went wrong, and the standard output.
+fn run_and_save(
     command: &mut Command,
     file: &mut File,
     limit: Duration,
@@ -215,7 +216,7 @@ fn run_and_keep(
         .spawn()
         .with_context(|| format!("`{}` cannot be started", command.get_program().display()))?;
     let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
-        bail!("a program that was started has no output");
+        bail!("a program was started without pipes");
     };
     thread::scope(|scope| {
         let errors = scope.spawn(|| copy_lines(errors, file, io::stderr()));
@@ -238,9 +239,9 @@ fn copy_lines(from: impl Read, mut file: &File, mut terminal: impl Write) -> io:
         if from.read_until(b'\n', &mut all)? == 0 {
             return Ok(String::from_utf8_lossy(&all).into_owned());
         }
-        // A whole line at once, so that two streams are not mixed within one.
+        // One call for each line, so that two streams do not mix within a line.
         file.write_all(&all[start..])?;
-        // Whoever does not want to see it finds it in the file.
+        // The file has everything, even if the terminal is gone.
         let _ = terminal.write_all(&all[start..]);
     }
 }
@@ -272,13 +273,13 @@ fn summary(parts: &[Part]) -> String {
 mod tests {
     use super::*;
 
-    /// Runs a line of shell; returns what went wrong, what it printed, and what is in the file.
+    /// Runs a line of shell; returns what went wrong, its output, and the content of the file.
     fn shell(name: &str, line: &str, limit: Duration) -> (Option<Trouble>, String, String) {
         let name = format!("xtask-gpu-{name}-{}.txt", std::process::id());
         let log = std::env::temp_dir().join(name);
         let mut file = File::create(&log).expect("the system has a temporary folder");
         let mut command = Command::new("sh");
-        let run = run_and_keep(command.args(["-c", line]), &mut file, limit);
+        let run = run_and_save(command.args(["-c", line]), &mut file, limit);
         let (trouble, output) = run.expect("there is a shell");
         let kept = fs::read_to_string(&log).expect("it was written");
         fs::remove_file(&log).expect("the file is ours");
@@ -286,18 +287,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_prints_is_kept_and_its_end_is_told() {
+    fn the_output_and_the_exit_status_of_a_program_are_returned() {
         let line = "echo passed; echo oh >&2; exit 3";
         let (trouble, output, kept) = shell("end", line, Duration::from_secs(86400));
         let Some(Trouble::Failed(status)) = trouble else {
-            panic!("it failed, and not: {trouble:?}");
+            panic!("a failure is expected: {trouble:?}");
         };
         assert_eq!((status.code(), output.as_str()), (Some(3), "passed\n"));
         assert!(kept.contains("passed\n") && kept.contains("oh\n"), "{kept}");
     }
 
     #[test]
-    fn a_program_that_takes_too_long_is_stopped_and_what_it_printed_is_kept() {
+    fn a_program_that_exceeds_the_limit_is_stopped_and_its_output_is_returned() {
         let line = "echo begun; exec sleep 600";
         let (trouble, output, kept) = shell("limit", line, Duration::from_secs(2));
         assert!(matches!(trouble, Some(Trouble::Stopped)), "{trouble:?}");
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_of_tests_is_found_among_all_that_cargo_built() {
+    fn the_test_program_is_found_among_everything_that_cargo_built() {
         let messages = r#"{"reason":"compiler-artifact","profile":{"test":false},"executable":"/t/program"}
                           {"reason":"compiler-artifact","profile":{"test":true},"executable":"/t/it-1"}
                           {"reason":"build-finished","success":true}"#;
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_says_what_failed_and_why() {
+    fn the_summary_lists_failures_with_reasons() {
         let parts = [
             Part {
                 name: "parity tests on cuda".to_owned(),

@@ -1,9 +1,9 @@
-//! `cargo xtask libtorch`: what the backend `tch` links to, without a CUDA toolkit and without Python's torch.
+//! `cargo xtask libtorch`: downloads libtorch for the backend `tch`; no CUDA toolkit or Python's torch is needed.
 //!
-//! The wheels of PyPI have every library that is needed, also where libtorch's own server is out of reach. On
-//! x86-64 they are those for CUDA; a program for the CPU needs of them `libtorch_cpu.so`, `libc10.so` and the two
-//! small libraries of CUDA that the former is linked to. `libtorch.so` would pull in all of CUDA, and is
-//! replaced by a linker script that names the one library.
+//! The libraries come from PyPI's wheels, which are often reachable where libtorch's own server is not. On x86-64
+//! the wheels are those for CUDA. A program for the CPU needs only `libtorch_cpu.so`, `libc10.so` and two small
+//! CUDA libraries that the first is linked to. `libtorch.so` would load all of CUDA; a linker script that names
+//! `libtorch_cpu.so` replaces it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use anyhow::{Context, Result, ensure};
 
 use crate::process::{call, target_folder};
 
-/// The version that `torch-sys` asks for.
+/// The version that `torch-sys` requires.
 const VERSION: &str = "2.9.0";
 
-/// What the x86-64 wheel of that version is linked to.
+/// The wheels with the CUDA libraries that the x86-64 wheel is linked to.
 const CUDA_WHEELS: [&str; 2] = [
     "nvidia-cuda-runtime-cu12==12.8.90",
     "nvidia-cuda-cupti-cu12==12.8.90",
 ];
 
-/// The libraries that are kept, by where they are in the wheels.
+/// The paths, in the wheels, of the libraries that are kept.
 const LIBRARIES: [&str; 5] = [
     "torch/lib/libtorch_cpu.so",
     "torch/lib/libc10.so",
@@ -31,7 +31,7 @@ const LIBRARIES: [&str; 5] = [
     "nvidia/cuda_cupti/lib/libcupti.so.12",
 ];
 
-/// Gets libtorch, if it is not there, and says how to build with it.
+/// Downloads libtorch unless it is there, and prints how to build with it.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let folder = folder(root)?;
     if is_there(&folder) {
@@ -46,14 +46,14 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder where `cargo xtask libtorch` puts it: in the target folder, which `cargo clean` empties.
+/// Returns the folder of libtorch. It is in the target folder, which `cargo clean` empties.
 pub(crate) fn folder(root: &Path) -> Result<PathBuf> {
     Ok(target_folder(root)?.join("libtorch"))
 }
 
-/// Says whether it is installed there.
+/// Returns whether libtorch is installed there.
 pub(crate) fn is_there(folder: &Path) -> bool {
-    // Written last.
+    // This file is written last.
     let version = fs::read_to_string(folder.join("build-version"));
     version.is_ok_and(|version| version.trim() == VERSION)
 }
@@ -61,10 +61,10 @@ pub(crate) fn is_there(folder: &Path) -> bool {
 fn install(folder: &Path) -> Result<()> {
     ensure!(
         cfg!(target_os = "linux"),
-        "this knows only the wheels for Linux; elsewhere torch-sys gets libtorch {VERSION} by itself, or takes \
-         the one that LIBTORCH names"
+        "only the wheels for Linux are supported; elsewhere torch-sys downloads libtorch {VERSION} itself, or \
+         uses the one that LIBTORCH names"
     );
-    // Wheels that are there already, from an installation that did not end, are not downloaded again.
+    // Wheels from an interrupted installation are not downloaded again.
     for rest in ["unpacked", "include", "lib"] {
         let rest = folder.join(rest);
         if rest.exists() {
@@ -89,7 +89,7 @@ fn install(folder: &Path) -> Result<()> {
         pip.args(CUDA_WHEELS);
     }
     call(&mut pip).context(
-        "the wheels cannot be downloaded; pip is needed (on Debian: apt-get install python3-pip)",
+        "the wheels cannot be downloaded; this needs pip (on Debian: apt-get install python3-pip)",
     )?;
     for wheel in fs::read_dir(&wheels)? {
         let mut unpack = Command::new("python3");
@@ -104,7 +104,7 @@ fn install(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `include`, `lib` and `build-version` of what was unpacked, and removes the rest.
+/// Moves the unpacked files to `include` and `lib`, writes `build-version`, and removes the rest.
 fn lay_out(folder: &Path) -> Result<()> {
     let unpacked = folder.join("unpacked");
     fs::rename(unpacked.join("torch/include"), folder.join("include"))?;
@@ -123,7 +123,7 @@ fn lay_out(folder: &Path) -> Result<()> {
     );
     fs::write(lib.join("libtorch.so"), "INPUT(libtorch_cpu.so)\n")?;
     if lib.join("libgomp.so.1").exists() {
-        fs::copy(lib.join("libgomp.so.1"), lib.join("libgomp.so"))?; // what `-lgomp` looks for
+        fs::copy(lib.join("libgomp.so.1"), lib.join("libgomp.so"))?; // the name that `-lgomp` looks for
     }
     fs::remove_dir_all(unpacked)?;
     fs::remove_dir_all(folder.join("wheels"))?;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unpacked_becomes_what_torch_sys_looks_for() {
+    fn unpacked_files_are_moved_to_where_torch_sys_looks_for_them() {
         let folder = empty_folder("libtorch");
         let write = |name: &str| {
             let path = folder.join("unpacked").join(name);
@@ -157,7 +157,7 @@ mod tests {
         LIBRARIES.into_iter().for_each(write);
         fs::create_dir(folder.join("wheels")).expect("the folder can be made");
 
-        lay_out(&folder).expect("all that is needed was unpacked");
+        lay_out(&folder).expect("every library was unpacked");
 
         assert!(is_there(&folder));
         assert!(folder.join("include/torch/version.h").is_file());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_without_the_library_is_not_taken_for_libtorch() {
+    fn a_wheel_without_the_library_is_not_installed() {
         let folder = empty_folder("no-libtorch");
         fs::create_dir_all(folder.join("unpacked/torch/include")).expect("it can be made");
         assert!(lay_out(&folder).is_err());

@@ -3,7 +3,7 @@
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program that is called by hand talks to people"
+    reason = "a program prints its results"
 )]
 
 mod bench_backends;
@@ -30,7 +30,7 @@ use clap::Parser;
     disable_help_subcommand = true
 )]
 enum Chore {
-    /// Runs everything that must pass before a commit, the quickest first.
+    /// Runs all checks that must pass before a commit, the quickest first.
     Ci,
     /// Checks the rules that no other tool knows: layers, links, one build of Burn.
     Tidy,
@@ -40,11 +40,11 @@ enum Chore {
     Package,
     /// Writes THIRD-PARTY.txt: the licenses of the crates in the programs.
     Notices,
-    /// Puts a CPU libtorch where the build finds it, from PyPI's wheels.
+    /// Downloads libtorch for the CPU, from PyPI's wheels, to where the build finds it.
     Libtorch,
-    /// Builds one benchmark for each backend, and compares them: are they right, how fast are they?
+    /// Builds one benchmark for each backend and compares them: results, speed and memory.
     BenchBackends(bench_backends::Flags),
-    /// Runs everything that wants a GPU: tests beside PyTorch's numbers, benchmarks, memory over many updates.
+    /// Runs everything that needs a GPU: comparisons with PyTorch's values, benchmarks, memory over many updates.
     Gpu(gpu::Flags),
 }
 
@@ -71,8 +71,8 @@ fn main() -> ExitCode {
 
 /// Returns the folder of the repository: the parent of this package, as cargo names it at run time.
 ///
-/// The path at compile time would be wrong when two clones share a target folder, where cargo runs the
-/// program that the other one built.
+/// The path at compile time would be wrong if two clones share a target folder: cargo may run the program that the
+/// other clone built.
 fn root() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chore_with_arguments_that_it_does_not_take_is_misuse() {
+    fn unknown_arguments_are_refused() {
         assert!(Chore::try_parse_from(["cargo xtask", "ci", "now"]).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The benchmark, built for one backend.
+//! Builds the benchmark for one backend.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,20 +12,20 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::libtorch;
 use crate::process::cargo;
 
-/// A program that was built.
+/// The program that was built.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) backend: String,
     pub(super) path: PathBuf,
-    /// How long cargo took, with what it had built before.
+    /// Seconds of the build, with everything that cargo had built before.
     pub(super) build_s: f64,
-    /// What the program needs in its environment.
+    /// The environment variables that the program needs.
     pub(super) environment: Vec<(&'static str, OsString)>,
 }
 
 /// Builds the benchmark as a user builds for one backend, and puts the program into a folder.
 ///
-/// The default backend stays in it: burn-train depends on burn-flex in any case, and without the same features it would
+/// It contains the default backend too: burn-train depends on burn-flex in any case, and with other features it would
 /// be compiled a second time.
 pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Program> {
     let environment = environment(root, backend)?;
@@ -51,8 +51,8 @@ pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Re
     })
 }
 
-/// Returns what a backend needs in the environment to be built and to run, or why it cannot run here, as far as that
-/// can be known without a build.
+/// Returns the environment variables that a backend needs for its build and its runs, or the reason why it cannot run
+/// here, if that is known without a build.
 pub(crate) fn environment(root: &Path, backend: &str) -> Result<Vec<(&'static str, OsString)>> {
     match backend {
         "cuda" if !answers("nvidia-smi") => {
@@ -61,14 +61,14 @@ pub(crate) fn environment(root: &Path, backend: &str) -> Result<Vec<(&'static st
         "rocm" if !Path::new("/dev/kfd").exists() => {
             bail!("no ROCm driver: there is no /dev/kfd")
         }
-        "metal" if !cfg!(target_os = "macos") => bail!("Metal is macOS's"),
+        "metal" if !cfg!(target_os = "macos") => bail!("Metal needs macOS"),
         "tch" => libtorch_environment(&libtorch::folder(root)?)
-            .context("no libtorch: `cargo xtask libtorch` gets it"),
+            .context("no libtorch: `cargo xtask libtorch` downloads it"),
         _ => Ok(Vec::new()),
     }
 }
 
-/// Says whether a program can be run and has something to list.
+/// Returns whether a program succeeds in listing devices.
 pub(super) fn answers(program: &str) -> bool {
     let mut command = Command::new(program);
     command
@@ -79,9 +79,9 @@ pub(super) fn answers(program: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Returns the variables that torch-sys and the loader need, or `None` if there is no libtorch.
+/// Returns the variables that torch-sys and the dynamic loader need, or `None` if there is no libtorch.
 ///
-/// Those of the user come first.
+/// The user's variables have priority.
 fn libtorch_environment(folder: &Path) -> Option<Vec<(&'static str, OsString)>> {
     let named = ["LIBTORCH", "LIBTORCH_USE_PYTORCH"];
     if named.iter().any(|name| env::var_os(name).is_some()) {
@@ -92,7 +92,7 @@ fn libtorch_environment(folder: &Path) -> Option<Vec<(&'static str, OsString)>> 
         let paths = [folder.join("lib")]
             .into_iter()
             .chain(env::split_paths(&before));
-        // A path with a colon cannot be in the list; then the loader says what it misses.
+        // A path with a colon cannot be in the list; then the loader reports the missing library.
         let paths = env::join_paths(paths).unwrap_or(before.clone());
         vec![("LIBTORCH", folder.into()), ("LD_LIBRARY_PATH", paths)]
     })

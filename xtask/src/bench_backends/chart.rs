@@ -1,11 +1,11 @@
-//! The speeds as bars: an SVG picture.
+//! A bar chart of the speeds, as SVG.
 
 use std::fmt::Write;
 
 use super::figures::{Figures, Spread};
 use super::table::rounded;
 
-/// A group of bars on one scale: its title, and the numbers of a column.
+/// A group of bars on one scale: its title, and the values of a column.
 type Panel = (&'static str, fn(&Figures) -> Option<&[f64]>);
 
 const PANELS: [Panel; 5] = [
@@ -20,7 +20,7 @@ const PANELS: [Panel; 5] = [
     ("beam 4, 32 sentences at once", |it| speed(it, 32, 4)),
 ];
 
-/// Sizes in pixels.
+/// All sizes are in pixels.
 const WIDTH: f64 = 720.0;
 const MARGIN: f64 = 20.0;
 const LABEL: f64 = 120.0;
@@ -35,7 +35,7 @@ text{font:13px system-ui,sans-serif;fill:#1c2430}\
 @media(prefers-color-scheme:dark){text{fill:#e6ebf2}.quiet{fill:#9aa6b6}.bar{fill:#4c8bd6}\
 .spread{stroke:#dbe7f7}.back{fill:#141a22}}";
 
-/// Draws the medians of all columns as bars, and from the least to the most as lines.
+/// Draws the medians of all columns as bars, and the ranges as lines.
 pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
     let mut body = String::new();
     let mut y = MARGIN + 12.0;
@@ -65,14 +65,14 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
             .iter()
             .filter_map(|it| Some((it.backend.as_str(), Spread::of(numbers(it)?)?)))
             .collect();
-        let most = bars.iter().map(|(_, it)| it.most).fold(0.0, f64::max);
-        if most <= 0.0 {
+        let max = bars.iter().map(|(_, it)| it.max).fold(0.0, f64::max);
+        if max <= 0.0 {
             continue;
         }
         y += 22.0;
         line(&mut body, y, "panel", title);
         y += 8.0;
-        let scale = (WIDTH - 2.0 * MARGIN - LABEL - VALUE) / most;
+        let scale = (WIDTH - 2.0 * MARGIN - LABEL - VALUE) / max;
         for (name, spread) in bars {
             draw_bar(&mut body, y, name, spread, scale);
             y += STEP;
@@ -89,8 +89,7 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
 
 fn draw_bar(body: &mut String, y: f64, name: &str, spread: Spread, scale: f64) {
     let left = MARGIN + LABEL;
-    let [least, median, most] =
-        [spread.least, spread.median, spread.most].map(|number| number * scale);
+    let [min, median, max] = [spread.min, spread.median, spread.max].map(|number| number * scale);
     let (middle, text) = (y + BAR / 2.0, y + BAR - 3.5);
     let name = escaped(name);
     let _ = writeln!(
@@ -100,9 +99,9 @@ fn draw_bar(body: &mut String, y: f64, name: &str, spread: Spread, scale: f64) {
          <line class=\"spread\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>\
          <text x=\"{:.1}\" y=\"{text}\">{}</text>",
         left - 8.0,
-        left + least,
-        left + most,
-        left + most + 6.0,
+        left + min,
+        left + max,
+        left + max + 6.0,
         rounded(spread.median),
     );
 }
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_speeds_are_high() {
+    fn the_length_of_a_bar_is_proportional_to_the_speed() {
         let svg = svg(
             "tiny",
             "2 cores",
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_has_no_bar() {
+    fn a_missing_figure_has_no_bar() {
         let svg = svg(
             "tiny",
             "2 <cores>",

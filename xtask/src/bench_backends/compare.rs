@@ -14,7 +14,7 @@ use super::peers::Peers;
 use super::{build, chart, files, measure, table, verdict};
 use crate::process::target_folder;
 
-/// What is compared, how long, and where it is written.
+/// What is compared, for how long, and where the results are written.
 #[derive(Args, Debug)]
 pub(crate) struct Flags {
     /// The backends.
@@ -28,20 +28,20 @@ pub(crate) struct Flags {
     /// The model.
     #[arg(long, default_value = "tiny")]
     pub(crate) preset: Preset,
-    /// How often each figure is measured; the programs take turns.
+    /// How many times each figure is measured; the programs take turns.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
-    /// For how many seconds each time.
+    /// Seconds of each measurement.
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
     pub(crate) seconds: f64,
-    /// After how many minutes a backend is stopped, all its turns together, and once more its varied updates; what it
-    /// measured until then is shown.
+    /// Minutes after which a backend is stopped: all its turns together, and separately its varied updates. The figures
+    /// until then are shown.
     #[arg(long, value_name = "MINUTES", default_value_t = 8.0)]
     pub(crate) limit: f64,
-    /// A Python with what benchmarks/bench_peers.txt lists, to put PyTorch and CTranslate2 beside them.
+    /// A Python with the packages of benchmarks/bench_peers.txt, to measure PyTorch and CTranslate2 too.
     #[arg(long, value_name = "PYTHON")]
     pub(crate) peers: Option<PathBuf>,
-    /// Makes N updates with each backend, of ever other shapes, and shows what memory they take.
+    /// Makes N updates of varying shapes with each backend, and shows their memory.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) varied: Option<u64>,
     /// Folder for table.md, results.json and chart.svg; until then so-far.json is there. [default: bench-backends in the
@@ -77,7 +77,7 @@ pub(crate) enum Preset {
     Big,
 }
 
-/// Everything that was found out, as it is written.
+/// The content of results.json.
 #[derive(Debug, Serialize)]
 struct Results<'a> {
     preset: String,
@@ -86,26 +86,26 @@ struct Results<'a> {
     columns: &'a [Figures],
 }
 
-/// What came of a comparison, beside its files.
+/// The result of a comparison, apart from its files.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// What a backend computes wrongly.
+    /// Wrong results of backends.
     pub(crate) faults: Vec<String>,
     /// What could not be measured, and why.
     pub(crate) troubles: Vec<String>,
     /// Whether any backend was measured.
-    pub(crate) is_something: bool,
+    pub(crate) is_any_measured: bool,
 }
 
-/// Measures what the flags ask for, and fails if a backend is wrong.
+/// Compares the backends, and fails if the results of one are wrong.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let outcome = compare(root, flags)?;
     ensure!(
         outcome.faults.is_empty(),
-        "not every backend is right: {}",
+        "some results are wrong: {}",
         outcome.faults.join("; ")
     );
-    ensure!(outcome.is_something, "no backend could be measured");
+    ensure!(outcome.is_any_measured, "no backend could be measured");
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn check_peers(root: &Path, python: &Path) -> Result<()> {
     Peers::check(root, python).map(drop)
 }
 
-/// Measures what the flags ask for, prints the table, and writes the files.
+/// Compares the backends, prints the table, and writes the files.
 pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     let target = target_folder(root)?;
     let out = flags
@@ -122,7 +122,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         .clone()
         .unwrap_or_else(|| target.join("bench-backends"));
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
-    let effort = measure::Effort {
+    let plan = measure::Plan {
         preset: name(&flags.preset),
         n_rounds: flags.runs,
         seconds: flags.seconds,
@@ -133,7 +133,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         "`--seconds` must be above 0"
     );
 
-    // What cannot be done is said before the first build, not after the last.
+    // Report what is impossible before the first build, not after the last.
     let peers = flags
         .peers
         .as_ref()
@@ -147,24 +147,24 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     let n_ours = contenders.len();
     if let Some(peers) = &peers {
         let works = contenders.iter().filter(|it| it.trouble().is_none());
-        // Before its first turn nobody knows whether wgpu has a GPU; CUDA is all that the peers could use.
+        // Whether wgpu runs on a GPU is known only after its first turn; the peers could use only CUDA.
         let has_gpu = build::answers("nvidia-smi");
         let kind = |it: &Contender| if has_gpu { it.kind() } else { Kind::Cpu };
         let kinds: Vec<_> = works.map(kind).collect();
         contenders.extend(peers.contenders(root, &kinds));
     }
-    // Whoever stops it, or is stopped, has what was measured until then, and the files of the time before.
+    // An interrupted comparison leaves the figures so far, and the files of the one before.
     let so_far = out.join("so-far.json");
-    let keep = |contenders: &[Contender]| {
+    let save = |contenders: &[Contender]| {
         let written =
             json(flags, &columns(contenders)).and_then(|text| files::replace(&so_far, &text));
         if let Err(error) = written {
             eprintln!("{error:#}");
         }
     };
-    measure_all(&mut contenders, &effort, keep);
+    measure_all(&mut contenders, &plan, save);
     if let Some(n_updates) = flags.varied {
-        vary_all(&mut contenders, n_ours, &effort, n_updates, keep);
+        vary_all(&mut contenders, n_ours, &plan, n_updates, save);
     }
     let columns = columns(&contenders);
     write_all(&out, flags, &columns)?;
@@ -173,7 +173,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
     Ok(Outcome {
         faults: verdict::faults(&columns),
         troubles: columns.iter().filter_map(trouble).collect(),
-        is_something: columns.iter().any(|it| it.logits.is_some()),
+        is_any_measured: columns.iter().any(|it| it.logits.is_some()),
     })
 }
 
@@ -181,7 +181,7 @@ fn columns(contenders: &[Contender]) -> Vec<Figures> {
     contenders.iter().map(|it| it.figures().clone()).collect()
 }
 
-/// Returns all that was found out, as text for programs.
+/// Returns the content of results.json.
 fn json(flags: &Flags, columns: &[Figures]) -> Result<String> {
     let results = Results {
         preset: name(&flags.preset),
@@ -224,39 +224,35 @@ fn build_all(root: &Path, target: &Path, out: &Path, backends: &[Backend]) -> Ve
         let contender = build::build(root, target, &backend, out)
             .and_then(Contender::ours)
             .unwrap_or_else(|error| Contender::missing(&backend, &format!("{error:#}")));
-        tell_trouble(&contender);
+        report_trouble(&contender);
         contender
     });
     built.collect()
 }
 
-/// Measures all in turns: what a machine does to the speed of one minute, it does to all of them.
-fn measure_all(
-    contenders: &mut [Contender],
-    effort: &measure::Effort,
-    keep: impl Fn(&[Contender]),
-) {
-    for round in 1..=effort.n_rounds {
+/// Measures all in turns, so that a slow minute of the machine affects all of them.
+fn measure_all(contenders: &mut [Contender], plan: &measure::Plan, save: impl Fn(&[Contender])) {
+    for round in 1..=plan.n_rounds {
         for index in 0..contenders.len() {
             let contender = &mut contenders[index];
             if contender.trouble().is_some() {
                 continue;
             }
             eprintln!("==> round {round}: {}", contender.name());
-            contender.take_turn(effort);
-            tell_trouble(contender);
-            keep(contenders);
+            contender.take_turn(plan);
+            report_trouble(contender);
+            save(contenders);
         }
     }
 }
 
-/// Has all that were built make updates of varying shapes, those too that were too slow for all rounds.
+/// Makes updates of varying shapes with all backends that were built, even those that were too slow for all rounds.
 fn vary_all(
     contenders: &mut [Contender],
     n_ours: usize,
-    effort: &measure::Effort,
+    plan: &measure::Plan,
     n_updates: u64,
-    keep: impl Fn(&[Contender]),
+    save: impl Fn(&[Contender]),
 ) {
     for index in 0..n_ours {
         let contender = &mut contenders[index];
@@ -264,31 +260,31 @@ fn vary_all(
             continue;
         }
         eprintln!("==> {n_updates} varied updates: {}", contender.name());
-        contender.vary(effort, n_updates);
-        tell_trouble(contender);
-        keep(contenders);
+        contender.vary(plan, n_updates);
+        report_trouble(contender);
+        save(contenders);
     }
 }
 
-fn tell_trouble(contender: &Contender) {
+fn report_trouble(contender: &Contender) {
     if let Some(trouble) = contender.trouble() {
         eprintln!("{}: {trouble}", contender.name());
     }
 }
 
-/// Returns what the user types for a value.
+/// Returns the name of a value on the command line.
 pub(crate) fn name(value: &impl ValueEnum) -> String {
     let name = value.to_possible_value();
     name.map_or_else(String::new, |name| name.get_name().to_owned())
 }
 
-/// Returns a limit that was given in minutes.
+/// Converts a limit in minutes.
 pub(crate) fn minutes(number: f64) -> Result<Duration> {
     let limit = Duration::try_from_secs_f64(60.0 * number).ok();
     limit.context("`--limit` must be a number of minutes")
 }
 
-/// Says what machine this is, as far as it tells.
+/// Describes the machine: cores, model of the CPU, operating system.
 fn machine() -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
@@ -306,13 +302,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_measured_is_kept_after_every_turn() {
+    fn figures_are_saved_after_every_turn() {
         let shell = |line: &str| {
             let arguments = vec!["-c".into(), line.into()];
             Contender::beside("sh", Path::new("sh"), arguments, Vec::new())
         };
         let mut contenders = [shell("echo '{\"threads\":2}'"), shell("exit 1")];
-        let effort = measure::Effort {
+        let plan = measure::Plan {
             preset: "tiny".to_owned(),
             n_rounds: 2,
             seconds: 1.0,
@@ -320,12 +316,12 @@ mod tests {
         };
         let n_known = RefCell::new(Vec::new());
         let is_known = |it: &&Contender| it.trouble().is_some() || it.figures().threads.is_some();
-        measure_all(&mut contenders, &effort, |all| {
+        measure_all(&mut contenders, &plan, |all| {
             n_known
                 .borrow_mut()
                 .push(all.iter().filter(is_known).count());
         });
-        // Who fails has no turn in the second round.
+        // The program that fails has no turn in the second round.
         assert_eq!(n_known.into_inner(), [1, 2, 2]);
     }
 }

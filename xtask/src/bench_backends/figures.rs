@@ -1,35 +1,35 @@
-//! What is known of one backend, or of a program beside it.
+//! [`Figures`]: the results of one backend, or of a program that it is compared with.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The figures of one column. What could not be measured is `None`.
+/// The figures of one column. Those that could not be measured are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Figures {
     pub(super) backend: String,
     pub(super) device: Option<String>,
     pub(super) threads: Option<u32>,
-    /// From PyTorch's logits, in units of the largest logit.
+    /// The difference from PyTorch's logits, in units of the largest logit.
     pub(super) logits: Option<Difference>,
-    /// From PyTorch's gradients, in units of the largest entry of the same parameter.
+    /// The difference from PyTorch's gradients, in units of the parameter's largest value.
     pub(super) gradients: Option<Difference>,
-    /// What PyTorch's weights translate the golden sources to, greedily and with a beam.
+    /// Translations of the golden sources with PyTorch's weights, greedily and with a beam.
     pub(super) translations: Vec<Vec<u32>>,
     pub(super) parameters: Option<u64>,
-    /// Seconds of the first update: kernels are compiled, memory is claimed.
+    /// Seconds of the first update, which compiles kernels and allocates memory.
     pub(super) first_update_s: Option<f64>,
-    /// Seconds of everything that was done for the first time.
+    /// Seconds of everything that ran for the first time.
     pub(super) warm_up_s: Option<f64>,
     pub(super) training: Option<Training>,
     pub(super) parts: Option<Parts>,
     pub(super) decoding: Vec<Decoding>,
     pub(super) peak_memory_mib: Option<f64>,
     pub(super) gpu_memory_mib: Option<f64>,
-    /// How many updates of varying shapes were asked for.
+    /// How many updates of varying shapes were requested.
     pub(super) n_varied: Option<u64>,
     /// Memory after some of them.
-    pub(super) varied: Vec<Look>,
+    pub(super) varied: Vec<MemorySample>,
     pub(super) build_s: Option<f64>,
     pub(super) binary_mib: Option<f64>,
     /// Why figures are missing.
@@ -39,9 +39,9 @@ pub(super) struct Figures {
 /// The largest difference of all goldens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Difference {
-    /// `None` if something is not a number.
+    /// `None` if a value is NaN.
     pub(super) found: Option<f64>,
-    /// Below this it is rounding.
+    /// A smaller difference is due to rounding.
     pub(super) tolerance: f64,
 }
 
@@ -62,20 +62,20 @@ impl Difference {
 
 /// Memory after some updates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Look {
+pub(super) struct MemorySample {
     pub(super) update: u64,
     pub(super) memory_mib: Option<f64>,
     pub(super) gpu_memory_mib: Option<f64>,
 }
 
-/// What computes.
+/// The kind of hardware that computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Cpu,
     Gpu,
 }
 
-/// Backends and programs beside them that compute on the CPU.
+/// Backends and other programs that compute on the CPU.
 const ON_CPU: [&str; 6] = [
     "flex",
     "ndarray",
@@ -85,19 +85,19 @@ const ON_CPU: [&str; 6] = [
     "ctranslate2",
 ];
 
-/// Names of devices that are the CPU, playing the GPU.
+/// Names of devices that emulate a GPU on the CPU.
 const SOFTWARE: [&str; 3] = ["llvmpipe", "SwiftShader", "Microsoft Basic Render"];
 
-/// Speed of whole updates.
+/// The speed of whole updates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Training {
-    /// Target tokens of an update.
+    /// Target tokens per update.
     pub(super) labels: f64,
-    /// Of every run.
+    /// One value per run.
     pub(super) tokens_per_second: Vec<f64>,
 }
 
-/// Median seconds of the parts of an update, of every run.
+/// Median seconds of the parts of an update, one value per run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Parts {
     pub(super) forward_s: Vec<f64>,
@@ -105,16 +105,16 @@ pub(super) struct Parts {
     pub(super) optimizer_s: Vec<f64>,
 }
 
-/// Speed of translation.
+/// The speed of translation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Decoding {
-    /// Sentences at once.
+    /// Sentences per batch.
     pub(super) batch: u32,
-    /// Hypotheses of each.
+    /// Hypotheses per sentence.
     pub(super) beam: u32,
-    /// Tokens of the best hypotheses a second, of every run.
+    /// Tokens of the best hypotheses per second, one value per run.
     pub(super) tokens_per_second: Vec<f64>,
-    /// Milliseconds until the first token is known, of every run.
+    /// Milliseconds to the first token, one value per run.
     pub(super) first_token_ms: Vec<f64>,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Decoding {
 const SINGLE: f64 = 1e-5;
 
 impl Figures {
-    /// Returns the column of a backend of which nothing could be measured.
+    /// Returns the column of a backend that could not be measured.
     pub(super) fn missing(backend: &str, why: &str) -> Self {
         Self {
             backend: backend.to_owned(),
@@ -131,13 +131,13 @@ impl Figures {
         }
     }
 
-    /// Says whether more than the rounding of single precision is tolerated.
+    /// Returns whether the tolerance is larger than the rounding of single precision.
     pub(super) fn is_less_precise(&self) -> bool {
         let tolerance = self.logits.map(|it| it.tolerance);
         tolerance.is_some_and(|tolerance| tolerance > SINGLE)
     }
 
-    /// Says what computes, as far as name and device tell.
+    /// Returns the kind of hardware, derived from the names of backend and device.
     pub(super) fn kind(&self) -> Kind {
         let device = self.device.as_deref().unwrap_or_default();
         let is_software = SOFTWARE.iter().any(|name| device.contains(name));
@@ -148,7 +148,7 @@ impl Figures {
         }
     }
 
-    /// Reads lines of JSON, each with some of the figures; other lines are passed over.
+    /// Reads lines of JSON, each with some of the figures; other lines are ignored.
     pub(super) fn read<'a>(lines: impl Iterator<Item = &'a str>) -> serde_json::Result<Self> {
         let mut all = Map::new();
         let (mut decoding, mut varied) = (Vec::new(), Vec::new());
@@ -165,11 +165,11 @@ impl Figures {
         serde_json::from_value(Value::Object(all))
     }
 
-    /// Takes up what was measured in a later run of the same program.
+    /// Adds the figures of a later run of the same program.
     ///
-    /// What varies is kept of every run. Of memory and differences the largest counts, and of what happens once, the
-    /// first time, when nothing was prepared.
-    pub(super) fn join(&mut self, later: Self) {
+    /// Speeds are collected. Of memory and differences the largest counts; of warm-ups the first, when nothing was
+    /// prepared.
+    pub(super) fn merge(&mut self, later: Self) {
         self.device = self.device.take().or(later.device);
         self.threads = self.threads.or(later.threads);
         self.logits = worse(self.logits, later.logits);
@@ -222,31 +222,27 @@ fn worse(one: Option<Difference>, other: Option<Difference>) -> Option<Differenc
     [one, other].into_iter().flatten().reduce(Difference::worse)
 }
 
-/// The middle of some numbers, and how far they are apart.
+/// The median and the range of some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
-    pub(super) least: f64,
+    pub(super) min: f64,
     pub(super) median: f64,
-    pub(super) most: f64,
+    pub(super) max: f64,
 }
 
 impl Spread {
-    /// Returns `None` if there is no number.
-    pub(super) fn of(numbers: &[f64]) -> Option<Self> {
-        let mut numbers = numbers.to_vec();
-        numbers.sort_by(f64::total_cmp);
-        let (least, most) = (*numbers.first()?, *numbers.last()?);
-        let half = numbers.len() / 2;
-        let median = if numbers.len() % 2 == 1 {
-            numbers[half]
+    /// Returns `None` if there are no values.
+    pub(super) fn of(values: &[f64]) -> Option<Self> {
+        let mut values = values.to_vec();
+        values.sort_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let half = values.len() / 2;
+        let median = if values.len() % 2 == 1 {
+            values[half]
         } else {
-            f64::midpoint(numbers[half - 1], numbers[half])
+            f64::midpoint(values[half - 1], values[half])
         };
-        Some(Self {
-            least,
-            median,
-            most,
-        })
+        Some(Self { min, median, max })
     }
 }
 
@@ -255,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_figures_of_all_lines_come_together() {
+    fn the_figures_of_all_lines_are_collected() {
         let lines = [
             r#"{"backend":"flex","threads":2}"#,
             "a warning of a driver",
@@ -273,22 +269,26 @@ mod tests {
         assert_eq!(cell.tokens_per_second, [9.0]);
         assert_eq!(figures.decoding(32, 1), None);
         assert_eq!(figures.training, None);
-        let memory: Vec<_> = figures.varied.iter().map(|look| look.memory_mib).collect();
+        let memory: Vec<_> = figures
+            .varied
+            .iter()
+            .map(|sample| sample.memory_mib)
+            .collect();
         assert_eq!(memory, [Some(310.0), Some(311.0)]);
     }
 
     #[test]
-    fn a_difference_that_is_no_number_is_no_rounding_and_stays() {
+    fn a_nan_difference_is_not_rounding_and_stays() {
         let read = |line: &str| Figures::read([line].into_iter()).expect("the line is figures");
         let mut figures = read(r#"{"logits":{"found":null,"tolerance":1e-5}}"#);
-        figures.join(read(r#"{"logits":{"found":1e-7,"tolerance":1e-5}}"#));
+        figures.merge(read(r#"{"logits":{"found":1e-7,"tolerance":1e-5}}"#));
         let logits = figures.logits.expect("it was measured");
         assert_eq!(logits.found, None);
         assert!(!logits.is_rounding());
     }
 
     #[test]
-    fn a_gpu_that_the_cpu_plays_is_the_cpu() {
+    fn an_emulated_gpu_is_the_cpu() {
         let wgpu = |device: &str| Figures {
             backend: "wgpu".to_owned(),
             device: Some(device.to_owned()),
@@ -299,18 +299,18 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_joined_by_what_their_figures_mean() {
+    fn each_figure_of_several_runs_is_merged_by_its_rule() {
         let read = |line: &str| Figures::read([line].into_iter()).expect("the line is figures");
         let mut figures = Figures {
             backend: "flex".to_owned(),
             ..Figures::default()
         };
-        figures.join(read(
+        figures.merge(read(
             r#"{"logits":{"found":1.0,"tolerance":3.0},"first_update_s":9.0,"peak_memory_mib":5.0,
                 "parts":{"forward_s":[1.0],"backward_s":[2.0],"optimizer_s":[3.0]},
                 "decoding":{"batch":1,"beam":4,"tokens_per_second":[7.0],"first_token_ms":[1.5]}}"#,
         ));
-        figures.join(read(
+        figures.merge(read(
             r#"{"logits":{"found":2.0,"tolerance":3.0},"first_update_s":1.0,"peak_memory_mib":4.0,
                 "parts":{"forward_s":[4.0],"backward_s":[5.0],"optimizer_s":[6.0]},
                 "decoding":{"batch":1,"beam":4,"tokens_per_second":[8.0],"first_token_ms":[2.5]}}"#,
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_median_is_in_the_middle() {
-        let spread = |numbers: &[f64]| Spread::of(numbers).map(|it| (it.least, it.median, it.most));
+        let spread = |numbers: &[f64]| Spread::of(numbers).map(|it| (it.min, it.median, it.max));
         assert_eq!(spread(&[3.0, 1.0, 2.0]), Some((1.0, 2.0, 3.0)));
         assert_eq!(spread(&[4.0, 1.0]), Some((1.0, 2.5, 4.0)));
         assert_eq!(spread(&[]), None);

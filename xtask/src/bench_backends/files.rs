@@ -1,11 +1,11 @@
-//! Files that hold what was measured before until there is something new.
+//! Result files, replaced only when the new content is complete.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Checks that a file can be written, and leaves what it holds.
+/// Checks that a file can be written, without changing it.
 pub(super) fn check(path: &Path) -> Result<()> {
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened
@@ -13,9 +13,9 @@ pub(super) fn check(path: &Path) -> Result<()> {
         .with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Replaces what a file holds, all at once.
+/// Replaces the content of a file atomically.
 pub(super) fn replace(path: &Path, text: &str) -> Result<()> {
-    // A link stays one, and what is no file, a terminal for example, is written to.
+    // A link stays a link; a device, such as a terminal, is written to directly.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let is_special = path.exists() && !path.is_file();
     let written = match path.file_name() {
@@ -35,17 +35,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_file_holds_stays_until_it_is_replaced() {
+    fn the_content_of_a_file_stays_until_it_is_replaced() {
         let name = format!("xtask-files-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("the system has a temporary folder");
         let path = folder.join("results.json");
         fs::write(&path, "old").expect("the folder is ours");
         check(&path).expect("the file can be written");
-        let held = |path: &Path| fs::read_to_string(path).ok();
-        assert_eq!(held(&path).as_deref(), Some("old"));
+        let content = |path: &Path| fs::read_to_string(path).ok();
+        assert_eq!(content(&path).as_deref(), Some("old"));
         replace(&path, "new").expect("the file can be written");
-        assert_eq!(held(&path).as_deref(), Some("new"));
+        assert_eq!(content(&path).as_deref(), Some("new"));
         let entries = fs::read_dir(&folder).expect("the folder is ours");
         assert_eq!(entries.count(), 1, "nothing else is left");
         fs::remove_dir_all(folder).expect("the folder is ours");

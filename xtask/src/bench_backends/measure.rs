@@ -1,4 +1,4 @@
-//! Programs that measure: called, listened to, and stopped when they take too long.
+//! Runs the programs that measure, reads their output, and stops those that take too long.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,21 +13,21 @@ use anyhow::{Context, Result};
 use super::build::Program;
 use super::figures::{Figures, Kind};
 
-/// How a program's end is waited for.
+/// The interval at which a program's end is polled.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is measured, and for how long.
 #[derive(Debug)]
-pub(super) struct Effort {
+pub(super) struct Plan {
     pub(super) preset: String,
-    /// How often every program has its turn.
+    /// The number of turns of each program.
     pub(super) n_rounds: u32,
     pub(super) seconds: f64,
-    /// After which a program is stopped, all its turns together.
+    /// The time limit of all turns of a program together.
     pub(super) limit: Duration,
 }
 
-/// A program that has turns at being measured, and what is known of it.
+/// A program that is measured in turns, and its figures so far.
 #[derive(Debug)]
 pub(super) struct Contender {
     figures: Figures,
@@ -35,7 +35,7 @@ pub(super) struct Contender {
     arguments: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
     n_turns: u32,
-    /// What they took together.
+    /// The duration of all turns.
     used: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Contender {
         })
     }
 
-    /// Returns the benchmark of a program beside ours.
+    /// Returns the benchmark of another program.
     pub(super) fn beside(
         name: &str,
         program: &Path,
@@ -80,7 +80,7 @@ impl Contender {
         }
     }
 
-    /// Returns the column of a backend of which nothing can be measured: it has trouble from the beginning.
+    /// Returns a program that cannot be measured, with the reason.
     pub(super) fn missing(backend: &str, why: &str) -> Self {
         Self {
             figures: Figures::missing(backend, why),
@@ -96,47 +96,47 @@ impl Contender {
         &self.figures.backend
     }
 
-    /// Says why there is nothing to measure any more.
+    /// Returns why nothing more can be measured.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.figures.trouble.as_deref()
     }
 
-    /// Measures once more, unless that would take too long: then this is said, and what is known stays.
-    pub(super) fn take_turn(&mut self, effort: &Effort) {
+    /// Measures once more, unless that would exceed the limit: this is noted, and the figures so far stay.
+    pub(super) fn take_turn(&mut self, plan: &Plan) {
         let a_turn = self.used.checked_div(self.n_turns).unwrap_or_default();
-        if self.used + a_turn > effort.limit {
+        if self.used + a_turn > plan.limit {
             self.figures.trouble = Some(format!(
                 "{} of {} runs, as each takes {:.0} s and --limit is {:.0} minutes",
                 self.n_turns,
-                effort.n_rounds,
+                plan.n_rounds,
                 a_turn.as_secs_f64(),
-                minutes(effort.limit)
+                minutes(plan.limit)
             ));
             return;
         }
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
-            .args([&effort.preset, "1", &effort.seconds.to_string()])
+            .args([&plan.preset, "1", &plan.seconds.to_string()])
             .envs(self.environment.iter().cloned());
         let started = Instant::now();
-        match measured(&mut command, effort.limit, self.used) {
-            Ok(turn) => self.figures.join(turn),
+        match measured(&mut command, plan.limit, self.used) {
+            Ok(turn) => self.figures.merge(turn),
             Err(error) => self.figures.trouble = Some(format!("{error:#}")),
         }
         self.used += started.elapsed();
         self.n_turns += 1;
     }
 
-    /// Measures memory while updates vary in shape, for which there is one limit more.
-    pub(super) fn vary(&mut self, effort: &Effort, n_updates: u64) {
+    /// Measures memory during updates of varying shapes, with a limit of their own.
+    pub(super) fn vary(&mut self, plan: &Plan, n_updates: u64) {
         let mut command = Command::new(&self.program);
         command
             .args(&self.arguments)
-            .args([&effort.preset, "varied", &n_updates.to_string()])
+            .args([&plan.preset, "varied", &n_updates.to_string()])
             .envs(self.environment.iter().cloned());
         self.figures.n_varied = Some(n_updates);
-        let trouble = match measured(&mut command, effort.limit, Duration::ZERO) {
+        let trouble = match measured(&mut command, plan.limit, Duration::ZERO) {
             Ok(found) => {
                 self.figures.varied = found.varied;
                 found.trouble
@@ -154,7 +154,7 @@ impl Contender {
         self.figures.trouble = (!all.is_empty()).then(|| all.join("; "));
     }
 
-    /// Says whether there is a program.
+    /// Returns whether there is a program to run.
     pub(super) fn is_built(&self) -> bool {
         !self.program.is_empty()
     }
@@ -168,7 +168,7 @@ impl Contender {
     }
 }
 
-/// Runs a program until it ends or `limit` is up, of which some is used already, and reads what it has printed.
+/// Runs a program until it ends or the rest of `limit` is over, and reads the figures that it printed.
 fn measured(command: &mut Command, limit: Duration, used: Duration) -> Result<Figures> {
     let mut child = command
         .stdin(Stdio::null())
@@ -179,39 +179,39 @@ fn measured(command: &mut Command, limit: Duration, used: Duration) -> Result<Fi
     let output = child.stdout.take().map(listen);
     let errors = child.stderr.take().map(listen);
     let trouble = wait(&mut child, limit, used)?;
-    let said = |listener: Option<thread::JoinHandle<String>>| {
+    let text = |listener: Option<thread::JoinHandle<String>>| {
         listener.and_then(|it| it.join().ok()).unwrap_or_default()
     };
-    let (output, errors) = (said(output), said(errors));
+    let (output, errors) = (text(output), text(errors));
     let mut figures =
-        Figures::read(output.lines()).context("the benchmark prints other figures")?;
+        Figures::read(output.lines()).context("the benchmark printed unknown figures")?;
     figures.trouble = trouble.map(|trouble| match (trouble, last_line(&errors)) {
         (Trouble::Failed(status), Some(line)) => format!("it ended with {status}: {line}"),
         (Trouble::Failed(status), None) => format!("it ended with {status}"),
-        // What it said last has nothing to do with it.
+        // Its last line does not explain the stop.
         (Trouble::Stopped, _) => format!("it was stopped after {:.0} minutes", minutes(limit)),
     });
     Ok(figures)
 }
 
-/// Reads all that a program prints, on a thread of its own.
+/// Reads the output of a program on a thread of its own.
 fn listen(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // A program that is stopped leaves what it has printed.
+        // The output of a stopped program ends where it was stopped.
         let _ = pipe.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
 }
 
-/// Says why a program did not come to its end.
+/// Why a program did not succeed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     Failed(ExitStatus),
     Stopped,
 }
 
-/// Waits for a program and returns what went wrong with it, if anything.
+/// Waits for a program, stops it at the limit, and returns what went wrong, if anything.
 pub(crate) fn wait(child: &mut Child, limit: Duration, used: Duration) -> Result<Option<Trouble>> {
     let started = Instant::now();
     loop {
@@ -231,7 +231,7 @@ fn minutes(duration: Duration) -> f64 {
     duration.as_secs_f64() / 60.0
 }
 
-/// Returns the last line that says something, without the word that errors begin with.
+/// Returns the last line that is not blank, without the prefix of errors.
 pub(super) fn last_line(text: &str) -> Option<&str> {
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
     Some(line.trim_start_matches("Error: "))
@@ -241,7 +241,7 @@ pub(super) fn last_line(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Measures what a line of shell prints.
+    /// Measures with a line of shell.
     fn shell(line: &str, limit: Duration) -> Figures {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_fails_leaves_what_it_had_measured() {
+    fn the_figures_of_a_program_that_fails_later_are_kept() {
         let line = r#"echo '{"threads":2}'; echo 'Error: no adapter' >&2; exit 1"#;
         let figures = shell(line, Duration::from_secs(60));
         assert_eq!(figures.threads, Some(2));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_gets_stuck_is_stopped() {
+    fn a_program_that_hangs_is_stopped() {
         let figures = shell(
             r#"echo '{"threads":2}'; exec sleep 600"#,
             Duration::from_millis(300),
@@ -276,8 +276,8 @@ mod tests {
         Contender::beside("sh", Path::new("sh"), arguments, Vec::new())
     }
 
-    fn effort(limit: Duration) -> Effort {
-        Effort {
+    fn plan(limit: Duration) -> Plan {
+        Plan {
             preset: "tiny".to_owned(),
             n_rounds: 2,
             seconds: 1.0,
@@ -286,10 +286,10 @@ mod tests {
     }
 
     #[test]
-    fn every_turn_adds_a_number() {
+    fn every_turn_adds_a_value() {
         let line = r#"echo '{"training":{"labels":8.0,"tokens_per_second":[5.0]}}'"#;
         let mut shell = contender(line);
-        let minute = effort(Duration::from_secs(60));
+        let minute = plan(Duration::from_secs(60));
         shell.take_turn(&minute);
         shell.take_turn(&minute);
         assert_eq!(shell.trouble(), None);
@@ -301,17 +301,17 @@ mod tests {
     fn turns_share_one_limit() {
         let mut shell = contender("exec sleep 600");
         shell.used = Duration::from_secs(59);
-        shell.take_turn(&effort(Duration::from_secs(60)));
+        shell.take_turn(&plan(Duration::from_secs(60)));
         let trouble = shell.trouble().expect("no time is left");
         assert!(trouble.contains("stopped after 1 minutes"), "{trouble}");
     }
 
     #[test]
-    fn a_turn_that_would_not_end_is_not_begun() {
+    fn a_turn_that_would_exceed_the_limit_is_not_started() {
         let line = r#"echo '{"threads":2}'"#;
         let mut shell = contender(line);
         (shell.n_turns, shell.used) = (1, Duration::from_secs(40));
-        shell.take_turn(&effort(Duration::from_secs(60)));
+        shell.take_turn(&plan(Duration::from_secs(60)));
         let expected = "1 of 2 runs, as each takes 40 s and --limit is 1 minutes";
         assert_eq!(shell.trouble(), Some(expected));
         assert_eq!(shell.figures().threads, None);
@@ -323,7 +323,7 @@ mod tests {
             r#"echo '{"threads":2,"varied":{"update":8,"memory_mib":5.0,"gpu_memory_mib":1.0}}'"#;
         let mut shell = contender(line);
         shell.used = Duration::from_secs(59);
-        shell.vary(&effort(Duration::from_secs(60)), 8);
+        shell.vary(&plan(Duration::from_secs(60)), 8);
         assert_eq!(shell.trouble(), None);
         let figures = shell.figures();
         assert_eq!((figures.n_varied, figures.threads), (Some(8), None));
@@ -331,10 +331,10 @@ mod tests {
     }
 
     #[test]
-    fn varied_updates_that_fail_say_so() {
+    fn failed_varied_updates_are_reported() {
         let mut shell = contender("echo 'Error: out of memory' >&2; exit 1");
         shell.figures.trouble = Some("1 of 2 runs".to_owned());
-        shell.vary(&effort(Duration::from_secs(60)), 8);
+        shell.vary(&plan(Duration::from_secs(60)), 8);
         let trouble = shell.trouble().expect("it failed");
         let both = "1 of 2 runs; of varied updates: ";
         assert!(trouble.starts_with(both), "{trouble}");

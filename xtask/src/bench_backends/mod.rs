@@ -1,7 +1,7 @@
-//! `cargo xtask bench-backends`: one benchmark built for each backend, and all of them side by side.
+//! `cargo xtask bench-backends`: builds one benchmark for each backend and compares them.
 //!
-//! `examples/bench_backend` measures. What it prints goes through [`Figures`]; a backend that cannot be built or
-//! run here is a column that says why, and one that computes something else is an error, after all is written.
+//! `examples/bench_backend` measures and prints figures. A backend that cannot be built or run here becomes a
+//! note with the reason. Wrong results are an error, after all files are written.
 
 mod build;
 mod chart;

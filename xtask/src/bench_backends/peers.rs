@@ -1,4 +1,4 @@
-//! PyTorch and CTranslate2, which `benchmarks/bench_peers.py` measures as we are measured.
+//! PyTorch and CTranslate2, which `benchmarks/bench_peers.py` measures in the same way.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,18 +24,18 @@ const ON_GPU: [&str; 5] = [
 #[derive(Debug)]
 pub(super) struct Peers {
     python: PathBuf,
-    /// Which of them it cannot measure, and why.
+    /// Those that it cannot measure, and why.
     missing: BTreeMap<String, String>,
 }
 
-/// What `bench_peers.py check` prints.
+/// The output of `bench_peers.py check`.
 #[derive(Deserialize)]
 struct Check {
     missing: BTreeMap<String, String>,
 }
 
 impl Peers {
-    /// Asks a Python what it can measure.
+    /// Finds out what a Python can measure.
     pub(super) fn check(root: &Path, python: &Path) -> Result<Self> {
         let python = program(python)?;
         let output = Command::new(&python)
@@ -47,20 +47,20 @@ impl Peers {
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(
             output.status.success(),
-            "`{}` cannot measure the peers: {}; benchmarks/bench_peers.txt lists what it needs",
+            "`{}` cannot measure the peers: {}; benchmarks/bench_peers.txt lists the packages that it needs",
             python.display(),
             last_line(&errors).unwrap_or("no reason given")
         );
         let output = String::from_utf8_lossy(&output.stdout);
         let check: Check = serde_json::from_str(last_line(&output).unwrap_or_default())
-            .context("benchmarks/bench_peers.py says of no peer whether it can be measured")?;
+            .context("benchmarks/bench_peers.py does not list the peers that it can measure")?;
         Ok(Self {
             python,
             missing: check.missing,
         })
     }
 
-    /// Returns the benchmarks of all that compute on one of these kinds.
+    /// Returns the benchmarks of all peers on these kinds of hardware.
     pub(super) fn contenders(&self, root: &Path, kinds: &[Kind]) -> Vec<Contender> {
         let of = |kind: Kind, peers: &'static [&'static str]| {
             let is_wanted = kinds.contains(&kind);
@@ -77,7 +77,7 @@ impl Peers {
             return Contender::missing(peer, why);
         }
         let arguments = vec![root.join("benchmarks/bench_peers.py").into(), peer.into()];
-        // As glibc is told to do in our programs: keep freed pages.
+        // Keep freed pages, as our programs do.
         let environment = vec![
             ("MALLOC_MMAP_MAX_", "0".into()),
             ("MALLOC_TRIM_THRESHOLD_", "17179869184".into()),
@@ -86,9 +86,9 @@ impl Peers {
     }
 }
 
-/// Makes a path independent of the folder it is used in; a bare name is looked up by the system.
+/// Returns an absolute path; a bare name stays, and the system looks it up.
 ///
-/// Links stay: the Python of a virtual environment is one, and finds its packages by where the link lies.
+/// Links are not resolved: the Python of a virtual environment is a link, and finds its packages by its location.
 fn program(path: &Path) -> Result<PathBuf> {
     if path.components().count() == 1 && path.is_relative() {
         return Ok(path.to_owned());
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_compute_where_a_backend_does() {
+    fn peers_run_on_the_kinds_of_hardware_of_the_backends() {
         let peers = peers(&[]);
         assert_eq!(
             names(&peers.contenders(Path::new("/r"), &[Kind::Cpu])),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_missing_says_why_and_the_others_stay() {
+    fn a_missing_peer_has_a_reason_and_the_others_stay() {
         let peers = peers(&[("ctranslate2", "No module named 'ctranslate2'")]);
         let found = peers.contenders(Path::new("/r"), &[Kind::Cpu]);
         let troubles: Vec<_> = found.iter().map(Contender::trouble).collect();
@@ -141,7 +141,7 @@ mod tests {
     fn a_relative_python_is_the_same_in_every_folder_and_a_bare_name_is_looked_up() {
         let relative = program(Path::new("env/bin/python")).expect("there is a current folder");
         assert!(relative.is_absolute() && relative.ends_with("env/bin/python"));
-        let bare = program(Path::new("python3")).expect("nothing is to be done");
+        let bare = program(Path::new("python3")).expect("it needs no folder");
         assert_eq!(bare, Path::new("python3"));
     }
 }

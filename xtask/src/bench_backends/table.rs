@@ -1,15 +1,15 @@
-//! The figures as a table in Markdown, which is readable in a terminal as well.
+//! The figures as a Markdown table that is also readable in a terminal.
 
-use super::figures::{Difference, Figures, Kind, Look, Spread};
+use super::figures::{Difference, Figures, Kind, MemorySample, Spread};
 use super::verdict;
 
-/// What stands where nothing was measured.
-const NOTHING: &str = "–";
+/// The cell of a figure that was not measured.
+const MISSING: &str = "–";
 
-/// What stands beside a figure that must not be.
+/// Marks a wrong figure.
 const WRONG: &str = "✗";
 
-/// A row: what it is called, and what it says of a column.
+/// A row: its name, and its cell for a column.
 type Row = (&'static str, fn(&Figures) -> Option<String>);
 
 const HARDWARE: [Row; 2] = [
@@ -59,7 +59,7 @@ const REST: [Row; 15] = [
     ("build, s", |it| it.build_s.map(rounded)),
 ];
 
-/// Writes a row for each figure, a column for each backend that has any, and what went wrong below.
+/// Writes a row for each figure, a column for each backend with figures, and notes about failures below.
 pub(super) fn markdown(all: &[Figures]) -> String {
     let groups: [&[Row]; 3] = [&HARDWARE, &TRAINING, &REST];
     let has_some = |it: &&Figures| {
@@ -79,14 +79,16 @@ pub(super) fn markdown(all: &[Figures]) -> String {
     cells.extend(rows_of(&TRAINING));
     cells.extend(ratio(&columns));
     cells.extend(rows_of(&REST));
-    cells.extend(varied("memory", &columns, |look| look.memory_mib));
-    cells.extend(varied("GPU memory", &columns, |look| look.gpu_memory_mib));
+    cells.extend(varied("memory", &columns, |sample| sample.memory_mib));
+    cells.extend(varied("GPU memory", &columns, |sample| {
+        sample.gpu_memory_mib
+    }));
     let notes = notes(all);
     let gap = if notes.is_empty() { "" } else { "\n" };
-    format!("{}{gap}{notes}", lined_up(&cells))
+    format!("{}{gap}{notes}", aligned(&cells))
 }
 
-/// Returns a row, unless no column has anything to say.
+/// Returns a row, unless all its cells are empty.
 fn row(
     name: &str,
     columns: &[&Figures],
@@ -96,13 +98,13 @@ fn row(
     figures.iter().any(Option::is_some).then(|| {
         let figures = figures
             .into_iter()
-            .map(|it| it.unwrap_or_else(|| NOTHING.to_owned()));
+            .map(|it| it.unwrap_or_else(|| MISSING.to_owned()));
         [name.to_owned()].into_iter().chain(figures).collect()
     })
 }
 
-/// Writes rows of cells as a table, the first of them as its head.
-fn lined_up(cells: &[Vec<String>]) -> String {
+/// Writes rows of cells as an aligned table; the first row is the header.
+fn aligned(cells: &[Vec<String>]) -> String {
     let n_columns = cells.first().map_or(0, Vec::len);
     let width_of = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..n_columns).map(|it| width_of(it).unwrap_or(0)).collect();
@@ -127,7 +129,7 @@ fn lined_up(cells: &[Vec<String>]) -> String {
     lines.concat()
 }
 
-/// Says what went wrong, and once where it is the same of several.
+/// Lists what went wrong; neighbors with the same reason share a line.
 fn notes(all: &[Figures]) -> String {
     let mut notes: Vec<(String, &str)> = Vec::new();
     for figures in all {
@@ -145,7 +147,7 @@ fn notes(all: &[Figures]) -> String {
         .collect()
 }
 
-/// Returns the row of how many golden sources are translated as in the first column that has any.
+/// Returns the row with the number of golden sources that are translated as in the reference column.
 fn agreement(columns: &[&Figures]) -> Option<Vec<String>> {
     let first = verdict::first_that_translates(columns.iter().copied())?;
     let name = format!("translations as {}'s", first.backend);
@@ -160,8 +162,8 @@ fn agreement(columns: &[&Figures]) -> Option<Vec<String>> {
     })
 }
 
-/// Returns the row of how fast training is beside PyTorch, eager and in float32, or in TF32 beside a backend that multiplies
-/// in it, on what computes there.
+/// Returns the row with the ratio of training speed to eager PyTorch on the same kind of hardware: in float32, or in
+/// TF32 for a backend that uses it.
 fn ratio(columns: &[&Figures]) -> Option<Vec<String>> {
     let median = |it: &Figures| Some(Spread::of(&it.training.as_ref()?.tokens_per_second)?.median);
     let pytorch = |of: &Figures| {
@@ -177,17 +179,21 @@ fn ratio(columns: &[&Figures]) -> Option<Vec<String>> {
     })
 }
 
-/// Returns the row of what memory was taken a quarter, a half, three quarters of the way, and at the end.
+/// Returns the row with the memory after a quarter, a half, three quarters, and all of the varied updates.
 fn varied(
     name: &str,
     columns: &[&Figures],
-    memory: fn(&Look) -> Option<f64>,
+    memory: fn(&MemorySample) -> Option<f64>,
 ) -> Option<Vec<String>> {
     let n = columns.iter().find_map(|it| it.n_varied)?;
     let name = format!("{name}, MiB, at quarters of {n} varied updates");
     row(&name, columns, |it| {
-        let looks = it.varied.iter();
-        let at = |quarter: u64| looks.clone().find(|look| 4 * look.update >= quarter * n);
+        let samples = it.varied.iter();
+        let at = |quarter: u64| {
+            samples
+                .clone()
+                .find(|sample| 4 * sample.update >= quarter * n)
+        };
         let memory: Vec<String> = (1..=4)
             .filter_map(|quarter| Some(rounded(memory(at(quarter)?)?)))
             .collect();
@@ -203,22 +209,18 @@ fn first_token(figures: &Figures, batch: u32, beam: u32) -> Option<String> {
     spread(&figures.decoding(batch, beam)?.first_token_ms)
 }
 
-/// Writes the median, and in brackets the least and the most.
-fn spread(numbers: &[f64]) -> Option<String> {
-    let Spread {
-        least,
-        median,
-        most,
-    } = Spread::of(numbers)?;
-    let [least, median, most] = [least, median, most].map(rounded);
-    Some(if least == most {
+/// Writes the median, and the range in brackets.
+fn spread(values: &[f64]) -> Option<String> {
+    let Spread { min, median, max } = Spread::of(values)?;
+    let [min, median, max] = [min, median, max].map(rounded);
+    Some(if min == max {
         median
     } else {
-        format!("{median} ({least}–{most})")
+        format!("{median} ({min}–{max})")
     })
 }
 
-/// Writes a number with three digits or, if it has more before the point, without a fraction.
+/// Writes a number with three digits, or all digits before the point if there are more.
 pub(super) fn rounded(number: f64) -> String {
     let digits = match number.abs() {
         n if n >= 100.0 => 0,
@@ -228,11 +230,11 @@ pub(super) fn rounded(number: f64) -> String {
     format!("{number:.digits$}")
 }
 
-/// Writes a difference and, where that is more than rounding, what is tolerated.
+/// Writes a difference and, if it is more than rounding, the tolerance.
 fn difference(difference: Difference) -> String {
     let found = match difference.found {
         Some(found) => format!("{found:.0e}"),
-        None => "not a number".to_owned(),
+        None => "NaN".to_owned(),
     };
     if difference.is_rounding() {
         found
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn translations_are_compared_with_those_of_the_first_backend() {
+    fn translations_are_compared_with_the_first_backend() {
         let column = |backend: &str, translations: &[&[u32]]| Figures {
             backend: backend.to_owned(),
             translations: translations.iter().map(|it| it.to_vec()).collect(),
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backend_without_figures_says_why_below_the_table() {
+    fn a_backend_without_figures_has_a_note_below_the_table() {
         let flex = Figures {
             backend: "flex".to_owned(),
             logits: Some(Difference {
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_rounding_is_marked() {
+    fn more_than_rounding_is_marked() {
         let written = |found| {
             difference(Difference {
                 found,
@@ -298,7 +300,7 @@ mod tests {
         };
         assert_eq!(written(Some(9e-6)), "9e-6");
         assert_eq!(written(Some(3e-3)), "3e-3 ✗ (tolerated 1e-5)");
-        assert_eq!(written(None), "not a number ✗ (tolerated 1e-5)");
+        assert_eq!(written(None), "NaN ✗ (tolerated 1e-5)");
     }
 
     fn trains(backend: &str, tokens_per_second: f64) -> Figures {
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn training_is_compared_with_pytorch_where_that_computes_on_the_same() {
+    fn training_is_compared_with_pytorch_on_the_same_hardware() {
         let columns = [
             trains("flex", 300.0),
             trains("cuda", 4000.0),
@@ -329,33 +331,33 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_at_each_quarter_that_was_reached() {
-        let look = |update| Look {
+    fn memory_is_listed_at_each_quarter_that_was_reached() {
+        let sample = |update| MemorySample {
             update,
             memory_mib: Some(300.0 + update as f64),
             gpu_memory_mib: None,
         };
-        let column = |looks: &[u64]| Figures {
+        let column = |samples: &[u64]| Figures {
             n_varied: Some(20),
-            varied: looks.iter().copied().map(look).collect(),
+            varied: samples.iter().copied().map(sample).collect(),
             ..Figures::default()
         };
         let (whole, half) = (column(&[4, 5, 10, 14, 16, 20]), column(&[4, 6, 10]));
-        let row = varied("memory", &[&whole, &half], |look| look.memory_mib);
+        let row = varied("memory", &[&whole, &half], |sample| sample.memory_mib);
         let expected = [
             "memory, MiB, at quarters of 20 varied updates",
             "305, 310, 316, 320",
             "306, 310",
         ];
-        assert_eq!(row.expect("there are looks"), expected);
+        assert_eq!(row.expect("there are samples"), expected);
         assert_eq!(
-            varied("GPU memory", &[&whole], |look| look.gpu_memory_mib),
+            varied("GPU memory", &[&whole], |sample| sample.gpu_memory_mib),
             None
         );
     }
 
     #[test]
-    fn what_went_wrong_with_several_is_said_once() {
+    fn the_same_reason_is_listed_once() {
         let missing = |backend| Figures::missing(backend, "no CUDA");
         let all = [
             missing("pytorch-gpu"),

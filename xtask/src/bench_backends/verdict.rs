@@ -1,8 +1,8 @@
-//! What is wrong with a backend, however fast it is.
+//! Wrong results of backends.
 
 use super::figures::{Difference, Figures};
 
-/// Returns for every backend what it computes wrongly, if anything.
+/// Returns the wrong results of all backends.
 pub(super) fn faults(columns: &[Figures]) -> Vec<String> {
     let first = first_that_translates(columns);
     let mut faults = Vec::new();
@@ -13,11 +13,11 @@ pub(super) fn faults(columns: &[Figures]) -> Vec<String> {
         }
         if let Some(first) = first {
             let (n, n_equal) = (it.translations.len(), n_equal(it, first));
-            // Where less is computed with, the second of two tokens that are nearly as likely may be the first.
+            // With lower precision, the order of two tokens of nearly equal probability may change.
             if n_equal < n && !it.is_less_precise() {
                 let other = n - n_equal;
                 faults.push(format!(
-                    "{name} translates {other} of {n} sentences otherwise than {}",
+                    "{name} translates {other} of {n} sentences differently from {}",
                     first.backend
                 ));
             }
@@ -29,22 +29,21 @@ pub(super) fn faults(columns: &[Figures]) -> Vec<String> {
 fn fault(name: &str, what: &str, difference: Difference) -> Option<String> {
     let Difference { found, tolerance } = difference;
     let found = found.map(|found| format!("{name}'s {what} are {found:.0e} from PyTorch's"));
-    let found = found.unwrap_or_else(|| format!("{name}'s {what} are not all numbers"));
+    let found = found.unwrap_or_else(|| format!("{name}'s {what} contain NaN"));
     (!difference.is_rounding()).then(|| format!("{found}, {tolerance:.0e} is tolerated"))
 }
 
-/// Returns the column with whose translations the others are compared, one in single precision if there is any.
+/// Returns the column whose translations are the reference: the first in single precision, or else the first.
 pub(super) fn first_that_translates<'a>(
     columns: impl IntoIterator<Item = &'a Figures>,
 ) -> Option<&'a Figures> {
     let columns = columns.into_iter();
     columns
         .filter(|it| !it.translations.is_empty())
-        // Of equals the first.
         .min_by_key(|it| it.is_less_precise())
 }
 
-/// Counts the translations that are the same.
+/// Counts the equal translations.
 pub(super) fn n_equal(one: &Figures, other: &Figures) -> usize {
     let pairs = one.translations.iter().zip(&other.translations);
     pairs.filter(|(one, other)| one == other).count()
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn backends_that_differ_by_rounding_have_no_fault() {
+    fn differences_by_rounding_are_not_wrong() {
         let columns = [
             column("flex", Some(1e-7), 5),
             column("tch", Some(9e-7), 5),
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn who_computes_in_less_is_no_measure_for_translations_and_not_measured_by_them() {
+    fn lower_precision_is_neither_a_reference_for_translations_nor_compared_with_one() {
         let mut cuda = column("cuda", Some(1e-3), 6);
         cuda.logits = cuda.logits.map(|it| Difference {
             tolerance: 5e-3,
@@ -94,7 +93,7 @@ mod tests {
         ];
         assert_eq!(
             faults(&columns),
-            ["tch translates 1 of 1 sentences otherwise than wgpu"]
+            ["tch translates 1 of 1 sentences differently from wgpu"]
         );
     }
 
@@ -107,8 +106,8 @@ mod tests {
         ];
         let expected = [
             "tch's logits are 1e-5 from PyTorch's, 1e-5 is tolerated",
-            "wgpu's logits are not all numbers, 1e-5 is tolerated",
-            "wgpu translates 1 of 1 sentences otherwise than flex",
+            "wgpu's logits contain NaN, 1e-5 is tolerated",
+            "wgpu translates 1 of 1 sentences differently from flex",
         ];
         assert_eq!(faults(&columns), expected);
     }

@@ -1,9 +1,9 @@
-//! What documents keep to: their links lead somewhere, and no file names a place on one machine.
+//! Links in documents lead to existing files, and no file contains a path of one machine.
 
 use super::problem::Problem;
 use super::tree::{TextFile, Tree};
 
-/// Folders at the root of a file system that exist on one machine and not on the next.
+/// Folders at the root of a file system that differ between machines.
 const PERSONAL: [&str; 4] = ["home", "root", "Users", "work"];
 
 /// Checks the links of every Markdown file, and every text file for paths of one machine.
@@ -43,12 +43,12 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
             .strip_prefix('[')
             .and_then(|line| line.split_once("]:"))
             .and_then(|(_, rest)| rest.split_whitespace().next());
-        // What stands between two backquotes is code: every second piece.
+        // Every second piece is between backquotes: code.
         let inline = line.split('`').step_by(2).flat_map(|piece| {
             let targets = piece.split("](").skip(1);
             targets.filter_map(|rest| rest.split([')', ' ']).next())
         });
-        // A link whose text is code is cut in two by its backquotes, and its target stands alone.
+        // Backquotes in the text of a link cut it in two; the target is in the piece behind them.
         let targets: Vec<&str> = definition.into_iter().chain(inline).collect();
         targets
             .into_iter()
@@ -56,7 +56,7 @@ fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the path from the root that a relative path leads to, unless that is outside of it.
+/// Resolves a relative path to a path from the root; `None` if it leads out of the repository.
 pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -77,16 +77,16 @@ fn personal_paths(file: &TextFile) -> Vec<Problem> {
     found
         .map(|(line, folder)| Problem {
             location: format!("{}:{line}", file.path),
-            message: format!("names a path under /{folder}, which other machines do not have"),
+            message: format!("contains a path under /{folder}, which other machines do not have"),
         })
         .collect()
 }
 
-/// Returns the folder under which a line names an absolute path.
+/// Returns the folder of a machine whose path is in a line.
 fn personal_path(line: &str) -> Option<&'static str> {
     PERSONAL.into_iter().find(|folder| {
         let pattern = format!("/{folder}/");
-        // Behind a name it is the middle of a path, or of an address.
+        // After a name it is the middle of a path, or of an address.
         let is_middle = |before: char| before.is_alphanumeric() || "._-~}$/".contains(before);
         line.match_indices(&pattern)
             .map(|(start, _)| line[..start].chars().next_back())
@@ -104,13 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn links_that_lead_somewhere_pass() {
+    fn links_to_existing_files_pass() {
         let text = "[a](../README.md#top) [`b`](b/c.md \"t\") [c](b) [d](#here)\n[e]: ./b/c.md\n";
         assert!(faults(text).is_empty());
     }
 
     #[test]
-    fn links_into_the_net_are_not_followed() {
+    fn links_to_other_sites_are_not_checked() {
         assert!(faults("[a](https://example.org/x) [b](mailto:a@example.org)").is_empty());
     }
 
@@ -133,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn code_has_no_links() {
+    fn brackets_in_code_are_no_links() {
         assert!(faults("```\n[a](d.md)\n```\nand `[a](d.md)`").is_empty());
     }
 
     #[test]
     fn paths_of_one_machine_are_found() {
-        // Put together here, so that these lines do not break the rule themselves.
+        // Composed here, so that these lines do not break the rule themselves.
         let line = |before: &str| format!("{before}/{}/me/data", "home");
         assert_eq!(personal_path(&line("cd ")), Some("home"));
         assert_eq!(personal_path(&line("")), Some("home"));

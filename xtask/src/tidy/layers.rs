@@ -1,4 +1,4 @@
-//! Who may use whom: `transformer-core ← transformer-infer ← transformer-train ← examples`.
+//! Which crate may use which: `transformer-core ← transformer-infer ← transformer-train ← examples`.
 
 use super::problem::Problem;
 use super::tree::{TextFile, Tree};
@@ -18,13 +18,13 @@ pub(super) const MAY_USE: [(&str, &[&str]); 5] = [
     ("xtask", &[]),
 ];
 
-/// The two halves of the core: a folder, and what it must not know.
+/// Folders of the core, each with what it must not import.
 const APART: [(&str, &str); 2] = [
     ("transformer-core/src/text/", "burn"),
     ("transformer-core/src/model/", "crate::text"),
 ];
 
-/// Checks what the manifests depend on and what the sources import.
+/// Checks the dependencies in manifests and the imports in sources.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (package, may_use) in MAY_USE {
@@ -53,29 +53,29 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
             }));
         }
     }
-    problems.extend(check_halves(tree));
+    problems.extend(check_folders(tree));
     problems
 }
 
-fn check_halves(tree: &Tree) -> Vec<Problem> {
+fn check_folders(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for (folder, unknown) in APART {
-        let of_half = |file: &&TextFile| file.path.starts_with(folder);
-        for TextFile { path, text } in tree.ending(".rs").filter(of_half) {
+    for (folder, forbidden) in APART {
+        let of_folder = |file: &&TextFile| file.path.starts_with(folder);
+        for TextFile { path, text } in tree.ending(".rs").filter(of_folder) {
             let used = imports(text).filter(|(_, import)| {
-                let rest = import.strip_prefix(unknown);
+                let rest = import.strip_prefix(forbidden);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
             });
             problems.extend(used.map(|(line, import)| Problem {
                 location: format!("{path}:{line}"),
-                message: format!("{folder} knows nothing of `{unknown}`, but uses `{import}`"),
+                message: format!("{folder} must not import `{forbidden}`, but imports `{import}`"),
             }));
         }
     }
     problems
 }
 
-/// Returns the packages that a manifest depends on, for whatever purpose, each with its line.
+/// Returns all dependencies of a manifest (normal, build and dev), each with its line.
 fn dependencies(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_dependencies = false;
     manifest.lines().zip(1..).filter_map(move |(line, number)| {
@@ -92,7 +92,7 @@ fn dependencies(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns what a source file imports, each with its line: `a::b` of `pub use a::b::{c, d};`.
+/// Returns the imports of a source file, each with its line: `a::b` of `pub use a::b::{c, d};`.
 fn imports(source: &str) -> impl Iterator<Item = (usize, &str)> {
     source.lines().zip(1..).filter_map(|(line, number)| {
         let line = line.trim();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn features_of_that_name_are_no_dependencies() {
+    fn features_with_the_name_of_a_crate_are_no_dependencies() {
         let manifest = "[features]\nexamples = []\n";
         assert!(faults("transformer-core/Cargo.toml", manifest).is_empty());
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn text_knows_no_tensors() {
+    fn text_must_not_import_burn() {
         let source = "use burn::tensor::Tensor;\nuse burner::Oven;\n";
         let faults = faults("transformer-core/src/text/bpe.rs", source);
         assert_eq!(faults.len(), 1);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn models_know_no_text() {
+    fn the_model_must_not_import_text() {
         let source = "use crate::text::PAD;\n";
         assert_eq!(
             faults("transformer-core/src/model/mask.rs", source).len(),

@@ -1,8 +1,8 @@
-//! One build: no command makes cargo build Burn a second time.
+//! One build: no command makes cargo compile Burn a second time.
 //!
-//! Cargo unifies features over what one command builds. If `transformer-train` asks for a feature of
-//! a third-party crate and `transformer-infer` does not, then training a model and translating with it
-//! are two builds of that crate and of everything above it: minutes, where seconds were promised.
+//! Cargo unifies features over the packages of one command. If `transformer-train` enables a feature of a
+//! third-party crate and `transformer-infer` does not, then training a model and translating with it
+//! compile that crate, and everything that depends on it, twice: minutes instead of seconds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::layers::MAY_USE;
 use super::problem::Problem;
 use crate::process::{cargo, output};
 
-/// For each third-party package, the sets of features with which it is built.
+/// For each third-party package, the sets of features that it is built with.
 type Packages = BTreeMap<String, BTreeSet<String>>;
 
-/// What one command builds.
+/// The packages of one command.
 #[derive(Clone, Copy)]
 struct Selection {
     /// One package, or all.
@@ -28,7 +28,7 @@ struct Selection {
 const PROGRAMS: &str = "normal,build";
 const TESTS: &str = "normal,build,dev";
 
-/// Pairs of selections; what the first builds must be among what the second builds.
+/// Pairs of selections: the second must build everything that the first builds.
 const WITHIN: [[Selection; 2]; 7] = [
     [
         of("transformer-infer", PROGRAMS),
@@ -56,7 +56,7 @@ const fn all(edges: &'static str) -> Selection {
     }
 }
 
-/// Asks cargo what it would build, and compares.
+/// Compares what cargo would build for each pair.
 pub(super) fn check(root: &Path) -> Result<Vec<Problem>> {
     let mut problems = Vec::new();
     for [narrow, wide] in WITHIN {
@@ -115,7 +115,7 @@ fn parse(tree: &str) -> Packages {
     packages
 }
 
-/// Says which packages the narrower selection would build again.
+/// Returns the packages that the narrower selection would build again.
 fn differences(narrow: &Packages, wide: &Packages) -> Vec<String> {
     let mut differences = Vec::new();
     for (package, sets) in narrow {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_packages_and_repetitions_do_not_count() {
+    fn own_packages_and_repetitions_are_left_out() {
         let tree = "transformer-core v0.1.0 (/x)|default,flex\nserde v1.0.2|derive,std\n\
                     serde v1.0.2|derive,std (*)\nserde_derive v1.0.2 (proc-macro)|\n\n";
         let expected = [

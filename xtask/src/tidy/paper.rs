@@ -1,4 +1,4 @@
-//! What `docs/paper.md` keeps to: the items and tests that its tables name are there.
+//! The items and tests in the tables of `docs/paper.md` exist.
 //!
 //! In the columns `code` and `test` of a table, every name between backquotes is a link to the Rust file
 //! that defines it: `` [`Encoder`][encoder] ``. A name is that of an item, or of a type and its member with
@@ -12,12 +12,12 @@ use super::tree::{TextFile, Tree};
 
 const DOCUMENT: &str = "docs/paper.md";
 
-/// What makes the next word the name of an item.
+/// The keywords before the name of an item.
 const KEYWORDS: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "mod",
 ];
 
-/// What a name in a table stands for.
+/// The kind of thing that a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Item,
@@ -30,7 +30,7 @@ struct Mention<'a> {
     line: usize,
     kind: Kind,
     name: &'a str,
-    /// What the name links to, as it is written.
+    /// The target of the name's link, as it is written.
     target: Option<&'a str>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems.collect()
 }
 
-/// Says what is wrong with a name, if anything is.
+/// Returns what is wrong with a name, if anything.
 fn fault(mention: &Mention<'_>, tree: &Tree) -> Option<String> {
     let Mention { name, target, .. } = mention;
     let Some(target) = target else {
@@ -114,7 +114,7 @@ fn definitions(text: &str) -> BTreeMap<&str, &str> {
         .collect()
 }
 
-/// Returns what stands between backquotes in a cell, each with the name of what it links to.
+/// Returns the names between backquotes in a cell, each with the label of its link.
 fn names(cell: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let pieces: Vec<&str> = cell.split('`').collect();
     let n_names = pieces.len() / 2;
@@ -129,14 +129,14 @@ fn names(cell: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     })
 }
 
-/// Says whether a Rust text defines an item, or a type's member if there is a `::` in the name.
+/// Returns whether a Rust text defines an item, or a member of a type if there is a `::` in the name.
 fn defines(text: &str, name: &str) -> bool {
     match name.split_once("::") {
         None => text.lines().any(|line| declares(line, name)),
         Some((owner, member)) => {
             let mut is_inside = false;
             text.lines().any(|line| {
-                // What begins at the margin ends there: rustfmt sees to it.
+                // rustfmt ends at the margin what begins at the margin.
                 if !line.starts_with([' ', '}']) && !line.is_empty() {
                     is_inside = line.ends_with('{') && words(line).any(|word| word == owner);
                 }
@@ -146,14 +146,14 @@ fn defines(text: &str, name: &str) -> bool {
     }
 }
 
-/// Says whether a line defines an item of this name.
+/// Returns whether a line defines an item of this name.
 fn declares(line: &str, name: &str) -> bool {
     let is_code = !line.trim_start().starts_with("//");
     let mut pairs = words(line).zip(words(line).skip(1));
     is_code && pairs.any(|(keyword, word)| KEYWORDS.contains(&keyword) && word == name)
 }
 
-/// Says whether a line is that of a field or variant of this name.
+/// Returns whether a line defines a field or variant of this name.
 fn lists(line: &str, name: &str) -> bool {
     let line = line.trim_start();
     let line = line.strip_prefix("pub ").unwrap_or(line);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_comment_names_is_no_item() {
+    fn a_name_in_a_comment_is_no_item() {
         assert_eq!(faults("[`nothing`][a]", "").len(), 1);
     }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_is_no_test_is_found() {
+    fn a_function_that_is_not_a_test_is_found() {
         assert_eq!(
             faults("", "[`scratch`][a]"),
             ["docs/paper.md:5: there is no test `scratch` in core/a.rs"]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_is_found() {
+    fn a_missing_file_is_found() {
         assert_eq!(
             faults("[`Encoder`][gone]", ""),
             ["docs/paper.md:5: `Encoder` links to `../core/gone.rs`, no Rust file here"]
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_links_to_nothing_is_found() {
+    fn a_name_without_a_link_is_found() {
         for items in ["`Encoder`", "[`Encoder`]", "[`Encoder`][unknown]"] {
             let faults = faults(items, "");
             assert!(
@@ -303,7 +303,7 @@ mod tests {
         let document = tree.files.iter().find(|file| file.path == DOCUMENT);
         let mentions = document.map_or_else(Vec::new, |file| mentions(&file.text));
         let count = |kind| mentions.iter().filter(|it| it.kind == kind).count();
-        // Every section of the paper has some; fewer would mean that the tables are not read.
+        // Fewer would mean that the tables are not read.
         assert!(count(Kind::Item) > 50, "{}", count(Kind::Item));
         assert!(count(Kind::Test) > 50, "{}", count(Kind::Test));
         Ok(())

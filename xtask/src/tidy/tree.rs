@@ -6,15 +6,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Files beyond this size, in bytes, are data and not text.
+/// Larger files, in bytes, are data and not text.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// Holds what lies in the repository, but for what git is told to ignore.
+/// The files of the repository, except those that git ignores.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// The files that are text.
+    /// The text files.
     pub(super) files: Vec<TextFile>,
-    /// Every file and folder, by its path from the root, with slashes.
+    /// The path of every file and folder from the root, with slashes.
     pub(super) paths: BTreeSet<String>,
     /// The folders at the root.
     pub(super) folders: BTreeSet<String>,
@@ -39,7 +39,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Returns the text files whose names end like this.
+    /// Returns the text files whose paths end with `end`.
     pub(super) fn ending(&self, end: &str) -> impl Iterator<Item = &TextFile> {
         self.files.iter().filter(move |it| it.path.ends_with(end))
     }
@@ -74,7 +74,7 @@ impl Tree {
     }
 }
 
-/// Returns what a `.gitignore` names at the root, and git's own folder.
+/// Returns the entries at the root that a `.gitignore` lists, and git's own folder.
 fn ignored(gitignore: &str) -> Vec<&str> {
     let names = gitignore
         .lines()
@@ -103,7 +103,7 @@ impl Tree {
         tree
     }
 
-    /// Returns what a rule finds in a repository that holds one file.
+    /// Returns the problems that a rule finds in a repository with one file.
     pub(super) fn faults_of(
         rule: fn(&Self) -> Vec<super::problem::Problem>,
         path: &str,
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_ignores_at_the_root_is_skipped() {
+    fn ignored_entries_of_the_root_are_skipped() {
         assert_eq!(
             ignored("/target\n*.orig\n/runs/\n"),
             ["target", "runs", ".git"]
@@ -127,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn this_very_file_is_read() -> Result<()> {
+    fn this_file_is_read() -> Result<()> {
         let tree = Tree::read(&crate::root())?;
         let this = tree
             .files
             .iter()
             .find(|file| file.path == "xtask/src/tidy/tree.rs");
-        assert!(this.is_some_and(|file| file.text.contains("this_very_file_is_read")));
+        assert!(this.is_some_and(|file| file.text.contains("this_file_is_read")));
         assert!(tree.paths.contains("xtask/src"));
         assert!(!tree.folders.contains(".git"));
         Ok(())
