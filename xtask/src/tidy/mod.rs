@@ -11,6 +11,8 @@ mod problem;
 mod rules;
 mod settings;
 mod sources;
+mod tokens;
 mod tree;
+mod words;
 
 pub(crate) use rules::run;

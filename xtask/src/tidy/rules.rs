@@ -6,7 +6,9 @@ use anyhow::{Result, bail};
 
 use super::problem::Problem;
 use super::tree::Tree;
-use super::{documents, folders, imports, layers, listings, one_build, paper, settings, sources};
+use super::{
+    documents, folders, imports, layers, listings, one_build, paper, settings, sources, words,
+};
 
 /// Checks every rule, and prints every problem.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -22,7 +24,13 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     problems.extend(settings::check(root)?);
     problems.extend(one_build::check(root)?);
     // While folders and documents are being put in order, these are only printed.
-    for problem in [imports::check(&tree), listings::check(&tree)].concat() {
+    for problem in [
+        imports::check(&tree),
+        listings::check(&tree),
+        words::check(&tree),
+    ]
+    .concat()
+    {
         eprintln!("not yet an error: {problem}");
     }
     for problem in &problems {

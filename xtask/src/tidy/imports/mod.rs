@@ -5,6 +5,5 @@ mod circles;
 mod modules;
 mod order;
 mod scope;
-mod tokens;
 
 pub(super) use check::check;

@@ -1,6 +1,6 @@
 //! [`Scope`]: what one module defines, and the paths that it uses.
 
-use super::tokens::{Token, tokens};
+use crate::tidy::tokens::{Token, tokens};
 
 /// The keywords after which the name of an item stands.
 const ITEMS: [&str; 8] = [
