@@ -54,11 +54,11 @@ mod run;
 mod validation;
 
 pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
-pub use checkpoint::SaveError;
+pub use checkpoint::CheckpointError;
 pub use corpus::SentencePair;
 pub use progress::{Interrupt, LogFn, Stage, StatusFn};
 pub use run::{
-    Choice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount, TrainError,
-    average_checkpoints, dry_run, is_unfinished, train,
+    CheckpointChoice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount,
+    TrainError, average_checkpoints, dry_run, is_unfinished, train,
 };
 pub use validation::{Sample, TextScores};

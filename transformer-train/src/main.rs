@@ -22,15 +22,13 @@ use transformer_train::{
     is_unfinished, train,
 };
 
-use crate::cli::Arguments;
+use crate::cli::{Arguments, Failure};
 
 /// What a program ends with that an interrupt ended.
 const INTERRUPTED: u8 = 130;
 
 /// Time that a run has to end by itself when it has nothing to lose.
 const GRACE: Duration = Duration::from_secs(1);
-
-type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();

@@ -1,13 +1,21 @@
-//! Checkpoints: their files and states, which of them are kept, and the model made from them.
+//! Checkpoints: their files and states, which of them are kept, and the models made from them.
 
+mod average;
+mod early_stop;
+mod error;
+mod files;
 mod publisher;
+mod resume_point;
 mod retention;
 mod state;
+mod writer;
 
-pub use publisher::SaveError;
-pub(crate) use publisher::{ModelCheckpointer, Publisher, average};
-pub(crate) use retention::{Keep, Stop};
-pub(crate) use state::{
-    Checkpoints, MODEL, PARTS, PartCheckpointer, Resumed, STATE, SavedState, last_of, part_name,
-    saved, with_whole_weights,
-};
+pub(crate) use average::average;
+pub(crate) use early_stop::EarlyStop;
+pub use error::CheckpointError;
+pub(crate) use files::{PARTS, STATE, intervals_with, last_of};
+pub(crate) use publisher::{ModelCheckpointer, Publisher};
+pub(crate) use resume_point::ResumePoint;
+pub(crate) use retention::Retention;
+pub(crate) use state::{SavedState, intervals_with_intact_weights};
+pub(crate) use writer::{CheckpointWriter, PartCheckpointer};

@@ -12,7 +12,7 @@ use transformer_train::ThreadCount;
 use transformer_train::config::{ConfigError, Experiment, Given};
 use transformer_train::tasks::Task;
 
-use crate::cli::Command;
+use super::command::Command;
 
 /// Train an encoder-decoder Transformer. Without arguments: the task `numbers`, into runs/numbers.
 #[derive(Debug, Parser)]

@@ -1,4 +1,4 @@
-//! What the program can do beside training.
+//! The subcommands of the program.
 
 use std::env;
 use std::io::{self, Write};
@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use clap::{ArgGroup, Args, Subcommand};
 use transformer_core::device;
-use transformer_train::{Choice, LogFn, average_checkpoints};
+use transformer_train::{CheckpointChoice, LogFn, average_checkpoints};
 
-use crate::Failure;
+/// Why the program fails.
+pub(crate) type Failure = Box<dyn std::error::Error>;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -50,9 +51,9 @@ impl Command {
 impl Average {
     fn run(&self) -> Result<(), Failure> {
         let choice = match (self.last, self.best) {
-            (Some(n), _) => Choice::Last(n as usize),
-            (_, Some(n)) => Choice::Best(n as usize),
-            (None, None) => Choice::Updates(self.updates.clone()),
+            (Some(n), _) => CheckpointChoice::Last(n as usize),
+            (_, Some(n)) => CheckpointChoice::Best(n as usize),
+            (None, None) => CheckpointChoice::Updates(self.updates.clone()),
         };
         let requested = env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref())?;

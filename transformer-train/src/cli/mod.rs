@@ -4,4 +4,4 @@ mod arguments;
 mod command;
 
 pub(crate) use arguments::Arguments;
-pub(crate) use command::Command;
+pub(crate) use command::Failure;

@@ -13,7 +13,7 @@ use transformer_core::directory::replace_file;
 use super::curve::curve;
 use crate::config::TrainingSettings;
 use crate::optim::Schedule;
-use crate::validation::{BLEU, CHRF, History, PERPLEXITY, Sample, Samples, Validation};
+use crate::validation::{Sample, Samples};
 
 /// File name of the table of metrics.
 pub(crate) const METRICS_FILE: &str = "metrics.csv";
@@ -27,7 +27,7 @@ pub(crate) const CURVE_FILE: &str = "curve.svg";
 /// Writes the value of every metric over an interval to `metrics.csv`, as `update,split,metric,value`.
 ///
 /// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg` from the
-/// table. Burn's own log store stays empty: no part of a run reads its metrics from there.
+/// table.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -38,7 +38,6 @@ pub(crate) struct CsvLog {
     training: TrainingSettings,
     schedule: Schedule,
     names: BTreeMap<String, MetricId>,
-    history: History,
 }
 
 impl CsvLog {
@@ -48,7 +47,6 @@ impl CsvLog {
         training: &TrainingSettings,
         schedule: Schedule,
         n_done: u64,
-        history: History,
         samples: Samples,
     ) -> io::Result<Self> {
         let (file, table) = open_table(folder, METRICS_FILE, "update,split,metric,value", n_done)?;
@@ -63,7 +61,6 @@ impl CsvLog {
             training: training.clone(),
             schedule,
             names: BTreeMap::new(),
-            history,
         })
     }
 
@@ -107,16 +104,6 @@ impl CsvLog {
         let svg = curve(&self.table, &title.to_string_lossy(), rate);
         let _ = replace_file(&self.folder, CURVE_FILE, svg.as_bytes());
     }
-
-    /// Remembers what a validation found.
-    fn remember(&self, update: &MetricsUpdate, interval: usize) {
-        let finals: BTreeMap<&str, f64> = self.finals(update).collect();
-        let [perplexity, bleu, chrf] = [PERPLEXITY, BLEU, CHRF].map(|name| finals.get(name));
-        if let (Some(perplexity), Some(bleu), Some(chrf)) = (perplexity, bleu, chrf) {
-            let validation = Validation::new(interval, *perplexity, *bleu, *chrf);
-            self.history.add(validation);
-        }
-    }
 }
 
 /// Opens a table whose rows start with a number of updates, and keeps the rows of the first `n_done`
@@ -153,7 +140,6 @@ impl MetricLogger for CsvLog {
         }
         self.table.push_str(&rows);
         if *split == Split::Valid {
-            self.remember(&update, interval);
             self.write_samples(n_done);
             self.draw();
         }

@@ -1,4 +1,4 @@
-//! The mean of chosen checkpoints of a run as a model (§6.1).
+//! Publishes the mean of chosen checkpoints of a run as a model (§6.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,18 +8,18 @@ use burn::tensor::Device;
 use transformer_core::Transformer;
 use transformer_core::directory::ModelDirectory;
 
-use crate::TrainError;
-use crate::checkpoint::{Publisher, SavedState, average, last_of, with_whole_weights};
+use super::error::TrainError;
+use super::folder::RunFolder;
+use crate::checkpoint::{Publisher, SavedState, average, intervals_with_intact_weights, last_of};
 use crate::config::Experiment;
 use crate::optim::ema;
 use crate::progress::LogFn;
-use crate::run::Folder;
 use crate::validation::best;
 
-/// Says which checkpoints of a run are averaged.
+/// The checkpoints of a run that are averaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// The last ones, of which none is left out but those that are not what was saved.
+pub enum CheckpointChoice {
+    /// The last ones; only damaged ones are skipped.
     Last(usize),
     /// The best ones by `training.best_by`, of those that the run has kept.
     Best(usize),
@@ -27,16 +27,16 @@ pub enum Choice {
     Updates(Vec<u64>),
 }
 
-/// Holds the parameters of a checkpoint, under the names that training gives them.
+/// The parameters of a checkpoint, under the names that training gives them.
 #[derive(Module, Debug)]
 struct Weights {
     model: Transformer,
     ema: Option<Transformer>,
 }
 
-/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns the
-/// numbers of updates after which they were, in order. Of a run with `ema_decay` it is the mean of the
-/// averages. `say` is told of checkpoints that are passed over, as they are not what was saved.
+/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns their numbers of
+/// updates in ascending order. In a run with `ema_decay` the moving averages are averaged. Damaged checkpoints are
+/// skipped and logged.
 ///
 /// # Errors
 ///
@@ -44,27 +44,28 @@ struct Weights {
 /// that exists.
 pub fn average_checkpoints(
     run: &Path,
-    choice: &Choice,
+    choice: &CheckpointChoice,
     out: &Path,
     device: &Device,
     log: &LogFn,
 ) -> Result<Vec<u64>, TrainError> {
-    let folder = Folder::new(run);
+    let folder = RunFolder::new(run);
     let experiment = folder.experiment()?;
     if out.exists() {
         let path = out.to_owned();
         return Err(TrainError::FolderExists { path });
     }
-    let states: BTreeMap<usize, SavedState> = with_whole_weights(&folder.checkpoints, log)
-        .into_iter()
-        .filter_map(|interval| {
-            let state = SavedState::of(&folder.checkpoints, interval);
-            Some((interval, state.ok()?))
-        })
-        .collect();
+    let states: BTreeMap<usize, SavedState> =
+        intervals_with_intact_weights(&folder.checkpoints, log)
+            .into_iter()
+            .filter_map(|interval| {
+                let state = SavedState::of(&folder.checkpoints, interval);
+                Some((interval, state.ok()?))
+            })
+            .collect();
     let intervals = chosen(&states, choice, &experiment, run)?;
-    let there = ModelDirectory::open(&folder.model)?;
-    let model = there.config().init(device)?;
+    let published = ModelDirectory::open(&folder.model)?;
+    let model = published.config().init(device)?;
     let ema = experiment.training.ema_decay.map(|_| ema::copy(&model));
     let Weights { model, ema } = average(&folder.checkpoints, &intervals, &Weights { model, ema })?;
     let updates: Vec<u64> = intervals
@@ -73,9 +74,9 @@ pub fn average_checkpoints(
         .collect();
     let publisher = Publisher {
         directory: out.to_owned(),
-        config: there.config().clone(),
-        tokenizers: there.tokenizers().clone(),
-        training: there.manifest().training.clone(),
+        config: published.config().clone(),
+        tokenizers: published.tokenizers().clone(),
+        training: published.manifest().training.clone(),
     };
     let scores = serde_json::json!({
         "updates": updates.last(),
@@ -85,30 +86,30 @@ pub fn average_checkpoints(
     Ok(updates)
 }
 
-/// Returns the intervals of the chosen checkpoints, in order.
+/// Returns the intervals of the chosen checkpoints, in ascending order.
 fn chosen(
     states: &BTreeMap<usize, SavedState>,
-    choice: &Choice,
+    choice: &CheckpointChoice,
     experiment: &Experiment,
     run: &Path,
 ) -> Result<Vec<usize>, TrainError> {
     let updates_of = |intervals: &[usize]| intervals.iter().map(|it| states[it].updates).collect();
-    let there = || states.values().map(|state| state.updates).collect();
+    let existing = || states.values().map(|state| state.updates).collect();
     let path = || run.to_owned();
     let all: Vec<usize> = states.keys().copied().collect();
-    let (mut intervals, wanted) = match choice {
-        Choice::Last(n) => {
+    let (mut intervals, requested) = match choice {
+        CheckpointChoice::Last(n) => {
             let last = last_of(&all, *n);
             if last.len() < *n {
                 return Err(TrainError::TooFewCheckpoints {
                     path: path(),
-                    wanted: *n,
-                    there: updates_of(last),
+                    requested: *n,
+                    existing: updates_of(last),
                 });
             }
             (last.to_vec(), *n)
         }
-        Choice::Best(n) => {
+        CheckpointChoice::Best(n) => {
             let validations = states.values().last().map(|state| &state.validations[..]);
             let validations = validations.unwrap_or_default();
             let mut ranked = best(validations, experiment.training.best_by, validations.len());
@@ -116,29 +117,29 @@ fn chosen(
             ranked.truncate(*n);
             (ranked, *n)
         }
-        Choice::Updates(updates) => {
+        CheckpointChoice::Updates(updates) => {
             let interval_of = |update: &u64| {
                 let mut of = states.iter().filter(|(_, state)| state.updates == *update);
                 of.next().map(|(interval, _)| *interval).ok_or_else(|| {
                     TrainError::NoSuchCheckpoint {
                         path: path(),
                         update: *update,
-                        there: there(),
+                        existing: existing(),
                     }
                 })
             };
             let intervals: Result<BTreeSet<usize>, _> = updates.iter().map(interval_of).collect();
             let intervals: Vec<usize> = intervals?.into_iter().collect();
-            let wanted = intervals.len();
-            (intervals, wanted)
+            let requested = intervals.len();
+            (intervals, requested)
         }
     };
     intervals.sort_unstable();
-    if intervals.is_empty() || intervals.len() < wanted {
+    if intervals.is_empty() || intervals.len() < requested {
         return Err(TrainError::TooFewCheckpoints {
             path: path(),
-            wanted,
-            there: there(),
+            requested,
+            existing: existing(),
         });
     }
     Ok(intervals)

@@ -1,11 +1,11 @@
-//! What may be other in a run that goes on, and what may not.
+//! The settings that may differ in a run that is resumed.
 
 use std::collections::BTreeMap;
 
-use crate::TrainError;
+use super::error::TrainError;
 use crate::config::Experiment;
 
-/// The settings that have no part in what the weights become, or in which update sees which sentences.
+/// The settings that affect neither the weights nor the sentences of any update.
 const MAY_DIFFER: [&str; 17] = [
     "data.src",
     "data.store",
@@ -26,8 +26,8 @@ const MAY_DIFFER: [&str; 17] = [
     "validation.",
 ];
 
-/// The settings that change what later updates do, and neither which sentences they see nor what a checkpoint holds: they
-/// may be changed by who asks for it.
+/// The settings that change later updates, but neither their sentences nor the contents of a checkpoint: they may be
+/// changed on request.
 const ON_REQUEST: [&str; 16] = [
     "model.activation_dropout",
     "model.attention_dropout",
@@ -47,32 +47,32 @@ const ON_REQUEST: [&str; 16] = [
     "training.weight_decay",
 ];
 
-/// A setting in which two experiments differ, of those that make another run.
+/// A difference between two experiments that makes their runs differ.
 #[derive(Debug)]
-pub(crate) struct Change {
-    /// Whether a run can go on with it.
-    pub(crate) is_possible: bool,
+pub(super) struct Change {
+    /// Whether a run can be resumed with it.
+    pub(super) is_possible: bool,
     /// The setting, with both values.
-    pub(crate) told: String,
+    pub(super) text: String,
 }
 
-/// Lists the settings in which two experiments differ, of those that make another run.
-pub(crate) fn changes(there: &Experiment, here: &Experiment) -> Result<Vec<Change>, TrainError> {
+/// Lists the differences between two experiments that make their runs differ.
+pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Change>, TrainError> {
     // Batches are the same whether one device computes them or several.
     let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
-    let n_batches_there = n_batches(there);
-    let is_same_update = n_batches_there == n_batches(here);
-    let (there, here) = (flat(there)?, flat(here)?);
-    let mut keys: Vec<&String> = there.keys().chain(here.keys()).collect();
+    let n_batches_before = n_batches(before);
+    let is_same_update = n_batches_before == n_batches(now);
+    let (before, now) = (flat(before)?, flat(now)?);
+    let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    // A schedule that ends with the run makes every update depend on its length.
+    // With a schedule that ends with the run, every update depends on the run's length.
     let key_of_end = "training.updates";
     let has_end = |flat: &BTreeMap<String, String>| {
         let schedule = flat.get("training.schedule").map(String::as_str);
         matches!(schedule, Some("\"linear\"" | "\"cosine\""))
     };
-    let has_end = has_end(&there) || has_end(&here);
+    let has_end = has_end(&before) || has_end(&now);
     let matters = |key: &str| {
         if matches!(key, "training.accumulate" | "training.devices") {
             return !is_same_update;
@@ -83,39 +83,39 @@ pub(crate) fn changes(there: &Experiment, here: &Experiment) -> Result<Vec<Chang
                 None => key == *free,
             })
     };
-    let here_has = |key: &String| here.contains_key(key);
-    let written = |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
+    let formatted =
+        |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
     let differing = keys
         .into_iter()
-        .filter(|key| matters(key) && there.get(*key) != here.get(*key));
+        .filter(|key| matters(key) && before.get(*key) != now.get(*key));
     Ok(differing
         .map(|key| {
-            let (there, here) = (written(there.get(key)), written(here.get(key)));
-            let difference = format!("`{key}` is {here} here and {there} there");
-            let told = match key.as_str() {
+            let values = (formatted(now.get(key)), formatted(before.get(key)));
+            let difference = format!("`{key}` is {} here and {} there", values.0, values.1);
+            let text = match key.as_str() {
                 "training.devices" => format!(
-                    "{difference} (any number can go on if `training.devices` times `training.accumulate` stays \
-                     {n_batches_there})"
+                    "{difference} (any number can be resumed if `training.devices` times `training.accumulate` stays \
+                     {n_batches_before})"
                 ),
                 key if key == key_of_end => {
                     format!("{difference} (the learning rate falls to zero at the end, wherever that is)")
                 }
                 _ => difference,
             };
-            // What a model trained further has of dropout is its own when nothing is said.
-            let is_gone = !here_has(key) && key.starts_with("model.");
+            // Without the setting, a model that is trained further keeps its own dropout.
+            let is_unset = !now.contains_key(key) && key.starts_with("model.");
             Change {
-                is_possible: ON_REQUEST.contains(&key.as_str()) && !is_gone,
-                told,
+                is_possible: ON_REQUEST.contains(&key.as_str()) && !is_unset,
+                text,
             }
         })
         .collect())
 }
 
-/// Writes every setting as `section.key` and its value; corpora without their paths, as [`MAY_DIFFER`] has it.
+/// Returns every setting as `section.key` and its value; corpora without their paths, which may differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
-    let table: toml::Table = toml::from_str(&experiment.to_toml()?)
-        .expect("what was written as TOML can be read as TOML");
+    let table: toml::Table =
+        toml::from_str(&experiment.to_toml()?).expect("an experiment's own TOML can be read");
     let sections = table.into_iter().flat_map(|(section, value)| {
         let keys = match value {
             toml::Value::Table(keys) => keys.into_iter().collect(),
@@ -146,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn other_devices_go_on_if_an_update_has_as_many_batches() {
-        let there = with_batches(1, 4);
-        let found = changes(&there, &with_batches(2, 2)).expect("settings can be written");
+    fn other_devices_are_accepted_if_an_update_has_as_many_batches() {
+        let before = with_batches(1, 4);
+        let found = changes(&before, &with_batches(2, 2)).expect("settings can be written");
         assert!(found.is_empty(), "{found:?}");
 
-        let found = changes(&there, &with_batches(2, 4)).expect("settings can be written");
-        let [Change { told: named, .. }] = found.as_slice() else {
+        let found = changes(&before, &with_batches(2, 4)).expect("settings can be written");
+        let [Change { text, .. }] = found.as_slice() else {
             panic!("{found:?}");
         };
-        assert!(named.starts_with("`training.devices` is 2 here and 1 there"));
-        assert!(named.ends_with("`training.devices` times `training.accumulate` stays 4)"));
+        assert!(text.starts_with("`training.devices` is 2 here and 1 there"));
+        assert!(text.ends_with("`training.devices` times `training.accumulate` stays 4)"));
     }
 }

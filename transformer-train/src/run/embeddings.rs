@@ -1,4 +1,4 @@
-//! Embeddings from elsewhere, and embeddings that stay as they begin.
+//! Initial embeddings from word vectors, and frozen embeddings.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use transformer_core::{Transformer, TransformerConfig};
 use crate::config::EmbeddingSettings;
 use crate::progress::LogFn;
 
-/// Holds the word vectors that a run begins with.
-pub(crate) struct Embeddings {
+/// The word vectors with which embeddings are initialized, and which embeddings are frozen.
+pub(crate) struct InitialEmbeddings {
     settings: EmbeddingSettings,
     src: Option<WordVectors>,
     tgt: Option<WordVectors>,
 }
 
-impl Embeddings {
-    /// Reads the files, and tells how many tokens have a vector.
+impl InitialEmbeddings {
+    /// Reads the files, and logs how many tokens have a vector.
     pub(crate) fn read(
         settings: &EmbeddingSettings,
         config: &TransformerConfig,
@@ -48,8 +48,8 @@ impl Embeddings {
         Ok(Self { settings, src, tgt })
     }
 
-    /// Puts the vectors into a fresh model, and freezes what is to be frozen.
-    pub(crate) fn put_into(&self, mut model: Transformer) -> Result<Transformer, WordVectorsError> {
+    /// Sets the vectors of a fresh model, and freezes its embeddings as configured.
+    pub(crate) fn apply_to(&self, mut model: Transformer) -> Result<Transformer, WordVectorsError> {
         if let Some(vectors) = &self.src {
             let embedding = vectors.replace_rows(model.src_embedding())?;
             model = model.with_src_embedding(embedding);

@@ -1,19 +1,19 @@
-//! A trained model that a run begins with.
+//! Training a trained model further.
 
 use std::path::Path;
 
 use transformer_core::TransformerConfig;
 use transformer_core::directory::ModelDirectory;
 
-use crate::TrainError;
+use super::error::TrainError;
 use crate::config::{Experiment, check_positions};
 use crate::progress::LogFn;
 
-/// Opens the model that an experiment goes on from, if it does.
+/// Opens the model that the experiment trains further, if it has one.
 ///
-/// `published` is the model of a run that was begun so: it has the tokenizers and the shape, so that the first model
-/// need not be there any more.
-pub(crate) fn base(
+/// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first model is not needed
+/// any more.
+pub(super) fn base(
     experiment: &Experiment,
     published: Option<ModelDirectory>,
 ) -> Result<Option<ModelDirectory>, TrainError> {
@@ -26,17 +26,17 @@ pub(crate) fn base(
     }
 }
 
-/// Says whether the model that an experiment goes on from is that of the run in this folder.
-pub(crate) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
+/// Returns whether the model that the experiment trains further is that of the run in this folder.
+pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     let model = experiment.finetune.model.as_ref();
     let model = model.and_then(|model| model.canonicalize().ok());
-    let places = [folder.to_owned(), folder.join("model")];
-    let mut places = places.iter().filter_map(|place| place.canonicalize().ok());
-    model.is_some_and(|model| places.any(|place| place == model))
+    let paths = [folder.to_owned(), folder.join("model")];
+    let mut paths = paths.iter().filter_map(|path| path.canonicalize().ok());
+    model.is_some_and(|model| paths.any(|path| path == model))
 }
 
-/// Returns the config of a model that goes on from another, the same but for dropout, and tells of it.
-pub(crate) fn config(
+/// Returns the config of a model that is trained further, with the experiment's dropout, and logs it.
+pub(super) fn config(
     experiment: &Experiment,
     base: &TransformerConfig,
     log: &LogFn,

@@ -1,32 +1,36 @@
-//! The folder of a run: what is in it, and how it is replaced.
+//! The folder of a run: its files, its lock, and how a run in it is resumed or replaced.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{ModelDirectory, write_file};
 
-use crate::TrainError;
-use crate::checkpoint::{PARTS, Resumed, STATE, SaveError, saved};
+use super::changes::changes;
+use super::error::TrainError;
+use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, intervals_with};
 use crate::config::Experiment;
+use crate::corpus::contains_only_stores;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE};
-use crate::run::changes;
 use crate::validation::is_out_of_patience;
 
-/// Says what happens to a run that is in the folder already.
+/// What happens to a run that is in the folder already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It goes on where it stopped, if it is the same run; another one is refused.
+    /// It is resumed if it has the same settings; otherwise it is refused.
     Resume,
-    /// The same, and settings that change what later updates do, as the learning rate, may be others.
+    /// The same, but settings that change later updates only may differ, for example the learning rate.
     Change,
-    /// It is deleted once the new run has read its data; other files in the folder stay. The same run, stopped before
-    /// its end, is not deleted.
+    /// It is deleted once the new run has read its data; other files in the folder are kept. A run with the same
+    /// settings that has not finished is not deleted.
     Replace,
 }
 
-/// Names the files of a run.
-pub(crate) struct Folder {
+/// The settings of a run.
+const SETTINGS: &str = "experiment.toml";
+
+/// The paths of a run's files.
+pub(crate) struct RunFolder {
     pub(crate) directory: PathBuf,
     settings: PathBuf,
     pub(crate) model: PathBuf,
@@ -34,40 +38,49 @@ pub(crate) struct Folder {
     pub(crate) curve: PathBuf,
 }
 
-impl Folder {
+/// Keeps other programs from training in a folder until it is dropped; `None` on file systems without locks.
+#[derive(Debug)]
+pub(crate) struct FolderLock(#[expect(dead_code, reason = "the file keeps the lock")] Option<File>);
+
+/// Returns whether the folder holds exactly this run, unfinished, and no program trains in it; or, before its first
+/// update, nothing but the token stores of its text.
+pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
+    contains_only_stores(directory) || RunFolder::new(directory).is_unfinished(experiment)
+}
+
+impl RunFolder {
     pub(crate) fn new(directory: &Path) -> Self {
         Self {
             directory: directory.to_owned(),
-            settings: directory.join("experiment.toml"),
+            settings: directory.join(SETTINGS),
             model: directory.join("model"),
             checkpoints: directory.join("checkpoints"),
             curve: directory.join(METRICS_FILE),
         }
     }
 
-    /// Refuses a folder that is a model, or that cannot be made because a file has its name, or that of a folder
-    /// around it.
+    /// Refuses a model directory, and a path that is a file or is below one.
     pub(crate) fn check(&self) -> Result<(), TrainError> {
         let path = self.directory.clone();
         if self.directory.join("manifest.json").exists() {
             return Err(TrainError::IsModel { path });
         }
         match path.ancestors().find(|path| path.exists()) {
-            Some(there) if !there.is_dir() => Err(TrainError::IsFile {
-                path: there.to_owned(),
+            Some(existing) if !existing.is_dir() => Err(TrainError::IsFile {
+                path: existing.to_owned(),
             }),
             _ => Ok(()),
         }
     }
 
-    /// Returns the checkpoint of the run in the folder from which this experiment goes on; `None` if there is
-    /// no run, or one that ended before its first checkpoint, or one that is to be replaced.
+    /// Returns the checkpoint at which this experiment resumes; `None` if the folder has no run, or one that ended
+    /// before its first checkpoint, or one that is to be replaced.
     pub(crate) fn resume(
         &self,
         experiment: &Experiment,
         existing: Existing,
         log: &LogFn,
-    ) -> Result<Option<Resumed>, TrainError> {
+    ) -> Result<Option<ResumePoint>, TrainError> {
         if existing == Existing::Replace {
             return match self.unfinished(experiment)? {
                 Some(done) => Err(TrainError::Unfinished {
@@ -77,15 +90,15 @@ impl Folder {
                 None => Ok(None),
             };
         }
-        if !self.settings.exists() {
+        if !self.holds_run() {
             return match self.files().is_empty() {
                 true => Ok(None),
-                false => Err(self.taken()),
+                false => Err(self.occupied()),
             };
         }
         let changes = changes(&self.experiment()?, experiment)?;
         let is_possible = changes.iter().all(|change| change.is_possible);
-        let mut differences: Vec<String> = changes.into_iter().map(|change| change.told).collect();
+        let mut differences: Vec<String> = changes.into_iter().map(|change| change.text).collect();
         if existing == Existing::Change && is_possible {
             for difference in differences.drain(..) {
                 log(&format!("changed     {difference}"));
@@ -98,13 +111,13 @@ impl Folder {
                 is_possible,
             });
         }
-        let resumed = Resumed::find(&self.checkpoints, experiment, log)?;
-        // To begin anew would delete what is left of it.
-        let is_lost = || {
-            !saved(&self.checkpoints, STATE).is_empty()
+        let resumed = ResumePoint::find(&self.checkpoints, &experiment.training, log)?;
+        // A fresh start would delete what is left of a run whose checkpoints are damaged or lost.
+        let has_trained = || {
+            !intervals_with(&self.checkpoints, STATE).is_empty()
                 || self.published_updates() > experiment.training.validation_interval
         };
-        if resumed.is_none() && is_lost() {
+        if resumed.is_none() && has_trained() {
             return Err(TrainError::NoCheckpoint {
                 path: self.directory.clone(),
             });
@@ -117,7 +130,7 @@ impl Folder {
         Ok(Experiment::from_toml(&self.settings)?)
     }
 
-    /// Returns after how many updates the model that is there was written; 0 if there is none.
+    /// Returns the number of updates of the published model; 0 if there is none.
     fn published_updates(&self) -> u64 {
         let manifest = fs::read(self.model.join("manifest.json")).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
@@ -125,83 +138,119 @@ impl Folder {
         updates.as_u64().unwrap_or(0)
     }
 
-    /// Says whether the folder holds exactly this run, stopped before its end, with nobody at work on it.
-    pub(crate) fn is_unfinished(&self, experiment: &Experiment) -> bool {
-        // One that cannot be read now is asked for again by name, and is then told of.
+    /// Returns whether the folder holds exactly this run, unfinished, and no program trains in it.
+    fn is_unfinished(&self, experiment: &Experiment) -> bool {
+        // A run that cannot be read counts: `resume` then reports the error.
         let found = self.unfinished(experiment);
         !matches!(found, Ok(None)) && self.lock().is_ok()
     }
 
-    /// Returns after how many updates exactly this run was stopped, if it is in the folder and not at its end.
+    /// Returns the number of updates done, if the folder holds exactly this run and it has not finished.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
-        let unheard: LogFn = std::sync::Arc::new(|_| {});
-        // Settings that are none, or of another version, are not this run's.
-        let Ok(there) = Experiment::from_toml(&self.settings) else {
+        let no_log: LogFn = std::sync::Arc::new(|_| {});
+        // Settings that are missing, damaged or of another version are those of another run.
+        let Ok(existing) = self.experiment() else {
             return Ok(None);
         };
-        // How a run is validated has no part in what it becomes.
-        let there = Experiment {
+        // The validation settings have no effect on the weights.
+        let existing = Experiment {
             validation: experiment.validation.clone(),
-            ..there
+            ..existing
         };
-        if there != *experiment {
+        if existing != *experiment {
             return Ok(None);
         }
-        let found = match Resumed::find(&self.checkpoints, experiment, &unheard) {
-            Err(unread @ TrainError::Unread { .. }) => return Err(unread),
+        let found = match ResumePoint::find(&self.checkpoints, &experiment.training, &no_log) {
+            Err(error @ CheckpointError::Unreadable { .. }) => return Err(error.into()),
             found => found.ok().flatten(),
         };
         Ok(found.map(|found| found.state).and_then(|state| {
-            let is_at_end = state.updates >= experiment.training.updates
+            let is_finished = state.updates >= experiment.training.updates
                 || is_out_of_patience(&state.validations, &experiment.training);
-            (!is_at_end).then_some(state.updates)
+            (!is_finished).then_some(state.updates)
         }))
     }
 
-    /// Keeps other programs from training in this folder, which must be there, until the file is dropped.
-    pub(crate) fn lock(&self) -> Result<Option<File>, TrainError> {
+    /// Locks the folder, which must exist.
+    pub(crate) fn lock(&self) -> Result<FolderLock, TrainError> {
         let path = self.directory.join("lock");
         let file = File::create(&path).map_err(TrainError::write(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => Ok(FolderLock(Some(file))),
             Err(TryLockError::WouldBlock) => Err(TrainError::InUse {
                 path: self.directory.clone(),
             }),
             // Not every file system has locks.
-            Err(TryLockError::Error(_)) => Ok(None),
+            Err(TryLockError::Error(_)) => Ok(FolderLock(None)),
         }
     }
 
-    /// Makes and locks a folder that held no run when its text was read, and refuses it if it holds one now:
+    /// Creates and locks a folder that held no run before the text was read. Refuses it if it holds one now, because
     /// another program was faster.
-    pub(crate) fn claim(&self) -> Result<Option<File>, TrainError> {
+    pub(crate) fn claim(&self) -> Result<FolderLock, TrainError> {
         fs::create_dir_all(&self.directory).map_err(TrainError::write(&self.directory))?;
         let lock = self.lock()?;
         match self.holds_run() {
-            true => Err(self.taken()),
+            true => Err(self.occupied()),
             false => Ok(lock),
         }
     }
 
-    /// Returns the run's model, for its tokenizers. Where they are not to be had, they are trained again; other ones
-    /// would make other ids, which is found out.
+    /// Makes the folder that of this run, whose text has this fingerprint: deletes the run before, or what is newer
+    /// than the checkpoint at which the run resumes.
+    pub(crate) fn accept(
+        &self,
+        experiment: &Experiment,
+        resumed: Option<&ResumePoint>,
+        fingerprint: u64,
+    ) -> Result<(), TrainError> {
+        let Some(resumed) = resumed else {
+            return self.create(experiment);
+        };
+        self.check_corpus(resumed, fingerprint)?;
+        resumed.delete_newer(&self.checkpoints)?;
+        self.write_settings(experiment)
+    }
+
+    /// Refuses to resume with other text.
+    pub(crate) fn check_corpus(
+        &self,
+        resumed: &ResumePoint,
+        fingerprint: u64,
+    ) -> Result<(), TrainError> {
+        if resumed.state.corpus == fingerprint {
+            return Ok(());
+        }
+        Err(TrainError::OtherCorpus {
+            path: self.directory.clone(),
+        })
+    }
+
+    /// Returns the published model of the run, if it can be read. A run that is resumed without one trains its
+    /// tokenizers again; if they differ, so does the fingerprint of the ids.
     pub(crate) fn published(&self) -> Option<ModelDirectory> {
         ModelDirectory::open(&self.model).ok()
     }
 
-    /// Says whether a run has left its settings in the folder.
+    /// Returns the path of the published model, if there is one.
+    pub(crate) fn saved_model(&self) -> Option<PathBuf> {
+        let is_saved = self.model.join("manifest.json").exists();
+        is_saved.then(|| self.model.clone())
+    }
+
+    /// Returns whether the folder has the settings of a run.
     pub(crate) fn holds_run(&self) -> bool {
         self.settings.exists()
     }
 
-    fn taken(&self) -> TrainError {
+    fn occupied(&self) -> TrainError {
         TrainError::OutputExists {
             path: self.directory.clone(),
         }
     }
 
-    /// Deletes the run that is there, if any, and writes the effective settings of the new one.
-    pub(crate) fn create(&self, experiment: &Experiment) -> Result<(), TrainError> {
+    /// Deletes the existing run, if any, and writes the settings of the new one.
+    fn create(&self, experiment: &Experiment) -> Result<(), TrainError> {
         for path in self.files() {
             fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
         }
@@ -209,16 +258,16 @@ impl Folder {
         self.write_settings(experiment)
     }
 
-    /// Writes the effective settings of the run.
-    pub(crate) fn write_settings(&self, experiment: &Experiment) -> Result<(), TrainError> {
+    /// Writes the settings of the run.
+    fn write_settings(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let settings = experiment.to_toml()?;
-        let name = "experiment.toml";
-        write_file(&self.directory, name, settings.as_bytes()).map_err(SaveError::from)?;
+        write_file(&self.directory, SETTINGS, settings.as_bytes())
+            .map_err(CheckpointError::from)?;
         Ok(())
     }
 
-    /// Returns the files that a run has left, by their names: the model last, its manifest before it, so
-    /// that what is deleted half is no model.
+    /// Returns the files of a run, recognized by their names. The model's manifest comes before its other files, so
+    /// that a partly deleted model is not taken for a model.
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
         let [picture, samples] = [CURVE_FILE, SAMPLES_FILE].map(|name| self.directory.join(name));

@@ -1,304 +1,263 @@
-//! Hands a model to Burn's Learner: loaders, metrics, optimizer, schedule, checkpoints (§5.1–5.3).
+//! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints (§5.1–5.3).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn::tensor::Device;
 use burn_train::metric::LearningRateMetric;
+use burn_train::renderer::MetricsRenderer;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
-use crate::TrainError;
+use super::environment::{Display, RunEnvironment};
+use super::error::TrainError;
+use super::folder::RunFolder;
+use super::non_finite::{NonFinite, NonFiniteWatch, Quantity};
+use super::prepare::Prepared;
+use super::update_lines::lines_of_update;
 use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    Checkpoints, Keep, ModelCheckpointer, PARTS, PartCheckpointer, Stop, saved,
+    CheckpointWriter, EarlyStop, ModelCheckpointer, PARTS, PartCheckpointer, Publisher,
+    ResumePoint, Retention, intervals_with,
 };
-use crate::optim::Adam;
+use crate::config::Experiment;
+use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
 use crate::report::{CsvLog, LineRenderer, dashboard};
-use crate::run::{Begun, Display, Run, lines_of};
-use crate::step::{Objective, have_collectives, strategy};
+use crate::step::{Objective, strategy};
 use crate::validation::{
-    History, OnNonFinite, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
+    History, HistoryLogger, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
 };
 
-/// What errors call the loss of validation pairs.
-const VALID_LOSS: &str = "validation loss";
-
-/// Trains until the last update, an interrupt or an error; the checkpoints of the last intervals stay.
-pub(crate) fn learn(run: &Run<'_>, objective: &Objective) -> Result<(), TrainError> {
-    let interrupter = Interrupter::new();
-    let trouble = Trouble::default();
-    let deferred = DeferredLog::new(Arc::clone(&run.environment.log));
-    let training = supervised(run, objective, &interrupter, &trouble, &deferred)?;
-    let (optimizer, schedule) = optimizer(run);
-    let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
-
-    deferred.release_all();
-    let model = run.saved_model();
-    if let Some(NotANumber {
-        what,
-        update,
-        value,
-    }) = trouble.first()
-    {
-        return Err(TrainError::NonFinite {
-            update: update + 1,
-            what,
-            value,
-            // A validation hangs on all updates before it.
-            lines: match what {
-                VALID_LOSS => Vec::new(),
-                _ => lines_of(run, update).unwrap_or_default(),
-            },
-            model,
-        });
-    }
-    match result.error {
-        Some(error) => Err(TrainError::Learner {
-            reason: in_our_words(&error.to_string()),
-            model,
-        }),
-        None => Ok(()),
-    }
+/// Trains from a starting point to the last update, an interrupt or an error.
+pub(crate) struct Learning<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) environment: &'a RunEnvironment,
+    pub(crate) folder: &'a RunFolder,
+    pub(crate) prepared: &'a Prepared,
+    pub(crate) publisher: &'a Publisher,
+    pub(crate) start: &'a ResumePoint,
 }
 
-/// Takes from an error what Burn's Learner has wrapped around one of ours.
-fn in_our_words(error: &str) -> String {
-    let wrapped = error
-        .strip_prefix("Checkpoint error: Unknown error: `")
-        .and_then(|rest| rest.strip_suffix('`'));
-    wrapped.unwrap_or(error).to_owned()
-}
+impl Learning<'_> {
+    /// Trains the model of `objective`; its weights are in the checkpoints afterwards.
+    pub(crate) fn run(&self, objective: &Objective) -> Result<(), TrainError> {
+        let interrupter = Interrupter::new();
+        let gate = Arc::new(UpdateGate::new(&interrupter));
+        let devices = self.environment.devices();
+        let watch = NonFiniteWatch::new(&devices, &interrupter, &gate);
+        let deferred = DeferredLog::new(Arc::clone(&self.environment.log));
+        let training = self.supervised(objective, &interrupter, &gate, &watch, &deferred)?;
+        let (optimizer, schedule) = self.optimizer();
+        let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
-/// Puts together Burn's training: an epoch of it is an interval of ours.
-fn supervised(
-    run: &Run<'_>,
-    objective: &Objective,
-    interrupter: &Interrupter,
-    trouble: &Trouble,
-    deferred: &DeferredLog,
-) -> Result<SupervisedTraining<Objective>, TrainError> {
-    let training = &run.experiment.training;
-    let (interval, n_updates) = (training.validation_interval, training.updates);
-    let metrics = run.text_metrics();
-    let history = History::new(run.validations());
-    let curve = curve(run, history.clone(), objective.samples())?;
-    let directory = &run.folder.checkpoints;
-    let gate = Arc::new(UpdateGate::new(interrupter));
-    let train = Arc::new(train_loader(run, &gate)?);
-    let checkpoints = Arc::new(Checkpoints::new(run, history.clone(), train.plan()));
-    let part = |part| PartCheckpointer {
-        part,
-        checkpoints: Arc::clone(&checkpoints),
-    };
-    let model = Arc::clone(&checkpoints);
-    let model = ModelCheckpointer::new(run, model, objective.valid(), deferred.clone());
-    let valid = Arc::new(valid_loader(run));
-    let devices = run.environment.devices();
-    let keys = Interrupter::new();
-    let stop = end_of(interrupter);
-    let stop_training = end_of_all(&devices, gate, &stop);
-    let [loss, norm, valid_loss] = watches(trouble, &stop, &stop_training, train.next_update());
-    let supervised = SupervisedTraining::<Objective>::new(directory, train, valid)
-        .metric_train_numeric(Ratio::loss(loss))
-        .metric_train_numeric(Ratio::perplexity())
-        .metric_train_numeric(Ratio::speed())
-        .metric_train_numeric(Ratio::padding())
-        .metric_train_numeric(Ratio::waiting())
-        .metric_train_numeric(Ratio::gradient_norm(norm))
-        .metric_train_numeric(LearningRateMetric::new())
-        .metric_valid_numeric(Ratio::loss(valid_loss))
-        .metric_valid_numeric(Ratio::perplexity())
-        .metric_valid_numeric(Ratio::exact_match())
-        .metric_valid_numeric(TextMetric::bleu(metrics))
-        .metric_valid_numeric(TextMetric::chrf(metrics))
-        .with_metric_logger(curve)
-        .with_application_logger(None)
-        .with_interrupter(interrupter.clone())
-        .with_custom_checkpointers(model, part("optim"), part("scheduler"))
-        .with_checkpointing_strategy(Keep::new(
-            training,
-            history.clone(),
-            checkpoints_to_keep(run),
-        ))
-        .early_stopping(Stop::new(
-            &run.environment.interrupt,
-            &keys,
-            training,
-            history,
-        ))
-        .with_training_strategy(strategy(&devices).into())
-        .num_epochs(n_updates.div_ceil(interval) as usize);
-    let supervised = match &run.resumed {
-        Some(resumed) => supervised.checkpoint(resumed.interval),
-        None => supervised,
-    };
-    Ok(displayed(run, supervised, objective, deferred, &keys))
-}
-
-/// Returns what is called with a loss, a norm of gradients and a validation loss that are no numbers. `next_update` is the
-/// update after the last one.
-fn watches(
-    trouble: &Trouble,
-    stop: &End,
-    stop_training: &End,
-    next_update: Arc<AtomicU64>,
-) -> [OnNonFinite; 3] {
-    let own = |update| update;
-    let validated = move |_| next_update.load(Ordering::Relaxed).saturating_sub(1);
-    [
-        trouble.watch("loss", stop_training, Arc::new(own)),
-        trouble.watch("norm of the gradients", stop_training, Arc::new(own)),
-        trouble.watch(VALID_LOSS, stop, Arc::new(validated)),
-    ]
-}
-
-/// Returns the checkpoints that are deleted when their time comes: all but the best ones by other measures than that of now,
-/// which cannot be compared with those to come.
-fn checkpoints_to_keep(run: &Run<'_>) -> Vec<usize> {
-    let directory = &run.folder.checkpoints;
-    // Of one whose deletion was cut short, not all parts may be there.
-    let parts = PARTS.iter().flat_map(|part| saved(directory, part));
-    parts
-        .filter(|interval| !run.pinned().contains(interval))
-        .collect()
-}
-
-/// Has the training shown in the way that was asked for.
-fn displayed(
-    run: &Run<'_>,
-    supervised: SupervisedTraining<Objective>,
-    objective: &Objective,
-    deferred: &DeferredLog,
-    keys: &Interrupter,
-) -> SupervisedTraining<Objective> {
-    match run.environment.display {
-        Display::Dashboard => {
-            let checkpoint = run.resumed.as_ref().map(|resumed| resumed.interval);
-            supervised.renderer(dashboard(keys, checkpoint))
-        }
-        Display::Lines => {
-            let (training, samples) = (&run.experiment.training, objective.samples());
-            let Begun { n_updates, elapsed } = run.begun();
-            let deferred = deferred.clone();
-            let lines = LineRenderer::new(deferred, training, n_updates, elapsed, samples);
-            supervised.renderer(Box::new(lines))
-        }
-    }
-}
-
-fn valid_loader(run: &Run<'_>) -> ValidLoader {
-    let n_references = run.experiment.validation.max_sentences;
-    let batches = valid_batches(
-        &run.prepared.valid,
-        &run.prepared.references(n_references),
-        run.experiment.training.tokens_per_batch,
-    );
-    ValidLoader::new(batches, &run.environment.device)
-}
-
-/// Opens the table of the curve, with what it has of the updates done.
-fn curve(run: &Run<'_>, history: History, samples: Samples) -> Result<CsvLog, TrainError> {
-    let curve = CsvLog::open(
-        &run.folder.directory,
-        &run.experiment.training,
-        run.schedule(),
-        run.begun().n_updates,
-        history,
-        samples,
-    );
-    curve.map_err(TrainError::write(&run.folder.curve))
-}
-
-fn train_loader(run: &Run<'_>, gate: &Arc<UpdateGate>) -> Result<TrainLoader, TrainError> {
-    let training = &run.experiment.training;
-    let text = Arc::clone(&run.prepared.train);
-    let mut plan = run.prepared.plan.clone();
-    run.log(&format!(
-        "batches     {} updates a pass over the data, {:.1}% padding",
-        training.updates_of(plan.batches_per_pass(0)),
-        100.0 * plan.padding_fraction(),
-    ));
-    let environment = run.environment;
-    Ok(TrainLoader::new(
-        text,
-        plan,
-        training,
-        run.n_threads,
-        run.begun().n_updates,
-        &environment.device,
-        Arc::clone(gate),
-    ))
-}
-
-/// Ends a training.
-type End = Arc<dyn Fn() + Send + Sync>;
-
-/// Returns what ends the training when the update or validation batch under way is done.
-fn end_of(interrupter: &Interrupter) -> End {
-    let interrupter = interrupter.clone();
-    Arc::new(move || interrupter.stop(Some("the loss is not a number")))
-}
-
-/// Returns what ends the training on all of these devices at the same update.
-fn end_of_all(devices: &[Device], gate: Arc<UpdateGate>, stop: &End) -> End {
-    match have_collectives(devices) {
-        true => Arc::new(move || gate.close()),
-        false => Arc::clone(stop),
-    }
-}
-
-/// Returns Adam and the schedule of its learning rate (§5.3).
-fn optimizer(run: &Run<'_>) -> (ModuleOptimizer, ModuleLrScheduler) {
-    let training = &run.experiment.training;
-    let adam = Adam {
-        beta_1: training.adam_beta1 as f32,
-        beta_2: training.adam_beta2 as f32,
-        epsilon: training.adam_epsilon as f32,
-        weight_decay: training.weight_decay,
-    };
-    (adam.into(), run.schedule().into())
-}
-
-/// A measure that was not a number.
-#[derive(Clone, Copy)]
-struct NotANumber {
-    what: &'static str,
-    /// The last update before it, from 0.
-    update: u64,
-    value: f64,
-}
-
-/// Remembers the first measure that was not a number.
-#[derive(Clone, Default)]
-struct Trouble(Arc<Mutex<Option<NotANumber>>>);
-
-impl Trouble {
-    /// Returns what a metric calls with such a value: it ends the training. `update_of` turns the number
-    /// that the metric has into that of the last update.
-    fn watch(
-        &self,
-        what: &'static str,
-        end: &End,
-        update_of: Arc<dyn Fn(u64) -> u64 + Send + Sync>,
-    ) -> OnNonFinite {
-        let (trouble, end) = (self.clone(), Arc::clone(end));
-        Arc::new(move |update, value| {
-            let update = update_of(update);
-            let mut first = trouble.0.lock().unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert(NotANumber {
-                what,
+        deferred.release_all();
+        let model = self.folder.saved_model();
+        if let Some(found) = watch.first() {
+            let NonFinite {
+                quantity,
                 update,
                 value,
+            } = found;
+            return Err(TrainError::NonFinite {
+                update: update + 1,
+                what: quantity.name(),
+                value,
+                // A validation depends on all updates before it.
+                lines: match quantity {
+                    Quantity::ValidLoss => Vec::new(),
+                    Quantity::Loss | Quantity::GradientNorm => {
+                        lines_of_update(self.experiment, self.prepared, update).unwrap_or_default()
+                    }
+                },
+                model,
             });
-            end();
+        }
+        match result.error {
+            Some(error) => Err(TrainError::Learner {
+                reason: unwrapped(&error.to_string()),
+                model,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Assembles Burn's training, of which an epoch is an interval of ours.
+    fn supervised(
+        &self,
+        objective: &Objective,
+        interrupter: &Interrupter,
+        gate: &Arc<UpdateGate>,
+        watch: &NonFiniteWatch,
+        deferred: &DeferredLog,
+    ) -> Result<SupervisedTraining<Objective>, TrainError> {
+        let training = &self.experiment.training;
+        let checkpoints = &self.folder.checkpoints;
+        let history = History::new(&self.start.state.validations);
+        let samples = self.prepared.samples(self.experiment.validation.n_samples);
+        let csv_log = self.csv_log(samples.clone())?;
+        let train = Arc::new(self.train_loader(gate));
+        let valid = Arc::new(self.valid_loader(samples.clone()));
+        let writer = Arc::new(CheckpointWriter::new(
+            checkpoints,
+            &self.start.state,
+            training,
+            history.clone(),
+            train.plan(),
+        ));
+        let part = |part| PartCheckpointer {
+            part,
+            writer: Arc::clone(&writer),
+        };
+        let model = ModelCheckpointer::new(
+            Arc::clone(&writer),
+            objective.valid(),
+            self.publisher,
+            training,
+            deferred.clone(),
+        );
+        let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
+        let interrupt = &self.environment.interrupt;
+        let keys = Interrupter::new();
+        let early_stop = EarlyStop::new(interrupt, &keys, training, history.clone());
+
+        let text_metrics = self.prepared.text_metrics(self.experiment);
+        let perplexity = Ratio::perplexity();
+        let bleu = TextMetric::bleu(text_metrics);
+        let chrf = TextMetric::chrf(text_metrics);
+        let history_logger = HistoryLogger::new(history, &perplexity, &bleu, &chrf);
+        let next_update = train.next_update();
+        let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid)
+            .metric_train_numeric(Ratio::loss(watch.loss()))
+            .metric_train_numeric(Ratio::perplexity())
+            .metric_train_numeric(Ratio::speed())
+            .metric_train_numeric(Ratio::padding())
+            .metric_train_numeric(Ratio::waiting())
+            .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
+            .metric_train_numeric(LearningRateMetric::new())
+            .metric_valid_numeric(Ratio::loss(watch.valid_loss(next_update)))
+            .metric_valid_numeric(perplexity)
+            .metric_valid_numeric(Ratio::exact_match())
+            .metric_valid_numeric(bleu)
+            .metric_valid_numeric(chrf)
+            .with_metric_logger(history_logger)
+            .with_metric_logger(csv_log)
+            .with_application_logger(None)
+            .with_interrupter(interrupter.clone())
+            .with_custom_checkpointers(model, part("optim"), part("scheduler"))
+            .with_checkpointing_strategy(retention)
+            .early_stopping(early_stop)
+            .with_training_strategy(strategy(&self.environment.devices()).into())
+            .num_epochs(training.updates.div_ceil(training.validation_interval) as usize)
+            .renderer(self.renderer(samples, deferred, &keys));
+        Ok(match self.resumed_interval() {
+            Some(interval) => supervised.checkpoint(interval),
+            None => supervised,
         })
     }
 
-    fn first(&self) -> Option<NotANumber> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the checkpoint at which the run resumes.
+    fn resumed_interval(&self) -> Option<usize> {
+        Some(self.start.interval).filter(|&interval| interval > 0)
     }
+
+    /// Returns the checkpoints that may be deleted: all but those that were the best by earlier validation settings,
+    /// which are not comparable with those to come.
+    fn deletable_checkpoints(&self) -> Vec<usize> {
+        let checkpoints = &self.folder.checkpoints;
+        // A checkpoint whose deletion was interrupted may have some of its parts only.
+        let existing = PARTS
+            .iter()
+            .flat_map(|part| intervals_with(checkpoints, part));
+        existing
+            .filter(|interval| !self.start.state.pinned.contains(interval))
+            .collect()
+    }
+
+    /// Returns what shows the training on the terminal.
+    fn renderer(
+        &self,
+        samples: Samples,
+        deferred: &DeferredLog,
+        keys: &Interrupter,
+    ) -> Box<dyn MetricsRenderer> {
+        match self.environment.display {
+            Display::Dashboard => dashboard(keys, self.resumed_interval()),
+            Display::Lines => Box::new(LineRenderer::new(
+                deferred.clone(),
+                &self.experiment.training,
+                self.start.state.updates,
+                self.start.state.elapsed(),
+                samples,
+            )),
+        }
+    }
+
+    /// Opens `metrics.csv`, with the rows of the updates that are done.
+    fn csv_log(&self, samples: Samples) -> Result<CsvLog, TrainError> {
+        let log = CsvLog::open(
+            &self.folder.directory,
+            &self.experiment.training,
+            self.schedule(),
+            self.start.state.updates,
+            samples,
+        );
+        log.map_err(TrainError::write(&self.folder.curve))
+    }
+
+    fn train_loader(&self, gate: &Arc<UpdateGate>) -> TrainLoader {
+        let training = &self.experiment.training;
+        let mut plan = self.prepared.plan.clone();
+        (self.environment.log)(&format!(
+            "batches     {} updates a pass over the data, {:.1}% padding",
+            training.updates_of(plan.batches_per_pass(0)),
+            100.0 * plan.padding_fraction(),
+        ));
+        TrainLoader::new(
+            Arc::clone(&self.prepared.train),
+            plan,
+            training,
+            self.start.state.n_threads,
+            self.start.state.updates,
+            &self.environment.device,
+            Arc::clone(gate),
+        )
+    }
+
+    fn valid_loader(&self, samples: Samples) -> ValidLoader {
+        let validation = &self.experiment.validation;
+        let batches = valid_batches(
+            &self.prepared.valid,
+            &self.prepared.references(validation.max_sentences),
+            self.experiment.training.tokens_per_batch,
+        );
+        let beam_size = validation.interval_beam_size;
+        let translator = self.prepared.translator(self.experiment, beam_size);
+        ValidLoader::new(batches, translator, samples, &self.environment.device)
+    }
+
+    /// Returns Adam and the schedule of its learning rate (§5.3).
+    fn optimizer(&self) -> (ModuleOptimizer, ModuleLrScheduler) {
+        let training = &self.experiment.training;
+        let adam = Adam {
+            beta_1: training.adam_beta1 as f32,
+            beta_2: training.adam_beta2 as f32,
+            epsilon: training.adam_epsilon as f32,
+            weight_decay: training.weight_decay,
+        };
+        (adam.into(), self.schedule().into())
+    }
+
+    fn schedule(&self) -> Schedule {
+        Schedule::new(&self.experiment.training, self.prepared.config.d_model)
+            .after(self.start.state.updates)
+    }
+}
+
+/// Removes what Burn's Learner has put around the text of an error of ours.
+fn unwrapped(error: &str) -> String {
+    let ours = error
+        .strip_prefix("Checkpoint error: Unknown error: `")
+        .and_then(|rest| rest.strip_suffix('`'));
+    ours.unwrap_or(error).to_owned()
 }

@@ -1,30 +1,33 @@
-//! A run from beginning to end: its folder, its text, its updates, and the model that it chooses.
+//! A run from an experiment to a model directory: open the folder, prepare, learn, select, publish.
 
 mod average;
 mod changes;
 mod embeddings;
+mod environment;
 mod error;
+mod evaluate;
 mod finetune;
 mod folder;
 mod forecast;
+mod initial_state;
 mod learn;
+mod memory_estimate;
+mod non_finite;
+mod outcome;
 mod prepare;
+mod publish;
 mod select;
+mod start;
 mod train;
 mod update_lines;
 mod warnings;
 
-pub use average::{Choice, average_checkpoints};
-pub(crate) use changes::changes;
-pub(crate) use embeddings::Embeddings;
+pub use average::{CheckpointChoice, average_checkpoints};
+pub use environment::{Display, RunEnvironment, ThreadCount};
 pub use error::TrainError;
-pub use folder::Existing;
-pub(crate) use folder::Folder;
-pub use forecast::dry_run;
-pub(crate) use learn::learn;
-pub(crate) use prepare::{Prepared, Start};
-pub(crate) use select::Finish;
-pub(crate) use train::{Begun, Run};
-pub use train::{Display, Outcome, RunEnvironment, TestScore, ThreadCount, is_unfinished, train};
-pub(crate) use update_lines::lines_of;
-pub(crate) use warnings::{Facts, warnings};
+pub use folder::{Existing, is_unfinished};
+pub use outcome::{Outcome, TestScore};
+pub use train::{dry_run, train};
+
+#[cfg(test)]
+mod warnings_tests;

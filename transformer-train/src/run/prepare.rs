@@ -1,4 +1,4 @@
-//! From an experiment to everything that training needs: tokenizers, ids, and the model's config.
+//! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's config.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,124 +7,67 @@ use burn::tensor::Device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
+use transformer_infer::BatchLimits;
 
-use crate::TrainError;
+use super::embeddings::InitialEmbeddings;
+use super::error::TrainError;
+use super::finetune;
+use super::initial_state::InitialState;
+use super::warnings::{Facts, warnings};
 use crate::batching::{CorpusWeight, Plan, PlanConfig};
-use crate::config::{
-    ConfigError, Copies, Duplicates, EmbeddingSettings, Experiment, Filter, check_tokenizer,
-};
+use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
-    BpeDropout, CorpusError, CorpusSummary, LoadedData, PairDropout, ParallelText, SentencePair,
-    StoreLocation, TokenStore, TrainingText, encode,
+    BpeDropout, CorpusError, CorpusSummary, Fingerprint, LoadedData, PairDropout, ParallelText,
+    SentencePair, StoreLocation, TokenStore, TrainingText, encode,
 };
 use crate::progress::{LogFn, Progress};
-use crate::run::{Embeddings, Facts, Folder, finetune, warnings};
+use crate::validation::{PairTranslator, Samples, TextMetrics};
 
-/// Most pairs that the validation pairs are looked for in: a second's work.
-const MOST_PAIRS_TO_COMPARE: usize = 1_000_000;
+/// Largest corpus in which the validation pairs are looked up, in pairs: this takes about a second.
+const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
 
-/// Says what a run has before it reads its text.
-pub(crate) struct Start {
-    /// Whether it begins, and does not go on.
-    is_fresh: bool,
-    /// Tokenizers that are not trained anew.
-    tokenizers: Option<Tokenizers>,
-    /// The trained model whose shape and tokenizers the run has.
-    pub(crate) base: Option<ModelDirectory>,
-}
-
-impl Start {
-    /// Begins the run of a folder, or goes on with the one that is there, whose model is asked for what it has.
-    pub(crate) fn new(
-        experiment: &Experiment,
-        folder: &Folder,
-        goes_on: bool,
-    ) -> Result<Self, TrainError> {
-        if goes_on {
-            return Self::resumed(experiment, folder.published());
-        }
-        check_tokenizer(experiment)?;
-        let base = finetune::base(experiment, None)?;
-        if base.is_some() && finetune::is_of(experiment, &folder.directory) {
-            let path = folder.directory.clone();
-            return Err(TrainError::OwnModel { path });
-        }
-        Ok(Self {
-            is_fresh: true,
-            tokenizers: base.as_ref().map(|it| it.tokenizers().clone()),
-            base,
-        })
-    }
-
-    /// Goes on with a run, whose model is `published`, if that can be read.
-    fn resumed(
-        experiment: &Experiment,
-        published: Option<ModelDirectory>,
-    ) -> Result<Self, TrainError> {
-        let known = published.as_ref().map(|it| it.tokenizers().clone());
-        let base = finetune::base(experiment, published)?;
-        Ok(Self {
-            is_fresh: false,
-            tokenizers: known.or_else(|| base.as_ref().map(|it| it.tokenizers().clone())),
-            base,
-        })
-    }
-
-    /// Returns what the embeddings begin with: those of a run that goes on are in its checkpoint.
-    fn embeddings(&self, experiment: &Experiment) -> EmbeddingSettings {
-        let settings = experiment.embeddings.clone();
-        match self.is_fresh {
-            true => settings,
-            false => EmbeddingSettings {
-                src_word_vectors: None,
-                tgt_word_vectors: None,
-                ..settings
-            },
-        }
-    }
-}
-
-/// Holds a corpus and its vocabularies, ready to train on.
+/// The data, the tokenizers and the initial weights of a run.
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
-    /// The model whose weights the run begins with.
-    pub(crate) base: Option<ModelDirectory>,
-    pub(crate) embeddings: Embeddings,
+    /// The model with the initial weights; `None` if they are random, or in a checkpoint.
+    base: Option<ModelDirectory>,
+    embeddings: InitialEmbeddings,
     pub(crate) train: Arc<TrainingText>,
-    /// What became of the pairs to train on.
+    /// Counts of the training pairs, kept and left out.
     pub(crate) train_summary: CorpusSummary,
-    /// Which of them are in which update.
+    /// The training pairs of every batch.
     pub(crate) plan: Plan,
-    /// Fingerprint of the pairs trained on.
+    /// Fingerprint of the training pairs.
     pub(crate) fingerprint: u64,
+    /// The validation pairs.
     pub(crate) valid: Vec<SentencePair>,
-    /// What became of the validation pairs.
-    pub(crate) valid_summary: CorpusSummary,
-    /// How many of them are trained on as well, if that was counted.
+    /// Counts of the validation pairs, kept and left out.
+    valid_summary: CorpusSummary,
+    /// Number of validation pairs that are in the training text; 0 if it is too large to look them up.
     n_valid_seen: usize,
     /// The text of each validation pair.
     pub(crate) valid_text: Vec<(String, String)>,
-    /// Text that is neither trained on nor looked at before the end; only tasks can make some.
+    /// Test pairs, which are translated at the end only; built-in tasks alone have some.
     pub(crate) test: Vec<(String, String)>,
 }
 
 impl Prepared {
-    /// Reads the corpus twice, once for the tokenizers, unless they are there already, and once for the ids; not
-    /// at all if its ids are in the store at `place`.
+    /// Reads the corpus once for the tokenizers, unless `initial` has them, and once for the ids. Reads nothing if
+    /// the ids are in `store`.
     pub(crate) fn new(
         experiment: &Experiment,
-        start: Start,
-        place: Option<StoreLocation>,
+        initial: InitialState,
+        store: Option<StoreLocation>,
         progress: &Progress,
     ) -> Result<Self, TrainError> {
         let log = progress.log();
-        let embeddings = start.embeddings(experiment);
-        let Start {
+        let embeddings = initial.embeddings(experiment);
+        let InitialState {
             is_fresh,
             tokenizers: known,
             base,
-        } = start;
+        } = initial;
         let LoadedData {
             tokenizers,
             store,
@@ -133,8 +76,8 @@ impl Prepared {
             weights,
             valid,
             test,
-        } = LoadedData::load(experiment, known, place, progress)?;
-        // What makes a pair bad to learn from is no reason to leave it out of what is measured.
+        } = LoadedData::load(experiment, known, store, progress)?;
+        // A pair that is bad for training can still be measured.
         let filter = Filter {
             max_ratio: None,
             duplicates: Duplicates::Keep,
@@ -142,7 +85,7 @@ impl Prepared {
             ..experiment.data.filter()
         };
         log(&format!("data        {train_summary}"));
-        let valid = Validation::encode(&valid, &filter, &tokenizers)?;
+        let valid = ValidationPairs::encode(&valid, &filter, &tokenizers)?;
         log(&format!("validation  {}", valid.summary));
 
         let config = match &base {
@@ -152,23 +95,23 @@ impl Prepared {
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
         }
-        log(&format!("vocabulary  {}", describe(&tokenizers)));
+        log(&format!("vocabulary  {}", vocabulary_sizes(&tokenizers)));
         let subwords = subwords(experiment, &tokenizers)?;
-        let embeddings = Embeddings::read(&embeddings, &config, &tokenizers, log)?;
-        let shares = shares(&train_summary, &weights);
-        log_shares(&shares, log);
-        let n_valid_seen = match store.lengths().len() <= MOST_PAIRS_TO_COMPARE {
+        let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
+        let weights = corpus_weights(&train_summary, &weights);
+        log_corpus_shares(&weights, log);
+        let n_valid_seen = match store.lengths().len() <= MAX_PAIRS_TO_COMPARE {
             true => n_seen(&store, &valid.pairs)?,
             false => 0,
         };
         let plan = Plan::weighted(
             store.lengths(),
             &PlanConfig::from(&experiment.training),
-            &shares,
+            &weights,
         )?;
         Ok(Self {
             config,
-            // The checkpoint of a run that goes on has its weights.
+            // The weights of a resumed run are in its checkpoint.
             base: base.filter(|_| is_fresh),
             embeddings,
             fingerprint,
@@ -184,8 +127,7 @@ impl Prepared {
         })
     }
 
-    /// Draws the weights that the run begins with, or reads those of the model that it goes on from; on a device that
-    /// records gradients.
+    /// Returns the model with its initial weights, random or of a trained model, on an autodiff device.
     pub(crate) fn model(&self, seed: u64, device: &Device) -> Result<Transformer, TrainError> {
         let device = device.clone().autodiff();
         device.seed(seed);
@@ -193,10 +135,10 @@ impl Prepared {
             Some(base) => base.load_to_train(&self.config, &device)?,
             None => self.config.init(&device)?,
         };
-        Ok(self.embeddings.put_into(model)?)
+        Ok(self.embeddings.apply_to(model)?)
     }
 
-    /// Says what makes it unlikely that the run learns.
+    /// Logs what makes it unlikely that the run learns.
     pub(crate) fn warn(&mut self, experiment: &Experiment, log: &LogFn) {
         let facts = Facts {
             updates_per_pass: experiment
@@ -213,23 +155,67 @@ impl Prepared {
         }
     }
 
-    /// Returns the text of the first targets of the validation pairs, at most so many.
-    pub(crate) fn references(&self, n_most: usize) -> Vec<String> {
-        let pairs = self.valid_text.iter().take(n_most);
+    /// Returns the text of the first validation targets, at most `max_references`.
+    pub(crate) fn references(&self, max_references: usize) -> Vec<String> {
+        let pairs = self.valid_text.iter().take(max_references);
         pairs.map(|(_, tgt)| tgt.clone()).collect()
+    }
+
+    /// Returns the first validation pairs, at most `max_samples`, to be shown with their translations.
+    pub(crate) fn samples(&self, max_samples: usize) -> Samples {
+        let sentences = self.valid.iter().zip(&self.valid_text);
+        Samples::new(sentences.take(max_samples))
+    }
+
+    /// Returns how translations are scored.
+    pub(crate) fn text_metrics(&self, experiment: &Experiment) -> TextMetrics {
+        TextMetrics::new(
+            experiment.data.task.is_some(),
+            experiment.validation.tokenize,
+        )
+    }
+
+    /// Returns a translator of validation pairs. It cuts off no source that the filters kept whole, unless the model
+    /// has no positions for it.
+    pub(crate) fn translator(&self, experiment: &Experiment, beam_size: usize) -> PairTranslator {
+        let limits = BatchLimits::default();
+        let max_src_len = limits.max_src_len.max(experiment.data.max_len);
+        let limits = BatchLimits {
+            max_src_len,
+            ..limits
+        };
+        PairTranslator {
+            search: experiment.validation.search(beam_size),
+            limits: limits.within(&self.config),
+            tokenizer: self.tokenizers.tgt().clone(),
+            metrics: self.text_metrics(experiment),
+        }
+    }
+
+    /// Returns a fingerprint of the validation pairs and settings: scores are comparable if it is equal.
+    pub(crate) fn validation_fingerprint(&self, validation: &ValidationSettings) -> u64 {
+        let mut fingerprint = Fingerprint::default();
+        for pair in &self.valid {
+            fingerprint.push(&pair.src, &pair.tgt);
+        }
+        let search = validation.search(validation.interval_beam_size);
+        let settings = (search, validation.max_sentences, validation.tokenize);
+        let settings = serde_json::to_string(&settings).expect("settings are numbers and names");
+        let settings: Vec<u32> = settings.bytes().map(u32::from).collect();
+        fingerprint.push(&settings, &[]);
+        fingerprint.value()
     }
 }
 
-/// Holds the validation pairs that pass the filter.
-struct Validation {
+/// The validation pairs that pass the filter.
+struct ValidationPairs {
     pairs: Vec<SentencePair>,
     text: Vec<(String, String)>,
     summary: CorpusSummary,
 }
 
-impl Validation {
-    /// Encodes the pairs and keeps their text: BLEU is of text, and what a tokenizer makes of it may lack
-    /// characters.
+impl ValidationPairs {
+    /// Encodes pairs and keeps their text: BLEU compares text, and a tokenizer may lose characters.
     fn encode(
         text: &ParallelText,
         filter: &Filter,
@@ -245,7 +231,7 @@ impl Validation {
         let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
         let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
         let (corpus, summary) = encode(text, filter, src, tgt)?;
-        // Pairs stay in order, so that each belongs to the next text that has its ids, or begins with them.
+        // The filter keeps the order, so each pair belongs to the next text whose ids equal or begin with its own.
         let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
         let mut pairs = Vec::new();
@@ -266,17 +252,17 @@ impl Validation {
     }
 }
 
-/// Counts the validation pairs that are trained on as well.
+/// Counts the validation pairs that are in the training text.
 fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
     let lengths = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
     let widths: HashSet<(u32, u32)> = valid.iter().map(lengths).collect();
     let both = |pair: &SentencePair| (pair.src.clone(), pair.tgt.clone());
-    let wanted: HashSet<_> = valid.iter().map(both).collect();
+    let valid_ids: HashSet<_> = valid.iter().map(both).collect();
     let mut seen = HashSet::new();
     for (number, width) in store.lengths().iter().enumerate() {
         if widths.contains(width) {
             let SentencePair { src, tgt } = store.pair(number)?;
-            seen.extend(wanted.get(&(src, tgt)));
+            seen.extend(valid_ids.get(&(src, tgt)));
         }
     }
     Ok(valid
@@ -285,36 +271,36 @@ fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusErr
         .count())
 }
 
-/// Returns how often the pairs of each corpus come.
-fn shares(summary: &CorpusSummary, weights: &[f64]) -> Vec<CorpusWeight> {
-    // A corpus of which nothing is kept at the end may not have been counted.
+/// Returns the size and the sampling weight of each corpus.
+fn corpus_weights(summary: &CorpusSummary, weights: &[f64]) -> Vec<CorpusWeight> {
+    // The last corpora are not counted if none of their pairs is kept.
     let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));
-    let share = |(&weight, kept): (&f64, u64)| CorpusWeight {
+    let weight = |(&weight, kept): (&f64, u64)| CorpusWeight {
         n_sentences: kept as usize,
         weight,
     };
-    weights.iter().zip(kept).map(share).collect()
+    weights.iter().zip(kept).map(weight).collect()
 }
 
-/// Says what part each of several corpora has in what is trained on.
-fn log_shares(shares: &[CorpusWeight], log: &LogFn) {
-    let drawn = |share: &CorpusWeight| share.weight * share.n_sentences as f64;
-    let all: f64 = shares.iter().map(drawn).sum();
-    if shares.len() < 2 {
+/// Logs the share of each of several corpora in the training sentences.
+fn log_corpus_shares(corpora: &[CorpusWeight], log: &LogFn) {
+    if corpora.len() < 2 {
         return;
     }
-    for (number, share) in shares.iter().enumerate() {
+    let n_drawn = |corpus: &CorpusWeight| corpus.weight * corpus.n_sentences as f64;
+    let n_all: f64 = corpora.iter().map(n_drawn).sum();
+    for (index, corpus) in corpora.iter().enumerate() {
         log(&format!(
             "corpus {:<4} {} pairs, weight {}: {:.1}% of the sentences of a pass",
-            number + 1,
-            share.n_sentences,
-            share.weight,
-            100.0 * drawn(share) / all
+            index + 1,
+            corpus.n_sentences,
+            corpus.weight,
+            100.0 * n_drawn(corpus) / n_all
         ));
     }
 }
 
-/// Returns how lines are cut anew for each update, if they are.
+/// Returns the BPE-dropout of the training text, if it is set.
 fn subwords(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
@@ -324,7 +310,7 @@ fn subwords(
         return Ok(None);
     }
     let dropout = |tokenizer| {
-        // A tokenizer that is trained here was chosen with merges.
+        // A tokenizer that is trained here has merges, or the settings are refused.
         let key = "tokenizer.dropout".to_owned();
         BpeDropout::new(tokenizer).ok_or(ConfigError::FixedByModel { key })
     };
@@ -337,7 +323,7 @@ fn subwords(
     }))
 }
 
-/// Returns the model's config: preset, overrides, and the sizes of the vocabularies.
+/// Returns the model's config: the preset, its overrides, and the vocabulary sizes.
 fn model_config(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
@@ -349,7 +335,8 @@ fn model_config(
     Ok(config)
 }
 
-fn describe(tokenizers: &Tokenizers) -> String {
+/// Formats the vocabulary sizes for the log.
+fn vocabulary_sizes(tokenizers: &Tokenizers) -> String {
     match tokenizers {
         Tokenizers::Joint(tokenizer) => format!("{} tokens, joint", tokenizer.vocab_size()),
         Tokenizers::Separate { src, tgt } => {

@@ -1,36 +1,39 @@
-//! Which lines of the text an update was made from, for telling about one that went wrong.
+//! The lines of the text from which an update was made, for the error of an update that went wrong.
 
 use std::collections::BTreeSet;
 use std::io;
 
-use crate::config::DataSource;
+use super::prepare::Prepared;
+use crate::config::{DataSource, Experiment};
 use crate::corpus::ParallelText;
-use crate::run::Run;
 
 /// Number of lines tokenized at a time.
 const CHUNK: usize = 4096;
 
-/// Returns the numbers of the lines, from 1 and in order, whose sentences are in an update, which is
-/// counted from 0; `None` where they cannot be had: built-in tasks have no lines, standard input is gone, and
-/// of several corpora it is not told which.
+/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is counted from 0.
 ///
-/// The token store does not know them. The text is read and tokenized again: a run that broke has the time.
-pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
-    let text = text_of(run)?;
-    let training = &run.experiment.training;
-    let store = run.prepared.train.store();
+/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again, and line numbers of
+/// several corpora would be ambiguous. The token store has no line numbers, so the text is read and tokenized again: a
+/// run that failed has the time.
+pub(super) fn lines_of_update(
+    experiment: &Experiment,
+    prepared: &Prepared,
+    update: u64,
+) -> Option<Vec<u64>> {
+    let text = training_text(experiment)?;
+    let store = prepared.train.store();
     let n_sentences = store.lengths().len();
-    let mut plan = run.prepared.plan.clone();
-    let n_batches = training.batches_per_update();
+    let mut plan = prepared.plan.clone();
+    let n_batches = experiment.training.batches_per_update();
     let batches = update * n_batches..(update + 1) * n_batches;
     let wanted: BTreeSet<u32> = batches
         .flat_map(|batch| plan.batch(batch).to_vec())
         .collect();
     let last = *wanted.last()? as usize;
 
-    // Pairs stay in order, so that each belongs to the next line that has its ids, or begins with them.
-    let over_long = run.experiment.data.filter().over_long;
-    let tokenizers = &run.prepared.tokenizers;
+    // The store keeps the order, so each pair belongs to the next line whose ids equal or begin with its own.
+    let over_long = experiment.data.filter().over_long;
+    let tokenizers = &prepared.tokenizers;
     let mut pairs = text.pairs().ok()?;
     let mut sentence = 0;
     let mut lines = Vec::new();
@@ -66,18 +69,18 @@ pub(crate) fn lines_of(run: &Run<'_>, update: u64) -> Option<Vec<u64>> {
     Some(lines)
 }
 
-/// Opens the text that a run is trained on, once more.
-fn text_of(run: &Run<'_>) -> Option<ParallelText> {
-    let data = &run.experiment.data;
+/// Opens the training text again.
+fn training_text(experiment: &Experiment) -> Option<ParallelText> {
+    let data = &experiment.data;
     let DataSource::Corpus { train, valid } = data.source().ok()? else {
         return None;
     };
-    // The numbers of lines in several files would need the file beside them.
+    // The lines of several corpora would have to be named with their files.
     let [(train, _)] = train.as_slice() else {
         return None;
     };
     let text = ParallelText::open_with_stdin(train, &mut io::empty()).ok()?;
-    let seed = run.experiment.training.seed;
+    let seed = experiment.training.seed;
     match valid {
         Some(_) => Some(text),
         None => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),

@@ -11,5 +11,6 @@ pub(crate) use loss::slice_len;
 pub use loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
-pub(crate) use objective::{Objective, Settings, Translation};
+pub(crate) use objective::Objective;
+pub(crate) use report::{GradientNorm, ReadScalars, Scalars, TrainReport};
 pub use threads::Threads;

@@ -7,22 +7,18 @@ use burn::module::Module;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::Tensor;
-use burn_train::{InferenceStep, TrainOutput, TrainStep};
+use burn_train::{TrainOutput, TrainStep};
 use transformer_core::random::hash;
-use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, seed_dropout};
-use transformer_infer::search::{Hypothesis, Search};
-use transformer_infer::{BatchLimits, translate_ids};
 
 use super::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
-use super::report::{GradientNorm, TrainReport, ValidReport};
+use super::report::{GradientNorm, TrainReport};
 use super::threads::Threads;
 use crate::batching::{Batch, Update};
-use crate::corpus::SentencePair;
+use crate::config::TrainingSettings;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
-use crate::validation::{Samples, TextMetrics, TranslationCounts, ValidBatch, ValidPairs};
 
 /// A model with its training objective.
 #[derive(Module, Debug)]
@@ -36,62 +32,19 @@ pub(crate) struct Objective {
 
 /// Settings and shared state of the training objective.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) smoothing: LabelSmoothing,
+struct Settings {
+    smoothing: LabelSmoothing,
     /// Maximum global norm of the gradients; larger ones are clipped.
-    pub(crate) clip_norm: Option<f64>,
+    clip_norm: Option<f64>,
     /// Decay of the moving average of the weights.
-    pub(crate) ema_decay: Option<f64>,
+    ema_decay: Option<f64>,
     /// Number of updates whose gradients are computed. The workers of Burn's DDP share this and
     /// `pending_norms` without synchronization, so either may already belong to the next update.
-    pub(crate) n_updates: Arc<AtomicU64>,
+    n_updates: Arc<AtomicU64>,
     /// Gradient norms of the current update to be set, one in the report of each device.
-    pub(crate) pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
-    /// How validation pairs are translated.
-    pub(crate) translation: Translation,
+    pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// The threads that share an update, on backends that compute on the calling thread.
-    pub(crate) threads: Option<Threads>,
-}
-
-/// Says how validation pairs are translated, and what the translations are worth.
-#[derive(Clone, Debug)]
-pub(crate) struct Translation {
-    pub(crate) search: Search,
-    pub(crate) limits: BatchLimits,
-    /// The tokenizer of the target.
-    pub(crate) tokenizer: Tokenizer,
-    pub(crate) metrics: TextMetrics,
-    /// Sentences that are shown.
-    pub(crate) samples: Samples,
-}
-
-impl Translation {
-    /// Translates sources and compares the translations with the targets.
-    fn evaluate(
-        &self,
-        model: &Transformer,
-        pairs: &[SentencePair],
-        references: &[String],
-    ) -> TranslationCounts {
-        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
-        let found = translate_ids(model, &sources, &self.search, &self.limits);
-        let best: Vec<_> = found.iter().filter_map(|found| found.first()).collect();
-        let is_exact =
-            |(best, pair): &(&&Hypothesis, &SentencePair)| best.finished && best.ids == pair.tgt;
-        let translations: Vec<String> = best
-            .iter()
-            .map(|best| self.tokenizer.decode(&best.ids))
-            .collect();
-        self.samples.update(pairs, &translations);
-        let references = references.iter().map(String::as_str);
-        TranslationCounts {
-            n_sentences: pairs.len(),
-            n_exact: best.iter().zip(pairs).filter(is_exact).count(),
-            text: self
-                .metrics
-                .count(translations.iter().map(String::as_str).zip(references)),
-        }
-    }
+    threads: Option<Threads>,
 }
 
 impl Settings {
@@ -103,22 +56,31 @@ impl Settings {
 }
 
 impl Objective {
-    pub(crate) fn new(model: Transformer, settings: Settings) -> Self {
-        let ema = settings.ema_decay.map(|_| ema::copy(&model));
+    /// `threads` share an update, on backends that compute on the calling thread.
+    pub(crate) fn new(
+        model: Transformer,
+        training: &TrainingSettings,
+        threads: Option<Threads>,
+    ) -> Self {
         Self {
+            ema: training.ema_decay.map(|_| ema::copy(&model)),
             model,
-            ema,
-            settings,
+            settings: Settings {
+                smoothing: LabelSmoothing {
+                    epsilon: training.label_smoothing,
+                    form: training.label_smoothing_form,
+                },
+                clip_norm: training.clip_norm,
+                ema_decay: training.ema_decay,
+                n_updates: Arc::default(),
+                pending_norms: Arc::default(),
+                threads,
+            },
         }
     }
 
-    /// Returns the validation sentences whose translations are shown.
-    pub(crate) fn samples(&self) -> Samples {
-        self.settings.translation.samples.clone()
-    }
-
     /// Returns the model to validate and publish: the moving average, if there is one.
-    fn published(&self) -> &Transformer {
+    pub(crate) fn published(&self) -> &Transformer {
         self.ema.as_ref().unwrap_or(&self.model)
     }
 
@@ -254,32 +216,16 @@ impl TrainStep for Objective {
     }
 }
 
-impl InferenceStep for Objective {
-    type Input = ValidBatch;
-    type Output = ValidReport;
-
-    fn step(&self, ValidBatch { batch, valid }: ValidBatch) -> ValidReport {
-        let sums = self.loss(&batch);
-        let ValidPairs { pairs, references } = &valid;
-        let translated = references.as_ref().map(|references| {
-            let translation = &self.settings.translation;
-            translation.evaluate(self.published(), pairs, references)
-        });
-        ValidReport::new(batch.size, sums, translated.unwrap_or_default())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use burn::module::{ModuleVisitor, Param};
     use burn::tensor::Device;
-    use transformer_core::text::{TokenizerConfig, TokenizerKind};
     use transformer_core::{TransformerConfig, device};
-    use transformer_infer::metrics::Tokenization;
 
     use super::*;
     use crate::batching::ShardSpec;
     use crate::config::SmoothingForm;
+    use crate::corpus::SentencePair;
 
     /// Creates a model with its objective on an autodiff device.
     fn objective(threads: Option<Threads>, dropout: f64) -> (Objective, Device) {
@@ -294,32 +240,16 @@ mod tests {
             dropout,
             ..TransformerConfig::base(11, 11)
         };
-        let tokenizer = TokenizerConfig {
-            kind: TokenizerKind::Char,
-            vocab_size: 11,
-            ..TokenizerConfig::default()
-        };
-        let settings = Settings {
-            smoothing: LabelSmoothing {
-                epsilon: 0.1,
-                form: SmoothingForm::AllTokens,
-            },
+        let training = TrainingSettings {
+            label_smoothing: 0.1,
+            label_smoothing_form: SmoothingForm::AllTokens,
             clip_norm: None,
             ema_decay: None,
-            n_updates: Arc::default(),
-            pending_norms: Arc::default(),
-            translation: Translation {
-                search: Search::default(),
-                limits: BatchLimits::for_model(&config),
-                tokenizer: Tokenizer::train(&tokenizer, ["abcdefg"]).expect("it has text"),
-                metrics: TextMetrics::new(true, Tokenization::V13a),
-                samples: Samples::default(),
-            },
-            threads,
+            ..TrainingSettings::default()
         };
         device.seed(1);
         let model = config.init(&device).expect("the config is right");
-        (Objective::new(model, settings), device)
+        (Objective::new(model, &training, threads), device)
     }
 
     /// Returns pairs of one to five tokens per side.

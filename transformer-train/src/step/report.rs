@@ -1,17 +1,15 @@
-//! What a training step and a validation step report to the Learner's metrics.
+//! The report of a training step, from which the Learner's metrics are computed.
 //!
-//! Their scalars stay on the device until the Learner synchronizes, which reads all of them at once.
+//! Its scalars stay on the device until the Learner synchronizes, which reads all of them at once.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use burn::tensor::{ExecutionError, Tensor};
 use burn_train::ItemLazy;
-use burn_train::metric::Adaptor;
 
 use super::loss::LossSums;
 use crate::batching::{BatchSize, IntervalTiming, Update};
-use crate::validation::{BatchMetrics, TranslationCounts};
 
 /// The global norm of an update's gradients, `[1]`: set when the gradients of all devices are summed.
 pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
@@ -19,12 +17,13 @@ pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
 /// The report of one training update.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainReport {
-    update: u64,
-    size: BatchSize,
-    timing: IntervalTiming,
+    /// Number of the update, from 0.
+    pub(crate) update: u64,
+    pub(crate) size: BatchSize,
+    pub(crate) timing: IntervalTiming,
     /// Time from the start of the interval to the end of the update; zero if not measured.
-    elapsed: Duration,
-    scalars: Scalars,
+    pub(crate) elapsed: Duration,
+    pub(crate) scalars: Scalars,
 }
 
 impl TrainReport {
@@ -52,89 +51,31 @@ impl ItemLazy for TrainReport {
     }
 }
 
-impl Adaptor<BatchMetrics> for TrainReport {
-    fn adapt(&self) -> BatchMetrics {
-        let ReadScalars {
-            smoothed,
-            nll,
-            gradient_norm,
-        } = self.scalars.values();
-        BatchMetrics {
-            update: self.update,
-            size: self.size,
-            timing: self.timing,
-            elapsed: self.elapsed,
-            smoothed,
-            nll,
-            gradient_norm,
-            translations: TranslationCounts::default(),
-        }
-    }
-}
-
-/// The report of one validation batch.
-#[derive(Clone, Debug)]
-pub(crate) struct ValidReport {
-    size: BatchSize,
-    scalars: Scalars,
-    translations: TranslationCounts,
-}
-
-impl ValidReport {
-    pub(crate) fn new(size: BatchSize, losses: LossSums, translations: TranslationCounts) -> Self {
-        Self {
-            size,
-            scalars: Scalars::on_device(losses, GradientNorm::default()),
-            translations,
-        }
-    }
-}
-
-impl ItemLazy for ValidReport {
-    fn sync(self) -> Result<Self, ExecutionError> {
-        Ok(Self {
-            scalars: self.scalars.read()?,
-            ..self
-        })
-    }
-}
-
-impl Adaptor<BatchMetrics> for ValidReport {
-    fn adapt(&self) -> BatchMetrics {
-        let ReadScalars { smoothed, nll, .. } = self.scalars.values();
-        BatchMetrics {
-            size: self.size,
-            smoothed,
-            nll,
-            translations: self.translations.clone(),
-            ..BatchMetrics::default()
-        }
-    }
-}
-
 /// The scalars that a step computes, on the device or read from it.
 #[derive(Clone, Debug)]
-enum Scalars {
+pub(crate) enum Scalars {
     OnDevice(Box<DeviceScalars>),
     Read(ReadScalars),
 }
 
 #[derive(Clone, Debug)]
-struct DeviceScalars {
+pub(crate) struct DeviceScalars {
     losses: LossSums,
     gradient_norm: GradientNorm,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct ReadScalars {
-    smoothed: f64,
-    nll: f64,
+pub(crate) struct ReadScalars {
+    /// Summed label-smoothed cross-entropy, in nats.
+    pub(crate) smoothed: f64,
+    /// Summed negative log-likelihood, in nats.
+    pub(crate) nll: f64,
     /// `None` if there are no gradients, or the norm is not known yet.
-    gradient_norm: Option<f64>,
+    pub(crate) gradient_norm: Option<f64>,
 }
 
 impl Scalars {
-    fn on_device(losses: LossSums, gradient_norm: GradientNorm) -> Self {
+    pub(crate) fn on_device(losses: LossSums, gradient_norm: GradientNorm) -> Self {
         Self::OnDevice(Box::new(DeviceScalars {
             losses,
             gradient_norm,
@@ -142,7 +83,7 @@ impl Scalars {
     }
 
     /// Reads all scalars from the device in one transfer.
-    fn read(self) -> Result<Self, ExecutionError> {
+    pub(crate) fn read(self) -> Result<Self, ExecutionError> {
         match self {
             Self::OnDevice(scalars) => {
                 let DeviceScalars {
@@ -167,7 +108,7 @@ impl Scalars {
     }
 
     /// Returns the values that were read; NaN before that.
-    fn values(&self) -> ReadScalars {
+    pub(crate) fn values(&self) -> ReadScalars {
         match self {
             Self::Read(scalars) => *scalars,
             Self::OnDevice(_) => ReadScalars {

@@ -1,18 +1,23 @@
-//! What a model is worth: metrics of updates and validations, translations, and their history.
+//! Validation: losses and translations of validation pairs, metrics, and the history of validations.
 
 mod history;
+mod history_logger;
 mod metrics;
+mod pair_translator;
 mod samples;
 mod text_scores;
 mod valid_loader;
+mod valid_step;
 
 pub(crate) use history::{History, Validation, best, is_out_of_patience};
+pub(crate) use history_logger::{HistoryLogger, wait_for_validation};
 pub(crate) use metrics::{
-    BLEU, BatchMetrics, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, OnNonFinite, PADDING, PERPLEXITY,
-    Ratio, SPEED, TextMetric, TranslationCounts,
+    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED,
+    TextMetric,
 };
+pub(crate) use pair_translator::PairTranslator;
 pub use samples::Sample;
 pub(crate) use samples::Samples;
 pub(crate) use text_scores::TextMetrics;
 pub use text_scores::TextScores;
-pub(crate) use valid_loader::{ValidBatch, ValidLoader, ValidPairs, valid_batches};
+pub(crate) use valid_loader::{ValidLoader, ValidPairs, valid_batches};

@@ -44,11 +44,11 @@ impl Samples {
     }
 
     /// Stores the translations of those pairs that are samples.
-    pub(crate) fn update(&self, pairs: &[SentencePair], translations: &[String]) {
+    pub(crate) fn update(&self, pairs: &[SentencePair], translations: &[impl AsRef<str>]) {
         let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (pair, translation) in pairs.iter().zip(translations) {
             let same = samples.iter_mut().filter(|sample| sample.pair == *pair);
-            same.for_each(|sample| sample.translation = Some(translation.clone()));
+            same.for_each(|sample| sample.translation = Some(translation.as_ref().to_owned()));
         }
     }
 
@@ -80,8 +80,8 @@ mod tests {
         let text = |text: &str| (text.to_owned(), format!("ref {text}"));
         let (pairs, texts) = ([pair(4), pair(5)], [text("a"), text("b\tc\n")]);
         let samples = Samples::new(pairs.iter().zip(&texts));
-        samples.update(&[pair(6), pair(5)], &["six".to_owned(), "old".to_owned()]);
-        samples.update(&[pair(5)], &["new".to_owned()]);
+        samples.update(&[pair(6), pair(5)], &["six", "old"]);
+        samples.update(&[pair(5)], &["new"]);
         let expected = Sample {
             src: "b c ".to_owned(),
             reference: "ref b c ".to_owned(),

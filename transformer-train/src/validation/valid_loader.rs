@@ -1,32 +1,46 @@
-//! Hands the Learner the validation pairs, in the same batches every time.
+//! The data loader of validation: the validation pairs, in the same batches every time.
 
 use std::sync::Arc;
 
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
+use transformer_core::Transformer;
 use transformer_infer::batches_within;
 
+use super::metrics::TranslationCounts;
+use super::pair_translator::PairTranslator;
+use super::samples::Samples;
 use crate::batching::Batch;
 use crate::corpus::SentencePair;
 
-/// Hands out the validation sentences in batches, the same ones every time.
+/// Loads the validation pairs in batches, the same ones every time.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidLoader {
     batches: Arc<[ValidPairs]>,
+    translator: Arc<PairTranslator>,
+    samples: Samples,
     device: Device,
 }
 
 impl ValidLoader {
-    pub(crate) fn new(batches: Vec<ValidPairs>, device: &Device) -> Self {
+    /// `samples` receives the translations of its sentences.
+    pub(crate) fn new(
+        batches: Vec<ValidPairs>,
+        translator: PairTranslator,
+        samples: Samples,
+        device: &Device,
+    ) -> Self {
         Self {
             batches: batches.into(),
+            translator: Arc::new(translator),
+            samples,
             device: device.clone(),
         }
     }
 }
 
-/// Holds the sentences of a validation batch.
+/// The sentences of a validation batch.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
@@ -34,11 +48,27 @@ pub(crate) struct ValidPairs {
     pub(crate) references: Option<Vec<String>>,
 }
 
-/// Holds a validation batch, with its sentences for translating them.
+/// A validation batch, with its sentences and their translator.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidBatch {
     pub(crate) batch: Batch,
-    pub(crate) valid: ValidPairs,
+    pairs: ValidPairs,
+    translator: Arc<PairTranslator>,
+    samples: Samples,
+}
+
+impl ValidBatch {
+    /// Translates the sentences, if they have references, and compares the translations with these.
+    pub(crate) fn translate(&self, model: &Transformer) -> TranslationCounts {
+        let ValidPairs { pairs, references } = &self.pairs;
+        let Some(references) = references else {
+            return TranslationCounts::default();
+        };
+        let translations = self.translator.translate_pairs(model, pairs);
+        self.samples.update(pairs, &translations);
+        let references = references.iter().map(String::as_str);
+        self.translator.count(&translations, pairs, references)
+    }
 }
 
 impl DataLoader<ValidBatch> for ValidLoader {
@@ -55,17 +85,20 @@ impl DataLoader<ValidBatch> for ValidLoader {
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<ValidBatch>> {
         Arc::new(Self {
-            batches: Arc::clone(&self.batches),
             device: device.clone(),
+            ..self.clone()
         })
     }
 
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<ValidBatch>> {
-        let batches = self.batches[start..end].to_vec();
-        Arc::new(Self::new(batches, &self.device))
+        Arc::new(Self {
+            batches: self.batches[start..end].into(),
+            ..self.clone()
+        })
     }
 }
 
+/// One pass over the validation batches.
 struct ValidPass<'a> {
     loader: &'a ValidLoader,
     next: usize,
@@ -75,10 +108,14 @@ impl Iterator for ValidPass<'_> {
     type Item = Result<ValidBatch, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let valid = self.loader.batches.get(self.next)?.clone();
+        let pairs = self.loader.batches.get(self.next)?.clone();
         self.next += 1;
-        let batch = Batch::new(&valid.pairs, &self.loader.device);
-        Some(Ok(ValidBatch { batch, valid }))
+        Some(Ok(ValidBatch {
+            batch: Batch::new(&pairs.pairs, &self.loader.device),
+            pairs,
+            translator: Arc::clone(&self.loader.translator),
+            samples: self.loader.samples.clone(),
+        }))
     }
 }
 
@@ -92,8 +129,10 @@ impl DataLoaderIterator<ValidBatch> for ValidPass<'_> {
     }
 }
 
-/// Cuts validation pairs into batches: the first ones, of which there is a reference as text, to be
-/// translated too, the others only for the loss, each lot in order of length and within the budget.
+/// Groups validation pairs into batches of at most `budget` padded tokens per side, sorted by length.
+///
+/// The first pairs, as many as there are `references`, are translated as well; the others have a loss only. No batch
+/// has pairs of both kinds.
 pub(crate) fn valid_batches(
     pairs: &[SentencePair],
     references: &[String],
@@ -123,7 +162,7 @@ pub(crate) fn valid_batches(
     batches
 }
 
-/// Cuts pairs, in their order, into batches of at most `budget` padded cells a side.
+/// Groups pairs, in their order, into batches of at most `budget` padded tokens per side.
 fn in_batches(pairs: Vec<SentencePair>, budget: usize) -> Vec<Vec<SentencePair>> {
     let width = |index: usize| {
         let SentencePair { src, tgt } = &pairs[index];
@@ -140,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn validation_batches_keep_to_the_budget_and_lose_nobody() {
+    fn validation_batches_stay_within_the_budget_and_contain_every_pair() {
         let pair = |len: usize| SentencePair {
             src: vec![7; len],
             tgt: vec![8; len / 2],
@@ -157,7 +196,7 @@ mod tests {
                 )
             })
             .collect();
-        // Two of five cells are within 12; 10 cells and 31 cells stand alone, over the budget or not.
+        // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or not.
         let expected = [
             (Some(vec!["one".to_owned()]), vec![1]),
             (Some(vec!["nine".to_owned()]), vec![9]),

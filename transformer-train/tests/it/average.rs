@@ -146,7 +146,7 @@ fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_told() {
     );
     assert_eq!(
         lines[1],
-        "error: `run` has no 2 whole checkpoints, only those after 40; choose at most 1; raise `average_last` or \
+        "error: `run` has no 2 intact checkpoints, only those after 40; choose at most 1; raise `average_last` or \
          `keep_best` in the next run"
     );
 }
@@ -196,7 +196,7 @@ fn a_checkpoint_that_is_not_there_is_named() {
     ];
     assert_eq!(
         workplace.run(&arguments).failure(),
-        "`run` has no whole checkpoint after update 10; it has those after 30, 40"
+        "`run` has no intact checkpoint after update 10; it has those after 30, 40"
     );
 }
 
@@ -207,7 +207,7 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     let arguments = ["average", "--run", "run", "--last", "3", "--out", "model"];
     let ended = workplace.run(&arguments);
     let message = ended.failure();
-    let start = "`run` has no 3 whole checkpoints, only those after 30, 40; choose at most 2";
+    let start = "`run` has no 3 intact checkpoints, only those after 30, 40; choose at most 2";
     assert!(message.starts_with(start), "{message}");
     assert!(!workplace.path("model").exists());
     // A checkpoint named twice is one.
@@ -223,7 +223,7 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     assert!(
         ended
             .failure()
-            .starts_with("`run` has no whole checkpoint; raise "),
+            .starts_with("`run` has no intact checkpoint; raise "),
         "{ended:?}"
     );
 }

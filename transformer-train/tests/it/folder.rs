@@ -73,7 +73,7 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
     assert_eq!(workplace.read("run/experiment.toml"), "theirs");
 }
 
-/// A script that always overwrites must not begin anew when it is started again.
+/// A script that always passes --overwrite must not delete its own unfinished run when it is started again.
 #[test]
 fn this_very_run_is_not_overwritten_before_its_end() {
     let workplace = Workplace::new();
@@ -148,7 +148,7 @@ fn a_model_directory_is_no_place_for_a_run() {
     let before = workplace.weights("run");
     for more in [&[][..], &["--overwrite"]] {
         let ended = workplace.train("run/model", more);
-        let expected = "`run/model` has a manifest.json, as model directories have, and is no folder of a run; choose another folder with --out";
+        let expected = "`run/model` has a manifest.json, so it is a model directory and not the folder of a run; choose another folder with --out";
         assert_eq!(ended.failure(), expected);
     }
     assert!(workplace.weights("run") == before);

@@ -1,4 +1,4 @@
-//! A run that is stopped, however it is stopped, goes on as if it had not been.
+//! A run that is stopped, however it is stopped, resumes as if it had not been.
 
 use std::fs;
 
@@ -136,8 +136,7 @@ fn a_damaged_state_is_named_and_the_checkpoint_before_is_used() {
         state.replacen("\"perplexity\": ", "\"perplexity\": 9", 1),
     );
     let ended = workplace.train("run", &["--updates", "40"]);
-    let told =
-        "damaged     `run/checkpoints/state-3.json`: it is not what was saved; it is passed over";
+    let told = "damaged     `run/checkpoints/state-3.json`: it is not what was saved; this checkpoint is skipped";
     assert!(ended.lines().contains(&told), "{ended:?}");
     assert!(
         ended.lines().contains(&"resumed     after update 20"),
@@ -146,7 +145,7 @@ fn a_damaged_state_is_named_and_the_checkpoint_before_is_used() {
     assert_same(&workplace, "run", "whole");
 }
 
-/// To begin anew would delete the model that is there.
+/// A fresh start would delete the existing model.
 #[test]
 fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
     let workplace = Workplace::new();
@@ -156,7 +155,7 @@ fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
     assert!(
-        message.contains("`run` holds a run without a whole checkpoint to go on from"),
+        message.contains("`run` holds a run without an intact checkpoint to resume at"),
         "{message}"
     );
     assert!(workplace.weights("run") == before);
@@ -197,7 +196,7 @@ fn a_model_whose_checkpoints_were_deleted_is_not_trained_over() {
     fs::remove_dir_all(workplace.path("run/checkpoints")).expect("the folder is there");
     let ended = workplace.train("run", &[]);
     let message = ended.failure();
-    let start = "`run` holds a run without a whole checkpoint to go on from;";
+    let start = "`run` holds a run without an intact checkpoint to resume at;";
     assert!(message.starts_with(start), "{message}");
     assert!(workplace.weights("run") == before);
 }
@@ -288,7 +287,7 @@ fn other_text_is_refused_and_nothing_is_lost() {
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
     assert!(
-        message.starts_with("the run in `run` was begun on other text;"),
+        message.starts_with("the run in `run` was started on other text;"),
         "{message}"
     );
     assert!(workplace.weights("run") == before);
@@ -305,7 +304,7 @@ fn every_other_setting_is_named() {
     assert_eq!(
         ended.failure(),
         "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and \"none\" there, \
-         `training.warmup_steps` is 16 here and 15 there; go on without the change, or with it by --allow-changes, \
+         `training.warmup_steps` is 16 here and 15 there; resume without the change, or with it by --allow-changes, \
          train in another folder with --out, or replace the run with --overwrite"
     );
 }

@@ -51,7 +51,7 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
 }
 
 const INTERRUPTED: &str =
-    "error: stopped before the first update; nothing is lost, and the same command begins again\n";
+    "error: stopped before the first update; nothing is lost, and the same command starts again\n";
 
 /// Checks that a run that was interrupted before its first update says so, and that nothing is left of it.
 #[cfg(unix)]

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use burn_train::metric::Adaptor;
+
 use crate::batching::{BatchSize, IntervalTiming};
+use crate::step::{ReadScalars, TrainReport};
 use crate::validation::text_scores::TextCounts;
 
 /// The measurements of one training update or one validation batch.
@@ -31,4 +34,24 @@ pub(crate) struct TranslationCounts {
     pub(crate) n_exact: usize,
     /// Counts for BLEU and chrF.
     pub(crate) text: TextCounts,
+}
+
+impl Adaptor<BatchMetrics> for TrainReport {
+    fn adapt(&self) -> BatchMetrics {
+        let ReadScalars {
+            smoothed,
+            nll,
+            gradient_norm,
+        } = self.scalars.values();
+        BatchMetrics {
+            update: self.update,
+            size: self.size,
+            timing: self.timing,
+            elapsed: self.elapsed,
+            smoothed,
+            nll,
+            gradient_norm,
+            translations: TranslationCounts::default(),
+        }
+    }
 }

@@ -1,8 +1,12 @@
-//! Warnings, by facts that are made up.
+//! Tests of the warnings, with invented corpora.
 
 use transformer_core::Preset;
+use transformer_core::text::TokenizerKind;
 
-use super::*;
+use super::warnings::{Facts, warnings};
+use crate::config::{Experiment, Vocabulary};
+use crate::corpus::CorpusSummary;
+use crate::tasks::Task;
 
 /// A corpus like Multi30k, with the recipe for its size.
 fn check(

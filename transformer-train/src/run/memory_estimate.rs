@@ -1,4 +1,4 @@
-//! How much memory a run takes.
+//! An estimate of the memory that a run takes.
 
 use std::fs;
 use std::path::Path;
@@ -9,40 +9,39 @@ use transformer_infer::BatchLimits;
 use crate::config::Experiment;
 use crate::step::slice_len;
 
-/// Bytes of a number in single precision.
-pub(super) const NUMBER: f64 = 4.0;
+/// Bytes of a value in single precision.
+pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 
-/// What the process holds before its model, in bytes: code, the tokenizer, and what reading left behind.
-/// Measured with 30,000 and 100,000 pairs.
+/// Memory of the process without its model and data, in bytes: code, the tokenizer, and freed memory of reading the
+/// text. Measured with 30,000 and 100,000 pairs.
 pub(super) const PROGRAM: f64 = 6e7;
 
-/// How many slices of logits' size each thread has at once where the loss is computed on numbers: the buffer
-/// (docs/experiments.md has what was measured).
-const SLICES_OF_NUMBERS: f64 = 1.0;
+/// Slices of logits per thread if the loss is computed in CPU memory: one buffer (docs/experiments.md has the
+/// measurements).
+const SLICES_ON_CPU: f64 = 1.0;
 
-/// The same where it is computed by tensors: logits, their exponentials, and what a product with them takes. Fitted to
-/// nine runs on flex, when the loss was computed so there.
-const SLICES_OF_TENSORS: f64 = 3.0;
+/// Slices of logits per thread if the loss is computed with tensor operations: logits, their exponentials, and a matrix
+/// product with them. Fitted to nine runs on flex, when it computed the loss so.
+const SLICES_ON_DEVICE: f64 = 3.0;
 
-/// Returns the memory that there is in bytes, of the machine or of the container, where the system has files that say so
-/// (Linux).
-pub(super) fn there_is() -> Option<f64> {
+/// Returns the memory of the machine or of the container in bytes, if the system has it in files (Linux).
+pub(super) fn available_memory() -> Option<f64> {
     let limits = LIMITS.iter().filter_map(|path| limit(Path::new(path)));
-    limits.chain(of_this_machine()).reduce(f64::min)
+    limits.chain(machine_memory()).reduce(f64::min)
 }
 
-/// Where a container sees how much it may have, with control groups of either version.
+/// Files with the memory limit of a container, for control groups of either version.
 const LIMITS: [&str; 2] = [
     "/sys/fs/cgroup/memory.max",
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
-/// Reads a limit; `max` is none.
+/// Reads a limit; `max` means that there is none.
 fn limit(path: &Path) -> Option<f64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn of_this_machine() -> Option<f64> {
+fn machine_memory() -> Option<f64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
@@ -51,17 +50,16 @@ fn of_this_machine() -> Option<f64> {
     Some(1024.0 * kibibytes)
 }
 
-/// Estimates the most memory of a run, in bytes.
+/// An estimate of the peak memory of a run, in bytes.
 ///
-/// The parts are added up: threads have heaps of their own, and what one has given back is not there for
-/// another.
-pub(super) struct Memory {
-    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes a parameter, and 4 for
-    /// the gradients of each thread.
+/// The parts are added: each thread has its own heap, and memory that one has freed is not available to another.
+pub(super) struct MemoryEstimate {
+    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter, and 4 for the
+    /// gradients of each thread.
     pub(super) parameters: f64,
-    /// What the backward pass needs of the forward pass.
+    /// Activations that the backward pass needs.
     pub(super) activations: f64,
-    /// What the loss takes on each thread.
+    /// Slices of logits for the loss.
     pub(super) logits: f64,
     /// Keys and values of the largest batch that is translated, if no translation ends early.
     pub(super) translation: f64,
@@ -69,46 +67,45 @@ pub(super) struct Memory {
     pub(super) text: f64,
 }
 
-/// What the memory depends on beside settings and model.
+/// What the memory depends on besides the settings and the model.
 pub(super) struct Sizes {
-    /// Mean length of a source with its end, in tokens.
+    /// Mean length of a source with EOS, in tokens.
     pub(super) src_width: f64,
-    /// Mean length of a target with its end, in tokens.
+    /// Mean length of a target with EOS, in tokens.
     pub(super) tgt_width: f64,
     pub(super) n_threads: usize,
-    /// Whether tensors lie in the computer's memory, and not in that of a device: then the loss is computed on numbers.
-    pub(super) in_memory: bool,
-    /// Number of sentences that are translated at once if they fit into a batch.
+    /// Whether tensors are in CPU memory, and not in that of a device.
+    pub(super) is_cpu_memory: bool,
+    /// Number of sentences to translate, at once if they fit into a batch.
     pub(super) n_translated: usize,
-    /// What the store takes, in bytes.
-    pub(super) text: usize,
+    /// Memory of the token store, in bytes.
+    pub(super) store_bytes: usize,
 }
 
-impl Memory {
-    pub(super) fn of(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> Self {
+impl MemoryEstimate {
+    pub(super) fn new(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> Self {
         let training = &experiment.training;
-        let cells = training.tokens_per_batch as f64;
-        let (src_cells, tgt_cells) = match sizes.src_width > sizes.tgt_width {
-            true => (cells, cells * sizes.tgt_width / sizes.src_width),
-            false => (cells * sizes.src_width / sizes.tgt_width, cells),
+        let budget = training.tokens_per_batch as f64;
+        let (src_tokens, tgt_tokens) = match sizes.src_width > sizes.tgt_width {
+            true => (budget, budget * sizes.tgt_width / sizes.src_width),
+            false => (budget * sizes.src_width / sizes.tgt_width, budget),
         };
         let n_threads = sizes.n_threads as f64;
-        let of_thread = (tgt_cells / n_threads).ceil().max(1.0) as usize;
+        let tokens_per_thread = (tgt_tokens / n_threads).ceil().max(1.0) as usize;
         let vocab_size = config.tgt_vocab_size;
-        let slice = slice_len(vocab_size, of_thread, sizes.in_memory) * vocab_size;
-        let slices = if sizes.in_memory {
-            SLICES_OF_NUMBERS
-        } else {
-            SLICES_OF_TENSORS
+        let slice = slice_len(vocab_size, tokens_per_thread, sizes.is_cpu_memory) * vocab_size;
+        let slices = match sizes.is_cpu_memory {
+            true => SLICES_ON_CPU,
+            false => SLICES_ON_DEVICE,
         };
         let with_average = f64::from(u8::from(training.ema_decay.is_some()));
         let copies = 4.0 + with_average + n_threads;
         Self {
-            parameters: NUMBER * copies * config.parameter_count() as f64,
-            activations: activations(config, [src_cells, tgt_cells], sizes),
-            logits: NUMBER * slices * n_threads * slice as f64,
+            parameters: BYTES_PER_VALUE * copies * config.parameter_count() as f64,
+            activations: activations(config, [src_tokens, tgt_tokens], sizes),
+            logits: BYTES_PER_VALUE * slices * n_threads * slice as f64,
             translation: translation(experiment, config, sizes),
-            text: sizes.text as f64,
+            text: sizes.store_bytes as f64,
         }
     }
 
@@ -124,16 +121,16 @@ impl Memory {
     }
 }
 
-/// Counts the numbers that stay on the tape for a batch of so many cells, source and target: of every product
-/// its inputs, of every normalization its input, of attention its weights before and after dropout. On a device of its
-/// own the parts of a normalization are there, too, and the masks of dropout.
+/// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt` tokens, padding
+/// included: the inputs of every matrix product and normalization, and the attention weights before and after dropout.
+/// Outside CPU memory it also keeps the intermediate results of normalizations, and the masks of dropout.
 fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) -> f64 {
     let (src_width, tgt_width) = (sizes.src_width, sizes.tgt_width);
     let d = config.d_model as f64;
     let heads = config.n_heads as f64;
     let keys = heads * config.head_d_k() as f64;
     let values = heads * config.head_d_v() as f64;
-    let weights = if config.attention_dropout > 0.0 || !sizes.in_memory {
+    let weights = if config.attention_dropout > 0.0 || !sizes.is_cpu_memory {
         2.0 * heads
     } else {
         heads
@@ -142,7 +139,7 @@ fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) 
         queries * (keys + values + d + weights * width) + memory * (keys + values)
     };
     let feed_forward = 2.0 * config.d_ff as f64 + d;
-    let (residual, embedding) = match sizes.in_memory {
+    let (residual, embedding) = match sizes.is_cpu_memory {
         true => (d, d),
         false => (3.0 * d, 2.0 * d),
     };
@@ -153,10 +150,10 @@ fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) 
     let layers =
         config.n_encoder_layers as f64 * encoder + config.n_decoder_layers as f64 * decoder;
     let ends = embedding * (src + tgt) + d * tgt;
-    NUMBER * (layers + ends)
+    BYTES_PER_VALUE * (layers + ends)
 }
 
-/// Counts keys and values of all layers for the rows of the largest batch, as long as they may get.
+/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its maximum length.
 fn translation(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> f64 {
     let validation = &experiment.validation;
     let budget = BatchLimits::for_model(config).batch_tokens as f64;
@@ -164,7 +161,7 @@ fn translation(experiment: &Experiment, config: &TransformerConfig, sizes: &Size
     let rows = rows.min(budget / sizes.src_width);
     let len = sizes.src_width + validation.max_extra_len as f64;
     let of_layer = config.n_heads * (config.head_d_k() + config.head_d_v());
-    NUMBER * rows * len * (config.n_decoder_layers * of_layer) as f64
+    BYTES_PER_VALUE * rows * len * (config.n_decoder_layers * of_layer) as f64
 }
 
 #[cfg(test)]
@@ -178,16 +175,16 @@ mod tests {
             src_width,
             tgt_width,
             n_threads: 1,
-            in_memory: true,
+            is_cpu_memory: true,
             n_translated: 10,
-            text: 1000,
+            store_bytes: 1000,
         }
     }
 
-    fn memory(cells: usize, sizes: &Sizes) -> Memory {
+    fn memory(tokens_per_batch: usize, sizes: &Sizes) -> MemoryEstimate {
         let mut experiment = Experiment::for_preset(Preset::Tiny);
-        experiment.training.tokens_per_batch = cells;
-        Memory::of(&experiment, &Preset::Tiny.config(6000, 6000), sizes)
+        experiment.training.tokens_per_batch = tokens_per_batch;
+        MemoryEstimate::new(&experiment, &Preset::Tiny.config(6000, 6000), sizes)
     }
 
     #[test]
@@ -201,27 +198,27 @@ mod tests {
     }
 
     #[test]
-    fn activations_grow_with_the_cells() {
+    fn activations_grow_with_the_tokens_of_a_batch() {
         let sizes = sizes(12.0, 15.0);
-        let [one, three] = [1000, 3000].map(|cells| memory(cells, &sizes).activations);
+        let [one, three] = [1000, 3000].map(|tokens| memory(tokens, &sizes).activations);
         assert!((three / one - 3.0).abs() < 1e-9);
     }
 
     #[test]
-    fn long_sentences_take_more_of_the_same_number_of_cells() {
+    fn long_sentences_take_more_memory_for_the_same_number_of_tokens() {
         let [short, long] = [10.0, 100.0].map(|width| memory(1000, &sizes(width, width)));
         assert!(long.activations > short.activations);
     }
 
     #[test]
-    fn a_short_source_takes_less() {
+    fn a_short_source_takes_less_memory() {
         let short = memory(1000, &sizes(5.0, 20.0)).activations;
         assert!(short < memory(1000, &sizes(20.0, 20.0)).activations);
     }
 
-    /// One encoder layer and no decoder, one head of one feature: by hand.
+    /// One encoder layer and no decoder, one head of one feature.
     #[test]
-    fn one_narrow_layer_is_counted_by_hand() {
+    fn the_activations_of_one_narrow_layer_are_as_counted_by_hand() {
         let config = TransformerConfig {
             d_model: 1,
             d_ff: 2,
@@ -230,23 +227,23 @@ mod tests {
             n_decoder_layers: 0,
             ..TransformerConfig::base(5, 5)
         };
-        // For each of 6 source cells: queries, heads and their product 3, weights 3, keys and values 2,
-        // feed-forward 5, two residuals; at the ends 1. For each of 6 target cells 1 and 1.
+        // For each of 6 source tokens: queries, heads and their product 3, attention weights 3, keys and values 2,
+        // feed-forward 5, two residuals; the embedding 1. For each of 6 target tokens: embedding and output, 2.
         let expected = 4.0 * 6.0 * (3.0 + 3.0 + 2.0 + 5.0 + 2.0 + 1.0 + 2.0);
         let found = activations(&config, [6.0, 6.0], &sizes(3.0, 3.0));
         assert_eq!(found, expected);
-        // With weights and residuals, at the ends too, as a tape by parts has them.
-        let apart = Sizes {
-            in_memory: false,
+        // On a device, dropout and normalization keep more of weights, residuals and embeddings.
+        let on_device = Sizes {
+            is_cpu_memory: false,
             ..sizes(3.0, 3.0)
         };
         let expected = 4.0 * 6.0 * (3.0 + 6.0 + 2.0 + 5.0 + 6.0 + 2.0 + 3.0);
-        assert_eq!(activations(&config, [6.0, 6.0], &apart), expected);
+        assert_eq!(activations(&config, [6.0, 6.0], &on_device), expected);
     }
 
     /// The measured peaks of docs/experiments.md, in megabytes: 6000 pairs of Multi30k, 4 updates.
     #[test]
-    fn the_estimate_is_within_a_sixth_of_what_was_measured() {
+    fn the_estimate_is_within_a_sixth_of_the_measurement() {
         let measured = [
             (1024, 1, 206.0),
             (1024, 2, 196.0),
@@ -254,28 +251,28 @@ mod tests {
             (4096, 1, 400.0),
             (4096, 2, 443.0),
         ];
-        for (cells, n_threads, peak) in measured {
+        for (tokens, n_threads, peak) in measured {
             let sizes = Sizes {
                 n_threads,
                 n_translated: 1,
                 ..sizes(14.2, 15.2)
             };
-            let ratio = memory(cells, &sizes).total() / (peak * 1e6);
+            let ratio = memory(tokens, &sizes).total() / (peak * 1e6);
             assert!(
                 (0.86..1.17).contains(&ratio),
-                "{cells} {n_threads}: {ratio}"
+                "{tokens} {n_threads}: {ratio}"
             );
         }
     }
 
     #[test]
-    fn a_moving_average_is_a_set_of_weights() {
+    fn a_moving_average_takes_as_much_memory_as_the_weights() {
         let config = Preset::Tiny.config(6000, 6000);
         let mut experiment = Experiment::for_preset(Preset::Tiny);
         let sizes = sizes(14.0, 15.0);
-        let without = Memory::of(&experiment, &config, &sizes).parameters;
+        let without = MemoryEstimate::new(&experiment, &config, &sizes).parameters;
         experiment.training.ema_decay = Some(0.99);
-        let with = Memory::of(&experiment, &config, &sizes).parameters;
+        let with = MemoryEstimate::new(&experiment, &config, &sizes).parameters;
         assert_eq!(with - without, 4.0 * config.parameter_count() as f64);
     }
 }

@@ -288,6 +288,3 @@ fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
 fn share(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,77 @@
+//! The mean of the weights of several checkpoints (§6.1, "averaging the last 5 checkpoints").
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::store::ModuleRecord;
+use burn::tensor::{Bytes, Tensor};
+
+use super::error::CheckpointError;
+use super::files::{MODEL, part_name};
+
+/// Returns the mean of the weights of the given intervals' checkpoints.
+///
+/// `template` is a module with parameters of the same names.
+pub(crate) fn average<M: Module>(
+    checkpoints: &Path,
+    intervals: &[usize],
+    template: &M,
+) -> Result<M, CheckpointError> {
+    let mut sums = ParameterSums(HashMap::new());
+    let mut last = template.clone();
+    for &interval in intervals {
+        last = load(template, &checkpoints.join(part_name(MODEL, interval)))?;
+        last.visit(&mut sums);
+    }
+    let factor = 1.0 / intervals.len() as f64;
+    Ok(last.map(&mut ToMean {
+        sums: sums.0,
+        factor,
+    }))
+}
+
+/// Loads the weights of a checkpoint into a copy of `template`.
+pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, CheckpointError> {
+    let read_error = |reason: String| CheckpointError::Record {
+        action: "read",
+        reason,
+    };
+    // From a file, Burn would read each tensor at its first use.
+    let bytes = fs::read(path).map_err(|error| read_error(error.to_string()))?;
+    let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes))
+        .map_err(|error| read_error(error.to_string()))?;
+    let loaded = template.clone().try_load_record(record);
+    loaded.map_err(|error| read_error(error.to_string()))
+}
+
+/// Sums every parameter over the modules that it visits.
+struct ParameterSums(HashMap<ParamId, Tensor<1>>);
+
+impl ModuleVisitor for ParameterSums {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let n_elements = param.val().shape().num_elements();
+        let values = param.val().reshape([n_elements]);
+        let sum = match self.0.remove(&param.id) {
+            Some(sum) => sum + values,
+            None => values,
+        };
+        self.0.insert(param.id, sum);
+    }
+}
+
+/// Replaces every parameter by its mean.
+struct ToMean {
+    sums: HashMap<ParamId, Tensor<1>>,
+    factor: f64,
+}
+
+impl ModuleMapper for ToMean {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        match self.sums.remove(&param.id) {
+            Some(sum) => param.map(|tensor| (sum * self.factor).reshape(tensor.shape())),
+            None => param,
+        }
+    }
+}

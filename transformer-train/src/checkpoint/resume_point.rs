@@ -1,0 +1,86 @@
+//! The checkpoint at which a run resumes: the newest one that is complete and intact.
+
+use std::fs;
+use std::path::Path;
+
+use super::error::CheckpointError;
+use super::files::{STATE, interval_of, intervals_with, state_path};
+use super::state::{SavedState, Unusable, log_damage};
+use crate::config::TrainingSettings;
+use crate::progress::LogFn;
+
+/// The point at which a run starts or resumes; the default is before the first update.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ResumePoint {
+    /// Number of intervals done, which is the number of the checkpoint.
+    pub(crate) interval: usize,
+    pub(crate) state: SavedState,
+}
+
+impl ResumePoint {
+    /// Returns the newest intact checkpoint at the end of an interval, and logs those that it skips. `None` if there
+    /// is none.
+    ///
+    /// # Errors
+    ///
+    /// Refuses a run that has done more updates than are requested, since none is taken back, and one whose only
+    /// intact checkpoint is within an interval, since a fresh start would delete it.
+    pub(crate) fn find(
+        checkpoints: &Path,
+        training: &TrainingSettings,
+        log: &LogFn,
+    ) -> Result<Option<Self>, CheckpointError> {
+        let mut within = None;
+        for interval in intervals_with(checkpoints, STATE).into_iter().rev() {
+            let path = state_path(checkpoints, interval);
+            let read = SavedState::read(&path);
+            if let Ok(state) = &read
+                && state.updates > training.updates
+            {
+                return Err(CheckpointError::TooManyUpdates {
+                    done: state.updates,
+                    requested: training.updates,
+                });
+            }
+            let checked = read.and_then(|state| state.check_files(checkpoints).map(|()| state));
+            let state = match checked {
+                Ok(state) => state,
+                Err(Unusable::Damaged(reason)) => {
+                    log_damage(&path, &reason, log);
+                    continue;
+                }
+                Err(Unusable::Unreadable(source)) => {
+                    return Err(CheckpointError::Unreadable { path, source });
+                }
+            };
+            // A shorter run ended within an interval; a longer one resumes at the end of the interval before.
+            let is_boundary = state.updates == interval as u64 * training.validation_interval;
+            if is_boundary || state.updates == training.updates {
+                return Ok(Some(Self { interval, state }));
+            }
+            within = within.or(Some(state.updates));
+        }
+        match within {
+            None => Ok(None),
+            Some(done) => Err(CheckpointError::WithinInterval {
+                done,
+                interval: training.validation_interval,
+            }),
+        }
+    }
+
+    /// Deletes the files of newer checkpoints: they are incomplete, or will be written again.
+    pub(crate) fn delete_newer(&self, checkpoints: &Path) -> Result<(), CheckpointError> {
+        let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name();
+            let interval = name.to_str().and_then(interval_of);
+            if interval.is_some_and(|interval| interval > self.interval) {
+                let path = entry.path();
+                fs::remove_file(&path)
+                    .map_err(|source| CheckpointError::Delete { path, source })?;
+            }
+        }
+        Ok(())
+    }
+}

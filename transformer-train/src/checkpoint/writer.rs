@@ -1,0 +1,129 @@
+//! Writes the files of checkpoints: Burn's three parts on three threads, then the state.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use burn::tensor::Bytes;
+use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
+use transformer_core::directory::{FileEntry, write_file};
+use transformer_infer::one_line;
+
+use super::error::CheckpointError;
+use super::files::{PARTS, part_name, state_name};
+use super::state::SavedState;
+use crate::batching::Plan;
+use crate::config::TrainingSettings;
+use crate::validation::History;
+
+/// Writes the parts of checkpoints, and the state of a checkpoint once all its parts are on disk.
+pub(crate) struct CheckpointWriter {
+    checkpoints: PathBuf,
+    /// The state at which this program started.
+    start: SavedState,
+    training: TrainingSettings,
+    history: History,
+    plan: Arc<Mutex<Plan>>,
+    started: Instant,
+    /// The files of checkpoints that are not complete yet, by interval.
+    written: Mutex<BTreeMap<usize, Vec<FileEntry>>>,
+}
+
+impl CheckpointWriter {
+    /// `plan` is the one from which the training loader takes its batches.
+    pub(crate) fn new(
+        checkpoints: &Path,
+        start: &SavedState,
+        training: &TrainingSettings,
+        history: History,
+        plan: Arc<Mutex<Plan>>,
+    ) -> Self {
+        Self {
+            checkpoints: checkpoints.to_owned(),
+            start: start.clone(),
+            training: training.clone(),
+            history,
+            plan,
+            started: Instant::now(),
+            written: Mutex::default(),
+        }
+    }
+
+    /// Returns the path of a part.
+    pub(super) fn path(&self, part: &str, interval: usize) -> PathBuf {
+        self.checkpoints.join(part_name(part, interval))
+    }
+
+    /// Writes a part of a checkpoint; the last part completes it.
+    fn write(&self, interval: usize, part: &str, content: &[u8]) -> Result<(), CheckpointError> {
+        let name = part_name(part, interval);
+        write_file(&self.checkpoints, &name, content)?;
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = written.entry(interval).or_default();
+        files.push(FileEntry::new(name, content));
+        if files.len() < PARTS.len() {
+            return Ok(());
+        }
+        let state = SavedState {
+            updates: self.training.updates_after(interval),
+            validations: self.history.up_to(interval),
+            passes: {
+                let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
+                plan.pass_starts().to_vec()
+            },
+            seconds: self.start.seconds + self.started.elapsed().as_secs_f64(),
+            files: written.remove(&interval).unwrap_or_default(),
+            ..self.start.clone()
+        };
+        let json = state.to_json();
+        Ok(write_file(
+            &self.checkpoints,
+            &state_name(interval),
+            json.as_bytes(),
+        )?)
+    }
+
+    /// Deletes a part of a checkpoint, and its state first: an incomplete checkpoint has none.
+    fn delete(&self, interval: usize, part: &str) -> io::Result<()> {
+        for name in [state_name(interval), part_name(part, interval)] {
+            let path = self.checkpoints.join(name);
+            // The thread of another part may delete the same state at this moment.
+            match fs::remove_file(&path) {
+                Err(error) if path.exists() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Burn's checkpointer of one of the [`PARTS`].
+pub(crate) struct PartCheckpointer {
+    pub(crate) part: &'static str,
+    pub(crate) writer: Arc<CheckpointWriter>,
+}
+
+impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
+    fn save(&self, interval: usize, record: R) -> Result<(), CheckpointerError> {
+        let bytes = record
+            .checkpoint_into_bytes()
+            .map_err(CheckpointerError::Record)?;
+        self.writer
+            .write(interval, self.part, &bytes)
+            .map_err(|error| CheckpointerError::Unknown(one_line(&error)))
+    }
+
+    fn delete(&self, interval: usize) -> Result<(), CheckpointerError> {
+        let deleted = self.writer.delete(interval, self.part);
+        deleted.map_err(CheckpointerError::IOError)
+    }
+
+    fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
+        let path = self.writer.path(self.part, interval);
+        let bytes = fs::read(path).map_err(CheckpointerError::IOError)?;
+        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
+    }
+}

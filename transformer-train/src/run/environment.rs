@@ -1,0 +1,110 @@
+//! Where a run happens and how it reports: what a program decides and the settings do not.
+
+use std::path::PathBuf;
+
+use burn::tensor::Device;
+
+use super::error::TrainError;
+use super::folder::Existing;
+use crate::config::Experiment;
+use crate::progress::{Interrupt, LogFn, Progress, StatusFn};
+
+/// Where a run happens and how it reports.
+#[derive(Clone)]
+pub struct RunEnvironment {
+    /// The run's folder.
+    pub directory: PathBuf,
+    /// What happens to a run that is in the folder already.
+    pub existing: Existing,
+    /// The device to train on, without autodiff; if there are several, the one that validates and saves.
+    pub device: Device,
+    /// The other devices that share each update, one fewer than `training.devices`.
+    pub more_devices: Vec<Device>,
+    /// Number of threads that share an update.
+    pub threads: ThreadCount,
+    /// Receives the lines of the log.
+    pub log: LogFn,
+    /// How the progress of training is displayed.
+    pub display: Display,
+    /// Receives a status line while text is read; without it, progress is logged every ten seconds.
+    pub status: Option<StatusFn>,
+    /// Ends the run when the program requests it.
+    pub interrupt: Interrupt,
+}
+
+/// The number of threads that share an update.
+///
+/// More than one pays off where tensors are in CPU memory (flex, ndarray, libtorch): single operations leave most
+/// of a second core idle. The number of threads is part of what determines a run's weights to the last bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadCount {
+    /// This number, even if a resumed run began with another.
+    Exactly(usize),
+    /// This number, unless a resumed run began with another.
+    Suggested(usize),
+}
+
+impl ThreadCount {
+    /// Returns the number that is given, at least 1.
+    pub(crate) fn given(self) -> usize {
+        let (Self::Exactly(given) | Self::Suggested(given)) = self;
+        given.max(1)
+    }
+}
+
+/// How the progress of training is displayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Display {
+    /// Burn's dashboard, which takes the whole terminal.
+    Dashboard,
+    /// One line per interval.
+    Lines,
+}
+
+impl RunEnvironment {
+    /// Returns the reporter of the phases before the first update.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::new(&self.log, self.status.as_ref(), &self.interrupt)
+    }
+
+    /// Replaces the status line, if there is one.
+    pub(crate) fn show_status(&self, line: &str) {
+        if let Some(status) = &self.status {
+            status(line);
+        }
+    }
+
+    /// Returns all devices; the first one validates and saves.
+    pub(crate) fn devices(&self) -> Vec<Device> {
+        let more = self.more_devices.iter().cloned();
+        std::iter::once(self.device.clone()).chain(more).collect()
+    }
+
+    /// Refuses a number of devices that differs from that of the experiment.
+    pub(crate) fn check_devices(&self, experiment: &Experiment) -> Result<(), TrainError> {
+        let (requested, given) = (experiment.training.devices, self.devices().len());
+        if requested == given as u64 {
+            return Ok(());
+        }
+        Err(TrainError::OtherDevices { requested, given })
+    }
+
+    /// Returns the names of the devices, in Burn's notation.
+    pub(crate) fn device_names(&self) -> String {
+        let names = self.devices().into_iter();
+        let names: Vec<String> = names.map(|device| format!("{device:?}")).collect();
+        names.join(", ")
+    }
+}
+
+impl std::fmt::Debug for RunEnvironment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunEnvironment")
+            .field("directory", &self.directory)
+            .field("device", &self.device)
+            .field("more_devices", &self.more_devices)
+            .field("threads", &self.threads)
+            .field("display", &self.display)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,57 @@
+//! The end of a run: tests the selected model and publishes it with its scores.
+
+use std::time::Duration;
+
+use super::environment::RunEnvironment;
+use super::error::TrainError;
+use super::evaluate::Evaluator;
+use super::outcome::Outcome;
+use super::select::Selected;
+use crate::checkpoint::Publisher;
+
+/// Translates the test and validation pairs, writes the model directory, and returns the outcome of the run.
+pub(crate) fn publish(
+    selected: Selected,
+    publisher: &Publisher,
+    evaluator: &Evaluator<'_>,
+    environment: &RunEnvironment,
+    elapsed: Duration,
+) -> Result<Outcome, TrainError> {
+    let Selected {
+        model,
+        valid_perplexity,
+        n_updates,
+        is_out_of_patience,
+    } = selected;
+    if !valid_perplexity.is_finite() {
+        (environment.log)(
+            "warning     the model has learnt nothing: its perplexity is not finite; lower the learning rate",
+        );
+    }
+    environment.show_status("translating what the model is tested on");
+    let test = evaluator.test(&model);
+    let (text_scores, samples) = evaluator.valid(&model);
+    environment.show_status("");
+    let scores = serde_json::json!({
+        "updates": n_updates,
+        "seconds": elapsed.as_secs(),
+        "valid_perplexity": valid_perplexity,
+        "valid_bleu": text_scores.bleu,
+        "valid_bleu_signature": text_scores.bleu_signature,
+        "valid_chrf": text_scores.chrf,
+        "valid_chrf_signature": text_scores.chrf_signature,
+        "valid_pairs_translated": text_scores.n_pairs,
+        "exact_match": test.map(|test| test.exact_match()),
+    });
+    publisher.publish(model, scores)?;
+    Ok(Outcome {
+        model: publisher.directory.clone(),
+        n_updates,
+        is_out_of_patience,
+        elapsed,
+        valid_perplexity,
+        text_scores,
+        test,
+        samples,
+    })
+}

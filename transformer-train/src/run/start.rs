@@ -1,0 +1,77 @@
+//! The point at which training starts: before the first update, or at a checkpoint.
+
+use transformer_core::device::is_cpu_memory;
+
+use super::environment::{RunEnvironment, ThreadCount};
+use super::prepare::Prepared;
+use crate::checkpoint::ResumePoint;
+use crate::config::Experiment;
+use crate::progress::LogFn;
+use crate::validation::best;
+
+/// Returns where training starts, on these devices and with this text, and logs how that differs from before.
+pub(super) fn start_point(
+    experiment: &Experiment,
+    environment: &RunEnvironment,
+    prepared: &mut Prepared,
+    mut resumed: Option<ResumePoint>,
+) -> ResumePoint {
+    let measure = prepared.validation_fingerprint(&experiment.validation);
+    if let Some(resumed) = &mut resumed {
+        prepared.plan.restore_pass_starts(&resumed.state.passes);
+        drop_other_validations(resumed, measure, experiment, &environment.log);
+    }
+    let n_threads = n_threads(environment, resumed.as_ref());
+    let ResumePoint { interval, state } = resumed.unwrap_or_default();
+    let devices = environment.device_names();
+    ResumePoint {
+        interval,
+        state: state.continued_with(n_threads, devices, prepared.fingerprint, measure),
+    }
+}
+
+/// Drops the validations of a resumed run that are not comparable with those to come, because the validation pairs or
+/// settings have changed; the best checkpoints by them are kept from then on.
+fn drop_other_validations(
+    resumed: &mut ResumePoint,
+    measure: u64,
+    experiment: &Experiment,
+    log: &LogFn,
+) {
+    let state = &mut resumed.state;
+    let training = &experiment.training;
+    if state.measure.is_some_and(|before| before != measure) {
+        let best = best(&state.validations, training.best_by, training.n_best());
+        state.pinned.extend(best);
+        log(&format!(
+            "validation  on other pairs, or measured in another way, than before: the {} validations so far are not \
+             compared with those to come; the best checkpoints by them are kept",
+            state.validations.len()
+        ));
+        state.validations.clear();
+    }
+}
+
+/// Returns the number of threads that share an update, and logs it with what a resumed run does differently.
+fn n_threads(environment: &RunEnvironment, resumed: Option<&ResumePoint>) -> usize {
+    let log = &environment.log;
+    let n_threads = match (environment.threads, resumed) {
+        // Threads do not share a GPU: it has one queue, and one generator for dropout.
+        _ if !is_cpu_memory(&environment.device) => 1,
+        (ThreadCount::Suggested(_), Some(ResumePoint { state, .. })) => state.n_threads,
+        (threads, _) => threads.given(),
+    };
+    if let Some(ResumePoint { state, .. }) = resumed {
+        log(&format!("resumed     after update {}", state.updates));
+        let device = environment.device_names();
+        if (state.n_threads, &state.device) != (n_threads, &device) {
+            log(&format!(
+                "resumed     begun on {} with {} thread(s) to an update: the same sentences, but other rounding, and other \
+                 dropout",
+                state.device, state.n_threads
+            ));
+        }
+    }
+    log(&format!("threads     {n_threads} to an update"));
+    n_threads
+}

@@ -1,0 +1,89 @@
+//! Translates sentence pairs and counts what BLEU, chrF and exact match need.
+
+use transformer_core::Transformer;
+use transformer_core::text::Tokenizer;
+use transformer_infer::search::{Hypothesis, Search};
+use transformer_infer::{BatchLimits, translate_ids};
+
+use super::metrics::TranslationCounts;
+use super::text_scores::{TextMetrics, TextScores};
+use crate::corpus::SentencePair;
+
+/// Translates sentence pairs and scores the translations, after every interval and at the end of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct PairTranslator {
+    pub(crate) search: Search,
+    pub(crate) limits: BatchLimits,
+    /// The tokenizer of the target.
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) metrics: TextMetrics,
+}
+
+/// The translation of one sentence.
+#[derive(Clone, Debug)]
+pub(crate) struct Translation {
+    /// The best hypothesis, if the search found one.
+    hypothesis: Option<Hypothesis>,
+    /// Its text; empty without a hypothesis.
+    pub(crate) text: String,
+}
+
+impl AsRef<str> for Translation {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PairTranslator {
+    /// Translates sources, and returns the translations in the same order.
+    pub(crate) fn translate<S: AsRef<[u32]>>(
+        &self,
+        model: &Transformer,
+        sources: &[S],
+    ) -> Vec<Translation> {
+        let found = translate_ids(model, sources, &self.search, &self.limits);
+        let best = found.into_iter().map(|found| found.into_iter().next());
+        best.map(|hypothesis| Translation {
+            text: match &hypothesis {
+                Some(hypothesis) => self.tokenizer.decode(&hypothesis.ids),
+                None => String::new(),
+            },
+            hypothesis,
+        })
+        .collect()
+    }
+
+    /// Translates the sources of pairs, and returns the translations in the same order.
+    pub(crate) fn translate_pairs(
+        &self,
+        model: &Transformer,
+        pairs: &[SentencePair],
+    ) -> Vec<Translation> {
+        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
+        self.translate(model, &sources)
+    }
+
+    /// Compares translations with the targets of their pairs and the text of these.
+    pub(crate) fn count<'a>(
+        &self,
+        translations: &'a [Translation],
+        pairs: &[SentencePair],
+        references: impl IntoIterator<Item = &'a str>,
+    ) -> TranslationCounts {
+        let is_exact = |(translation, pair): &(&Translation, &SentencePair)| {
+            let best = translation.hypothesis.as_ref();
+            best.is_some_and(|best| best.finished && best.ids == pair.tgt)
+        };
+        let texts = translations.iter().map(|it| it.text.as_str());
+        TranslationCounts {
+            n_sentences: translations.len(),
+            n_exact: translations.iter().zip(pairs).filter(is_exact).count(),
+            text: self.metrics.count(texts.zip(references)),
+        }
+    }
+
+    /// Computes BLEU and chrF of counted translations.
+    pub(crate) fn scores(&self, counts: &TranslationCounts) -> TextScores {
+        self.metrics.scores(&counts.text, counts.n_sentences)
+    }
+}
