@@ -9,78 +9,86 @@ use crate::tasks::Task;
 
 /// The text to train and validate on, and the filter for it.
 ///
-/// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or `corpora`. Files may
-/// be plain text or gzip, and one of them may be `-` for standard input. Relative paths start at the working
-/// directory.
+/// Training data is given in exactly one of four ways: `task`, `src` with `tgt`, `tsv`, or
+/// `corpora`. Files may be plain text or gzip, and one of them may be `-` for standard input.
+/// Relative paths start at the working directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSettings {
     /// Built-in task to train on, instead of files: `numbers`, `reverse` or `copy`. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
-    /// File with the source side of the training data, one sentence per line, plain or gzip. Default: none.
+    /// File with the source side of the training data, one sentence per line, plain or gzip.
+    /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src: Option<PathBuf>,
-    /// File with the target side of the training data: line n translates line n of `src`. Default: none.
+    /// File with the target side of the training data: line n translates line n of `src`.
+    /// Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt: Option<PathBuf>,
-    /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and target on
-    /// each line. Default: none.
+    /// File with both sides of the training data, instead of `src` and `tgt`: source, tab and
+    /// target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
-    /// File with the source side of the validation data. Default: none; `valid_pairs` pairs are held out of
-    /// the training data.
+    /// File with the source side of the validation data. Default: none; `valid_pairs` pairs are
+    /// held out of the training data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_src: Option<PathBuf>,
     /// File with the target side of the validation data. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tgt: Option<PathBuf>,
-    /// File with both sides of the validation data, instead of `valid_src` and `valid_tgt`: source, tab and
-    /// target on each line. Default: none.
+    /// File with both sides of the validation data, instead of `valid_src` and `valid_tgt`: source,
+    /// tab and target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
-    /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`. Default 256 (not
-    /// in the paper): fewer than one in a thousand ordinary sentences is longer.
+    /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`.
+    /// Default 256 (not in the paper): fewer than one in a thousand ordinary sentences is longer.
     pub max_len: usize,
-    /// What to do with a pair that has a longer side: `drop` the pair, or `cut` the side to `max_len`.
-    /// Default: `drop`.
+    /// What to do with a pair that has a longer side: `drop` the pair, or `cut` the side to
+    /// `max_len`. Default: `drop`.
     pub over_long: OverLong,
-    /// Maximum ratio of the longer to the shorter side of a training pair, in tokens; pairs above it are
-    /// dropped. Default: none. The ratio of a translation is rarely above 3.
+    /// Maximum ratio of the longer to the shorter side of a training pair, in tokens; pairs above
+    /// it are dropped. Default: none. The ratio of a translation is rarely above 3.
     #[serde(with = "optional")]
     pub max_ratio: Option<f64>,
-    /// What to do with a pair that has an empty or blank side: `drop` it, or `refuse` it, which stops the run
-    /// with the number of the line. Default: `drop`.
+    /// What to do with a pair that has an empty or blank side: `drop` it, or `refuse` it, which
+    /// stops the run with the number of the line. Default: `drop`.
     pub empty: Empty,
     /// What to do with a training pair that occurred before: `keep` or `drop`. Default: `keep`.
     pub duplicates: Duplicates,
-    /// What to do with a training pair whose target equals its source: `keep` or `drop`. Default: `keep`.
+    /// What to do with a training pair whose target equals its source: `keep` or `drop`.
+    /// Default: `keep`.
     pub copies: Copies,
-    /// Number of pairs that the tokenizers are trained on, sampled at random from all. Default 1,000,000.
+    /// Number of pairs that the tokenizers are trained on, sampled at random from all.
+    /// Default 1,000,000.
     pub tokenizer_sample: usize,
-    /// Number of validation pairs that are generated for a task, or held out of training data that has no
-    /// validation files (at most a tenth of it). Default 1000.
+    /// Number of validation pairs that are generated for a task, or held out of training data that
+    /// has no validation files (at most a tenth of it). Default 1000.
     pub valid_pairs: usize,
     /// Number of training pairs that are generated for a task. Default 100,000. Ignored for files.
     pub task_pairs: usize,
-    /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk` for 2 GiB of
-    /// text or more (gzip files count three times their size). A store on disk is reused as long as path, size
-    /// and modification time of the files stay the same. Default: `auto`.
+    /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk`
+    /// for 2 GiB of text or more (gzip files count three times their size). A store on disk is
+    /// reused as long as path, size and modification time of the files stay the same.
+    /// Default: `auto`.
     pub store: Store,
-    /// Folder of the token stores on disk, which several runs can share. Default: `store` in the run's folder.
+    /// Folder of the token stores on disk, which several runs can share. Default: `store` in the
+    /// run's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
-    /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and `tgt`, or
-    /// `tsv`, and `weight`: how often each of its pairs occurs in an epoch, on average (default 1). Default: none.
+    /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and
+    /// `tgt`, or `tsv`, and `weight`: how often each of its pairs occurs in an epoch, on average
+    /// (default 1). Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corpora: Vec<CorpusSettings>,
 }
 
 /// One of several training corpora: its files and its weight.
 ///
-/// A corpus of `n` pairs makes up `weight·n` of the training data, divided by the sum of this over all corpora. For
-/// temperature sampling, as multilingual models use it, set `weight = (n/N)^(1/T − 1)`, where `T` is the
-/// temperature and `N` the number of pairs of all corpora.
+/// A corpus of `n` pairs makes up `weight·n` of the training data, divided by the sum of this over
+/// all corpora. For temperature sampling, as multilingual models use it, set
+/// `weight = (n/N)^(1/T − 1)`, where `T` is the temperature and `N` the number of pairs of all
+/// corpora.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorpusSettings {
@@ -123,8 +131,8 @@ pub enum Store {
 
 /// The files of a parallel corpus.
 ///
-/// Each is plain text or gzip, recognized by its content, or `-` for standard input (at most one). Text is
-/// UTF-8. Lines end at `\n`; one `\r` before it is removed.
+/// Each is plain text or gzip, recognized by its content, or `-` for standard input (at most one).
+/// Text is UTF-8. Lines end at `\n`; one `\r` before it is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorpusSource {
     /// Two files with the same number of lines.
@@ -208,8 +216,8 @@ impl DataSettings {
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] when there is no data, when it is given in two ways, when one of two files is
-    /// missing, or when two files are standard input.
+    /// Returns a [`ConfigError`] when there is no data, when it is given in two ways, when one of
+    /// two files is missing, or when two files are standard input.
     pub fn source(&self) -> Result<DataSource, ConfigError> {
         let files = [
             &self.src,

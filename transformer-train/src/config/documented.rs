@@ -1,4 +1,5 @@
-//! Every setting with its meaning, as a TOML file. The meanings are the doc comments of the settings.
+//! Every setting with its meaning, as a TOML file. The meanings are the doc comments of the
+//! settings.
 
 use toml::{Table, Value};
 
@@ -11,8 +12,8 @@ const WIDTH: usize = 100;
 impl Experiment {
     /// Returns a TOML file with every setting below a comment that explains it.
     ///
-    /// Settings that have the value of the task or the preset are commented out, so that they change when
-    /// another one is named. Reading the file gives this experiment.
+    /// Settings that have the value of the task or the preset are commented out, so that they
+    /// change when another one is named. Reading the file gives this experiment.
     ///
     /// # Errors
     ///
@@ -54,9 +55,9 @@ fn to_toml(experiment: &Experiment) -> Result<String, ConfigError> {
     comment(
         &mut text,
         &format!(
-            "Every setting. A setting that is commented out has the value of the {named}, or an example value \
-             if it has no default; remove the `#` to change it. Where a setting is optional, \"none\" unsets \
-             the value of a preset or task."
+            "Every setting. A setting that is commented out has the value of the {named}, or an \
+             example value if it has no default; remove the `#` to change it. Where a setting is \
+             optional, \"none\" unsets the value of a preset or task."
         ),
     );
     for section in SECTIONS {

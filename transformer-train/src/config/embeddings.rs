@@ -10,15 +10,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EmbeddingSettings {
-    /// File of pretrained word vectors for the source tokens, in the text format of word2vec or GloVe, plain
-    /// or gzip, with `model.d_model` values per word. Default: none.
+    /// File of pretrained word vectors for the source tokens, in the text format of word2vec or
+    /// GloVe, plain or gzip, with `model.d_model` values per word. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub src_word_vectors: Option<PathBuf>,
     /// File of pretrained word vectors for the target tokens. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tgt_word_vectors: Option<PathBuf>,
-    /// Whether word vectors are scaled to the root mean square of new embeddings, `1/√d_model`. Pretrained
-    /// vectors are often larger, and then outweigh the position encodings. Default: `true`.
+    /// Whether word vectors are scaled to the root mean square of new embeddings, `1/√d_model`.
+    /// Pretrained vectors are often larger, and then outweigh the position encodings.
+    /// Default: `true`.
     pub rescale: bool,
     /// Whether the source embedding keeps its initial values during training. Default: `false`.
     pub freeze_src: bool,

@@ -1,4 +1,5 @@
-//! [`ConfigError`]: what can be wrong with an experiment, each in one line with the key and a remedy.
+//! [`ConfigError`]: what can be wrong with an experiment, each in one line with the key and a
+//! remedy.
 
 use std::io;
 
@@ -115,13 +116,14 @@ pub enum ConfigError {
     },
     /// A schedule that needs a peak has none.
     #[error(
-        "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, for example 0.0005"
+        "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, \
+         for example 0.0005"
     )]
     NoPeak,
     /// A floating point format that is not supported for training.
     #[error(
-        "`training.precision` is `{precision}`; set it to `f32`: 16-bit formats are slower on CPUs and untested on \
-         GPUs"
+        "`training.precision` is `{precision}`; set it to `f32`: 16-bit formats are slower on CPUs \
+         and untested on GPUs"
     )]
     Precision {
         /// The format.
@@ -139,7 +141,8 @@ pub enum ConfigError {
         /// Maximum length of a sentence, in tokens.
         max_len: usize,
     },
-    /// The longest sentence that passes the filter has more tokens than there are learned positions.
+    /// The longest sentence that passes the filter has more tokens than there are learned
+    /// positions.
     #[error(
         "`model.max_positions` ({max_positions}) is too small for a sentence of \
          `data.max_len` ({max_len}) tokens and EOS; choose at least {}, or lower `data.max_len`",
@@ -159,7 +162,8 @@ pub enum ConfigError {
     },
     /// BPE-dropout for a tokenizer without merges.
     #[error(
-        "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or remove `dropout`"
+        "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or \
+         remove `dropout`"
     )]
     DropoutWithoutMerges {
         /// The key of the tokenizer's kind.

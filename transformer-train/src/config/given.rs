@@ -8,9 +8,9 @@ use crate::config::{ConfigError, Experiment, read, setting};
 
 /// The settings that a user gives for an experiment.
 ///
-/// They are applied in this order, and later ones override earlier ones: the defaults of the task or the preset that is
-/// named, the file, the arguments, the single settings. Without a file, the default task is `numbers`, and the
-/// default preset for training files is `tiny`.
+/// They are applied in this order, and later ones override earlier ones: the defaults of the task
+/// or the preset that is named, the file, the arguments, the single settings. Without a file, the
+/// default task is `numbers`, and the default preset for training files is `tiny`.
 ///
 /// # Example
 ///
@@ -29,12 +29,12 @@ use crate::config::{ConfigError, Experiment, read, setting};
 pub struct Given {
     /// A TOML file.
     pub file: Option<PathBuf>,
-    /// Settings as the tables of a file. Here and in `settings`, a task replaces the training and validation files
-    /// that `file` names, and training files replace its task. A preset replaces only the preset of `file`: its
-    /// other keys still apply.
+    /// Settings as the tables of a file. Here and in `settings`, a task replaces the training and
+    /// validation files that `file` names, and training files replace its task. A preset replaces
+    /// only the preset of `file`: its other keys still apply.
     pub arguments: Table,
-    /// Settings of the form `section.key=value`, with a TOML value. Text needs no quotes. `none` unsets an optional
-    /// key.
+    /// Settings of the form `section.key=value`, with a TOML value. Text needs no quotes. `none`
+    /// unsets an optional key.
     pub settings: Vec<String>,
 }
 
@@ -67,8 +67,8 @@ impl Given {
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] that names the file and line, or the argument, of an invalid setting.
-    /// [`Experiment::validate`] checks whether the values are consistent.
+    /// Returns a [`ConfigError`] that names the file and line, or the argument, of an invalid
+    /// setting. [`Experiment::validate`] checks whether the values are consistent.
     pub fn experiment(&self) -> Result<Experiment, ConfigError> {
         let mut given = self.combined()?;
         if self.file.is_none() && !names_data(&given) {
@@ -77,7 +77,8 @@ impl Given {
         read::complete(given)
     }
 
-    /// Returns the experiment, without the default task if a preset is named: to print the settings of that preset.
+    /// Returns the experiment, without the default task if a preset is named: to print the settings
+    /// of that preset.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent of GNMT's
-//! penalty.
+//! Reads and writes a length penalty: as text, as on the command line, or as a number, the exponent
+//! of GNMT's penalty.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};

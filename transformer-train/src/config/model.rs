@@ -9,13 +9,15 @@ use crate::tasks::Task;
 
 /// A preset, and the keys that override it.
 ///
-/// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the preset. The vocabulary sizes
-/// cannot be set: they follow from the tokenizers. Optional keys, for example `d_k`, are unset with `"none"`.
+/// Every key but `preset` is a field of [`TransformerConfig`] and overrides the value of the
+/// preset. The vocabulary sizes cannot be set: they follow from the tokenizers. Optional keys, for
+/// example `d_k`, are unset with `"none"`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelSettings {
-    /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`, `multi30k`,
-    /// `iwslt`, `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base` (Table 3).
+    /// Model and training recipe that provide the defaults of all other keys: `numbers`, `tiny`,
+    /// `multi30k`, `iwslt`, `base`, `big`, or a row of Table 3, such as `a-h1`. Default: `base`
+    /// (Table 3).
     pub preset: Preset,
     /// The keys that override the preset, as written in the file. Default: none.
     #[serde(flatten)]
@@ -61,13 +63,13 @@ impl ModelSettings {
 
     /// Returns the model's configuration for these vocabulary sizes.
     ///
-    /// A preset with tied embeddings ties as many matrices as the vocabularies allow: all three with a joint
-    /// vocabulary (§3.4), otherwise the two of the decoder.
+    /// A preset with tied embeddings ties as many matrices as the vocabularies allow: all three
+    /// with a joint vocabulary (§3.4), otherwise the two of the decoder.
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Model`] when an override is not a field of [`TransformerConfig`], or its value has the
-    /// wrong type.
+    /// Returns [`ConfigError::Model`] when an override is not a field of [`TransformerConfig`], or
+    /// its value has the wrong type.
     pub fn config(
         &self,
         src_vocab_size: usize,

@@ -1,4 +1,5 @@
-//! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file and line.
+//! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file
+//! and line.
 
 use std::fs;
 use std::ops::Range;
@@ -11,13 +12,14 @@ use crate::config::{ConfigError, Experiment, ModelSettings};
 use crate::tasks::nearest;
 
 impl Experiment {
-    /// Reads a TOML file. The defaults of missing keys are those of the task that the file names, or otherwise
-    /// those of its preset.
+    /// Reads a TOML file. The defaults of missing keys are those of the task that the file names,
+    /// or otherwise those of its preset.
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] for a file that cannot be read, and, with file and line, for an unknown key or a value
-    /// of the wrong type. [`validate`](Self::validate) checks whether the values are consistent.
+    /// Returns a [`ConfigError`] for a file that cannot be read, and, with file and line, for an
+    /// unknown key or a value of the wrong type. [`validate`](Self::validate) checks whether the
+    /// values are consistent.
     pub fn from_toml(path: &Path) -> Result<Self, ConfigError> {
         complete(table_from(path)?)
     }
@@ -57,7 +59,8 @@ fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
     toml::from_str(text).map_err(|error| explain(&error))
 }
 
-/// Checks settings that do not come from a file as strictly; the error is the message of the TOML parser.
+/// Checks settings that do not come from a file as strictly; the error is the message of the TOML
+/// parser.
 pub(super) fn check(settings: &Table) -> Result<(), String> {
     let message = |error: &toml::de::Error| error.message().trim().replace('\n', "; ");
     let experiment: Experiment = settings
@@ -79,7 +82,8 @@ pub(super) fn complete(settings: Table) -> Result<Experiment, ConfigError> {
     merged.try_into().map_err(|error| wrong(&error))
 }
 
-/// Checks the keys and values of `[model]` against the model's fields, which the first reading does not.
+/// Checks the keys and values of `[model]` against the model's fields, which the first reading does
+/// not.
 fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(), ConfigError> {
     let full = ModelSettings::every_key()?;
     let known: Vec<String> = full.keys().cloned().collect();

@@ -8,12 +8,13 @@ use crate::tasks::Task;
 
 /// The tokenizers, which are trained on the training data.
 ///
-/// The keys that begin with `tgt_` need `vocabulary = "separate"`. Without them, the target tokenizer has the settings of
-/// the source tokenizer.
+/// The keys that begin with `tgt_` need `vocabulary = "separate"`. Without them, the target
+/// tokenizer has the settings of the source tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerSettings {
-    /// Whether source and target share one vocabulary: `joint` or `separate`. Default: `joint` (§5.1).
+    /// Whether source and target share one vocabulary: `joint` or `separate`. Default: `joint`
+    /// (§5.1).
     pub vocabulary: Vocabulary,
     /// Kind of tokens: `word`, `char`, `bpe` or `unigram`. Default: `bpe` (§5.1).
     pub kind: TokenizerKind,
@@ -21,17 +22,20 @@ pub struct TokenizerSettings {
     pub vocab_size: usize,
     /// What to do with upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
     pub case: Case,
-    /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the same line is
-    /// split differently every time. Lines get longer, but `training.tokens_per_batch` counts them without it.
-    /// Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use 0.1 (Provilkov et al. 2020).
+    /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the
+    /// same line is split differently every time. Lines get longer, but `training.tokens_per_batch`
+    /// counts them without it. Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use
+    /// 0.1 (Provilkov et al. 2020).
     pub dropout: f64,
     /// Kind of target tokens, for separate vocabularies. Default: `kind`.
     #[serde(with = "optional")]
     pub tgt_kind: Option<TokenizerKind>,
-    /// Maximum size of the target vocabulary, in tokens, for separate vocabularies. Default: `vocab_size`.
+    /// Maximum size of the target vocabulary, in tokens, for separate vocabularies.
+    /// Default: `vocab_size`.
     #[serde(with = "optional")]
     pub tgt_vocab_size: Option<usize>,
-    /// What to do with upper-case letters in the target, for separate vocabularies. Default: `case`.
+    /// What to do with upper-case letters in the target, for separate vocabularies.
+    /// Default: `case`.
     #[serde(with = "optional")]
     pub tgt_case: Option<Case>,
 }
@@ -90,7 +94,8 @@ impl TokenizerSettings {
         }
     }
 
-    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the others.
+    /// Returns the tokenizers of a built-in task: words and digits for `numbers`, letters for the
+    /// others.
     pub fn for_task(task: Task) -> Self {
         let words = Self {
             kind: TokenizerKind::Word,

@@ -11,75 +11,85 @@ use crate::tasks::Task;
 pub struct TrainingSettings {
     /// Number of updates (optimizer steps). Default 100,000 (§5.2, base models).
     pub updates: u64,
-    /// Maximum size of a batch, in tokens of its larger side, padding included. Default 25,000 (§5.1).
+    /// Maximum size of a batch, in tokens of its larger side, padding included. Default 25,000
+    /// (§5.1).
     pub tokens_per_batch: usize,
-    /// Gradient accumulation: number of batches whose gradients are summed in one update, one batch after the
-    /// other. It acts like a batch that many times as large, in the memory of one. Default 1.
+    /// Gradient accumulation: number of batches whose gradients are summed in one update, one batch
+    /// after the other. It acts like a batch that many times as large, in the memory of one.
+    /// Default 1.
     pub accumulate: u64,
-    /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices compute the
-    /// same update as one device with twice the `accumulate`. Default 1.
+    /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices
+    /// compute the same update as one device with twice the `accumulate`. Default 1.
     pub devices: u64,
-    /// Number of sentences that are shuffled and sorted by length together; more means less padding. Default
-    /// 131,072 (not in the paper).
+    /// Number of sentences that are shuffled and sorted by length together; more means less
+    /// padding. Default 131,072 (not in the paper).
     pub window: usize,
-    /// Learning rate schedule after the warm-up: `noam`, `inverse-sqrt`, `constant`, `linear` or `cosine`.
-    /// Default: `noam` (§5.3, Eq. 3).
+    /// Learning rate schedule after the warm-up: `noam`, `inverse-sqrt`, `constant`, `linear` or
+    /// `cosine`. Default: `noam` (§5.3, Eq. 3).
     pub schedule: ScheduleKind,
-    /// Length of the warm-up, in updates, in which the learning rate rises linearly. Default 4000 (§5.3).
+    /// Length of the warm-up, in updates, in which the learning rate rises linearly. Default 4000
+    /// (§5.3).
     pub warmup_steps: u64,
     /// Factor of the learning rate of Eq. 3. Default 1.0 (§5.3).
     pub learning_rate_factor: f64,
     /// Learning rate at the end of the warm-up. It replaces the one that follows from
-    /// `learning_rate_factor`, `d_model` and `warmup_steps`; `inverse-sqrt` requires it. Default: none.
+    /// `learning_rate_factor`, `d_model` and `warmup_steps`; `inverse-sqrt` requires it.
+    /// Default: none.
     #[serde(with = "optional")]
     pub peak_learning_rate: Option<f64>,
-    /// Label smoothing: probability that is moved from the correct token to the vocabulary, at least 0 and
-    /// less than 1. Default 0.1 (§5.4, ε_ls).
+    /// Label smoothing: probability that is moved from the correct token to the vocabulary, at
+    /// least 0 and less than 1. Default 0.1 (§5.4, ε_ls).
     pub label_smoothing: f64,
-    /// Tokens that get the probability of label smoothing: `all_tokens`, including the correct one, as in
-    /// PyTorch; or `other_tokens`, as in Tensor2Tensor and fairseq, which equals `all_tokens` with a
-    /// `label_smoothing` larger by the factor `V/(V−1)`, for `V` tokens. Default: `all_tokens`.
+    /// Tokens that get the probability of label smoothing: `all_tokens`, including the correct one,
+    /// as in PyTorch; or `other_tokens`, as in Tensor2Tensor and fairseq, which equals `all_tokens`
+    /// with a `label_smoothing` larger by the factor `V/(V−1)`, for `V` tokens.
+    /// Default: `all_tokens`.
     pub label_smoothing_form: SmoothingForm,
-    /// Adam's decay rate of the mean of the gradients, at least 0 and less than 1. Default 0.9 (§5.3, β₁).
+    /// Adam's decay rate of the mean of the gradients, at least 0 and less than 1. Default 0.9
+    /// (§5.3, β₁).
     pub adam_beta1: f64,
-    /// Adam's decay rate of the mean of the squared gradients, at least 0 and less than 1. Default 0.98
-    /// (§5.3, β₂).
+    /// Adam's decay rate of the mean of the squared gradients, at least 0 and less than 1.
+    /// Default 0.98 (§5.3, β₂).
     pub adam_beta2: f64,
     /// Adam's term added to the denominator, for numerical stability. Default 1e-9 (§5.3, ε).
     pub adam_epsilon: f64,
     /// Decoupled weight decay, as in AdamW: each update multiplies weight matrices by
-    /// `1 − learning_rate·weight_decay`, but not biases and layer normalization. Default 0 (not in the paper).
+    /// `1 − learning_rate·weight_decay`, but not biases and layer normalization. Default 0 (not in
+    /// the paper).
     pub weight_decay: f64,
-    /// Decay rate of an exponential moving average of the weights, at least 0 and less than 1, for example
-    /// 0.999. After update `n`, the average becomes `decay·average + (1 − decay)·weights`, where `decay` is at
-    /// most `(1 + n)/(10 + n)`. Validation, checkpoint averaging and the final model then use the average.
-    /// Default: none (not in the paper).
+    /// Decay rate of an exponential moving average of the weights, at least 0 and less than 1, for
+    /// example 0.999. After update `n`, the average becomes
+    /// `decay·average + (1 − decay)·weights`, where `decay` is at most `(1 + n)/(10 + n)`.
+    /// Validation, checkpoint averaging and the final model then use the average. Default: none
+    /// (not in the paper).
     #[serde(with = "optional")]
     pub ema_decay: Option<f64>,
-    /// Gradient clipping: maximum norm of all gradients together. Larger gradients are scaled down to it.
-    /// Default: none (not in the paper).
+    /// Gradient clipping: maximum norm of all gradients together. Larger gradients are scaled down
+    /// to it. Default: none (not in the paper).
     #[serde(with = "optional")]
     pub clip_norm: Option<f64>,
-    /// Updates from one validation and checkpoint to the next. Default 1000 (in the paper, a checkpoint is
-    /// written every 10 minutes).
+    /// Updates from one validation and checkpoint to the next. Default 1000 (in the paper, a
+    /// checkpoint is written every 10 minutes).
     pub validation_interval: u64,
     /// Number of last checkpoints whose average is the final model. Default 5 (§6.1, base models).
     pub average_last: usize,
-    /// Number of best checkpoints whose average is a further candidate for the final model; 0 for none.
-    /// Default 0.
+    /// Number of best checkpoints whose average is a further candidate for the final model; 0 for
+    /// none. Default 0.
     pub average_best: usize,
-    /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further candidate
-    /// for the final model. `average_best` and `patience` keep those that they need in any case. Default 0.
+    /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further
+    /// candidate for the final model. `average_best` and `patience` keep those that they need in
+    /// any case. Default 0.
     pub keep_best: usize,
-    /// Metric that ranks checkpoints, for `patience` and the final model: `loss`, without label smoothing, on
-    /// all validation pairs; or `bleu` or `chrf`, on those that are translated. Default: `loss`.
+    /// Metric that ranks checkpoints, for `patience` and the final model: `loss`, without label
+    /// smoothing, on all validation pairs; or `bleu` or `chrf`, on those that are translated.
+    /// Default: `loss`.
     pub best_by: BestBy,
-    /// Early stopping: number of consecutive validations without a new best after which training stops.
-    /// Default: none; training stops after `updates`.
+    /// Early stopping: number of consecutive validations without a new best after which training
+    /// stops. Default: none; training stops after `updates`.
     #[serde(with = "optional")]
     pub patience: Option<u64>,
-    /// Floating point format of weights and computations: `f32`. `bf16` and `f16` are refused: they are slower
-    /// on CPUs and untested on GPUs. Default: `f32`.
+    /// Floating point format of weights and computations: `f32`. `bf16` and `f16` are refused: they
+    /// are slower on CPUs and untested on GPUs. Default: `f32`.
     pub precision: ComputePrecision,
     /// Seed of everything random: initial weights, order of sentences, dropout. Default 1.
     pub seed: u64,
@@ -87,18 +97,18 @@ pub struct TrainingSettings {
 
 /// The course of the learning rate after the warm-up.
 ///
-/// All schedules rise linearly to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the one
-/// given, so switching to another needs no new factor.
+/// All schedules rise linearly to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the
+/// one given, so switching to another needs no new factor.
 ///
 /// To add a schedule, add a variant here, with its name in the documentation of
-/// [`TrainingSettings::schedule`], and its formula in `Schedule::learning_rate` (`optim/schedule.rs`).
-/// Then `cargo xtask settings` updates the documentation of the settings. If other settings can make the
-/// schedule invalid, check them in `config/validate.rs`.
+/// [`TrainingSettings::schedule`], and its formula in `Schedule::learning_rate`
+/// (`optim/schedule.rs`). Then `cargo xtask settings` updates the documentation of the settings. If
+/// other settings can make the schedule invalid, check them in `config/validate.rs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleKind {
-    /// Falls with the inverse square root of the update: the paper's Eq. 3, also called Noam. It does not
-    /// depend on the number of updates, so a run can be extended.
+    /// Falls with the inverse square root of the update: the paper's Eq. 3, also called Noam. It
+    /// does not depend on the number of updates, so a run can be extended.
     Noam,
     /// Falls like `noam`, from a peak that must be given: fairseq's `inverse_sqrt`.
     InverseSqrt,
@@ -106,8 +116,8 @@ pub enum ScheduleKind {
     Constant,
     /// Falls linearly, to zero after the last update.
     Linear,
-    /// Falls along half a cosine, to zero after the last update (Loshchilov and Hutter 2017, Eq. 5 without
-    /// restarts, <https://arxiv.org/abs/1608.03983>).
+    /// Falls along half a cosine, to zero after the last update (Loshchilov and Hutter 2017, Eq. 5
+    /// without restarts, <https://arxiv.org/abs/1608.03983>).
     Cosine,
 }
 
@@ -140,7 +150,8 @@ pub enum ComputePrecision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BestBy {
-    /// The loss without label smoothing on all validation pairs; lower is better. It ranks like perplexity.
+    /// The loss without label smoothing on all validation pairs; lower is better. It ranks like
+    /// perplexity.
     Loss,
     /// BLEU of the translated validation pairs; higher is better.
     Bleu,
@@ -193,8 +204,8 @@ impl TrainingSettings {
         }
     }
 
-    /// Returns the settings of the paper's big model: 300,000 updates (§5.2), the average of the last 20
-    /// checkpoints (§6.1).
+    /// Returns the settings of the paper's big model: 300,000 updates (§5.2), the average of the
+    /// last 20 checkpoints (§6.1).
     pub fn for_big() -> Self {
         Self {
             updates: 300_000,
@@ -214,7 +225,8 @@ impl TrainingSettings {
             updates,
             tokens_per_batch: 1024,
             warmup_steps: 300,
-            // A learning rate that falls to zero needs neither more updates nor averaged checkpoints.
+            // A learning rate that falls to zero needs neither more updates nor averaged
+            // checkpoints.
             schedule: ScheduleKind::Linear,
             learning_rate_factor: 0.45,
             label_smoothing: 0.0,
@@ -229,8 +241,8 @@ impl TrainingSettings {
         self.accumulate * self.devices
     }
 
-    /// Returns the number of updates in the first `n_intervals` validation intervals. The last interval of a run may
-    /// be shorter than the others.
+    /// Returns the number of updates in the first `n_intervals` validation intervals. The last
+    /// interval of a run may be shorter than the others.
     pub(crate) fn updates_after(&self, n_intervals: usize) -> u64 {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
     }
@@ -240,12 +252,14 @@ impl TrainingSettings {
         n_batches.div_ceil(self.batches_per_update())
     }
 
-    /// Whether an interval, counted from 1, has the full number of updates; the last one of a run may have fewer.
+    /// Whether an interval, counted from 1, has the full number of updates; the last one of a run
+    /// may have fewer.
     pub(crate) fn is_whole(&self, interval: usize) -> bool {
         self.updates_after(interval) == interval as u64 * self.validation_interval
     }
 
-    /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to be damaged.
+    /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to
+    /// be damaged.
     pub(crate) fn n_last(&self) -> usize {
         self.average_last.max(2)
     }

@@ -21,7 +21,8 @@ const MAX_BATCH_TOKENS: u64 = 1_000_000_000;
 const MAX_VOCAB_SIZE: u64 = 1 << 24;
 
 impl Experiment {
-    /// Checks that each setting is valid and that they are consistent with each other. No file is opened.
+    /// Checks that each setting is valid and that they are consistent with each other. No file is
+    /// opened.
     ///
     /// # Errors
     ///
@@ -159,7 +160,8 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     })
 }
 
-/// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the text.
+/// Checks the model with the maximum sizes of the vocabularies. Their actual sizes follow from the
+/// text.
 fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     let tokenizer = &experiment.tokenizer;
     let src = tokenizer.vocab_size;
@@ -172,7 +174,8 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
     check_positions(&config, experiment.data.max_len)
 }
 
-/// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind` is ignored.
+/// Checks `[tokenizer]`. With `is_finetuning`, the tokenizers are those of another model and `kind`
+/// is ignored.
 fn validate_tokenizer(
     tokenizer: &TokenizerSettings,
     is_finetuning: bool,
@@ -233,8 +236,8 @@ fn validate_finetuning(experiment: &Experiment) -> Result<(), ConfigError> {
     first.map_or(Ok(()), |key| Err(ConfigError::FixedByModel { key }))
 }
 
-/// Refuses settings in `[tokenizer]`, other than `dropout`, for a run that starts from another model. To be called
-/// when a run starts; a resumed run has the settings that it started with.
+/// Refuses settings in `[tokenizer]`, other than `dropout`, for a run that starts from another
+/// model. To be called when a run starts; a resumed run has the settings that it started with.
 pub(crate) fn check_tokenizer(experiment: &Experiment) -> Result<(), ConfigError> {
     if experiment.finetune.model.is_none() {
         return Ok(());

@@ -11,25 +11,28 @@ use crate::tasks::Task;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ValidationSettings {
-    /// Maximum number of validation pairs to translate at each validation, for BLEU, chrF and exact matches. The
-    /// loss is always computed on all pairs. Default 200.
+    /// Maximum number of validation pairs to translate at each validation, for BLEU, chrF and exact
+    /// matches. The loss is always computed on all pairs. Default 200.
     pub max_sentences: usize,
-    /// Beam size for translations during training; 1 is greedy search, which takes about a quarter of the time of
-    /// beam size 4. Default 1.
+    /// Beam size for translations during training; 1 is greedy search, which takes about a quarter
+    /// of the time of beam size 4. Default 1.
     pub interval_beam_size: usize,
     /// Beam size for translations with the finished model; 1 is greedy search. Default 4 (§6.1).
     pub beam_size: usize,
-    /// Length penalty, which divides the log-probability of a hypothesis of `n` tokens: `gnmt:0.6` is
-    /// `((5 + n)/6)^0.6`, `power:1` is `n`, and `none` is 1. A number alone is the exponent of `gnmt`. Default:
-    /// `gnmt:0.6` (§6.1).
+    /// Length penalty, which divides the log-probability of a hypothesis of `n` tokens: `gnmt:0.6`
+    /// is `((5 + n)/6)^0.6`, `power:1` is `n`, and `none` is 1. A number alone is the exponent of
+    /// `gnmt`. Default: `gnmt:0.6` (§6.1).
     #[serde(with = "length_penalty")]
     pub length_penalty: LengthPenalty,
-    /// Maximum length of a translation beyond the length of its source, in tokens. Default 50 (§6.1).
+    /// Maximum length of a translation beyond the length of its source, in tokens. Default 50
+    /// (§6.1).
     pub max_extra_len: usize,
-    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `char` (for languages without spaces, such as
-    /// Chinese and Japanese), or `none` for text that is already tokenized. Default: `13a`.
+    /// Tokenization for BLEU, by sacreBLEU's names: `13a`, `intl`, `char` (for languages without
+    /// spaces, such as Chinese and Japanese), or `none` for text that is already tokenized.
+    /// Default: `13a`.
     pub tokenize: Tokenization,
-    /// Number of validation pairs whose translations are printed, at each validation and at the end. Default 2.
+    /// Number of validation pairs whose translations are printed, at each validation and at the
+    /// end. Default 2.
     pub n_samples: usize,
 }
 
@@ -61,7 +64,8 @@ impl ValidationSettings {
         }
     }
 
-    /// Returns the settings for a built-in task: greedy search, because there is one correct answer.
+    /// Returns the settings for a built-in task: greedy search, because there is one correct
+    /// answer.
     pub fn for_task(task: Task) -> Self {
         match task {
             Task::Numbers | Task::Reverse | Task::Copy => Self {

@@ -23,8 +23,8 @@ pub struct BpeDropout(Arc<Merges>);
 
 #[derive(Debug)]
 struct Merges {
-    /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged first) and the
-    /// merged token.
+    /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged
+    /// first) and the merged token.
     of_pair: HashMap<(u32, u32), (u32, u32)>,
     /// The characters of each token, as ids. A special token counts as one character.
     characters: Vec<Vec<u32>>,
@@ -70,8 +70,9 @@ impl BpeDropout {
         })))
     }
 
-    /// Tokenizes the words of these ids again, with each possible merge skipped with probability `rate` at each
-    /// step. The result depends only on the arguments. A `rate` of 0 returns the same ids.
+    /// Tokenizes the words of these ids again, with each possible merge skipped with probability
+    /// `rate` at each step. The result depends only on the arguments. A `rate` of 0 returns the
+    /// same ids.
     ///
     /// # Panics
     ///
@@ -88,8 +89,8 @@ impl BpeDropout {
         tokens
     }
 
-    /// Returns the range of each word. Punctuation without a space before it is part of the word, although no
-    /// merge joins the two.
+    /// Returns the range of each word. Punctuation without a space before it is part of the word,
+    /// although no merge joins the two.
     fn words(&self, ids: &[u32]) -> Vec<Range<usize>> {
         let begins = |index: &usize| {
             *index == 0 || ids[*index] == UNK || self.0.begins_word[ids[*index] as usize]
@@ -196,8 +197,9 @@ mod tests {
         assert_eq!(tokens.iter().filter(|&&id| id == UNK).count(), 2);
     }
 
-    /// With the merges `ab`, then `abc`, three characters can be split in three ways. Their probabilities follow from
-    /// Algorithm 1: `a b c` with p, `ab c` with (1 − p)·p, `abc` with (1 − p)².
+    /// With the merges `ab`, then `abc`, three characters can be split in three ways. Their
+    /// probabilities follow from Algorithm 1: `a b c` with p, `ab c` with (1 − p)·p, `abc` with (1
+    /// − p)².
     #[test]
     fn splits_have_the_probabilities_of_the_algorithm() {
         let merges = Merges {

@@ -13,13 +13,13 @@ const CHUNK_PAIRS: usize = 4096;
 
 /// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
-/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without
-/// `BOS` and `EOS`. The text itself is not stored.
+/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each
+/// line, without `BOS` and `EOS`. The text itself is not stored.
 ///
 /// # Errors
 ///
-/// Returns the first [`CorpusError`] in the files, or [`NothingKept`](CorpusError::NothingKept) when no pair passes the
-/// filter.
+/// Returns the first [`CorpusError`] in the files, or [`NothingKept`](CorpusError::NothingKept)
+/// when no pair passes the filter.
 ///
 /// # Panics
 ///
@@ -51,7 +51,8 @@ pub(crate) fn encode_in_memory(
     Ok((corpus, summary, fingerprint))
 }
 
-/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept pairs.
+/// Like [`encode`], but passes each kept pair to `sink`; also returns the fingerprint of the kept
+/// pairs.
 pub(crate) fn encode_into(
     text: &ParallelText,
     filter: &Filter,
@@ -129,7 +130,8 @@ fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
 struct CountedFilter<'a> {
     filter: &'a Filter,
     summary: CorpusSummary,
-    /// A 64-bit hash of each pair. Among four million pairs, a collision has a probability of one in a million.
+    /// A 64-bit hash of each pair. Among four million pairs, a collision has a probability of one
+    /// in a million.
     seen: HashSet<u64>,
 }
 
@@ -172,7 +174,8 @@ impl<'a> CountedFilter<'a> {
         !dropped
     }
 
-    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a dropped pair.
+    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a
+    /// dropped pair.
     fn filter_tokens<'i>(
         &mut self,
         corpus: usize,

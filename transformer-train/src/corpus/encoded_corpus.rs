@@ -2,8 +2,8 @@
 
 /// The token ids of all pairs, in one buffer, without `BOS` and `EOS`, which are added to batches.
 ///
-/// An id takes two bytes if all ids are below 65,536, otherwise four; a pair takes sixteen more bytes for its
-/// offsets. Four million pairs with 60 tokens per side are about 1 GB.
+/// An id takes two bytes if all ids are below 65,536, otherwise four; a pair takes sixteen more
+/// bytes for its offsets. Four million pairs with 60 tokens per side are about 1 GB.
 ///
 /// # Example
 ///

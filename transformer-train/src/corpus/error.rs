@@ -1,4 +1,5 @@
-//! [`CorpusError`]: what can be wrong with parallel text, each in one line with file, line and remedy.
+//! [`CorpusError`]: what can be wrong with parallel text, each in one line with file, line and
+//! remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,8 @@ pub enum CorpusError {
     },
     /// A line is blank, and the settings refuse that.
     #[error(
-        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to `drop`"
+        "pair {pair} of {file} has an empty {side}; correct the files, or set `data.empty` to \
+         `drop`"
     )]
     EmptySide {
         /// The file or files.
@@ -73,7 +75,8 @@ pub enum CorpusError {
     },
     /// The filter drops every pair.
     #[error(
-        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other filters in `[data]`"
+        "no pair of {file} is left: {summary}; check the files, and `max_len` and the other \
+         filters in `[data]`"
     )]
     NothingKept {
         /// The file or files.
@@ -89,7 +92,8 @@ pub enum CorpusError {
     },
     /// The token store on disk cannot be read or written.
     #[error(
-        "the token store `{}`: {source}; check the disk, or delete its folder to have it built again",
+        "the token store `{}`: {source}; check the disk, or delete its folder to have it built \
+         again",
         path.display()
     )]
     Store {
@@ -100,7 +104,10 @@ pub enum CorpusError {
         source: io::Error,
     },
     /// A file or folder of the token store cannot be written.
-    #[error("cannot write `{}`: {source}; check that the folder exists and the disk has space", path.display())]
+    #[error(
+        "cannot write `{}`: {source}; check that the folder exists and the disk has space",
+        path.display()
+    )]
     Write {
         /// The file or folder.
         path: PathBuf,

@@ -27,8 +27,8 @@ enum Content {
 }
 
 impl Input {
-    /// Prepares a path. Standard input and pipes can be read only once, so they are read now and buffered in
-    /// memory, without unpacking.
+    /// Prepares a path. Standard input and pipes can be read only once, so they are read now and
+    /// buffered in memory, without unpacking.
     pub(super) fn new(path: &Path, stdin: &mut dyn Read) -> Result<Self, CorpusError> {
         let is_stdin = path == Path::new("-");
         let name = match is_stdin {

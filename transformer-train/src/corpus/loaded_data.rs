@@ -41,8 +41,8 @@ pub(crate) struct LoadedData {
 }
 
 impl LoadedData {
-    /// Reads and tokenizes the text, or opens the token store that an earlier run built. Trains tokenizers if there are
-    /// no `tokenizers` yet.
+    /// Reads and tokenizes the text, or opens the token store that an earlier run built. Trains
+    /// tokenizers if there are no `tokenizers` yet.
     pub(crate) fn load(
         experiment: &Experiment,
         tokenizers: Option<Tokenizers>,

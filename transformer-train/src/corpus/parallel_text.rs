@@ -14,8 +14,9 @@ use crate::progress::Progress;
 
 /// A corpus as text, which every call of [`pairs`](Self::pairs) reads from its start.
 ///
-/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is not in
-/// memory, with one exception: standard input and pipes can be read only once, so their bytes are buffered.
+/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the
+/// token store. It is not in memory, with one exception: standard input and pipes can be read only
+/// once, so their bytes are buffered.
 ///
 /// # Example
 ///
@@ -137,8 +138,8 @@ impl ParallelText {
     ///
     /// # Errors
     ///
-    /// Returns a [`CorpusError`] when a file cannot be opened any more. Errors in the content of the files are items of
-    /// the iterator; so is the error of an empty corpus.
+    /// Returns a [`CorpusError`] when a file cannot be opened any more. Errors in the content of
+    /// the files are items of the iterator; so is the error of an empty corpus.
     pub fn pairs(&self) -> Result<Pairs, CorpusError> {
         let source = match &self.origin {
             Origin::Files { src, tgt } => PairSource::Files {
@@ -170,7 +171,8 @@ impl ParallelText {
         ))
     }
 
-    /// Makes every later reading report its progress as `phase`, and stop when the user stops the run.
+    /// Makes every later reading report its progress as `phase`, and stop when the user stops the
+    /// run.
     pub(crate) fn with_progress(self, progress: &Progress, phase: &'static str) -> Self {
         let n_pairs = self.progress.map(|it| it.n_pairs).unwrap_or_default();
         let progress = ReadingProgress {
@@ -184,8 +186,8 @@ impl ParallelText {
         }
     }
 
-    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order of the corpus; all
-    /// pairs if there are no more than that.
+    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order
+    /// of the corpus; all pairs if there are no more than that.
     ///
     /// # Errors
     ///
@@ -197,8 +199,8 @@ impl ParallelText {
 
     /// Holds out pairs for validation. Returns the training data and the validation data.
     ///
-    /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A sentence that occurs
-    /// twice can be in both parts, so separate validation files are better.
+    /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A
+    /// sentence that occurs twice can be in both parts, so separate validation files are better.
     ///
     /// # Errors
     ///
@@ -209,7 +211,8 @@ impl ParallelText {
         if n_seen < 2 {
             return Err(CorpusError::TooFewToHoldOut { file: self.name });
         }
-        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs equally likely.
+        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs
+        // equally likely.
         SplitMix64::new(hash(seed, u64::MAX)).shuffle(&mut sample);
         sample.truncate((n_seen / 10).max(1) as usize);
         sample.sort_unstable_by_key(|(index, _)| *index);
@@ -230,7 +233,8 @@ impl ParallelText {
         ))
     }
 
-    /// Returns a sample with the index of each pair in the files, and the number of pairs (reservoir sampling).
+    /// Returns a sample with the index of each pair in the files, and the number of pairs
+    /// (reservoir sampling).
     fn indexed_sample(
         &self,
         n_pairs: usize,

@@ -1,4 +1,5 @@
-//! [`StoreLocation`]: where the token store of a run is on disk. Its name is a hash of the text files and settings.
+//! [`StoreLocation`]: where the token store of a run is on disk. Its name is a hash of the text
+//! files and settings.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -14,8 +15,8 @@ use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
 use crate::progress::LogFn;
 
-/// With `data.store = "auto"`, the size of text from which its tokens are stored on disk. They take about a quarter
-/// of it.
+/// With `data.store = "auto"`, the size of text from which its tokens are stored on disk. They take
+/// about a quarter of it.
 const AUTO_BYTES: u64 = 2 << 30;
 
 /// The typical compression ratio of gzip for text.
@@ -53,8 +54,8 @@ pub(crate) enum IfMissing {
 }
 
 impl StoreLocation {
-    /// Returns the location of an experiment's store, which need not exist; `None` if its ids are kept in memory.
-    /// `folder` is the run's folder, and `base` the model that the run starts from.
+    /// Returns the location of an experiment's store, which need not exist; `None` if its ids are
+    /// kept in memory. `folder` is the run's folder, and `base` the model that the run starts from.
     pub(crate) fn of(
         experiment: &Experiment,
         folder: &Path,
@@ -65,7 +66,8 @@ impl StoreLocation {
         let DataSource::Corpus { train, valid } = data.source()? else {
             return Ok(None);
         };
-        // These strings are hashed: changing one, or a `Debug` format, makes every existing store unusable.
+        // These strings are hashed: changing one, or a `Debug` format, makes every existing store
+        // unusable.
         let mut facts = vec![
             format!("format {FORMAT}"),
             format!("{:?}", data.filter()),
@@ -137,8 +139,9 @@ impl StoreLocation {
         }
     }
 
-    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even if the program is
-    /// killed. An error leaves nothing behind, not even the folder of the stores if it is otherwise empty.
+    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even
+    /// if the program is killed. An error leaves nothing behind, not even the folder of the stores
+    /// if it is otherwise empty.
     pub(crate) fn build(
         &self,
         tokenizers: &Tokenizers,
@@ -188,7 +191,8 @@ impl StoreLocation {
         })
     }
 
-    /// Removes the stores of earlier text or settings of the run, unless other runs may share the folder.
+    /// Removes the stores of earlier text or settings of the run, unless other runs may share the
+    /// folder.
     pub(crate) fn remove_others(&self) {
         if !self.is_own {
             return;
@@ -230,8 +234,8 @@ fn only_entry(directory: &Path) -> Option<OsString> {
     entries.next().is_none().then(|| first.file_name())
 }
 
-/// Returns the unpacked size of a file, in bytes, and what identifies it: path, size and modification time. `None` if
-/// it is not a regular file.
+/// Returns the unpacked size of a file, in bytes, and what identifies it: path, size and
+/// modification time. `None` if it is not a regular file.
 fn file_facts(path: &Path) -> Option<(u64, String)> {
     if path == Path::new("-") {
         return None;

@@ -5,7 +5,8 @@ use transformer_core::random::hash;
 
 use crate::corpus::{BpeDropout, CorpusError, SentencePair, TokenStore};
 
-/// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords" in ASCII.
+/// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords"
+/// in ASCII.
 const SUBWORDS: u64 = 0x7375_6277_6f72_6473;
 
 /// The source of the pairs of each update.
@@ -34,7 +35,8 @@ impl TrainingText {
         &self.store
     }
 
-    /// Returns these pairs, with the dropout of `update`. The result depends only on the arguments and the seed.
+    /// Returns these pairs, with the dropout of `update`. The result depends only on the arguments
+    /// and the seed.
     pub(crate) fn pairs(
         &self,
         sentences: &[u32],

@@ -14,7 +14,8 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().expect("memory can be written")
 }
 
-/// Checks that training with these arguments gives the same model as training with the two plain files.
+/// Checks that training with these arguments gives the same model as training with the two plain
+/// files.
 fn assert_trains_the_same(workplace: &Workplace, arguments: &[&str], input: &[u8]) {
     workplace.train("plain", &[]).lines();
     let common = ["--config", "run.toml", "--threads", "1", "--out", "other"];

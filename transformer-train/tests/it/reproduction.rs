@@ -62,8 +62,8 @@ fn distance(first: &[Vec<f32>], second: &[Vec<f32>]) -> f32 {
     })
 }
 
-/// Two threads compute one shard each, with different numbers of labels. With ε = 1, Adam's step is nearly proportional
-/// to the gradient, so the weights show a gradient of the wrong size.
+/// Two threads compute one shard each, with different numbers of labels. With ε = 1, Adam's step is
+/// nearly proportional to the gradient, so the weights show a gradient of the wrong size.
 #[test]
 fn two_threads_compute_the_same_update_as_one() {
     let workplace = Workplace::with(&[

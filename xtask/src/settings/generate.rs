@@ -40,8 +40,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     write(root, CONFIGURATION, &(HINT.to_owned() + &printed))
 }
 
-/// Returns the files that are not what the doc comments say. [`CONFIGURATION`] is left to a test of the
-/// program, which has to be built for it.
+/// Returns the files that are not what the doc comments say. [`CONFIGURATION`] is left to a test of
+/// the program, which has to be built for it.
 pub(crate) fn outdated(root: &Path) -> Result<Vec<&'static str>> {
     let mut outdated = Vec::new();
     for (path, text) in generated(root)? {

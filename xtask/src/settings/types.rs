@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, Fields, GenericArgument, Item, Lit, Meta, PathArguments, Token, Type};
 
-/// The folders whose types a setting may have. A name in several of them means the type in the first.
+/// The folders whose types a setting may have. A name in several of them means the type in the
+/// first.
 const FOLDERS: [&str; 3] = [
     "transformer-train/src",
     "transformer-infer/src",
