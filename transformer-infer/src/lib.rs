@@ -40,6 +40,7 @@ mod marian;
 mod pair_score;
 mod scorer;
 mod translator;
+mod xml;
 
 pub use batch::{BatchLimits, Source, batches_within, translate_ids, translate_sources};
 pub use failure::one_line;
@@ -47,3 +48,4 @@ pub use marian::marian_search;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use scorer::Scorer;
 pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};
+pub use xml::escape_xml;

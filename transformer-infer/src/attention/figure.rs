@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::text;
 use super::{Attention, AttentionError, GENERATOR, Head, Map, Selection, Token, View};
+use crate::xml::escape_xml;
 
 /// Height of a row of tokens, in pixels.
 const ROW: f32 = 22.0;
@@ -81,8 +81,8 @@ fn label(token: &Token) -> Label {
         token.text.as_str()
     };
     let svg = match spelled.strip_prefix('▁') {
-        Some(rest) => format!("<tspan fill=\"#9aa4b2\">▁</tspan>{}", text(rest)),
-        None => text(spelled),
+        Some(rest) => format!("<tspan fill=\"#9aa4b2\">▁</tspan>{}", escape_xml(rest)),
+        None => escape_xml(spelled),
     };
     Label {
         svg,
@@ -215,7 +215,7 @@ impl Drawing {
         let pieces = [
             format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {size}>"),
             format!("<!-- {GENERATOR} -->"),
-            format!("<title>{}</title>", text(title)),
+            format!("<title>{}</title>", escape_xml(title)),
             "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>".to_owned(),
             "<g font-family=\"'Helvetica Neue', Arial, 'Noto Sans', sans-serif\" font-size=\"13\" \
              fill=\"#1c2430\">"

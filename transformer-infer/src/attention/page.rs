@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Attention, AttentionError, Head, Kind, Map, Selection};
+use crate::xml::escape_xml;
 
 /// Names the maker in every file that is made here, so that such a file can be told from others.
 pub const GENERATOR: &str = "transformer-infer attention";
@@ -80,7 +81,14 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
         .split_once("{title}")
         .expect("the template has a title");
     let (body, end) = rest.split_once("{data}").expect("the template has data");
-    Ok([head, &text(&attention.src), body, &in_script(&json), end].concat())
+    Ok([
+        head,
+        &escape_xml(&attention.src),
+        body,
+        &in_script(&json),
+        end,
+    ]
+    .concat())
 }
 
 fn kind_data(attention: &Attention, kind: Kind) -> KindData {
@@ -101,23 +109,6 @@ fn whole_numbers(map: &Map) -> Vec<Vec<u16>> {
     map.iter()
         .map(|row| row.iter().map(number).collect())
         .collect()
-}
-
-/// Writes text as HTML and XML write it; characters that XML has no place for become U+FFFD.
-pub(super) fn text(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\t' | '\n' | '\r' => escaped.push(' '),
-            '\0'..'\u{20}' | '\u{FFFE}' | '\u{FFFF}' => escaped.push('\u{FFFD}'),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 /// Writes JSON so that nothing in it ends the element around it.

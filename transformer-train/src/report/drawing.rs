@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use transformer_infer::escape_xml;
+
 use super::axis::Panel;
 
 /// Size of the image and horizontal edges of its panels, in pixels.
@@ -57,7 +59,7 @@ impl Drawing {
     }
 
     pub(super) fn text(&mut self, x: f64, y: f64, class: &str, text: &str) {
-        let text = escaped(text);
+        let text = escape_xml(text);
         self.add(format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{text}</text>"
         ));
@@ -92,7 +94,7 @@ impl Drawing {
         self.add(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{cy:.1}\" r=\"4.5\"/>"
         ));
-        let (text_x, name_svg, value_svg) = (x + 11.0, escaped(name), escaped(&value));
+        let (text_x, name_svg, value_svg) = (x + 11.0, escape_xml(name), escape_xml(&value));
         self.add(format_args!(
             "<text x=\"{text_x:.1}\" y=\"{y:.1}\">{name_svg} <tspan class=\"value\">{value_svg}</tspan></text>"
         ));
@@ -127,24 +129,8 @@ impl Drawing {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" \
              height=\"{HEIGHT}\" role=\"img\">\n<title>{}</title>\n{STYLE}\n\
              <rect class=\"page\" width=\"100%\" height=\"100%\"/>\n{}</svg>\n",
-            escaped(title),
+            escape_xml(title),
             self.svg
         )
     }
-}
-
-/// Escapes text for XML. Characters that XML does not allow become spaces.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '\u{FFFE}' | '\u{FFFF}' => escaped.push(' '),
-            c if c.is_control() => escaped.push(' '),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
