@@ -1,20 +1,20 @@
-//! How a Transformer speaks: search for likely outputs, and translation of text.
+//! Inference with a Transformer: translation of text, search, scoring, attention and metrics.
 //!
 //! ```text
 //! line ─ Tokenizer ─▶ ids ─ Scorer ─▶ log-probabilities ─ Search ─▶ ids ─ Tokenizer ─▶ line
 //! ```
 //!
-//! - [`Translator`]: lines in, lines out, from a model directory.
+//! - [`Translator`]: translates lines of text with the model of a directory.
 //! - [`translate_ids`]: the same on token ids, for validation during training.
-//! - [`Translator::score`] and [`score_ids`]: how likely a given translation is.
+//! - [`Translator::score`] and [`score_ids`]: the log-probability of given translations.
 //! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
-//! - [`attention`]: what every head looks at, as data, alignment, page and figure.
-//! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, and whether they differ by more than chance.
-//! - [`allocator::keep_freed_memory`]: a call for programs that compute on the CPU.
+//! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
+//! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
+//! - [`allocator::keep_freed_memory`]: makes programs faster that compute on the CPU.
 //!
-//! What is promised: a sentence is translated the same alone, in a batch, in any order and with any
-//! padding, up to the rounding of the backend's matrix products.
+//! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
+//! rounding of the backend's matrix products.
 //!
 //! # Example
 //!
@@ -35,16 +35,16 @@ pub mod metrics;
 pub mod search;
 
 mod batch;
-mod failure;
 mod marian;
+mod one_line;
 mod pair_score;
 mod scorer;
 mod translator;
 mod xml;
 
 pub use batch::{BatchLimits, Source, batches_within, translate_ids, translate_sources};
-pub use failure::one_line;
 pub use marian::marian_search;
+pub use one_line::one_line;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use scorer::Scorer;
 pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};

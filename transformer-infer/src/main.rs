@@ -1,4 +1,4 @@
-//! The command `transformer-infer`: uses what `transformer-train` made.
+//! The command `transformer-infer`: inference with models of `transformer-train`.
 
 mod commands;
 
@@ -14,7 +14,7 @@ use crate::commands::{
     Translate,
 };
 
-/// Uses Transformers trained by transformer-train.
+/// Translates, scores and evaluates with Transformers that transformer-train trained.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     allocator::keep_freed_memory();
     let cli = Cli::parse();
     let backend = env::var("BURN_DEVICE").ok();
-    let done = match cli.command {
+    let result = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
         Command::Score(score) => score.run(backend.as_deref()),
         Command::Evaluate(evaluate) => evaluate.run(backend.as_deref()),
@@ -52,11 +52,11 @@ fn main() -> ExitCode {
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            // Nothing is left to do where even standard error is closed.
+            // If standard error is closed, the error cannot be reported.
             let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             error.exit_code()
         }

@@ -1,4 +1,4 @@
-//! Marian's models as translators: what they say about searching, in our words.
+//! [`marian_search`]: the search settings of an imported Marian model.
 
 use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
@@ -7,14 +7,14 @@ use transformer_core::import::marian::{EarlyStopping, Generation};
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
 use crate::translator::{Translator, TranslatorError};
 
-/// Returns the search that does what the model asks of Hugging Face's Transformers.
+/// Returns the search that is equivalent to the model's generation settings in Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
     let defaults = Search::default();
     let rows = tokenizers.tgt().pieces().map_or(&[][..], |it| it.rows());
-    let place = |id: &u32| rows.iter().position(|row| *row == Some(*id));
-    // What is never generated anyway, as `<pad>`, need not be banned: bans cost time.
+    let row_of = |id: &u32| rows.iter().position(|row| *row == Some(*id));
+    // Tokens that are never generated, such as `<pad>`, are not banned as well: bans cost time.
     let is_generated = |id: &u32| !NEVER_GENERATED.contains(id);
-    let our_id = |id: &u32| place(id).map(|place| place as u32).filter(is_generated);
+    let our_id = |id: &u32| row_of(id).map(|row| row as u32).filter(is_generated);
     let ours = |ids: &Vec<u32>| -> Option<Vec<u32>> { ids.iter().map(our_id).collect() };
     Search {
         beam_size: generation.num_beams.unwrap_or(defaults.beam_size),
@@ -42,7 +42,7 @@ pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search
 impl TryFrom<Marian> for Translator {
     type Error = TranslatorError;
 
-    /// Makes a translator that searches as the model is meant to be searched.
+    /// Makes a translator whose default search follows the model's generation settings.
     fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
         let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;

@@ -1,4 +1,4 @@
-//! How likely a model finds translations that it did not make itself (teacher forcing).
+//! The log-probabilities of given translations (teacher forcing).
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, activation};
 use transformer_core::text::{BOS, EOS};
@@ -8,28 +8,28 @@ use crate::batch::{BatchLimits, batches_within};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Translator, TranslatorError};
 
-/// Number of places whose logits are in memory at once.
-const PLACES_AT_ONCE: usize = 512;
+/// Number of target positions whose logits are in memory at once.
+const POSITIONS_AT_ONCE: usize = 512;
 
-/// Holds how likely a model finds each token of a translation, given its source and the tokens before.
+/// The log-probability of each token of a translation, given its source and the tokens before.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairScore {
-    /// The tokens scored: those of the target and EOS. Without EOS if the target was cut.
+    /// The scored tokens: those of the target and EOS, or without EOS if the target was cut.
     pub ids: Vec<u32>,
-    /// The log-probability of each, in nats.
+    /// The log-probability of each token, in nats.
     pub log_probs: Vec<f64>,
-    /// Source tokens beyond the limit, which the model did not see.
+    /// Number of source tokens beyond the limit, which the model does not read.
     pub n_src_cut: usize,
-    /// Target tokens beyond the limit, which are not scored; EOS is one of them.
+    /// Number of target tokens beyond the limit, EOS included, which are not scored.
     pub n_tgt_cut: usize,
 }
 
-/// Adds up the scores of many pairs.
+/// The sum of the scores of many pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TotalScore {
-    /// Pairs added.
+    /// Number of pairs.
     pub n_pairs: usize,
-    /// Tokens scored, EOS included.
+    /// Number of scored tokens, EOS included.
     pub n_tokens: usize,
     /// Sum of their log-probabilities, in nats.
     pub log_prob: f64,
@@ -43,28 +43,28 @@ impl PairScore {
 }
 
 impl TotalScore {
-    /// Adds a pair.
+    /// Adds the score of a pair.
     pub fn add(&mut self, score: &PairScore) {
         self.n_pairs += 1;
         self.n_tokens += score.log_probs.len();
         self.log_prob += score.log_prob();
     }
 
-    /// Returns the perplexity per token: `exp(−log_prob / n_tokens)`; NaN of nothing.
+    /// Returns the perplexity per token: `exp(−log_prob / n_tokens)`; NaN without tokens.
     pub fn perplexity(&self) -> f64 {
         (-self.log_prob / self.n_tokens as f64).exp()
     }
 }
 
-/// Scores pairs of token ids, source and target, both without BOS and EOS; results in the order given.
+/// Scores pairs of token ids, source and target, both without BOS and EOS; returns one score per pair, in order.
 ///
-/// What is beyond the limits is cut off and counted: `max_tgt_len` includes EOS, as in a search. An empty
-/// side is scored as the model sees it, which is EOS alone. A model in training is taken out of training
-/// for the time. A pair has the same score in any batch, up to the rounding of matrix products.
+/// Tokens beyond the limits are cut off and counted; `max_tgt_len` includes EOS, as in a search. An empty side
+/// consists of EOS alone. A model in training scores as [`valid`](burn::module::Module::valid) returns it. A score
+/// does not depend on the batch, except for the rounding of matrix products.
 ///
 /// # Panics
 ///
-/// Panics if an id is not in the vocabulary, or if learned positions run out (see
+/// Panics if an id is not in the vocabulary, or if a sequence is longer than the learned positions (see
 /// [`BatchLimits::within`]).
 ///
 /// # Example
@@ -110,13 +110,13 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     scores
 }
 
-/// Holds what the model reads of a pair.
+/// The input of the model for one pair.
 struct Pair {
-    /// The source, and EOS.
+    /// The source and EOS.
     src: Vec<u32>,
-    /// BOS, and the target: a token before each one that is scored.
+    /// The decoder's input: BOS and all scored tokens but the last.
     tgt: Vec<u32>,
-    /// The score, as yet without numbers.
+    /// The score, still without log-probabilities.
     score: PairScore,
 }
 
@@ -143,7 +143,7 @@ impl Pair {
     }
 }
 
-/// Groups pairs of like length, the longest first, with at most `n_cells` cells a side in a group.
+/// Batches pairs of similar length, the longest first, with at most `n_cells` cells per side.
 fn batches(pairs: &[Pair], n_cells: usize) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|index| {
@@ -153,37 +153,40 @@ fn batches(pairs: &[Pair], n_cells: usize) -> Vec<Vec<usize>> {
     batches_within(n_cells, order, |index| pairs[index].width())
 }
 
-/// Returns the log-probabilities of the tokens of each pair, with one read from the device.
+/// Returns the log-probabilities of the tokens of each pair; reads from the device once.
 fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec<f64>> {
     let sources: Vec<&[u32]> = batch.iter().map(|pair| pair.src.as_slice()).collect();
     let targets: Vec<&[u32]> = batch.iter().map(|pair| pair.tgt.as_slice()).collect();
     let targets = Padded::new(&targets, device);
     let [_, tgt_len] = targets.ids().dims();
-    let mut places = Vec::new();
+    // Indices into `[batch * tgt_len]`, which leave out padding.
+    let mut positions = Vec::new();
     let mut labels = Vec::new();
     for (row, pair) in batch.iter().enumerate() {
-        places.extend((0..pair.tgt.len()).map(|place| (row * tgt_len + place) as i64));
+        positions.extend((0..pair.tgt.len()).map(|position| (row * tgt_len + position) as i64));
         labels.extend(pair.score.ids.iter().map(|id| i64::from(*id)));
     }
     let features = model.forward_features(&Padded::new(&sources, device), targets.ids());
     let features: Tensor<2> = features.flatten(0, 1); // [batch * tgt_len, d_model]
     let [_, d_model] = features.dims();
-    let some = |ids: &[i64]| {
+    let to_tensor = |ids: &[i64]| {
         Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), device)
     };
     let mut log_probs = Vec::new();
-    for (places, labels) in places
-        .chunks(PLACES_AT_ONCE)
-        .zip(labels.chunks(PLACES_AT_ONCE))
+    for (positions, labels) in positions
+        .chunks(POSITIONS_AT_ONCE)
+        .zip(labels.chunks(POSITIONS_AT_ONCE))
     {
-        let n_places = places.len();
-        let features = features.clone().select(0, some(places));
-        let logits = model.project(features.reshape([1, n_places, d_model]));
+        let n_positions = positions.len();
+        let features = features.clone().select(0, to_tensor(positions));
+        let logits = model.project(features.reshape([1, n_positions, d_model]));
         let [_, _, vocab_size] = logits.dims();
-        let logits = logits.reshape([n_places, vocab_size]).cast(FloatDType::F32);
-        let of_all = activation::log_softmax(logits, 1);
-        let of_labels = of_all.gather(1, some(labels).reshape([n_places, 1]));
-        log_probs.push(of_labels.reshape([n_places]));
+        let logits = logits
+            .reshape([n_positions, vocab_size])
+            .cast(FloatDType::F32);
+        let of_vocab = activation::log_softmax(logits, 1); // [positions, vocab]
+        let of_labels = of_vocab.gather(1, to_tensor(labels).reshape([n_positions, 1]));
+        log_probs.push(of_labels.reshape([n_positions]));
     }
     let log_probs = Tensor::cat(log_probs, 0).into_data();
     let mut log_probs = log_probs.iter::<f64>();
@@ -192,10 +195,10 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
 }
 
 impl Translator {
-    /// Scores pairs of a line and its translation, and returns as many scores in the same order.
+    /// Scores pairs of a line and its translation, and returns one score per pair in the same order.
     ///
-    /// Lines are tokenized as for training; of a line of whitespace the model sees EOS alone. What is
-    /// beyond the limits is cut off, and counted in the score. Of several models the first one scores.
+    /// Lines are tokenized as for training; a blank line becomes EOS alone. Tokens beyond the limits are cut off, and
+    /// counted in the score. The first model of an ensemble scores.
     ///
     /// # Errors
     ///
@@ -217,8 +220,14 @@ impl Translator {
         &self,
         pairs: &[(S, T)],
     ) -> Result<Vec<PairScore>, TranslatorError> {
-        let sources: Vec<&str> = pairs.iter().map(|(src, _)| visible(src.as_ref())).collect();
-        let targets: Vec<&str> = pairs.iter().map(|(_, tgt)| visible(tgt.as_ref())).collect();
+        let sources: Vec<&str> = pairs
+            .iter()
+            .map(|(src, _)| without_blank(src.as_ref()))
+            .collect();
+        let targets: Vec<&str> = pairs
+            .iter()
+            .map(|(_, tgt)| without_blank(tgt.as_ref()))
+            .collect();
         let sources = self.tokenizers.src().encode_all(&sources);
         let targets = self.tokenizers.tgt().encode_all(&targets);
         let ids: Vec<_> = sources.into_iter().zip(targets).collect();
@@ -233,8 +242,8 @@ impl Translator {
     }
 }
 
-/// Returns the line, or nothing if it is blank: a tokenizer may spell spaces.
-fn visible(line: &str) -> &str {
+/// Returns the line, or `""` if it is blank: a tokenizer may have tokens for spaces.
+fn without_blank(line: &str) -> &str {
     if line.trim().is_empty() { "" } else { line }
 }
 
@@ -243,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_beyond_the_limits_is_counted_and_a_cut_target_has_no_eos() {
+    fn tokens_beyond_the_limits_are_counted_and_a_cut_target_has_no_eos() {
         let limits = BatchLimits {
             max_src_len: 2,
             max_tgt_len: Some(3),
@@ -259,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn perplexity_is_of_tokens_and_not_of_pairs() {
+    fn perplexity_is_per_token_and_not_per_pair() {
         let mut total = TotalScore::default();
         for log_probs in [vec![-1.0], vec![-2.0, -3.0, -6.0]] {
             total.add(&PairScore {

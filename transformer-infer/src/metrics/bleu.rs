@@ -7,10 +7,10 @@ use std::ops::Add;
 use super::metric::{Metric, corpus_sum};
 use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
 
-/// The longest n-grams that count.
+/// The length of the longest n-grams.
 const MAX_ORDER: usize = 4;
 
-/// Says how BLEU is computed. The default is sacreBLEU's: 13a, cased, `exp`.
+/// The metric BLEU with its settings. The default is sacreBLEU's: tokenization 13a, cased, smoothing `exp`.
 ///
 /// # Example
 ///
@@ -26,26 +26,26 @@ const MAX_ORDER: usize = 4;
 pub struct Bleu {
     /// How lines are cut into words. Default: 13a.
     pub tokenization: Tokenization,
-    /// What happens to orders without a match. Default: `exp`.
+    /// How orders without a match are smoothed. Default: `exp`.
     pub smoothing: Smoothing,
-    /// Whether upper case counts. Default: it does.
+    /// Whether upper and lower case differ. Default: they do.
     pub case: Case,
-    /// Which orders count. Default: all four.
+    /// Which orders of n-grams are used. Default: all four.
     pub orders: Orders,
 }
 
-/// Says which orders of n-grams count.
+/// Which orders of n-grams are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Orders {
     /// All four.
     #[default]
     All,
-    /// Those that the text is long enough for: for single sentences.
+    /// Those that the text is long enough for, as is usual for single sentences.
     Effective,
 }
 
-/// Names what happens to an order of n-grams without a match, whose precision would make the score zero
-/// (Chen and Cherry 2014, <https://aclanthology.org/W14-3346/>).
+/// The treatment of an order of n-grams without a match, whose precision of 0 would make the score 0 (Chen and
+/// Cherry 2014, <https://aclanthology.org/W14-3346/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Smoothing {
     /// The first such order counts as half a match, the next as a quarter, and so on.
@@ -55,31 +55,31 @@ pub enum Smoothing {
     Floor(f64),
     /// This is added to matches and totals of all orders above the first; sacreBLEU's default is 1.
     AddK(f64),
-    /// Nothing: the score is zero.
+    /// No smoothing: the score is 0.
     None,
 }
 
-/// Counts what BLEU is made of; those of sentences add up to those of a text.
+/// The counts that BLEU is computed from; the counts of a text are the sum over its sentences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BleuStatistics {
     /// Length of the hypothesis, in words.
     pub hyp_len: usize,
     /// Length of the reference that is nearest in length, in words.
     pub ref_len: usize,
-    /// n-grams of the hypothesis that are in a reference, by order.
+    /// Number of n-grams of the hypothesis that are in a reference, by order.
     pub correct: [usize; MAX_ORDER],
-    /// n-grams of the hypothesis, by order.
+    /// Number of n-grams of the hypothesis, by order.
     pub total: [usize; MAX_ORDER],
 }
 
-/// Holds a score and its parts.
+/// A BLEU score and its parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BleuScore {
     /// BLEU, from 0 to 100.
     pub score: f64,
     /// Smoothed precisions by order, in percent.
     pub precisions: [f64; MAX_ORDER],
-    /// What short hypotheses are multiplied with.
+    /// The factor below 1 for hypotheses that are shorter than the references.
     pub brevity_penalty: f64,
     /// Length of the hypotheses, in words.
     pub hyp_len: usize,
@@ -107,7 +107,7 @@ impl Sum for BleuStatistics {
 }
 
 impl Bleu {
-    /// Returns the score of a text: pairs of a hypothesis and its references.
+    /// Returns the score of a text, given as pairs of a hypothesis and its references.
     pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> BleuScore
     where
         H: AsRef<str>,
@@ -118,7 +118,7 @@ impl Bleu {
         }))
     }
 
-    /// Counts n-grams of one sentence.
+    /// Counts the n-grams of one sentence.
     pub fn statistics<R: AsRef<str>>(
         &self,
         hypothesis: &str,
@@ -130,7 +130,7 @@ impl Bleu {
             .map(|reference| self.words(reference.as_ref()))
             .collect();
         let hyp_len = hypothesis.len();
-        // Of two that are equally near, the shorter one.
+        // The shorter one of two that are equally near.
         let ref_lens = references.iter().map(Vec::len);
         let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
         let mut statistics = BleuStatistics {
@@ -139,7 +139,7 @@ impl Bleu {
             ..BleuStatistics::default()
         };
         for order in 1..=MAX_ORDER {
-            // An n-gram may match as often as it occurs in the reference that has most of it.
+            // An n-gram matches at most as often as it occurs in one of the references.
             let mut allowed = ngrams::Counts::new();
             for reference in &references {
                 for (ngram, n) in ngrams::count(reference, order) {
@@ -154,7 +154,7 @@ impl Bleu {
         statistics
     }
 
-    /// Returns the score that counts stand for.
+    /// Computes the score from the counts of a text.
     pub fn score(&self, statistics: &BleuStatistics) -> BleuScore {
         let BleuStatistics {
             hyp_len, ref_len, ..
@@ -208,7 +208,7 @@ impl Bleu {
         score
     }
 
-    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
         let case = self.case.name();
         let effective = match self.orders {
@@ -234,8 +234,8 @@ impl Bleu {
 }
 
 impl fmt::Display for BleuScore {
-    /// Writes the score as sacreBLEU does: `28.9 68.1/40.8/27.4/18.5 (BP = 0.840 …)`. The precision is
-    /// that of the score, one digit by default.
+    /// Writes the score as sacreBLEU does: `28.9 68.1/40.8/27.4/18.5 (BP = 0.840 …)`. The format's precision applies
+    /// to the score, with one decimal by default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             score,
@@ -286,7 +286,7 @@ impl Metric for Bleu {
     }
 }
 
-/// Reads the counts of BLEU from their row.
+/// Converts the counts of [`Metric::counts`] back.
 fn bleu_statistics(sums: &[f64]) -> BleuStatistics {
     let count = |column: usize| sums.get(column).map_or(0, |sum| *sum as usize);
     BleuStatistics {
@@ -309,8 +309,8 @@ mod tests {
     };
 
     #[test]
-    fn an_ngram_matches_as_often_as_in_the_reference_that_has_most_of_it() {
-        // The example of the paper: seven times "the", of which a reference has two.
+    fn an_ngram_matches_at_most_as_often_as_in_one_reference() {
+        // The example of the paper: "the" occurs seven times in the hypothesis, and twice in a reference.
         let statistics = BLEU.statistics(
             "the the the the the the the",
             ["the cat is on the mat", "there is a cat on the mat"],
@@ -319,18 +319,18 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_reference_gives_the_length_and_the_shorter_one_of_two() {
+    fn the_reference_length_is_the_nearest_and_the_shorter_of_two() {
         assert_eq!(BLEU.statistics("a b c", ["a b", "a b c d", "a"]).ref_len, 2);
     }
 
     #[test]
-    fn a_short_hypothesis_pays() {
+    fn a_short_hypothesis_gets_the_brevity_penalty() {
         let score = BLEU.corpus_score([("a b c d", ["a b c d e"])]);
         assert!((score.score - 100.0 * (-0.25_f64).exp()).abs() < 1e-9);
     }
 
     #[test]
-    fn nothing_at_all_scores_zero() {
+    fn an_empty_hypothesis_scores_zero() {
         assert_eq!(BLEU.corpus_score([("", ["a"])]).score, 0.0);
         assert_eq!(BLEU.corpus_score([("", [""])]).score, 0.0);
     }

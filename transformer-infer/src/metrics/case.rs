@@ -1,14 +1,14 @@
-//! Upper and lower case in scores.
+//! [`Case`]: upper and lower case in metrics.
 
 use std::borrow::Cow;
 
-/// Says whether upper case counts.
+/// Whether a metric distinguishes upper and lower case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
-    /// It counts.
+    /// It does.
     #[default]
     Mixed,
-    /// Both sides are turned to lower case before.
+    /// It does not: both sides are converted to lower case first.
     Lower,
 }
 
@@ -21,7 +21,7 @@ impl Case {
         }
     }
 
-    /// Returns the line as it is compared.
+    /// Returns the line in the case that is compared.
     pub(super) fn apply(self, line: &str) -> Cow<'_, str> {
         match self {
             Self::Mixed => Cow::Borrowed(line),

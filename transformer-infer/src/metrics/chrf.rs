@@ -8,7 +8,7 @@ use std::ops::Add;
 use super::metric::{Metric, corpus_sum};
 use super::{Case, SACREBLEU_VERSION, ngrams, python};
 
-/// Says how chrF is computed. The default is sacreBLEU's chrF2: characters up to order 6, no words.
+/// The metric chrF with its settings. The default is sacreBLEU's chrF2: characters up to order 6, no words.
 ///
 /// # Example
 ///
@@ -20,23 +20,23 @@ use super::{Case, SACREBLEU_VERSION, ngrams, python};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chrf {
-    /// Longest n-grams of characters that count. Default 6.
+    /// Length of the longest n-grams of characters. Default 6.
     pub char_order: usize,
-    /// Longest n-grams of words that count. Default 0; chrF++ has 2.
+    /// Length of the longest n-grams of words. Default 0; chrF++ uses 2.
     pub word_order: usize,
-    /// How many times as much recall weighs as precision. Default 2.
+    /// Weight β of recall relative to precision. Default 2.
     pub beta: usize,
-    /// Whether upper case counts. Default: it does.
+    /// Whether upper and lower case differ. Default: they do.
     pub case: Case,
 }
 
-/// Counts what chrF is made of; those of sentences add up to those of a text.
+/// The counts that chrF is computed from; the counts of a text are the sum over its sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChrfStatistics {
     orders: Vec<OrderStatistics>,
 }
 
-/// Counts n-grams of one order.
+/// The counts of n-grams of one order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct OrderStatistics {
     n_hyp: usize,
@@ -44,10 +44,10 @@ struct OrderStatistics {
     n_matches: usize,
 }
 
-/// Holds a score, from 0 to 100.
+/// A chrF score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChrfScore {
-    /// The score.
+    /// The score, from 0 to 100.
     pub score: f64,
 }
 
@@ -66,15 +66,15 @@ impl Add for ChrfStatistics {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let (mut sum, less) = if self.orders.len() >= other.orders.len() {
+        let (mut sum, shorter) = if self.orders.len() >= other.orders.len() {
             (self, other)
         } else {
             (other, self)
         };
-        for (order, more) in sum.orders.iter_mut().zip(less.orders) {
-            order.n_hyp += more.n_hyp;
-            order.n_ref += more.n_ref;
-            order.n_matches += more.n_matches;
+        for (order, other) in sum.orders.iter_mut().zip(shorter.orders) {
+            order.n_hyp += other.n_hyp;
+            order.n_ref += other.n_ref;
+            order.n_matches += other.n_matches;
         }
         sum
     }
@@ -87,16 +87,16 @@ impl Sum for ChrfStatistics {
 }
 
 impl ChrfStatistics {
-    /// Returns hypothesis, reference and common n-grams of each order, one behind the other.
-    pub(super) fn into_counts(self) -> Vec<usize> {
+    /// Returns the numbers of n-grams in the hypothesis, in the reference and in both, order by order.
+    fn into_counts(self) -> Vec<usize> {
         let orders = self.orders.into_iter();
         orders
             .flat_map(|order| [order.n_hyp, order.n_ref, order.n_matches])
             .collect()
     }
 
-    /// Undoes [`into_counts`](Self::into_counts).
-    pub(super) fn from_counts(counts: &[usize]) -> Self {
+    /// Converts the result of [`into_counts`](Self::into_counts) back.
+    fn from_counts(counts: &[usize]) -> Self {
         let orders = counts.chunks_exact(3).map(|order| OrderStatistics {
             n_hyp: order[0],
             n_ref: order[1],
@@ -109,7 +109,7 @@ impl ChrfStatistics {
 }
 
 impl Chrf {
-    /// Returns chrF++: words up to order 2 as well.
+    /// Returns chrF++, which also uses words up to order 2.
     pub fn plus_plus() -> Self {
         Self {
             word_order: 2,
@@ -117,7 +117,7 @@ impl Chrf {
         }
     }
 
-    /// Returns the score of a text: pairs of a hypothesis and its references.
+    /// Returns the score of a text, given as pairs of a hypothesis and its references.
     pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> ChrfScore
     where
         H: AsRef<str>,
@@ -128,7 +128,7 @@ impl Chrf {
         }))
     }
 
-    /// Counts n-grams of one sentence, beside the reference that gives it the best score.
+    /// Counts the n-grams of one sentence and of the reference with which it scores best.
     pub fn statistics<R: AsRef<str>>(
         &self,
         hypothesis: &str,
@@ -162,8 +162,8 @@ impl Chrf {
         ChrfStatistics { orders }
     }
 
-    /// Returns the score that counts stand for: the F-measure of mean precision and mean recall over
-    /// the orders that both sides are long enough for.
+    /// Computes the score from the counts of a text: the F-score of mean precision and mean recall over the orders that
+    /// both sides are long enough for.
     pub fn score(&self, statistics: &ChrfStatistics) -> ChrfScore {
         let orders = statistics.orders.iter();
         let counted = orders.filter(|order| order.n_hyp > 0 && order.n_ref > 0);
@@ -190,7 +190,7 @@ impl Chrf {
         format!("chrF{}{}", self.beta, "+".repeat(self.word_order))
     }
 
-    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
         let case = self.case.name();
         let (char_order, word_order) = (self.char_order, self.word_order);
@@ -207,7 +207,7 @@ impl OrderStatistics {
         let reference = ngrams::count(reference, order);
         let n_ref = reference.values().sum();
         Self {
-            // Without a reference there is nothing to hit.
+            // An order that the reference is too short for does not lower the precision.
             n_hyp: if n_ref == 0 {
                 0
             } else {
@@ -219,8 +219,8 @@ impl OrderStatistics {
     }
 }
 
-/// Cuts a line at white space, and one ASCII punctuation mark off each word: the last character if it is
-/// one, or else the first.
+/// Splits a line at white space, and one ASCII punctuation mark from each word: its last character if that is one,
+/// otherwise its first.
 fn words(line: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for word in python::split(line) {
@@ -242,7 +242,7 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 impl fmt::Display for ChrfScore {
-    /// Writes the score, by default with one digit.
+    /// Writes the score, by default with one decimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
         write!(f, "{:.digits$}", self.score)
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_mark_is_cut_off_each_word() {
+    fn one_punctuation_mark_is_split_from_each_word() {
         assert_eq!(
             words("(hi) 'a b. ! ü!"),
             ["(hi", ")", "'", "a", "b", ".", "!", "ü", "!"]
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_precision_and_all_of_recall() {
+    fn the_score_is_the_f2_score_of_precision_and_recall() {
         let chrf = Chrf {
             char_order: 1,
             ..Chrf::default()
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_reference_counts() {
+    fn the_best_reference_is_used() {
         let score = Chrf::default().corpus_score([("abc", ["xyz", "abc"])]);
         assert_eq!(score.score, 100.0);
     }

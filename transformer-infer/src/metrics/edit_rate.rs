@@ -1,43 +1,43 @@
-//! The least number of word edits and shifts, as tercom counts them and sacreBLEU after it.
+//! The number of word edits and shifts for TER, as tercom and sacreBLEU count them.
 //!
-//! Finding the true minimum is NP-complete; what counts is therefore the search itself, with its limits and
-//! the order in which it prefers shifts (`sacrebleu/metrics/lib_ter.py`, Apache-2.0, of which this is an
-//! implementation of its own).
+//! Finding the true minimum is NP-complete. Equal scores need the same heuristic search, with the same limits and the
+//! same preference between shifts. This is an independent implementation of the algorithm in
+//! `sacrebleu/metrics/lib_ter.py`.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Longest phrase that is shifted, in words.
+/// Length of the longest phrase that is shifted, in words.
 const MAX_SHIFT_SIZE: usize = 10;
 
-/// Farthest distance between a phrase and its equal in the reference, in words.
+/// Largest distance between a phrase and its match in the reference, in words.
 const MAX_SHIFT_DISTANCE: usize = 50;
 
-/// Most shifts that are tried for one sentence.
+/// Largest number of shifts that are tried for one sentence.
 const MAX_SHIFTS_TRIED: usize = 1000;
 
-/// How far from the diagonal words are compared, in words of the reference.
+/// Width of the band around the diagonal in which words are compared, in words of the reference.
 const BEAM_WIDTH: usize = 25;
 
 /// The cost of a cell that no path reaches.
 const UNREACHED: u32 = u32::MAX / 2;
 
-/// Returns how many insertions, deletions, substitutions and shifts of phrases turn the hypothesis into
-/// the reference.
+/// Returns the number of insertions, deletions, substitutions and phrase shifts that turn the hypothesis into the
+/// reference.
 pub(super) fn n_edits(hypothesis: &[&str], reference: &[&str]) -> usize {
     if reference.is_empty() {
         return hypothesis.len();
     }
-    let mut numbers = HashMap::new();
-    let mut numbered = |words: &[&str]| -> Vec<u32> {
-        let number = |word: &&str| {
-            let next = numbers.len() as u32;
-            *numbers.entry((*word).to_owned()).or_insert(next)
+    let mut ids = HashMap::new();
+    let mut to_ids = |words: &[&str]| -> Vec<u32> {
+        let id = |word: &&str| {
+            let next = ids.len() as u32;
+            *ids.entry((*word).to_owned()).or_insert(next)
         };
-        words.iter().map(number).collect()
+        words.iter().map(id).collect()
     };
-    let reference = numbered(reference);
-    let mut words = numbered(hypothesis);
+    let reference = to_ids(reference);
+    let mut words = to_ids(hypothesis);
     let mut n_shifts = 0;
     let mut n_tried = 0;
     loop {
@@ -51,19 +51,19 @@ pub(super) fn n_edits(hypothesis: &[&str], reference: &[&str]) -> usize {
     }
 }
 
-/// Names what is done to a word of the hypothesis or the reference.
+/// An edit of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
     Keep,
     Substitute,
-    /// A word of the reference is missing.
+    /// Inserts a word of the reference.
     Insert,
-    /// A word of the hypothesis is too many.
+    /// Deletes a word of the hypothesis.
     Delete,
     Unreached,
 }
 
-/// Holds the edit distances between all beginnings of two sequences, near the diagonal.
+/// The edit distances between all prefixes of two sequences, in a band around the diagonal.
 struct EditTable<'a> {
     words: &'a [u32],
     reference: &'a [u32],
@@ -71,10 +71,10 @@ struct EditTable<'a> {
     cells: Vec<(u32, Edit)>,
 }
 
-/// Tells which words belong together after the edits.
+/// The alignment of words that the edits imply.
 struct Alignment {
-    /// For each word of the reference, the last word of the hypothesis up to it; −1 if there is none.
-    places: Vec<isize>,
+    /// For each word of the reference, the index of the last hypothesis word aligned up to it; −1 if there is none.
+    positions: Vec<isize>,
     wrong_in_reference: Vec<bool>,
     wrong_in_hypothesis: Vec<bool>,
 }
@@ -111,7 +111,7 @@ impl<'a> EditTable<'a> {
         self.row(self.words.len())[self.reference.len()].0
     }
 
-    /// Returns the cost of other words that agree with those of the table in the first `n_same`.
+    /// Returns the cost of other words whose first `n_same` are those of the table.
     fn cost_of(&self, words: &[u32], n_same: usize) -> u32 {
         let mut above: Vec<u32> = self.row(n_same).iter().map(|(cost, _)| *cost).collect();
         let mut here = vec![UNREACHED; above.len()];
@@ -127,11 +127,11 @@ impl<'a> EditTable<'a> {
         above[self.reference.len()]
     }
 
-    /// Goes back along the edits from the last cell.
+    /// Follows the edits back from the last cell.
     fn alignment(&self) -> Alignment {
         let (mut row, mut column) = (self.words.len(), self.reference.len());
         let mut alignment = Alignment {
-            places: vec![-1; column],
+            positions: vec![-1; column],
             wrong_in_reference: vec![false; column],
             wrong_in_hypothesis: vec![false; row],
         };
@@ -140,27 +140,27 @@ impl<'a> EditTable<'a> {
             match edit {
                 Edit::Keep | Edit::Substitute => {
                     (row, column) = (row - 1, column - 1);
-                    alignment.places[column] = row as isize;
+                    alignment.positions[column] = row as isize;
                     alignment.wrong_in_reference[column] = edit == Edit::Substitute;
                     alignment.wrong_in_hypothesis[row] = edit == Edit::Substitute;
                 }
                 Edit::Insert => {
                     column -= 1;
-                    alignment.places[column] = row as isize - 1;
+                    alignment.positions[column] = row as isize - 1;
                     alignment.wrong_in_reference[column] = true;
                 }
                 Edit::Delete => {
                     row -= 1;
                     alignment.wrong_in_hypothesis[row] = true;
                 }
-                Edit::Unreached => break, // not on a way back: it only leads over cells that were reached
+                Edit::Unreached => break, // never: a path consists of reached cells
             }
         }
         alignment
     }
 }
 
-/// Returns the columns that are looked at in a row, around a diagonal from corner to corner.
+/// Returns the columns of a row that are in the band around the diagonal from corner to corner.
 fn band(row: usize, n_words: usize, n_reference: usize) -> Range<usize> {
     let ratio = n_reference as f64 / n_words as f64;
     let beam_width = if (BEAM_WIDTH as f64) < ratio / 2.0 {
@@ -177,7 +177,7 @@ fn band(row: usize, n_words: usize, n_reference: usize) -> Range<usize> {
     diagonal.saturating_sub(beam_width)..end
 }
 
-/// Returns the cheapest edit that ends in a cell; of equals a kept or substituted word, then a deletion.
+/// Returns the cheapest edit that ends in a cell; ties go to a kept or substituted word, then to a deletion.
 fn cell(
     column: usize,
     word: u32,
@@ -207,31 +207,31 @@ fn cell(
     best
 }
 
-/// Returns the words after the shift that saves most edits, if one saves any. Of equals the longest
-/// phrase is taken, then the earliest, then the one that goes to the earliest place.
+/// Returns the words after the shift that saves most edits, if one saves any. Ties go to the longest phrase, then to
+/// the earliest one, then to the earliest target.
 fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
     let cost = i64::from(table.cost());
     let alignment = table.alignment();
     let any = |wrong: &[bool], start: usize, len: usize| wrong[start..start + len].contains(&true);
     let mut best = None;
     for (start, start_in_reference, len) in equal_phrases(table.words, table.reference) {
-        // What is right already, or has its place taken, stays.
+        // A phrase that is correct already, or whose target is, stays.
         if !any(&alignment.wrong_in_hypothesis, start, len)
             || !any(&alignment.wrong_in_reference, start_in_reference, len)
         {
             continue;
         }
-        let place = alignment.places[start_in_reference];
-        if (start as isize..(start + len) as isize).contains(&place) {
+        let position = alignment.positions[start_in_reference];
+        if (start as isize..(start + len) as isize).contains(&position) {
             continue;
         }
         let mut last_target = None;
         for offset in 0..=len {
-            // Before the phrase in the reference, then behind each of its words.
+            // Before the phrase in the reference, then after each of its words.
             let target = match (start_in_reference + offset).checked_sub(1) {
                 None => 0,
-                Some(before) => match alignment.places.get(before) {
-                    Some(place) => (place + 1) as usize,
+                Some(before) => match alignment.positions.get(before) {
+                    Some(position) => (position + 1) as usize,
                     None => break,
                 },
             };
@@ -256,8 +256,8 @@ fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
         .map(|(_, shifted)| shifted)
 }
 
-/// Goes through all phrases of the words that are in the reference too, not too far away: where each
-/// begins on both sides, and its length.
+/// Returns all phrases of the words that are also in the reference, within the largest distance: the start on both
+/// sides, and the length.
 fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usize, usize, usize)> {
     let starts = (0..words.len()).flat_map(|start| {
         (0..reference.len()).map(move |start_in_reference| (start, start_in_reference))
@@ -271,8 +271,7 @@ fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usiz
         })
 }
 
-/// Moves a phrase so that it comes before the word that is at `target` now, or as tercom does where the
-/// target lies within the phrase.
+/// Moves a phrase to before the word at `target`; a target inside of the phrase is treated as tercom does.
 fn shift(words: &[u32], start: usize, len: usize, target: usize) -> Vec<u32> {
     let end = start + len;
     let parts = if target < start {
@@ -319,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_deleted_word_by_word_and_made_word_by_word() {
+    fn every_word_beside_an_empty_side_is_an_edit() {
         assert_eq!(
             (edits("a b c", ""), edits("", "a b"), edits("", "")),
             (3, 2, 0)
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn shifts_move_a_phrase_forth_and_back() {
+    fn shifts_move_a_phrase_in_both_directions() {
         let words = [0, 1, 2, 3, 4, 5];
         assert_eq!(shift(&words, 3, 2, 1), [0, 3, 4, 1, 2, 5]);
         assert_eq!(shift(&words, 1, 2, 5), [0, 3, 4, 1, 2, 5]);

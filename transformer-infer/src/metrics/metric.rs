@@ -1,31 +1,31 @@
-//! What all scores here have in common.
+//! [`Metric`]: the interface of all metrics, and the counts that their scores are made of.
 
 use std::fmt;
 use std::iter::Sum;
 
-/// Scores a text by counts of its sentences that add up.
+/// A metric whose score is a function of sums over the sentences of a text.
 ///
-/// The score of any selection of sentences is therefore a sum of rows away, which is what resampling needs.
+/// The score of any selection of sentences needs only the sum of their counts, which makes resampling fast.
 pub trait Metric: fmt::Debug {
-    /// Returns the name, as sacreBLEU has it.
+    /// Returns the name that sacreBLEU uses.
     fn name(&self) -> String;
 
-    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
     fn signature(&self, n_references: usize) -> String;
 
-    /// Counts what the score of one sentence is made of: always as many numbers.
+    /// Returns the counts of one sentence; their number is the same for all sentences.
     fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64>;
 
-    /// Returns the score that sums of counts stand for.
+    /// Returns the score of a text, given the sums of the counts of its sentences.
     fn score_of(&self, sums: &[f64]) -> f64;
 
-    /// Returns the whole line that sacreBLEU prints behind the equals sign, with so many digits.
+    /// Returns the line that sacreBLEU prints after the equals sign, with `digits` decimals.
     fn describe(&self, sums: &[f64], digits: usize) -> String {
         format!("{:.digits$}", self.score_of(sums))
     }
 }
 
-/// Sums what `statistics` counts in every sentence of a text: pairs of a hypothesis and its references.
+/// Sums `statistics` over the sentences of a text, given as pairs of a hypothesis and its references.
 pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
     pairs: impl IntoIterator<Item = (H, R)>,
     statistics: impl Fn(&str, R) -> S,
@@ -36,7 +36,7 @@ pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
         .sum()
 }
 
-/// Holds the counts of every sentence of a text.
+/// The counts of every sentence of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CorpusCounts {
     /// A row for each sentence.
@@ -44,7 +44,7 @@ pub struct CorpusCounts {
 }
 
 impl CorpusCounts {
-    /// Counts each sentence of a text: pairs of a hypothesis and its references.
+    /// Counts each sentence of a text, given as pairs of a hypothesis and its references.
     ///
     /// # Example
     ///
@@ -73,17 +73,17 @@ impl CorpusCounts {
         self.rows.len()
     }
 
-    /// Says whether there is no sentence.
+    /// Returns whether the text has no sentence.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns the counts of the whole text.
+    /// Returns the sums of the counts over the whole text.
     pub fn sums(&self) -> Vec<f64> {
         self.sums_of(0..self.len())
     }
 
-    /// Returns the counts of these sentences, each as often as it is named.
+    /// Returns the sums of the counts over these sentences; one that occurs twice is added twice.
     pub(super) fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
         let n_columns = self.rows.first().map_or(0, Vec::len);
         let mut sums = vec![0.0; n_columns];
@@ -99,7 +99,7 @@ impl CorpusCounts {
     }
 }
 
-/// Adds a row to sums.
+/// Adds the counts of a sentence to sums.
 pub(super) fn add(sums: &mut [f64], row: &[f64]) {
     for (sum, count) in sums.iter_mut().zip(row) {
         *sum += count;

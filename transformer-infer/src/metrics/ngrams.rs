@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Holds how often each n-gram of one order occurs in a sequence.
+/// The number of occurrences of each n-gram of one order in a sequence.
 pub(super) type Counts<'a, T> = HashMap<&'a [T], usize>;
 
 /// Counts the n-grams of one order.
@@ -15,7 +15,7 @@ pub(super) fn count<T: Eq + Hash>(sequence: &[T], order: usize) -> Counts<'_, T>
     counts
 }
 
-/// Returns how many n-grams two sequences have in common, each counted as often as in both.
+/// Returns the number of n-grams that two sequences have in common; each counts as often as it occurs in both.
 pub(super) fn n_matches<T: Eq + Hash>(one: &Counts<'_, T>, other: &Counts<'_, T>) -> usize {
     let common = |(ngram, &n): (&&[T], &usize)| n.min(other.get(*ngram).copied().unwrap_or(0));
     one.iter().map(common).sum()
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_occurs_in_both_counts_as_often_as_in_both() {
+    fn an_ngram_matches_as_often_as_it_occurs_in_both() {
         let [one, other] = [["a", "b", "a", "a"], ["a", "a", "c", "b"]];
         assert_eq!(n_matches(&count(&one, 1), &count(&other, 1)), 3);
         assert_eq!(n_matches(&count(&one, 2), &count(&other, 2)), 1);

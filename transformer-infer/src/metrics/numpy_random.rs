@@ -1,21 +1,21 @@
-//! The random numbers of `numpy.random.default_rng`, so that resampling gives what it gives in Python.
+//! The random numbers of `numpy.random.default_rng`, so that resampling gives the same results as in Python.
 //!
-//! A `SeedSequence` spreads the seed (O'Neill 2015, `randutils`), PCG64 draws (O'Neill 2014, XSL-RR 128/64),
-//! and Lemire's method (2019) makes bounded integers of the draws. Tests hold it to numpy's own numbers.
+//! A `SeedSequence` expands the seed (O'Neill 2015, `randutils`), PCG64 generates bits (O'Neill 2014, XSL-RR 128/64),
+//! and Lemire's method (2019) turns them into bounded integers. Tests compare with numpy's own output.
 
-/// Draws the numbers of PCG64.
+/// numpy's PCG64 generator.
 #[derive(Clone, Debug)]
 pub(super) struct NumpyRandom {
     state: u128,
     increment: u128,
-    /// The upper half of a draw whose lower half was used.
+    /// The unused upper half of the last 64 bits.
     upper_half: Option<u32>,
 }
 
 impl NumpyRandom {
-    /// Starts as `default_rng(seed)` does.
+    /// Seeds the generator as `default_rng(seed)` does.
     pub(super) fn new(seed: u64) -> Self {
-        let [one, two, three, four] = spread(seed);
+        let [one, two, three, four] = seed_sequence(seed);
         let wide = |high: u64, low: u64| (u128::from(high) << 64) | u128::from(low);
         let mut random = Self {
             state: 0,
@@ -49,7 +49,7 @@ impl NumpyRandom {
         both as u32
     }
 
-    /// Draws an integer below `bound`, which is at least 1: one of `integers(bound, size=…)`.
+    /// Returns the next element of `integers(bound, size=…)`; `bound` is at least 1.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         if bound == 1 {
             return 0;
@@ -64,15 +64,15 @@ impl NumpyRandom {
         (product >> 32) as u32
     }
 
-    /// Draws truth values without end: those of one `integers(2, size=…, dtype=bool)`.
+    /// Returns the elements of `integers(2, size=…, dtype=bool)` without end.
     pub(super) fn booleans(mut self) -> impl Iterator<Item = bool> {
         let words = std::iter::from_fn(move || Some(self.next_u32()));
         words.flat_map(|word| (0..32).map(move |bit| word >> bit & 1 == 1))
     }
 }
 
-/// Makes four words of a seed, as `SeedSequence(seed).generate_state(4, uint64)` does.
-fn spread(seed: u64) -> [u64; 4] {
+/// Expands a seed as `SeedSequence(seed).generate_state(4, uint64)` does.
+fn seed_sequence(seed: u64) -> [u64; 4] {
     let fold = |value: u32| value ^ (value >> 16);
     let mut multiplier: u32 = 0x43b0_d7e5;
     let mut hash = |value: u32| {
@@ -101,7 +101,7 @@ fn spread(seed: u64) -> [u64; 4] {
 mod tests {
     use super::*;
 
-    // What numpy 2.3.4 draws.
+    // The expected values are the output of numpy 2.3.4.
 
     #[test]
     fn integers_are_those_of_numpy() {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn truth_values_are_those_of_numpy() {
+    fn booleans_are_those_of_numpy() {
         let drawn: String = NumpyRandom::new(7)
             .booleans()
             .take(40)

@@ -1,11 +1,11 @@
-//! What Python calls white space: a little more than Unicode's property.
+//! White space as Python defines it: four characters more than Unicode's property.
 
-/// Says whether Python's `str.split()` cuts at this character.
+/// Returns whether Python's `str.split()` splits at this character.
 pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// Cuts a line at white space, as `line.split()` does.
+/// Splits a line at white space, as `line.split()` does.
 pub(super) fn split(line: &str) -> impl Iterator<Item = &str> {
     line.split(is_space).filter(|word| !word.is_empty())
 }
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn separators_of_files_and_no_break_spaces_are_white_space() {
+    fn file_separators_and_no_break_spaces_are_white_space() {
         let words: Vec<&str> = split(" a\u{1c}b\u{a0}\u{3000}c\u{200b}d ").collect();
         assert_eq!(words, ["a", "b", "c\u{200b}d"]);
     }

@@ -1,4 +1,4 @@
-//! Which sacreBLEU the metrics are equal to.
+//! The version of sacreBLEU that the metrics reproduce.
 
-/// The version of sacreBLEU whose numbers these are.
+/// The version of sacreBLEU that the metrics reproduce, which their signatures name.
 pub const SACREBLEU_VERSION: &str = "2.5.1";

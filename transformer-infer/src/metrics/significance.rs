@@ -1,12 +1,12 @@
-//! Whether the difference of two scores is more than chance.
+//! Tests of whether the difference of two scores is statistically significant.
 //!
-//! Both tests are paired and those of sacreBLEU, with its random numbers: the p-values are the same.
+//! Both tests are paired. They are sacreBLEU's, with its random numbers, and give the same p-values.
 
 use super::metric::add;
 use super::numpy_random::NumpyRandom;
 use super::{CorpusCounts, Metric};
 
-/// Compares systems with a baseline.
+/// A paired test that compares systems with a baseline.
 ///
 /// # Example
 ///
@@ -26,53 +26,53 @@ use super::{CorpusCounts, Metric};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairedTest {
-    /// What is drawn.
+    /// The kind of test.
     pub kind: PairedTestKind,
-    /// How often it is drawn, at least once.
+    /// Number of samples or trials, at least 1.
     pub n_samples: usize,
-    /// Seed of what is drawn. sacreBLEU's is 12345.
+    /// Seed of the random numbers. sacreBLEU's default is 12345.
     pub seed: u64,
 }
 
-/// Names a paired test.
+/// A kind of paired test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairedTestKind {
     /// Sentences are drawn with replacement, and both systems scored on them (Koehn 2004,
     /// <https://aclanthology.org/W04-3250/>).
     Bootstrap,
-    /// Each sentence's translations are swapped between the two systems, or not (Riezler and Maxwell 2005,
-    /// <https://aclanthology.org/W05-0908/>). Intervals come from 1000 bootstrap samples all the same.
+    /// The translations of each sentence are swapped between the two systems at random (Riezler and Maxwell 2005,
+    /// <https://aclanthology.org/W05-0908/>). Confidence intervals still come from 1000 bootstrap samples.
     Randomization,
 }
 
-/// Says how a system compares.
+/// The score of a system, and how it compares with the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
     /// The score of the text.
     pub score: f64,
-    /// Mean of the scores of the bootstrap samples.
+    /// Mean score of the bootstrap samples.
     pub mean: f64,
-    /// Lower end of the interval in which 95% of them lie.
+    /// Lower end of the interval that contains 95% of their scores.
     pub low: f64,
     /// Upper end of that interval.
     pub high: f64,
-    /// How likely a difference from the baseline as large as this one is by chance alone; the baseline
-    /// has none.
+    /// The probability that chance alone gives a difference from the baseline at least this large; `None` for the
+    /// baseline.
     pub p_value: Option<f64>,
 }
 
 impl Compared {
-    /// Returns half the length of the interval, which sacreBLEU prints behind `±`.
+    /// Returns half the length of the interval, which sacreBLEU prints after `±`.
     pub fn half_interval(&self) -> f64 {
         0.5 * (self.high - self.low)
     }
 }
 
 impl PairedTest {
-    /// Number of bootstrap samples from which the intervals of a randomization test come.
+    /// Number of bootstrap samples for the confidence intervals of a randomization test.
     const N_INTERVAL_SAMPLES: usize = 1000;
 
-    /// Returns sacreBLEU's `--paired-bs`: 1000 samples.
+    /// Returns the test of sacreBLEU's `--paired-bs`: 1000 samples.
     pub fn bootstrap() -> Self {
         Self {
             kind: PairedTestKind::Bootstrap,
@@ -81,7 +81,7 @@ impl PairedTest {
         }
     }
 
-    /// Returns sacreBLEU's `--paired-ar`: 10,000 trials.
+    /// Returns the test of sacreBLEU's `--paired-ar`: 10,000 trials.
     pub fn randomization() -> Self {
         Self {
             kind: PairedTestKind::Randomization,
@@ -100,8 +100,11 @@ impl PairedTest {
         let Some(baseline) = systems.first() else {
             return Vec::new();
         };
-        assert!(!baseline.is_empty(), "a text without sentences is no text");
-        assert!(self.n_samples > 0, "of no samples nothing can be said");
+        assert!(
+            !baseline.is_empty(),
+            "a comparison needs at least one sentence"
+        );
+        assert!(self.n_samples > 0, "a test needs at least one sample");
         let sampled: Vec<Vec<f64>> = systems
             .iter()
             .map(|system| self.bootstrap_scores(metric, system))
@@ -121,9 +124,9 @@ impl PairedTest {
                 PairedTestKind::Bootstrap => {
                     let pairs = scores.iter().zip(&sampled[0]);
                     let differences: Vec<f64> = pairs.map(|(a, b)| (a - b).abs()).collect();
-                    let centre = mean(&differences);
+                    let center = mean(&differences);
                     Some(share_above(
-                        differences.iter().map(|it| it - centre),
+                        differences.iter().map(|it| it - center),
                         difference,
                     ))
                 }
@@ -145,7 +148,7 @@ impl PairedTest {
         results
     }
 
-    /// Returns what sacreBLEU adds to signatures, behind the number of references.
+    /// Returns the part that sacreBLEU inserts into signatures after the number of references.
     pub fn signature(&self) -> String {
         let Self {
             n_samples, seed, ..
@@ -156,7 +159,7 @@ impl PairedTest {
         }
     }
 
-    /// Scores samples of the text, the same ones for every system.
+    /// Returns the scores of bootstrap samples, which are the same sentences for every system.
     fn bootstrap_scores(&self, metric: &dyn Metric, system: &CorpusCounts) -> Vec<f64> {
         let n_samples = match self.kind {
             PairedTestKind::Bootstrap => self.n_samples,
@@ -171,7 +174,7 @@ impl PairedTest {
         (0..n_samples).map(sample).collect()
     }
 
-    /// Returns the differences between two systems after their translations were swapped at random.
+    /// Returns the score differences between two systems whose translations are swapped at random.
     fn shuffled_differences(
         &self,
         metric: &dyn Metric,
@@ -198,7 +201,7 @@ impl PairedTest {
     }
 }
 
-/// Returns the share of values above a difference, counting the difference itself as one of them.
+/// Returns the share of values above a difference; the difference itself counts as one of them.
 fn share_above(values: impl ExactSizeIterator<Item = f64>, difference: f64) -> f64 {
     let n_values = values.len();
     let n_above = values.filter(|value| *value > difference).count();
@@ -209,7 +212,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Leaves out a fortieth of the values at each end.
+/// Returns the interval without the lowest and highest fortieth of the values.
 fn interval(values: &[f64]) -> (f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -223,19 +226,19 @@ mod tests {
     use crate::metrics::Ter;
 
     #[test]
-    fn a_system_compared_with_itself_is_no_different() {
+    fn a_system_does_not_differ_from_itself() {
         let counts = CorpusCounts::new(&Ter::default(), [("a b", vec!["a c"]), ("d", vec!["d"])]);
         for test in [PairedTest::bootstrap(), PairedTest::randomization()] {
             let results = test.run(&Ter::default(), &[counts.clone(), counts.clone()]);
             let n_samples = test.n_samples as f64;
-            // No sample differs by more than nothing.
+            // No sample has a difference above 0.
             assert_eq!(results[1].p_value, Some(1.0 / (n_samples + 1.0)));
         }
     }
 
     #[test]
-    #[should_panic(expected = "a text without sentences is no text")]
-    fn nothing_is_not_compared() {
+    #[should_panic(expected = "a comparison needs at least one sentence")]
+    fn a_comparison_without_sentences_panics() {
         let counts = CorpusCounts::new(&Ter::default(), Vec::<(&str, Vec<&str>)>::new());
         let _ = PairedTest::bootstrap().run(&Ter::default(), &[counts.clone(), counts]);
     }
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_result_and_another_one_another() {
+    fn results_are_reproducible_and_depend_on_the_seed() {
         let pairs = [("a b", vec!["a c"]), ("d", vec!["d"]), ("e f", vec!["g"])];
         let counts = [CorpusCounts::new(&Ter::default(), pairs)];
         let run = |seed| {

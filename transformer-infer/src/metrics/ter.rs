@@ -8,10 +8,10 @@ use super::metric::{Metric, corpus_sum};
 use super::ter_words::{self, Normalization, Punctuation, Scripts};
 use super::{Case, SACREBLEU_VERSION, edit_rate};
 
-/// Says how TER is computed. The default is sacreBLEU's: words between spaces, in lower case.
+/// The metric TER with its settings. The default is sacreBLEU's: words between spaces, in lower case.
 ///
-/// Less is better: it is the number of edits that turn the translations into their references, for each
-/// hundred words of these. Limits and preferences of the search for shifts are tercom's.
+/// TER is the number of edits that turn the translations into their references, per hundred words of the references;
+/// lower is better. The search for shifts has the limits and preferences of tercom.
 ///
 /// # Example
 ///
@@ -24,29 +24,29 @@ use super::{Case, SACREBLEU_VERSION, edit_rate};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ter {
-    /// How lines are changed before they are cut at spaces. Default: not at all.
+    /// How lines are normalized before they are split at spaces. Default: not at all.
     pub normalization: Normalization,
-    /// Whether punctuation counts. Default: it does.
+    /// Whether punctuation is kept. Default: it is.
     pub punctuation: Punctuation,
-    /// Which scripts the two above know. Default: Western ones.
+    /// The scripts that the two settings above apply to. Default: Western ones.
     pub scripts: Scripts,
-    /// Whether upper case counts. Default: it does not.
+    /// Whether upper and lower case differ. Default: they do not.
     pub case: Case,
 }
 
-/// Counts what TER is made of; those of sentences add up to those of a text.
+/// The counts that TER is computed from; the counts of a text are the sum over its sentences.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TerStatistics {
-    /// Edits to the reference that takes fewest.
+    /// Number of edits to the reference that needs fewest.
     pub n_edits: usize,
     /// Mean length of the references, in words.
     pub ref_len: f64,
 }
 
-/// Holds a score and its parts.
+/// A TER score and its parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TerScore {
-    /// Edits for each hundred words of the references; less is better.
+    /// Edits per hundred words of the references; lower is better.
     pub score: f64,
     /// Number of edits.
     pub n_edits: usize,
@@ -83,7 +83,7 @@ impl Sum for TerStatistics {
 }
 
 impl Ter {
-    /// Returns the score of a text: pairs of a hypothesis and its references.
+    /// Returns the score of a text, given as pairs of a hypothesis and its references.
     pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> TerScore
     where
         H: AsRef<str>,
@@ -94,7 +94,7 @@ impl Ter {
         }))
     }
 
-    /// Counts the edits of one sentence, for the reference that takes fewest.
+    /// Counts the edits of one sentence, to the reference that needs fewest.
     pub fn statistics<R: AsRef<str>>(
         &self,
         hypothesis: &str,
@@ -123,13 +123,13 @@ impl Ter {
         }
     }
 
-    /// Returns the score that counts stand for.
+    /// Computes the score from the counts of a text.
     pub fn score(&self, statistics: &TerStatistics) -> TerScore {
         let TerStatistics { n_edits, ref_len } = *statistics;
         let rate = match n_edits {
             _ if ref_len > 0.0 => n_edits as f64 / ref_len,
             0 => 0.0,
-            _ => 1.0, // all of it is wrong
+            _ => 1.0, // every word is an edit
         };
         TerScore {
             score: 100.0 * rate,
@@ -138,9 +138,9 @@ impl Ter {
         }
     }
 
-    /// Returns what must be known to get the same score elsewhere, in sacreBLEU's words.
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
     pub fn signature(&self, n_references: usize) -> String {
-        let yes = |is_so| if is_so { "yes" } else { "no" };
+        let yes = |is_set| if is_set { "yes" } else { "no" };
         let case = self.case.name();
         let norm = yes(self.normalization == Normalization::Tercom);
         let punct = yes(self.punctuation == Punctuation::Keep);
@@ -158,7 +158,7 @@ impl Ter {
 }
 
 impl fmt::Display for TerScore {
-    /// Writes the score, by default with one digit.
+    /// Writes the score, by default with one decimal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
         write!(f, "{:.digits$}", self.score)
@@ -194,19 +194,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_are_those_to_the_nearest_reference_and_length_is_the_mean() {
+    fn the_nearest_reference_gives_the_edits_and_all_references_the_mean_length() {
         let statistics = Ter::default().statistics("a b c", ["x y", "a b c d e"]);
         assert_eq!((statistics.n_edits, statistics.ref_len), (2, 3.5));
     }
 
     #[test]
-    fn a_reference_of_nothing_is_missed_entirely() {
+    fn every_word_beside_an_empty_reference_is_an_edit() {
         assert_eq!(Ter::default().corpus_score([("a b", [""])]).score, 100.0);
         assert_eq!(Ter::default().corpus_score([("", [""])]).score, 0.0);
     }
 
     #[test]
-    fn ideographs_become_words_on_request() {
+    fn ideographs_become_words_with_asian_support() {
         let ter = Ter {
             normalization: Normalization::Tercom,
             scripts: Scripts::Asian,

@@ -1,4 +1,4 @@
-//! How TER cuts a line into words: the rules of tercom's `Normalizer.java`, as in sacreBLEU.
+//! The words of a line for TER: the rules of tercom's `Normalizer.java`, as in sacreBLEU.
 
 use std::sync::LazyLock;
 
@@ -7,39 +7,39 @@ use regex::Regex;
 use super::python;
 use super::tokenization::{V13A, apply, pattern, unescape_marks};
 
-/// Names what is done to a line before it is cut at spaces.
+/// How TER normalizes a line before it is split at spaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Normalization {
-    /// Nothing.
+    /// Not at all.
     #[default]
     None,
-    /// Punctuation is put apart, as 13a does for BLEU.
+    /// Punctuation becomes separate words, as with 13a for BLEU.
     Tercom,
 }
 
-/// Says whether punctuation counts.
+/// Whether TER keeps punctuation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Punctuation {
-    /// It counts.
+    /// It is kept.
     #[default]
     Keep,
-    /// It is left out.
+    /// It is removed.
     Drop,
 }
 
-/// Names the scripts whose punctuation is known.
+/// The scripts whose punctuation TER recognizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scripts {
     /// Western ones.
     #[default]
     Western,
-    /// Chinese and Japanese as well; normalized, their characters become words.
+    /// Chinese and Japanese as well; normalization makes each of their characters a word.
     Asian,
 }
 
-/// Characters of Chinese and Japanese that are words by themselves. sacreBLEU's range `\u3200-\u3f22` is
-/// taken as it is. Its rules for kana between other characters never apply, because they want them at the
-/// beginning of a line that begins with a space by then.
+/// Chinese and Japanese characters that are words by themselves. sacreBLEU's range `\u3200-\u3f22` is copied
+/// unchanged. Its rules for kana between other characters never match, because they require the beginning of the
+/// line, which is a space by then.
 static IDEOGRAPHS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"([\u{4e00}-\u{9fff}\u{3400}-\u{4dbf}\u{31c0}-\u{31ef}\u{2e80}-\u{2eff}\u{3300}-\u{33ff}",
@@ -55,7 +55,7 @@ static ASIAN_MARKS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// Returns the words of a line that is in the case wanted already.
+/// Splits a line into words. The case was applied before.
 pub(super) fn words(
     line: &str,
     normalization: Normalization,
@@ -82,7 +82,7 @@ pub(super) fn words(
     python::split(&line).map(str::to_owned).collect()
 }
 
-/// Puts punctuation apart as 13a does, and the possessive `'s` as well.
+/// Separates punctuation as 13a does, and the possessive `'s` as well.
 fn normalize(line: &str) -> String {
     let line = line.replace("\n-", "").replace('\n', " ");
     let marks = apply(&V13A[..1], format!(" {} ", unescape_marks(&line)));

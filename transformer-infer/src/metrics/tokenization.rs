@@ -1,4 +1,4 @@
-//! How BLEU cuts a line into words.
+//! [`Tokenization`]: the words of a line for BLEU.
 
 use std::sync::LazyLock;
 
@@ -7,29 +7,29 @@ use serde::{Deserialize, Serialize};
 
 use super::python;
 
-/// Names a way to cut a line, as sacreBLEU names it.
+/// A way to split a line into words, with sacreBLEU's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tokenization {
-    /// That of `mteval-v13a.pl`, used by WMT: ASCII punctuation apart, but not within numbers.
+    /// The rules of `mteval-v13a.pl`, used by WMT: ASCII punctuation is separate, except within numbers.
     #[default]
     #[serde(rename = "13a")]
     V13a,
-    /// That of `mteval-v14.pl`: punctuation and symbols of all scripts apart.
+    /// The rules of `mteval-v14.pl`: punctuation and symbols of all scripts are separate.
     Intl,
     /// Every character is a word.
     Char,
-    /// The line is cut at white space only.
+    /// The line is split at white space only.
     None,
 }
 
-/// A pattern, and what takes its place.
+/// A pattern and its replacement.
 pub(super) type Rule = (Regex, &'static str);
 
-// The order matters: each rule sees what the one before it made.
+// The order matters: each rule applies to the result of the one before.
 pub(super) static V13A: LazyLock<[Rule; 4]> = LazyLock::new(|| {
     [
-        // The ASCII punctuation but for apostrophe, comma, hyphen and period.
+        // ASCII punctuation, except apostrophe, comma, hyphen and period.
         rule(
             r"([\x20-\x26\x28-\x2B\x2F\x3A-\x40\x5B-\x60\x7B-\x7E])",
             " ${1} ",
@@ -52,13 +52,13 @@ fn rule(expression: &str, replacement: &'static str) -> Rule {
     (pattern(expression), replacement)
 }
 
-/// Compiles a pattern of this program.
+/// Compiles a constant pattern.
 pub(super) fn pattern(expression: &str) -> Regex {
     Regex::new(expression).expect("the patterns are constants that tests compile")
 }
 
 impl Tokenization {
-    /// Every tokenization.
+    /// All tokenizations.
     pub const ALL: [Self; 4] = [Self::V13a, Self::Intl, Self::Char, Self::None];
 
     /// Returns the name in sacreBLEU's options and signatures.
@@ -71,7 +71,7 @@ impl Tokenization {
         }
     }
 
-    /// Cuts a line into words.
+    /// Splits a line into words.
     pub fn words(self, line: &str) -> Vec<String> {
         let line = line.trim_end_matches(python::is_space);
         let owned = |line: &str| python::split(line).map(str::to_owned).collect();
@@ -88,20 +88,20 @@ impl Tokenization {
     }
 }
 
-/// Applies rules one after the other.
+/// Applies rules in order.
 pub(super) fn apply(rules: &[Rule], line: String) -> String {
     rules.iter().fold(line, |line, (pattern, replacement)| {
         pattern.replace_all(&line, *replacement).into_owned()
     })
 }
 
-/// Undoes what SGML, in which WMT's references once came, does to a line.
+/// Undoes the escapes of SGML, the former format of WMT's references.
 fn unescape(line: &str) -> String {
     let line = line.replace("<skipped>", "").replace("-\n", "");
     unescape_marks(&line.replace('\n', " "))
 }
 
-/// Puts characters in place of their names in SGML.
+/// Replaces SGML's names of characters by the characters.
 pub(super) fn unescape_marks(line: &str) -> String {
     line.replace("&quot;", "\"")
         .replace("&amp;", "&")
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_of_all_scripts_are_apart_in_intl_only() {
+    fn quotes_of_all_scripts_are_separate_in_intl_only() {
         assert_eq!(
             Tokenization::Intl.words("„Ja“ 5€"),
             ["„", "Ja", "“", "5", "€"]

@@ -1,4 +1,4 @@
-//! [`TranslatorError`]: why there is no translation, and what to do.
+//! [`TranslatorError`]: why a translation failed, and how to fix it.
 
 use std::path::PathBuf;
 
@@ -7,44 +7,44 @@ use transformer_core::directory::DirectoryError;
 
 use crate::search::SearchError;
 
-/// Says why there is no translation.
+/// Why a translation failed, and how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranslatorError {
-    /// The directory holds no model that can be used.
+    /// The model directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     /// The weights do not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A tokenizer belongs to another model.
+    /// A tokenizer has more tokens than the model.
     #[error(
         "the tokenizer has {found} tokens, more than the model's `{field}` = {expected}; use the tokenizer that the \
          model was trained with"
     )]
     VocabSize {
-        /// The field of the configuration.
+        /// The field of the config.
         field: &'static str,
-        /// The size of the vocabulary, in tokens.
+        /// The vocabulary size of the tokenizer.
         found: usize,
-        /// The size in the configuration, in tokens.
+        /// The vocabulary size in the config.
         expected: usize,
     },
-    /// The search cannot be done as asked.
+    /// The search settings are not valid.
     #[error(transparent)]
     Search(#[from] SearchError),
-    /// The search that a model was made for is none that this program knows.
+    /// The manifest of the model has search settings that this program does not know.
     #[error(
-        "`training.search` in `{}` is no search that this program knows; take the program that wrote it, or \
-         take the key out", path.join("manifest.json").display()
+        "`training.search` in `{}` is not a search that this program knows; use the program that wrote it, or \
+         remove the key", path.join("manifest.json").display()
     )]
     StoredSearch {
         /// The model directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// Models that should predict together do not speak of the same tokens.
+    /// The models of an ensemble have different tokenizers.
     #[error(
         "`{}` has another tokenizer than `{}`; an ensemble needs models with the same one",
         other.display(), first.display()
@@ -55,49 +55,51 @@ pub enum TranslatorError {
         /// The directory of the model that differs from it.
         other: PathBuf,
     },
-    /// The beginning asked for has characters that the model never learnt to write.
+    /// The prefix of a translation has characters that the vocabulary lacks.
     #[error(
         "the prefix `{prefix}` for line {line} has characters that the vocabulary lacks; leave them out"
     )]
     Prefix {
-        /// The line's place among those given, counted from 1.
+        /// Number of the line among those given, from 1.
         line: usize,
-        /// What the translation should begin with.
+        /// The prefix.
         prefix: String,
     },
-    /// The beginning asked for is as long as the translation may get.
+    /// The prefix of a translation reaches the length limit.
     #[error(
         "the prefix for line {line} has {n_tokens} tokens, and its translation may have {most}; raise --max-len, or \
          shorten it"
     )]
     LongPrefix {
-        /// The line's place among those given, counted from 1.
+        /// Number of the line among those given, from 1.
         line: usize,
         /// Number of tokens of the prefix.
         n_tokens: usize,
-        /// Most tokens of the translation, its end included.
+        /// Most tokens of the translation, EOS included.
         most: usize,
     },
-    /// The model computed NaN or infinity where probabilities belong.
+    /// The model computed probabilities that are NaN or infinite.
     #[error(
-        "the model computes NaN for line {line}; its weights are of no use: train again, with a lower \
+        "the model computes NaN for line {line}; its weights are broken: train again, with a lower \
          learning rate if it happens again"
     )]
     NotANumber {
-        /// The line's place among those given, counted from 1.
+        /// Number of the line among those given, from 1.
         line: usize,
     },
 }
 
 impl TranslatorError {
-    /// Names another line: `place` turns that of the lines given, counted from 1, into that of the whole
-    /// input.
+    /// Changes the line number: `to_input` maps the number among the lines given to the number in the whole input, both
+    /// from 1.
     #[must_use]
-    pub fn with_line(self, place: impl FnOnce(usize) -> usize) -> Self {
+    pub fn with_line(self, to_input: impl FnOnce(usize) -> usize) -> Self {
         match self {
-            Self::NotANumber { line } => Self::NotANumber { line: place(line) },
+            Self::NotANumber { line } => Self::NotANumber {
+                line: to_input(line),
+            },
             Self::Prefix { line, prefix } => Self::Prefix {
-                line: place(line),
+                line: to_input(line),
                 prefix,
             },
             Self::LongPrefix {
@@ -105,7 +107,7 @@ impl TranslatorError {
                 n_tokens,
                 most,
             } => Self::LongPrefix {
-                line: place(line),
+                line: to_input(line),
                 n_tokens,
                 most,
             },

@@ -1,4 +1,4 @@
-//! Text in, text out.
+//! [`Translator`]: translates lines of text with a model and its tokenizers.
 
 mod error;
 mod translate;

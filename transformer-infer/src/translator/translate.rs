@@ -1,4 +1,4 @@
-//! [`Translator`]: lines in, lines out.
+//! [`Translator`], and what it takes and returns.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::TranslatorError;
 use crate::batch::{BatchLimits, Source, translate_sources};
 use crate::search::{Hypothesis, Search};
 
-/// Under which key of its manifest's `training` a model may bring along how it is to be searched.
+/// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";
 
 /// Translates lines of text with a model and its tokenizers.
@@ -39,7 +39,7 @@ const SEARCH: &str = "search";
 #[derive(Debug)]
 pub struct Translator {
     pub(crate) model: Transformer,
-    /// Those that predict together with the first.
+    /// The further models of an ensemble.
     others: Vec<(Transformer, TransformerConfig)>,
     config: TransformerConfig,
     pub(crate) tokenizers: Tokenizers,
@@ -47,40 +47,40 @@ pub struct Translator {
     search: Search,
 }
 
-/// Holds one line to translate.
+/// A line to translate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Input<'a> {
     /// The line.
     pub text: &'a str,
-    /// What its translation begins with; blank if nothing is asked for.
+    /// The text that the translation must begin with; blank for no such condition.
     pub prefix: &'a str,
     /// Index of the line in the whole input, from 0; samples depend on it.
     pub index: u64,
 }
 
-/// Holds what became of one line.
+/// The translations of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Translation {
-    /// What was found, the best first, or samples in the order in which they were drawn; never empty.
+    /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
     pub candidates: Vec<Candidate>,
-    /// What the reader of the translation should know about it.
+    /// Set if the translation is incomplete.
     pub warning: Option<Warning>,
 }
 
-/// Holds one translation of a line.
+/// One translation of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// The translated text.
     pub text: String,
-    /// The tokens behind the text, and how likely the model finds them.
+    /// The generated tokens with their log-probabilities.
     pub hypothesis: Hypothesis,
 }
 
-/// Says that a line was translated in part only.
+/// Why a translation is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The line had too many tokens, and its end was not translated.
+    /// The line has more tokens than the limit, and its end was not translated.
     Cut {
         /// Number of tokens in the line.
         n_tokens: usize,
@@ -111,12 +111,12 @@ impl std::fmt::Display for Warning {
 }
 
 impl Translator {
-    /// Puts a model and its tokenizers together; `config` is the one the model was built from.
+    /// Makes a translator of a model, the config it was built from, and its tokenizers.
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config; that it has fewer, where rows
-    /// were added to fill a matrix up, does no harm.
+    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config. Fewer are valid: embedding
+    /// matrices may be padded.
     pub fn new(
         model: Transformer,
         config: &TransformerConfig,
@@ -146,7 +146,7 @@ impl Translator {
         })
     }
 
-    /// Reads a model directory and puts the model on the device.
+    /// Loads the model of a model directory to the device.
     ///
     /// # Errors
     ///
@@ -161,12 +161,11 @@ impl Translator {
         })
     }
 
-    /// Reads several model directories, whose models are to predict together: [`Search::ensemble`] says
-    /// how. All need the same tokenizers.
+    /// Loads several models that predict together, as set by [`Search::ensemble`]. All need the same tokenizers.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] that names the file at fault, or the model that does not fit.
+    /// Returns a [`TranslatorError`] that names the file at fault, or the model with other tokenizers.
     ///
     /// # Panics
     ///
@@ -175,7 +174,9 @@ impl Translator {
         paths: &[P],
         device: &Device,
     ) -> Result<Self, TranslatorError> {
-        let (first, others) = paths.split_first().expect("an ensemble has a model");
+        let (first, others) = paths
+            .split_first()
+            .expect("an ensemble has at least one model");
         let mut ensemble = Self::open(first, device)?;
         let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
         let expected = json(&ensemble.tokenizers);
@@ -193,7 +194,7 @@ impl Translator {
         Ok(ensemble.with_limits(limits))
     }
 
-    /// Sets how much is translated at once, as far as the model allows.
+    /// Sets the limits of batches and lengths, lowered to what the models support.
     #[must_use]
     pub fn with_limits(self, limits: BatchLimits) -> Self {
         let others = self.others.iter().map(|(_, config)| config);
@@ -206,27 +207,27 @@ impl Translator {
         &self.tokenizers
     }
 
-    /// Sets the search that the model is made for, which [`search`](Self::search) returns.
+    /// Sets the search settings of the model, which [`search`](Self::search) returns.
     #[must_use]
     pub(crate) fn with_search(self, search: Search) -> Self {
         Self { search, ..self }
     }
 
-    /// Returns the model, or the first of those that predict together.
+    /// Returns the model, or the first one of an ensemble.
     pub fn model(&self) -> &Transformer {
         &self.model
     }
 
-    /// Returns how much is translated at once, and what is cut.
+    /// Returns the limits of batches and lengths.
     pub fn limits(&self) -> &BatchLimits {
         &self.limits
     }
 
-    /// Returns the search that a model was made for, as its manifest says, or else the default.
+    /// Returns the search settings in the manifest of a model, or the default.
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::StoredSearch`] if the manifest has something else in its place.
+    /// Returns [`TranslatorError::StoredSearch`] if the manifest has other data under this key.
     pub fn search_of(directory: &ModelDirectory) -> Result<Search, TranslatorError> {
         let Some(search) = directory.manifest().training.get(SEARCH).cloned() else {
             return Ok(Search::default());
@@ -237,27 +238,27 @@ impl Translator {
         })
     }
 
-    /// Returns the search that the model was made for, as its manifest says, or else the default.
+    /// Returns the search settings of the model's manifest, or the default.
     pub fn search(&self) -> &Search {
         &self.search
     }
 
-    /// Returns the config of the model, of the first if there are several.
+    /// Returns the config of the model, or of the first one of an ensemble.
     pub fn config(&self) -> &TransformerConfig {
         &self.config
     }
 
-    /// Translates lines, and returns as many translations in the same order.
+    /// Translates lines, and returns one translation per line in the same order.
     ///
-    /// A translation does not depend on the other lines. A line of whitespace has the empty
-    /// translation; an over-long line is cut, and its translation says so.
+    /// A translation does not depend on the other lines. A blank line gets the empty translation; a line that is too
+    /// long is cut, and its translation has a [`Warning`].
     ///
-    /// The search given is the one that is done: [`search`](Self::search) returns the one that the model was made
-    /// for, with the beam and the limits of its manifest, which the default and any other know nothing of.
+    /// `search` overrides the settings in the model's manifest. Pass [`search`](Self::search) to use those, or a
+    /// changed copy of it.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] if the search is impossible, or if the model computes NaN.
+    /// Returns a [`TranslatorError`] if the search is not valid, or if the model computes NaN.
     pub fn translate<T: AsRef<str>>(
         &self,
         lines: &[T],
@@ -274,13 +275,14 @@ impl Translator {
         self.translate_inputs(&inputs, search, &mut |_| ())
     }
 
-    /// Like [`translate`](Self::translate), with all that can differ between lines.
+    /// Like [`translate`](Self::translate), with a prefix and an index for each line.
     ///
-    /// `on_progress` is called with the number of lines of every batch that is done.
+    /// `on_progress` is called after every batch with the number of its lines.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix cannot be written or leaves no room.
+    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix has unknown characters or reaches the length
+    /// limit.
     pub fn translate_inputs(
         &self,
         inputs: &[Input<'_>],
@@ -300,7 +302,7 @@ impl Translator {
         }
         for (line, (ids, prefix)) in (1..).zip(ids.iter().zip(&prefix_ids)) {
             let most = self.limits.request(search, ids.len()).max_len;
-            // The end is a token, too.
+            // EOS is a token, too.
             if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
                 return Err(TranslatorError::LongPrefix {
                     line,
@@ -355,7 +357,7 @@ impl Translator {
     }
 }
 
-/// Cuts lines into tokens; blank ones have none, even where a tokenizer spells spaces.
+/// Tokenizes lines. A blank line has no tokens, even if the tokenizer has tokens for spaces.
 fn encode(tokenizer: &Tokenizer, lines: &[&str]) -> Vec<Vec<u32>> {
     let mut encoded = tokenizer.encode_all(lines);
     for (ids, line) in encoded.iter_mut().zip(lines) {
