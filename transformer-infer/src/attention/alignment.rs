@@ -1,18 +1,18 @@
-//! Which word of the source each word of the output looks at.
+//! [`Alignment`]: for each word of the output, the source word with the highest attention.
 
 use std::fmt;
 
 use super::{Attention, AttentionError, Heads, Kind, Token};
 
-/// The word that each token is a part of, if it is.
+/// For each token the index of its word, if it is part of one.
 pub(super) type Words = [Option<usize>];
 
-/// Holds pairs of words that belong together; it prints as Pharaoh's `0-0 1-2`.
+/// Aligned pairs of words, which print in Pharaoh format: `0-0 1-2`.
 ///
-/// Words are what whitespace separates, counted from 0.
+/// Words are separated by whitespace and counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alignment {
-    /// The word of the source and the word of the output, in the order of the output.
+    /// Indices of the source word and the output word, in the order of the output.
     pub pairs: Vec<(usize, usize)>,
 }
 
@@ -27,11 +27,10 @@ impl fmt::Display for Alignment {
 }
 
 impl Attention {
-    /// Returns for each word of the output the word of the source that it looks at most.
+    /// Returns for each word of the output the source word with the highest attention.
     ///
-    /// The weight between two words is the sum over the pieces of both. What an output word gives to EOS
-    /// counts for no word; one that gives nothing to any word has no pair. Of equal weights the first word's
-    /// counts.
+    /// The weight between two words is the sum over the tokens of both. Attention to EOS is ignored; an output word
+    /// without attention to any word has no pair. Ties go to the first source word.
     ///
     /// # Errors
     ///
@@ -48,8 +47,7 @@ impl Attention {
 }
 
 impl Alignment {
-    /// Aligns words, given for every token of both sides, by the weights that each token of the output gives
-    /// to those of the source: a row for each token of the output.
+    /// Aligns words, given the word of every token of both sides, and the weights as a row per output token.
     pub(super) fn between<'a>(
         src_words: &Words,
         tgt_words: &Words,
@@ -77,12 +75,12 @@ fn n_words(words: &Words) -> usize {
     words.iter().flatten().max().map_or(0, |last| last + 1)
 }
 
-/// Returns the place of the highest number above 0.
-fn first_highest(numbers: &[f64]) -> Option<usize> {
+/// Returns the index of the highest weight above 0.
+fn first_highest(weights: &[f64]) -> Option<usize> {
     let mut highest = (None, 0.0);
-    for (place, number) in numbers.iter().enumerate() {
-        if *number > highest.1 {
-            highest = (Some(place), *number);
+    for (index, weight) in weights.iter().enumerate() {
+        if *weight > highest.1 {
+            highest = (Some(index), *weight);
         }
     }
     highest.0
@@ -119,7 +117,7 @@ mod tests {
         alignment.expect("the default needs one layer").to_string()
     }
 
-    /// Three words and EOS, copied or put in the other order.
+    /// Three words and EOS; output word `i` attends to source word `order[i]`.
     fn three_words(order: [usize; 3]) -> Attention {
         let mut map = vec![vec![0.1; 4]; 4];
         for (row, column) in order.into_iter().chain([3]).enumerate() {
@@ -135,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_aligned_in_the_order_of_the_output() {
+    fn pairs_are_in_the_order_of_the_output() {
         assert_eq!(aligned(&three_words([2, 0, 1])), "2-0 0-1 1-2");
     }
 
     #[test]
-    fn the_pieces_of_a_word_count_together() {
-        // The first source word is two pieces of 0.3 each, the second is one of 0.4.
+    fn the_weights_of_the_tokens_of_a_source_word_are_added() {
+        // The first source word has two tokens of weight 0.3, the second has one of 0.4.
         let map = vec![vec![0.3, 0.3, 0.4]];
         let words = [Some(0), Some(0), Some(1)];
         assert_eq!(
@@ -151,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn the_pieces_of_an_output_word_count_together() {
+    fn the_weights_of_the_tokens_of_an_output_word_are_added() {
         let map = vec![vec![0.6, 0.4], vec![0.1, 0.9]];
         let attention = attention(&[Some(0), Some(1)], &[Some(0), Some(0)], vec![vec![map]]);
         assert_eq!(aligned(&attention), "1-0");
     }
 
     #[test]
-    fn what_goes_to_eos_counts_for_no_word() {
+    fn attention_to_eos_is_ignored() {
         let map = vec![vec![0.01, 0.02, 0.97]];
         let words = [Some(0), Some(1), None];
         assert_eq!(
@@ -168,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_looks_at_no_word_has_no_pair() {
+    fn a_word_without_attention_to_a_word_has_no_pair() {
         let map = vec![vec![0.0, 1.0], vec![1.0, 0.0]];
         let attention = attention(&[Some(0), None], &[Some(0), Some(1)], vec![vec![map]]);
         assert_eq!(aligned(&attention), "0-1");
     }
 
     #[test]
-    fn the_chosen_head_decides() {
+    fn the_selected_head_decides() {
         let heads = vec![vec![vec![0.9, 0.1]], vec![vec![0.2, 0.8]]];
         let attention = attention(&[Some(0), Some(1)], &[Some(0)], vec![heads]);
         let of_head = |head| {

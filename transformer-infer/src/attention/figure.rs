@@ -1,4 +1,4 @@
-//! One map as a picture: an SVG file for papers and slides.
+//! One map as an SVG figure, for papers and slides.
 
 use std::fmt::Write;
 
@@ -10,27 +10,27 @@ use crate::xml::escape_xml;
 /// Height of a row of tokens, in pixels.
 const ROW: f32 = 22.0;
 
-/// Width of a character, in pixels; a guess that leaves some room, for nobody knows the reader's font.
+/// Estimated width of a character, in pixels; a little wide, because the reader's font is unknown.
 const CHARACTER: f32 = 7.8;
 
-/// Space around everything, and between labels and what they label, in pixels.
+/// Space around the figure, and between labels and cells or lines, in pixels.
 const MARGIN: f32 = 12.0;
 const GAP: f32 = 8.0;
 
-/// Width of the lines' field, in pixels.
+/// Width of the space between the two columns of the lines view, in pixels.
 const FIELD: f32 = 220.0;
 
-/// Weights below it are drawn as no line: they would be as good as invisible.
+/// Lines with a lower weight are not drawn, because they would be nearly invisible.
 const FAINT: f32 = 0.01;
 
-/// Colors of the weights 0, ¼ and 1, and those between in between; as on the page.
+/// Colors of the weights 0, ¼ and 1, with interpolation between them; the same as on the page.
 const RAMP: [[f32; 3]; 3] = [
     [238.0, 242.0, 248.0],
     [76.0, 139.0, 214.0],
     [12.0, 36.0, 97.0],
 ];
 
-/// Draws one map as an SVG file, with dark lines or cells on white.
+/// Draws one map as an SVG file on a white background.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ pub fn figure(attention: &Attention, selection: Selection) -> Result<String, Att
     Ok(drawn.done(&title))
 }
 
-/// Holds a picture while it is drawn.
+/// A figure while it is drawn.
 #[derive(Debug, Default)]
 struct Drawing {
     body: String,
@@ -63,7 +63,7 @@ struct Drawing {
     height: f32,
 }
 
-/// Holds a token as it is drawn.
+/// A token as it is drawn.
 #[derive(Debug)]
 struct Label {
     svg: String,
@@ -138,8 +138,8 @@ fn draw_lines(map: &Map, rows: &[Label], columns: &[Label]) -> Drawing {
         height: 2.0 * MARGIN + ROW * n_lines,
         ..Drawing::default()
     };
-    // The shorter column stands in the middle of the longer one.
-    let place =
+    // The shorter column is centered beside the longer one.
+    let y_of =
         |index: usize, n: usize| MARGIN + ROW * (index as f32 + 0.5 + (n_lines - n as f32) / 2.0);
     for (row, weights) in map.iter().enumerate() {
         for (column, weight) in weights
@@ -147,17 +147,17 @@ fn draw_lines(map: &Map, rows: &[Label], columns: &[Label]) -> Drawing {
             .enumerate()
             .filter(|(_, weight)| **weight >= FAINT)
         {
-            let (start, end) = (place(row, rows.len()), place(column, columns.len()));
+            let (start, end) = (y_of(row, rows.len()), y_of(column, columns.len()));
             drawing.line([left, start], [right, end], *weight);
         }
     }
     for (row, label) in rows.iter().enumerate() {
-        drawing.text(left - GAP, place(row, rows.len()), "end", &label.svg);
+        drawing.text(left - GAP, y_of(row, rows.len()), "end", &label.svg);
     }
     for (column, label) in columns.iter().enumerate() {
         drawing.text(
             right + GAP,
-            place(column, columns.len()),
+            y_of(column, columns.len()),
             "start",
             &label.svg,
         );
@@ -167,34 +167,34 @@ fn draw_lines(map: &Map, rows: &[Label], columns: &[Label]) -> Drawing {
 
 impl Drawing {
     fn text(&mut self, x: f32, y: f32, anchor: &str, svg: &str) {
-        let place = format!("x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\"");
+        let geometry = format!("x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\"");
         self.add(&format!(
-            "<text {place} dominant-baseline=\"central\">{svg}</text>"
+            "<text {geometry} dominant-baseline=\"central\">{svg}</text>"
         ));
     }
 
     fn upwards(&mut self, x: f32, y: f32, svg: &str) {
-        let place = format!("transform=\"translate({x} {y}) rotate(-90)\"");
+        let geometry = format!("transform=\"translate({x} {y}) rotate(-90)\"");
         self.add(&format!(
-            "<text {place} dominant-baseline=\"central\">{svg}</text>"
+            "<text {geometry} dominant-baseline=\"central\">{svg}</text>"
         ));
     }
 
     fn cell(&mut self, x: f32, y: f32, weight: f32) {
         let size = ROW - 1.0;
-        let place = format!("x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\"");
+        let geometry = format!("x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\"");
         self.add(&format!(
-            "<rect {place} rx=\"2\" fill=\"{}\"/>",
+            "<rect {geometry} rx=\"2\" fill=\"{}\"/>",
             color(weight)
         ));
     }
 
     fn line(&mut self, start: [f32; 2], end: [f32; 2], weight: f32) {
         let [[x1, y1], [x2, y2]] = [start, end];
-        let place = format!("x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"");
+        let geometry = format!("x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"");
         let stroke = "stroke=\"#2459a9\" stroke-width=\"2.4\"";
         self.add(&format!(
-            "<line {place} {stroke} stroke-opacity=\"{weight:.3}\"/>"
+            "<line {geometry} {stroke} stroke-opacity=\"{weight:.3}\"/>"
         ));
     }
 
@@ -229,16 +229,19 @@ impl Drawing {
     }
 }
 
-/// Returns the color of a weight. Steps of the square root look even, so that small weights can be told
-/// from none.
+/// Returns the color of a weight. The scale is the square root, which makes small weights visible.
 fn color(weight: f32) -> String {
-    let place = weight.clamp(0.0, 1.0).sqrt() * 2.0;
-    let (from, to) = if place < 1.0 {
+    let position = weight.clamp(0.0, 1.0).sqrt() * 2.0;
+    let (from, to) = if position < 1.0 {
         (RAMP[0], RAMP[1])
     } else {
         (RAMP[1], RAMP[2])
     };
-    let share = if place < 1.0 { place } else { place - 1.0 };
+    let share = if position < 1.0 {
+        position
+    } else {
+        position - 1.0
+    };
     let mut color = String::from("#");
     for (from, to) in from.iter().zip(to) {
         let _ = write!(color, "{:02x}", (from + (to - from) * share).round() as u8);
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_as_opaque_as_weights_are_high() {
+    fn the_opacity_of_a_line_is_its_weight() {
         let svg = drawn(&attention(["a", "b"], [0.75, 0.25]), View::Lines);
         assert!(svg.contains("stroke-opacity=\"0.750\""), "{svg}");
         assert!(svg.contains("stroke-opacity=\"0.250\""), "{svg}");
@@ -286,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_cannot_be_seen_are_no_line() {
+    fn invisible_lines_are_not_drawn() {
         let svg = drawn(&attention(["a", "b"], [0.995, 0.005]), View::Lines);
         assert_eq!(svg.matches("<line").count(), 1);
     }
 
     #[test]
-    fn the_ends_of_the_ramp_are_its_colors() {
+    fn the_weights_of_the_ramp_have_its_colors() {
         assert_eq!(
             (color(0.0), color(0.25), color(1.0)),
             ("#eef2f8".into(), "#4c8bd6".into(), "#0c2461".into())

@@ -1,24 +1,23 @@
-//! Which of all maps is meant: a kind, a layer, a head.
+//! [`Heads`]: which map of a kind to use.
 
 use transformer_core::TransformerConfig;
 
 use super::{Attention, AttentionError, Head, Kind, Map};
 
-/// Chooses one map among those of a kind.
+/// Which map to use of a kind of attention: a layer, and a head or the mean of all.
 ///
-/// Default: the mean of all heads of the fifth of six layers, where alignments have been found to be best
-/// (Garg et al. 2019, <https://arxiv.org/abs/1909.02074>), and as high in models of another depth, rounded
-/// up: the fourth of four.
+/// Default: the mean of all heads of layer 5 of 6, whose alignments were found to be best (Garg et al. 2019,
+/// <https://arxiv.org/abs/1909.02074>), and of the layer at five sixths of another depth, rounded up: layer 4 of 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heads {
-    /// The layer, counted from 1 at the bottom; none is five sixths up.
+    /// The layer, from 1 at the bottom; `None` is the default layer.
     pub layer: Option<usize>,
     /// The head.
     pub head: Head,
 }
 
 impl Heads {
-    /// Returns the layer, counted from 1.
+    /// Returns the number of the layer, from 1.
     ///
     /// # Errors
     ///
@@ -29,7 +28,7 @@ impl Heads {
         self.layer_among(kind, layers.len(), n_heads)
     }
 
-    /// Returns the layer of a model of this config, counted from 1.
+    /// Returns the number of the layer in a model with this config, from 1.
     ///
     /// # Errors
     ///
@@ -66,7 +65,7 @@ impl Heads {
         }
     }
 
-    /// Returns the chosen map.
+    /// Returns the map.
     ///
     /// # Errors
     ///
@@ -96,9 +95,9 @@ fn mean(heads: &[Map]) -> Map {
 mod tests {
     use super::*;
 
-    /// Two layers of two heads; `[layer][head]` is one cell of weight 0.25 · (2 · layer + head).
+    /// Two layers of two heads; `[layer][head]` is a map of one weight, 0.25 · (2 · layer + head).
     fn four_maps() -> Attention {
-        let map = |number: f32| vec![vec![number / 4.0]];
+        let map = |quarters: f32| vec![vec![quarters / 4.0]];
         Attention {
             src: String::new(),
             tgt: String::new(),
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_five_sixths_up() {
+    fn the_default_layer_is_at_five_sixths_of_the_depth() {
         let default = |n_layers| {
             let attention = Attention {
                 cross: vec![Vec::new(); n_layers],
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_that_are_not_there_are_refused() {
+    fn layers_that_do_not_exist_are_refused() {
         for layer in [0, 3] {
             let heads = Heads {
                 layer: Some(layer),
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_that_are_not_there_are_refused() {
+    fn heads_that_do_not_exist_are_refused() {
         for head in [0, 3] {
             let heads = Heads {
                 layer: None,

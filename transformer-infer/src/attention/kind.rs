@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Names a place of attention in the model (§3.2.3).
+/// A use of attention in the model (§3.2.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The encoder's self-attention.
@@ -16,10 +16,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, the most asked for first.
+    /// All kinds, in the order of the page.
     pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
 
-    /// Returns the name, as commands and pages write it.
+    /// Returns the name in commands and pages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Encoder => "encoder",
@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Chooses a head of a layer, or all of them.
+/// A head of a layer, or the mean of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Head {
     /// The mean of all heads.

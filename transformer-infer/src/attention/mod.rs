@@ -1,13 +1,13 @@
-//! What a model looks at: the weights of every head for one sentence, as data, alignment, page and figure.
+//! The attention weights of every head for one sentence: as data, alignment, HTML page and figure.
 //!
-//! - [`Attention`]: the weights and their tokens, from [`Translator::attention`](crate::Translator::attention).
-//! - [`Heads`]: which layer, and which of its heads or their mean.
-//! - [`Alignment`]: which word of the source each word of the output looks at, in Pharaoh's notation; of many lines
-//!   at once from [`Translator::alignments`](crate::Translator::alignments).
-//! - [`page`]: everything on one HTML page that needs nothing else.
-//! - [`figure`]: one map as a picture for a paper.
+//! - [`Attention`]: the weights and the tokens, from [`Translator::attention`](crate::Translator::attention).
+//! - [`Heads`]: a layer, and one of its heads or their mean.
+//! - [`Alignment`]: for each word of the output the source word with the highest weight, in Pharaoh format; for many
+//!   lines at once from [`Translator::alignments`](crate::Translator::alignments).
+//! - [`page`]: all maps on one self-contained HTML page.
+//! - [`figure`]: one map as an SVG figure for a paper.
 
-mod align_batch;
+mod align_lines;
 mod alignment;
 mod error;
 mod figure;

@@ -1,21 +1,21 @@
-//! All attention of one sentence on one HTML page, which needs no network and no other file.
+//! All attention maps of one sentence on a self-contained HTML page.
 
 use serde::Serialize;
 
 use super::{Attention, AttentionError, Head, Kind, Map, Selection};
 use crate::xml::escape_xml;
 
-/// Names the maker in every file that is made here, so that such a file can be told from others.
+/// The name of the generator in every page and figure, by which `attention` recognizes its own files.
 pub const GENERATOR: &str = "transformer-infer attention";
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What the page writes a weight of 1 as; four digits are shown.
+/// The integer that stands for a weight of 1 in the data of the page, which shows four decimals.
 const ONE: f32 = 10_000.0;
 
-/// Holds what the page's script reads.
+/// The data for the page's script.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     src: &'a str,
@@ -24,7 +24,7 @@ struct Data<'a> {
     start: Start,
 }
 
-/// Holds the maps of one kind, and the tokens of their rows and columns.
+/// The maps of one kind, and the tokens of their rows and columns.
 #[derive(Debug, Serialize)]
 struct KindData {
     name: &'static str,
@@ -34,7 +34,7 @@ struct KindData {
     layers: Vec<Vec<Vec<Vec<u16>>>>,
 }
 
-/// Holds what the page shows first; layers count from 0, and head 0 is the mean.
+/// What the page shows first; layers are counted from 0, and head 0 is the mean.
 #[derive(Debug, Serialize)]
 struct Start {
     kind: &'static str,
@@ -43,9 +43,10 @@ struct Start {
     view: &'static str,
 }
 
-/// Writes the page; `selection` is what it shows first.
+/// Returns an HTML page with all layers and heads, which needs no network and no other file; `selection` is what it
+/// shows first.
 ///
-/// Whatever the tokens are, they stay text: nothing in them can become markup or code.
+/// All text is escaped: no token can become markup or code.
 ///
 /// # Errors
 ///
@@ -53,7 +54,7 @@ struct Start {
 ///
 /// # Panics
 ///
-/// Never: the template is ours, and text and numbers have a JSON form.
+/// Never: the template is constant, and text and numbers can be serialized.
 pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
     let Selection { kind, heads, view } = selection;
     let start = Start {
@@ -71,8 +72,8 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
         kinds: Kind::ALL.map(|kind| kind_data(attention, kind)).into(),
         start,
     };
-    let json = serde_json::to_string(&data).expect("text and numbers have a JSON form");
-    // One pass each over text of ours; what users wrote comes last, so that nothing in it is replaced.
+    let json = serde_json::to_string(&data).expect("text and numbers can be serialized");
+    // The user's text is inserted last, so that nothing in it is replaced.
     let page = TEMPLATE
         .replace("{generator}", GENERATOR)
         .replace("{style}", STYLE)
@@ -92,26 +93,27 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
 }
 
 fn kind_data(attention: &Attention, kind: Kind) -> KindData {
-    let spell = |tokens: Vec<super::Token>| tokens.into_iter().map(|token| token.text).collect();
+    let texts = |tokens: Vec<super::Token>| tokens.into_iter().map(|token| token.text).collect();
     let layers = attention.layers(kind).iter();
     KindData {
         name: kind.name(),
-        rows: spell(attention.rows(kind)),
-        columns: spell(attention.columns(kind)),
+        rows: texts(attention.rows(kind)),
+        columns: texts(attention.columns(kind)),
         layers: layers
-            .map(|heads| heads.iter().map(whole_numbers).collect())
+            .map(|heads| heads.iter().map(quantized).collect())
             .collect(),
     }
 }
 
-fn whole_numbers(map: &Map) -> Vec<Vec<u16>> {
-    let number = |weight: &f32| (weight * ONE).round() as u16; // a cast keeps within the bounds
+/// Returns the weights in ten-thousandths.
+fn quantized(map: &Map) -> Vec<Vec<u16>> {
+    let integer = |weight: &f32| (weight * ONE).round() as u16; // the cast saturates
     map.iter()
-        .map(|row| row.iter().map(number).collect())
+        .map(|row| row.iter().map(integer).collect())
         .collect()
 }
 
-/// Writes JSON so that nothing in it ends the element around it.
+/// Escapes JSON so that nothing in it ends the `script` element.
 fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")
@@ -144,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Returns what stands between two pieces of text.
+    /// Returns the text between two others.
     fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
         let (_, rest) = text.split_once(start).expect("the start is there");
         rest.split_once(end).expect("the end is there").0
@@ -187,18 +189,18 @@ mod tests {
     }
 
     #[test]
-    fn the_page_asks_for_nothing_from_elsewhere() {
+    fn the_page_loads_nothing() {
         let page = page(&attention("a"), Selection::default()).expect("there is one layer");
         for address in ["https://", "src=", "href", "@import", "url(", "fetch("] {
             assert!(!page.contains(address), "{address}");
         }
-        // The name of a vocabulary, which no browser follows.
+        // The name of a namespace, which no browser loads.
         let page = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!page.contains("http://"));
     }
 
     #[test]
-    fn the_page_begins_with_what_was_chosen() {
+    fn the_page_shows_the_selection_first() {
         let selection = Selection {
             kind: Kind::Decoder,
             heads: Heads {

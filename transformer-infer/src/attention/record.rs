@@ -1,4 +1,4 @@
-//! Recording attention: one pass over a source and what was written for it.
+//! Recording attention: one forward pass over a source and its translation.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use crate::search::Hypothesis;
 use crate::translator::Translator;
 
 impl Translator {
-    /// Returns what every head looked at while the model wrote `hypothesis` for `line`.
+    /// Returns the attention weights of the model when it generated `hypothesis` for `line`.
     ///
     /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens
-    /// at once, which gives the weights of writing it token by token up to rounding. Of several models the first
-    /// one is looked at.
+    /// at once, which gives the weights of token-by-token decoding except for rounding. The first model of an
+    /// ensemble is used.
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is nothing to look at, or more than the model can read.
+    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
     ///
     /// # Panics
     ///
@@ -46,32 +46,32 @@ impl Translator {
         line: &str,
         hypothesis: &Hypothesis,
     ) -> Result<Attention, AttentionError> {
-        let mut written = hypothesis.ids.clone();
-        if hypothesis.finished || written.is_empty() {
-            written.push(EOS);
+        let mut tgt_ids = hypothesis.ids.clone();
+        if hypothesis.finished || tgt_ids.is_empty() {
+            tgt_ids.push(EOS);
         }
-        self.record(line, &written)
+        self.record(line, &tgt_ids)
     }
 
-    /// Returns what every head looks at while the model is made to write `tgt_line` for `line`.
+    /// Returns the attention weights of the model with `tgt_line` as the translation of `line` (teacher forcing).
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is nothing to look at, or more than the model can read.
+    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
     pub fn forced_attention(
         &self,
         line: &str,
         tgt_line: &str,
     ) -> Result<Attention, AttentionError> {
-        let mut written = self.tokenizers.tgt().encode(tgt_line);
+        let mut tgt_ids = self.tokenizers.tgt().encode(tgt_line);
         if tgt_line.trim().is_empty() {
-            written.clear(); // a tokenizer may spell spaces
+            tgt_ids.clear(); // a tokenizer may have tokens for spaces
         }
-        written.push(EOS);
-        self.record(line, &written)
+        tgt_ids.push(EOS);
+        self.record(line, &tgt_ids)
     }
 
-    fn record(&self, line: &str, written: &[u32]) -> Result<Attention, AttentionError> {
+    fn record(&self, line: &str, tgt_ids: &[u32]) -> Result<Attention, AttentionError> {
         let (mut src_ids, mut src_spans) = self.tokenizers.src().encode_spans(line);
         if src_ids.is_empty() || line.trim().is_empty() {
             return Err(AttentionError::BlankSource);
@@ -83,27 +83,27 @@ impl Translator {
         if let Some(limit) = self
             .limits
             .max_tgt_len
-            .filter(|limit| written.len() > *limit)
+            .filter(|limit| tgt_ids.len() > *limit)
         {
-            let n_tokens = written.len();
+            let n_tokens = tgt_ids.len();
             return Err(AttentionError::LongTarget { n_tokens, limit });
         }
         src_ids.push(EOS);
         src_spans.push(line.len()..line.len());
-        let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(written);
-        let maps = self.maps(&src_ids, written);
+        let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
+        let maps = self.maps(&src_ids, tgt_ids);
         let attention = Attention {
             src_tokens: tokens(&src_ids, &src_spans, line, |id| {
                 self.tokenizers.src().token(id)
             }),
-            tgt_tokens: tokens(written, &tgt_spans, &tgt, |id| {
+            tgt_tokens: tokens(tgt_ids, &tgt_spans, &tgt, |id| {
                 self.tokenizers.tgt().token(id)
             }),
             src: line.to_owned(),
             tgt,
-            encoder: maps.encoder.into_iter().map(on_host).collect(),
-            decoder: maps.decoder.into_iter().map(on_host).collect(),
-            cross: maps.cross.into_iter().map(on_host).collect(),
+            encoder: maps.encoder.into_iter().map(read_layer).collect(),
+            decoder: maps.decoder.into_iter().map(read_layer).collect(),
+            cross: maps.cross.into_iter().map(read_layer).collect(),
         };
         let all = [&attention.encoder, &attention.decoder, &attention.cross];
         let weights = || all.iter().copied().flatten().flatten().flatten().flatten();
@@ -113,17 +113,17 @@ impl Translator {
         Ok(attention)
     }
 
-    fn maps(&self, src_ids: &[u32], written: &[u32]) -> AttentionMaps {
+    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> AttentionMaps {
         let model = without_autodiff(&self.model);
         let weight = model.output_weight();
-        assert_in_vocabulary("target", written, weight.dims()[0]);
+        assert_in_vocabulary("target", tgt_ids, weight.dims()[0]);
         let device = weight.device();
         let read = [BOS]
             .into_iter()
-            .chain(written.iter().copied())
-            .take(written.len());
+            .chain(tgt_ids.iter().copied())
+            .take(tgt_ids.len());
         let read: Vec<i64> = read.map(i64::from).collect();
-        let tgt = Tensor::<2, Int>::from_data(TensorData::new(read, [1, written.len()]), &device);
+        let tgt = Tensor::<2, Int>::from_data(TensorData::new(read, [1, tgt_ids.len()]), &device);
         let mut maps = AttentionMaps::default();
         let src = Padded::new(&[src_ids], &device);
         let masks = AttentionMasks::default();
@@ -134,13 +134,13 @@ impl Translator {
     }
 }
 
-/// Reads the weights of one layer.
+/// Reads the weights of one layer from the device.
 ///
 /// # Shapes
 ///
 /// - `weights`: `[1, n_heads, rows, columns]`
 /// - returns: `[n_heads][rows][columns]`
-fn on_host(weights: Tensor<4>) -> Vec<Map> {
+fn read_layer(weights: Tensor<4>) -> Vec<Map> {
     let [_, _, n_rows, n_columns] = weights.dims();
     let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
     let map = |head: &[f32]| head.chunks(n_columns).map(<[f32]>::to_vec).collect();
@@ -161,7 +161,7 @@ fn tokens(
     ids.iter().zip(words_of(spans, text)).map(token).collect()
 }
 
-/// Returns the word of the text that each token is a part of, given where the tokens stand.
+/// Returns for each token the index of its word in the text, given the tokens' byte ranges.
 pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
     let words = words(text);
     let word_of = |span: &Range<usize>| {
@@ -171,15 +171,15 @@ pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>>
     spans.iter().map(word_of).collect()
 }
 
-/// Returns where the words of a text stand, which are what whitespace separates.
+/// Returns the byte ranges of the words of a text, which whitespace separates.
 fn words(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut start = None;
-    for (place, character) in text.char_indices().chain([(text.len(), ' ')]) {
+    for (position, character) in text.char_indices().chain([(text.len(), ' ')]) {
         if character.is_whitespace() {
-            words.extend(start.take().map(|start| start..place));
+            words.extend(start.take().map(|start| start..position));
         } else {
-            start.get_or_insert(place);
+            start.get_or_insert(position);
         }
     }
     words
@@ -190,13 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_whitespace_separates() {
+    fn words_are_separated_by_whitespace() {
         assert_eq!(words(" ab\u{3000}ç  d"), [1..3, 6..8, 10..11]);
         assert!(words(" \t").is_empty());
     }
 
     #[test]
-    fn a_token_belongs_to_the_word_that_it_writes() {
+    fn a_token_belongs_to_the_word_that_it_overlaps() {
         let ids = [7; 5];
         let spans = [0..2, 2..3, 3..6, 5..6, 6..6];
         let found = tokens(&ids, &spans, "abc de", |_| Some(String::new()));

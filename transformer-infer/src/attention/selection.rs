@@ -1,22 +1,22 @@
-//! What a picture shows.
+//! [`Selection`]: which map a figure shows, and how.
 
 use super::{Heads, Kind};
 
-/// Chooses what a figure shows, or what a page shows first.
+/// The map that a figure shows, or that a page shows first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Which attention.
+    /// The kind of attention.
     pub kind: Kind,
-    /// Which of its layers and heads.
+    /// The layer, and the head or the mean of all.
     pub heads: Heads,
-    /// How it is drawn.
+    /// How the map is drawn.
     pub view: View,
 }
 
-/// Says how a map is drawn.
+/// How a map is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// A heat map: a row for each token that looks, a column for each that is looked at.
+    /// A heat map: a row for each query, a column for each key.
     #[default]
     Map,
     /// Lines between two columns of tokens, as in the paper's Figures 3 to 5.
@@ -24,7 +24,7 @@ pub enum View {
 }
 
 impl View {
-    /// Returns the name, as commands and pages write it.
+    /// Returns the name in commands and pages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Map => "map",

@@ -1,47 +1,47 @@
-//! The weights of one sentence, on the host, with the tokens that they belong to.
+//! [`Attention`]: the weights of one sentence and its translation, in CPU memory, with the tokens.
 
 use serde::Serialize;
 use transformer_core::text::{BOS, SPECIAL_TOKENS};
 
 use super::Kind;
 
-/// Holds the weights of one head: `map[row][column]`, where the row's token looks at the column's.
+/// The weights of one head: `map[query][key]`.
 ///
-/// Each row sums to 1, or to 0 where the model's masks hide everything.
+/// Each row sums to 1, or to 0 if the masks hide every key.
 pub type Map = Vec<Vec<f32>>;
 
-/// Holds what every head looked at while one sentence was read and written.
+/// The attention weights of all layers and heads for one sentence and its translation.
 ///
-/// Maps are indexed `[layer][head][row][column]`, all from 0. A row of the decoder belongs to the token that
-/// is *written* there: the first row reads BOS and writes the first token, the last one writes EOS. The
-/// columns of the decoder's self-attention are the tokens that were *read*, see
+/// Maps are indexed `[layer][head][row][column]`, all from 0; rows are queries and columns are keys. A row of the
+/// decoder is labeled with the token that it *generates*: the first row reads BOS and generates the first token, the
+/// last one generates EOS. The columns of the decoder's self-attention are the tokens that it *read*, see
 /// [`tgt_inputs`](Self::tgt_inputs).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attention {
-    /// The source as it was given.
+    /// The source text.
     pub src: String,
-    /// The output as text.
+    /// The output text.
     pub tgt: String,
-    /// The tokens of the source, EOS at the end.
+    /// The tokens of the source, EOS last.
     pub src_tokens: Vec<Token>,
-    /// The tokens of the output, EOS at the end unless the output was cut.
+    /// The tokens of the output, EOS last unless the output was cut.
     pub tgt_tokens: Vec<Token>,
     /// Encoder self-attention: from source tokens to source tokens.
     pub encoder: Vec<Vec<Map>>,
-    /// Decoder self-attention: from tokens written to tokens read before.
+    /// Decoder self-attention: from generated tokens to the tokens read so far.
     pub decoder: Vec<Vec<Map>>,
-    /// From tokens written to source tokens.
+    /// Cross-attention: from generated tokens to source tokens.
     pub cross: Vec<Vec<Map>>,
 }
 
-/// Holds one token and where it stands.
+/// A token and its word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Token {
-    /// The token as the vocabulary spells it: a word's start may be marked `▁`.
+    /// The token in the vocabulary; `▁` may mark the start of a word.
     pub text: String,
     /// Its id.
     pub id: u32,
-    /// The word that it is a part of, counted from 0; none for EOS, whitespace, and what text leaves out.
+    /// Index of the word that it is part of, from 0; `None` for EOS, whitespace, and tokens without text.
     pub word: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Attention {
         }
     }
 
-    /// Returns the tokens that the decoder read: BOS, and all that it wrote but the last.
+    /// Returns the tokens that the decoder read: BOS and all generated tokens but the last.
     pub fn tgt_inputs(&self) -> Vec<Token> {
         let begin = Token {
             text: SPECIAL_TOKENS[BOS as usize].to_owned(),
@@ -63,11 +63,11 @@ impl Attention {
             word: None,
         };
         let n_read = self.tgt_tokens.len().saturating_sub(1);
-        let written = self.tgt_tokens[..n_read].iter().cloned();
-        std::iter::once(begin).chain(written).collect()
+        let generated = self.tgt_tokens[..n_read].iter().cloned();
+        std::iter::once(begin).chain(generated).collect()
     }
 
-    /// Returns the tokens of the rows of one kind, which look.
+    /// Returns the tokens of the rows of one kind: its queries.
     pub fn rows(&self, kind: Kind) -> Vec<Token> {
         match kind {
             Kind::Encoder => self.src_tokens.clone(),
@@ -75,7 +75,7 @@ impl Attention {
         }
     }
 
-    /// Returns the tokens of the columns of one kind, which are looked at.
+    /// Returns the tokens of the columns of one kind: its keys.
     pub fn columns(&self, kind: Kind) -> Vec<Token> {
         match kind {
             Kind::Encoder | Kind::Cross => self.src_tokens.clone(),

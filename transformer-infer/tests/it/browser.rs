@@ -270,7 +270,7 @@ fn pointing_at_a_token_tells_its_weights() {
     browser.point_at(".rows .token:nth-child(1)");
     assert_eq!(
         browser.text("#reading .from"),
-        "</script><script>looked = 1</script> looks at"
+        "</script><script>looked = 1</script> attends to"
     );
     assert_eq!(browser.text(".bars .number"), "75 %");
     // Nothing in a token has run.
@@ -281,7 +281,7 @@ fn pointing_at_a_token_tells_its_weights() {
     );
 
     browser.point_at("#picture"); // its middle is the second cell of the second row
-    assert_eq!(browser.text("#spoken"), "b looks at שלום: 0.5000");
+    assert_eq!(browser.text("#spoken"), "b attends to שלום: 0.5000");
     assert_eq!(
         browser.value("document.querySelectorAll('.band.on').length"),
         2

@@ -1,34 +1,34 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const ONE = 10000; // how the data writes a weight of 1
-  const FAINT = 0.01; // weights below it are drawn as no line
+  const ONE = 10000; // the integer in the data for a weight of 1
+  const FAINT = 0.01; // lines with a lower weight are not drawn
   const WORDS = {
     cross: {
       label: "Cross", title: "Attention from output to source",
-      note: "Each row is a token being written; its weights over the source tokens sum to 1.",
-      verb: "looks at", back: "is looked at by",
+      note: "Each row is a generated token; its weights over the source tokens sum to 1.",
+      verb: "attends to", back: "is attended to by",
     },
     encoder: {
       label: "Encoder", title: "Encoder self-attention",
       note: "Each row is a source token; its weights over all source tokens sum to 1.",
-      verb: "looks at", back: "is looked at by",
+      verb: "attends to", back: "is attended to by",
     },
     decoder: {
       label: "Decoder", title: "Decoder self-attention",
-      note: "Each row is a token being written; it sees only what was written before it, after <s>.",
-      verb: "looks back at", back: "is looked at by",
+      note: "Each row is a generated token; it attends only to the tokens before it, from <s> on.",
+      verb: "attends to", back: "is attended to by",
     },
   };
   const byId = (id) => document.getElementById(id);
   const kinds = new Map(data.kinds.map((kind) => [kind.name, kind]));
   const darkness = matchMedia("(prefers-color-scheme: dark)");
 
-  /** What is shown; layers count from 0, and head 0 is the mean. */
+  /** The selection; layers are counted from 0, and head 0 is the mean. */
   const shown = { ...data.start, ...fromAddress() };
-  /** The row and the column that are pointed at, or null; held ones stay when the pointer leaves. */
+  /** The row and the column under the pointer, or null; pinned ones stay when the pointer leaves. */
   let here = { row: null, column: null };
-  let isHeld = false;
+  let isPinned = false;
 
   function fromAddress() {
     const [kind, layer, head, view] = decodeURIComponent(location.hash.slice(1)).split("/");
@@ -49,7 +49,7 @@
     return made;
   }
 
-  /** A token as it is read: whitespace as a sign, the mark of a word's start dimmed. */
+  /** A token for display: whitespace as a visible sign, the marker of a word start dimmed. */
   function spelled(token) {
     const bdi = element("bdi", { dir: "auto" });
     if (token.trim() === "") bdi.append("␣");
@@ -66,7 +66,7 @@
 
   const means = new Map();
 
-  /** One map, its weights row by row; the mean of all heads if `head` is 0. */
+  /** Returns one map, row by row; the mean of all heads if `head` is 0. */
   function mapOf(kind, layer, head) {
     const heads = kind.layers[layer];
     if (head > 0) return heads[head - 1];
@@ -88,7 +88,7 @@
 
   let palette = [];
 
-  /** Prepares 256 colors; their steps are those of the square root, which look even. */
+  /** Prepares 256 colors, which are indexed by the square root of the weight. */
   function readColors() {
     const style = getComputedStyle(document.documentElement);
     const stops = ["--ramp-low", "--ramp-middle", "--ramp-high"].map((name) => {
@@ -96,9 +96,9 @@
       return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
     });
     palette = Array.from({ length: 256 }, (_, step) => {
-      const place = (step / 255) * 2;
-      const [from, to] = place < 1 ? [stops[0], stops[1]] : [stops[1], stops[2]];
-      const share = place < 1 ? place : place - 1;
+      const position = (step / 255) * 2;
+      const [from, to] = position < 1 ? [stops[0], stops[1]] : [stops[1], stops[2]];
+      const share = position < 1 ? position : position - 1;
       return from.map((value, i) => Math.round(value + (to[i] - value) * share));
     });
   }
@@ -106,7 +106,7 @@
   const colorOf = (number) => palette[Math.round(Math.sqrt(Math.min(number / ONE, 1)) * 255)];
   const headColor = (head, n) => `hsl(${Math.round((head * 360) / n + 215) % 360} 72% ${darkness.matches ? 64 : 44}%)`;
 
-  /** The map as a picture with one pixel for each cell. */
+  /** Returns the map as a canvas with one pixel per cell. */
   function pixels(map) {
     const canvas = element("canvas");
     canvas.width = map[0].length;
@@ -126,7 +126,7 @@
 
   // ---- choices -------------------------------------------------------------------------------------
 
-  /** Lets arrow keys move within a group of radio buttons that has so many columns. */
+  /** Moves with the arrow keys within a group of radio buttons that has `nColumns` columns. */
   function steer(group, nColumns) {
     group.onkeydown = (event) => {
       const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: nColumns, ArrowUp: -nColumns };
@@ -164,7 +164,7 @@
     steer(byId("views"), 1);
   }
 
-  /** Draws every map of the kind in small: a row for each layer, the mean and a column for each head. */
+  /** Draws thumbnails of all maps of the kind: a row per layer, with the mean and a column per head. */
   function drawOverview() {
     const kind = kindShown();
     const nHeads = kind.layers[0].length;
@@ -197,7 +197,7 @@
 
   // ---- the figure ----------------------------------------------------------------------------------
 
-  let view = null; // { point(row, column) } of the figure that is drawn
+  let view = null; // { point(row, column) } of the present figure
 
   function drawFigure() {
     const kind = kindShown();
@@ -208,7 +208,7 @@
     const head = shown.head === 0 ? all : `head ${shown.head}`;
     byId("figure-title").textContent = `${words.title}, layer ${shown.layer + 1} of ${kind.layers.length}, ${head}`;
     byId("figure-note").textContent = shown.view === "map" ? words.note
-      : "Tokens on the left look at those on the right: the higher the weight, the stronger the line. "
+      : "Tokens on the left attend to those on the right: the higher the weight, the stronger the line. "
         + "Weights below 1 % are not drawn.";
     byId("legend").hidden = shown.view !== "map";
     byId("by-head-label").hidden = shown.view !== "lines" || shown.head !== 0;
@@ -244,28 +244,28 @@
     const bands = ["row", "column"].map(() => element("div", { class: "band" }));
     const field = element("div", {
       class: "field", tabindex: 0, role: "application",
-      "aria-label": "Heat map. Arrow keys move from cell to cell, Enter holds a cell, Escape lets go.",
+      "aria-label": "Heat map. Arrow keys move from cell to cell, Enter pins a cell, Escape unpins it.",
     }, canvas, ...bands);
-    const place = (event) => {
+    const cellAt = (event) => {
       const box = canvas.getBoundingClientRect();
       const [row, column] = [(event.clientY - box.top) / cell, (event.clientX - box.left) / cell].map(Math.floor);
       return row >= 0 && row < nRows && column >= 0 && column < nColumns ? [row, column] : null;
     };
     const follow = (target, find) => {
-      target.onpointermove = (event) => { if (!isHeld) point(...(find(event) ?? [null, null])); };
-      target.onpointerleave = () => { if (!isHeld) point(null, null); };
-      target.onclick = (event) => hold(...(find(event) ?? [null, null]));
+      target.onpointermove = (event) => { if (!isPinned) point(...(find(event) ?? [null, null])); };
+      target.onpointerleave = () => { if (!isPinned) point(null, null); };
+      target.onclick = (event) => pin(...(find(event) ?? [null, null]));
     };
     const among = (list) => (event) => {
       const index = [...list.children].indexOf(event.target.closest(".token"));
       return index < 0 ? null : list === rows ? [index, null] : [null, index];
     };
-    follow(field, place);
+    follow(field, cellAt);
     follow(rows, among(rows));
     follow(columns, among(columns));
     field.onkeydown = (event) => {
       const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
-      if (event.key === "Enter" || event.key === " ") hold(here.row, here.column);
+      if (event.key === "Enter" || event.key === " ") pin(here.row, here.column);
       else if (step) move(step);
       else return;
       event.preventDefault();
@@ -292,7 +292,7 @@
     };
   }
 
-  /** Paints the cells, with gaps where there is room, and with numbers where there is more. */
+  /** Paints the cells; larger ones have gaps between them, and the largest ones show percentages. */
   function paint(canvas, map, cell) {
     const ratio = devicePixelRatio || 1;
     const [width, height] = [map[0].length * cell, map.length * cell];
@@ -312,7 +312,7 @@
       for (let y = cell; y < height; y += cell) context.fillRect(0, y - gap, width, gap);
     }
     if (cell < 32) return;
-    byId("unit").textContent = "numbers are percent";
+    byId("unit").textContent = "weights in percent";
     context.font = `${Math.round(cell * 0.3)}px ${style.getPropertyValue("--text")}`;
     context.textAlign = "center";
     context.textBaseline = "middle";
@@ -362,10 +362,10 @@
         return element("button", {
           type: "button", title: token, tabindex: index === 0 ? 0 : -1, class: "token",
           style: `height:${height}px;line-height:${height}px;font-size:${Math.min(15, height * 0.68)}px`,
-          onpointerenter: () => { if (!isHeld) point(...where); },
-          onpointerleave: () => { if (!isHeld) point(null, null); },
-          onfocus: (event) => { if (event.target.matches(":focus-visible")) { isHeld = false; point(...where); } },
-          onclick: () => hold(...where),
+          onpointerenter: () => { if (!isPinned) point(...where); },
+          onpointerleave: () => { if (!isPinned) point(null, null); },
+          onfocus: (event) => { if (event.target.matches(":focus-visible")) { isPinned = false; point(...where); } },
+          onclick: () => pin(...where),
         }, spelled(token));
       }));
       column.onkeydown = (event) => {
@@ -379,14 +379,14 @@
       };
       return column;
     };
-    const queries = group(kind.rows, "queries", "tokens that look");
-    const keys = group(kind.columns, "keys", "tokens that are looked at");
+    const queries = group(kind.rows, "queries", "queries");
+    const keys = group(kind.columns, "keys", "keys");
     const box = element("div", { class: "lines", style: "grid-template-columns:auto auto auto" }, queries, svg, keys);
     figure.append(box);
     return {
       point(row, column) {
         const isPointed = row !== null || column !== null;
-        box.classList.toggle("is-held", isPointed);
+        box.classList.toggle("is-focused", isPointed);
         for (const line of lines) {
           const isOn = row === null ? Number(line.dataset.column) === column : Number(line.dataset.row) === row;
           line.classList.toggle("on", isPointed && isOn);
@@ -402,7 +402,7 @@
     };
   }
 
-  // ---- what is pointed at --------------------------------------------------------------------------
+  // ---- pointing ------------------------------------------------------------------------------------
 
   function point(row, column) {
     const [nRows, nColumns] = [kindShown().rows.length, kindShown().columns.length];
@@ -414,10 +414,10 @@
     drawReading();
   }
 
-  /** Keeps what is pointed at when the pointer leaves, or lets go of it. */
-  function hold(row, column) {
-    const isSame = isHeld && here.row === row && here.column === column;
-    isHeld = !isSame && (row !== null || column !== null);
+  /** Pins a row and a column, so that they stay when the pointer leaves; unpins them if they are pinned. */
+  function pin(row, column) {
+    const isSame = isPinned && here.row === row && here.column === column;
+    isPinned = !isSame && (row !== null || column !== null);
     point(row, column);
     drawReading();
   }
@@ -429,8 +429,8 @@
     document.querySelector(".reading").classList.toggle("is-idle", row === null && column === null);
     if (row === null && column === null) {
       box.replaceChildren(element("p", { class: "hint" },
-        "Point at a token or a cell to see its weights; click to hold it. With the keyboard: ",
-        element("kbd", {}, "Tab"), " to the figure, arrow keys, ", element("kbd", {}, "Esc"), " to let go."));
+        "Point at a token or a cell to see its weights; click to pin it. With the keyboard: ",
+        element("kbd", {}, "Tab"), " to the figure, arrow keys, ", element("kbd", {}, "Esc"), " to unpin."));
       return;
     }
     const map = mapShown();
@@ -456,25 +456,25 @@
     const self = isRow ? rows[row] : columns[column];
     const verb = isRow ? words.verb : words.back;
     box.replaceChildren(
-      element("p", { class: "from" }, element("b", {}, spelled(self)), ` ${verb}`, isHeld ? " (held)" : ""), bars);
+      element("p", { class: "from" }, element("b", {}, spelled(self)), ` ${verb}`, isPinned ? " (pinned)" : ""), bars);
     const [first, at] = other === null ? ranked[0] : [weights[other] / ONE, other];
     byId("spoken").textContent = `${plain(self)} ${verb} ${plain(tokens[at])}: ${first.toFixed(4)}`;
   }
 
   // ---- changes -------------------------------------------------------------------------------------
 
-  function letGo() {
+  function unpin() {
     here = { row: null, column: null };
-    isHeld = false;
+    isPinned = false;
   }
 
   function change(choice) {
     const isOtherKind = choice.kind !== undefined && choice.kind !== shown.kind;
     Object.assign(shown, choice);
-    // The encoder may have another number of layers than the decoder.
+    // Encoder and decoder may have different numbers of layers.
     shown.layer = Math.min(shown.layer, kindShown().layers.length - 1);
     if (isOtherKind) drawOverview();
-    if (isOtherKind || choice.view) letGo();
+    if (isOtherKind || choice.view) unpin();
     const head = shown.head === 0 ? "mean" : shown.head;
     history.replaceState(null, "", `#${shown.kind}/${shown.layer + 1}/${head}/${shown.view}`);
     drawFigure();
@@ -498,8 +498,8 @@
   drawAll();
   byId("by-head").onchange = drawFigure;
   darkness.addEventListener("change", drawAll);
-  addEventListener("hashchange", () => { Object.assign(shown, fromAddress()); letGo(); drawAll(); });
-  addEventListener("keydown", (event) => { if (event.key === "Escape") { letGo(); point(null, null); } });
+  addEventListener("hashchange", () => { Object.assign(shown, fromAddress()); unpin(); drawAll(); });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") { unpin(); point(null, null); } });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawFigure(); } });
 })();

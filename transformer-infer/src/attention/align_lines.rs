@@ -1,4 +1,4 @@
-//! Word alignments of many translations: a pass of the model over each batch of them.
+//! Word alignments of many translations: one forward pass per batch.
 
 use std::cmp::Reverse;
 
@@ -14,21 +14,21 @@ use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};
 
 impl Translator {
-    /// Returns for every line which of its words the words of each of its translations look at.
+    /// Returns for every line the word alignment of each of its translations.
     ///
-    /// It is what [`Attention::alignment`](super::Attention::alignment) finds for one sentence, for many at once:
-    /// the model reads the translations once more, as many together as the limits allow, and only the weights of
-    /// the one layer leave it. An alignment does not depend on the other lines. Translations may come from any
-    /// search over the same lines; of an ensemble the first model is asked. A blank line, and a translation
-    /// without a word, has the empty alignment, and words beyond the longest source have no pair.
+    /// The result is that of [`Attention::alignment`](super::Attention::alignment), for many lines at once: the model
+    /// reads the translations once more, in batches, and only the weights of one layer are read from the device. An
+    /// alignment does not depend on the other lines. Translations may come from any search over the same lines; the
+    /// first model of an ensemble is used. A blank line or translation has the empty alignment, and words beyond the
+    /// length limit of sources have no pair.
     ///
     /// # Errors
     ///
-    /// Returns an [`AttentionError`] if there is no such layer or head, or if the model computes NaN.
+    /// Returns an [`AttentionError`] if the layer or the head does not exist, or if the model computes NaN.
     ///
     /// # Panics
     ///
-    /// Panics if there are not as many translations as lines, or if a token of one is not in the target vocabulary.
+    /// Panics if the numbers of lines and translations differ, or if a token is not in the target vocabulary.
     ///
     /// # Example
     ///
@@ -52,7 +52,11 @@ impl Translator {
         translations: &[Translation],
         heads: Heads,
     ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
-        assert_eq!(lines.len(), translations.len(), "every line is translated");
+        assert_eq!(
+            lines.len(),
+            translations.len(),
+            "every line needs its translation"
+        );
         let layer = heads.layer_in(self.config(), Kind::Cross)? - 1;
         let model = without_autodiff(&self.model);
         let lines: Vec<Line> = lines
@@ -61,7 +65,7 @@ impl Translator {
             .map(|(line, translation)| self.line(line.as_ref(), translation))
             .collect();
         let mut order: Vec<usize> = (0..lines.len()).collect();
-        order.retain(|index| !lines[*index].written.is_empty());
+        order.retain(|index| !lines[*index].targets.is_empty());
         order.sort_by_key(|index| Reverse(lines[*index].width()));
         let none =
             |translation: &Translation| vec![Alignment::default(); translation.candidates.len()];
@@ -72,9 +76,9 @@ impl Translator {
             let weights = Weights::of(&model, &of_batch, layer, heads.head);
             let mut row = 0;
             for (index, line) in batch.iter().zip(of_batch) {
-                for written in &line.written {
-                    let alignment = weights.align(row, line, written)?;
-                    found[*index][written.rank] = alignment;
+                for target in &line.targets {
+                    let alignment = weights.align(row, line, target)?;
+                    found[*index][target.rank] = alignment;
                     row += 1;
                 }
             }
@@ -85,67 +89,66 @@ impl Translator {
     fn line(&self, line: &str, translation: &Translation) -> Line {
         let (mut src_ids, src_spans) = self.tokenizers.src().encode_spans(line);
         if line.trim().is_empty() {
-            src_ids.clear(); // a tokenizer may spell spaces
+            src_ids.clear(); // a tokenizer may have tokens for spaces
         }
         src_ids.truncate(self.limits.max_src_len);
         let src_words = words_of(&src_spans[..src_ids.len()], line);
         let candidates = translation.candidates.iter().enumerate();
-        let written = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());
-        let written = match src_ids.is_empty() {
+        let candidates = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());
+        let targets = match src_ids.is_empty() {
             true => Vec::new(),
-            false => written.map(|(rank, it)| self.written(rank, it)).collect(),
+            false => candidates.map(|(rank, it)| self.target(rank, it)).collect(),
         };
         src_ids.push(EOS);
         Line {
             src_ids,
             src_words,
-            written,
+            targets,
         }
     }
 
-    fn written(&self, rank: usize, candidate: &Candidate) -> Written {
+    fn target(&self, rank: usize, candidate: &Candidate) -> Target {
         let ids = &candidate.hypothesis.ids;
         assert_in_vocabulary("target", ids, self.model.tgt_embedding().dims()[0]);
         let (text, spans) = self.tokenizers.tgt().decode_spans(ids);
-        Written {
+        Target {
             rank,
-            // What was read when each token was written.
-            read: [&[BOS], &ids[..ids.len() - 1]].concat(),
+            input: [&[BOS], &ids[..ids.len() - 1]].concat(),
             words: words_of(&spans, &text),
         }
     }
 }
 
-/// Holds a line and what was written for it.
+/// A line and its translations as the model reads them.
 struct Line {
-    /// The tokens that the model reads, and EOS.
+    /// The source tokens and EOS.
     src_ids: Vec<u32>,
-    /// The words of all but EOS.
+    /// The word of each source token but EOS.
     src_words: Vec<Option<usize>>,
-    /// The translations that have a token; none if the line has none.
-    written: Vec<Written>,
+    /// The translations that are not empty; none if the source is empty.
+    targets: Vec<Target>,
 }
 
-/// Holds one translation of a line.
-struct Written {
-    /// Its place among the translations of the line.
+/// One translation of a line.
+struct Target {
+    /// Its index among the translations of the line.
     rank: usize,
-    /// BOS, and all tokens but the last.
-    read: Vec<u32>,
-    /// The words of the tokens.
+    /// The decoder's input: BOS and all tokens but the last.
+    input: Vec<u32>,
+    /// The word of each token.
     words: Vec<Option<usize>>,
 }
 
 impl Line {
-    /// Returns the number of cells of the longer side, all translations together.
+    /// Returns the number of cells of the larger side, which for targets includes all translations.
     fn width(&self) -> usize {
-        let longest = self.written.iter().map(|written| written.read.len()).max();
-        let tgt_width = longest.unwrap_or(0) * self.written.len();
+        let longest = self.targets.iter().map(|target| target.input.len()).max();
+        let tgt_width = longest.unwrap_or(0) * self.targets.len();
         self.src_ids.len().max(tgt_width)
     }
 }
 
-/// Holds the weights of a batch on the host, a row for each translation: `[rows, tgt_len, src_len]`.
+/// The weights of a batch in CPU memory, with a row per translation: `[rows, tgt_len, src_len]`.
 struct Weights {
     weights: Vec<f32>,
     tgt_len: usize,
@@ -153,19 +156,19 @@ struct Weights {
 }
 
 impl Weights {
-    /// Encodes each line of a batch once, and reads all that was written for it.
+    /// Encodes each line of a batch once, and decodes all its translations.
     fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
         let device: Device = model.output_weight().device();
         let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
-        let written = || {
-            batch.iter().enumerate().flat_map(|(at, line)| {
-                line.written
+        let targets = || {
+            batch.iter().enumerate().flat_map(|(index, line)| {
+                line.targets
                     .iter()
-                    .map(move |written| (at, written.read.as_slice()))
+                    .map(move |target| (index, target.input.as_slice()))
             })
         };
-        let rows: Vec<usize> = written().map(|(at, _)| at).collect();
-        let targets: Vec<&[u32]> = written().map(|(_, read)| read).collect();
+        let rows: Vec<usize> = targets().map(|(index, _)| index).collect();
+        let targets: Vec<&[u32]> = targets().map(|(_, input)| input).collect();
         let memory = model.encode(&Padded::new(&sources, &device));
         let mut state = model.begin(&memory).select(&rows);
         let targets = Padded::new(&targets, &device);
@@ -183,14 +186,9 @@ impl Weights {
         }
     }
 
-    /// Aligns one translation.
-    fn align(
-        &self,
-        row: usize,
-        line: &Line,
-        written: &Written,
-    ) -> Result<Alignment, AttentionError> {
-        let (src_words, tgt_words): (&Words, &Words) = (&line.src_words, &written.words);
+    /// Aligns the translation in a row.
+    fn align(&self, row: usize, line: &Line, target: &Target) -> Result<Alignment, AttentionError> {
+        let (src_words, tgt_words): (&Words, &Words) = (&line.src_words, &target.words);
         let n_cells = self.tgt_len * self.src_len;
         let map = &self.weights[row * n_cells..][..tgt_words.len() * self.src_len];
         if map.iter().any(|weight| !weight.is_finite()) {
