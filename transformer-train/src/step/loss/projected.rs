@@ -5,6 +5,7 @@
 //! The gradient is known in closed form, and enters the graph through a surrogate loss.
 
 use burn::tensor::{Int, Tensor};
+use transformer_core::cpu::supports;
 
 use super::inputs::{LossGradients, LossInputs, LossSums, Projection};
 use super::label_smoothing::LabelSmoothing;
@@ -71,7 +72,7 @@ pub fn projected_loss_with_gradient(
 
 /// Computes the summed losses and, given a scale, the gradients of `scale · smoothed`.
 fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
-    if cpu::supports(&inputs.features) {
+    if supports(&inputs.features) {
         cpu::loss(inputs)
     } else {
         slices::loss(inputs)
