@@ -123,8 +123,8 @@ mod tests {
             ("core/a.rs", ""),
             ("scripts/b.py", ""),
         ]);
-        let places: Vec<_> = check(&tree).into_iter().map(|it| it.location).collect();
-        assert_eq!(places, ["scripts", "infer"]);
+        let locations: Vec<_> = check(&tree).into_iter().map(|it| it.location).collect();
+        assert_eq!(locations, ["scripts", "infer"]);
     }
 
     #[test]

@@ -8,21 +8,17 @@ use super::tokens::tokens;
 use super::tree::{TextFile, Tree};
 
 /// Names in code, each with what to write instead.
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 5] = [
     ("place", "`position`, `index` or `path`"),
     ("places", "`positions`, `indices` or `paths`"),
     ("is_in_memory", "`is_cpu_memory`"),
     ("OnHost", "`CpuOp`"),
     ("Surroundings", "`RunEnvironment`"),
-    ("Say", "`LogFn`"),
-    ("Show", "`StatusFn`"),
-    ("Deal", "`ShardSpec`"),
 ];
 
 /// Expressions in any text, each with what to write instead.
-const TEXTS: [(&str, &str); 4] = [
+const TEXTS: [(&str, &str); 3] = [
     ("the computer's memory", "CPU memory"),
-    ("the way back", "the backward pass"),
     ("lets go of", "drops"),
     ("ever other", "varying"),
 ];
@@ -49,7 +45,9 @@ fn names(file: &TextFile) -> Vec<Problem> {
         let (word, instead) = NAMES.iter().find(|(word, _)| *word == token.text)?;
         Some(problem(file, token.line, word, instead))
     });
-    found.collect()
+    let mut problems: Vec<Problem> = found.collect();
+    problems.dedup(); // a name is often used twice in a line
+    problems
 }
 
 fn texts(file: &TextFile) -> Vec<Problem> {

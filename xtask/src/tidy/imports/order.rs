@@ -7,11 +7,11 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
     (
         "transformer-core",
         &[
-            "config",
-            "presets",
             "random",
             "lines",
             "text",
+            "config",
+            "presets",
             "device",
             "cpu",
             "padded",
@@ -26,11 +26,14 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         &[
             "allocator",
             "encoding",
+            "failure",
             "metrics",
             "search",
             "scorer",
             "batch",
             "translator",
+            "pair_score",
+            "marian",
             "attention",
             "commands",
         ],
