@@ -106,31 +106,7 @@ impl<'a> Reader<'a> {
                     self.use_tree(&[], is_reexport, &mut scope.imports);
                     is_reexport = false;
                 }
-                "macro_rules" if self.peek(1) == "!" => {
-                    let name = self.peek(2).to_owned();
-                    if is_exported {
-                        scope.exported_macros.push(name);
-                    } else {
-                        scope.defined.push(name);
-                    }
-                    is_exported = false;
-                    self.at += 3;
-                }
-                "mod" if depth == 0 && self.is_name(1) => {
-                    let name = self.peek(1).to_owned();
-                    let is_inline = self.peek(2) == "{";
-                    self.at += 3;
-                    let child = is_inline.then(|| self.scope());
-                    scope.children.push((name, child));
-                }
-                keyword if depth == 0 && ITEMS.contains(&keyword) && self.is_name(1) => {
-                    // Of `const fn name`, only `fn` is followed by the name.
-                    if !ITEMS.contains(&self.peek(1)) {
-                        scope.defined.push(self.peek(1).to_owned());
-                        self.at += 1;
-                    }
-                    self.at += 1;
-                }
+                _ if depth == 0 && self.definition(&mut scope, is_exported) => is_exported = false,
                 // `::name` begins outside of this crate.
                 "::" if self.is_name(1) => {
                     self.at += 1;
@@ -154,6 +130,35 @@ impl<'a> Reader<'a> {
             }
         }
         scope
+    }
+
+    /// Reads the keyword and the name of an item, or a whole module in braces; returns whether one is next.
+    fn definition(&mut self, scope: &mut Scope, is_exported: bool) -> bool {
+        let (keyword, name) = (self.peek(0), self.peek(1));
+        match keyword {
+            "macro_rules" if name == "!" => {
+                let names = match is_exported {
+                    true => &mut scope.exported_macros,
+                    false => &mut scope.defined,
+                };
+                names.push(self.peek(2).to_owned());
+                self.at += 3;
+            }
+            "mod" if self.is_name(1) => {
+                let is_inline = self.peek(2) == "{";
+                self.at += 3;
+                let child = is_inline.then(|| self.scope());
+                scope.children.push((name.to_owned(), child));
+            }
+            // Of `const fn name`, only `fn` is followed by the name.
+            _ if ITEMS.contains(&keyword) && ITEMS.contains(&name) => self.at += 1,
+            _ if ITEMS.contains(&keyword) && self.is_name(1) => {
+                scope.defined.push(name.to_owned());
+                self.at += 2;
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Reads `name::name::name`.
