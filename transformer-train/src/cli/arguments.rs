@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use transformer_core::Preset;
 use transformer_core::device;
 use transformer_train::ThreadCount;
-use transformer_train::config::{ConfigError, Experiment, Given};
+use transformer_train::config::{ConfigError, Experiment, UserSettings};
 use transformer_train::tasks::Task;
 
 use super::command::Command;
@@ -112,16 +112,16 @@ impl Arguments {
     /// Returns the settings of the run: those of the arguments over those of the file, over those of the
     /// task or preset.
     pub(crate) fn experiment(&self) -> Result<Experiment, ConfigError> {
-        let given = self.given()?;
+        let settings = self.user_settings()?;
         match self.print_config {
-            true => given.without_task(),
-            false => given.experiment(),
+            true => settings.without_task(),
+            false => settings.experiment(),
         }
     }
 
-    fn given(&self) -> Result<Given, ConfigError> {
+    fn user_settings(&self) -> Result<UserSettings, ConfigError> {
         let of_run = |directory: &PathBuf| directory.join("experiment.toml");
-        Ok(Given {
+        Ok(UserSettings {
             file: self.config.clone().or(self.resume.as_ref().map(of_run)),
             arguments: self.settings()?,
             settings: self.set.clone(),

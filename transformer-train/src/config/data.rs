@@ -308,11 +308,11 @@ fn corpus(
             first: tgt_key,
             second: tsv_key,
         }),
-        (Some(_), None, None) => Err(ConfigError::HalfPair {
+        (Some(_), None, None) => Err(ConfigError::MissingSide {
             given: src_key,
             missing: tgt_key,
         }),
-        (None, Some(_), None) => Err(ConfigError::HalfPair {
+        (None, Some(_), None) => Err(ConfigError::MissingSide {
             given: tgt_key,
             missing: src_key,
         }),

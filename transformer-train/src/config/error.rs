@@ -50,7 +50,7 @@ pub enum ConfigError {
     },
     /// A setting on the command line has a value of the wrong type.
     #[error("`--set {setting}`: {message}")]
-    Setting {
+    InvalidSetting {
         /// The setting.
         setting: String,
         /// The message of the TOML parser.
@@ -60,7 +60,7 @@ pub enum ConfigError {
     #[error(
         "`--set {given}` has no value; write section.key=value, for example training.updates=500"
     )]
-    NoSetting {
+    MissingValue {
         /// The argument.
         given: String,
     },
@@ -82,7 +82,7 @@ pub enum ConfigError {
     },
     /// One of two files is missing.
     #[error("`{given}` is set without `{missing}`; set both")]
-    HalfPair {
+    MissingSide {
         /// The key that is set.
         given: &'static str,
         /// The key that is missing.
@@ -119,13 +119,13 @@ pub enum ConfigError {
         "`training.schedule` is `inverse-sqrt` without a peak; set `training.peak_learning_rate`, \
          for example 0.0005"
     )]
-    NoPeak,
+    MissingPeak,
     /// A floating point format that is not supported for training.
     #[error(
         "`training.precision` is `{precision}`; set it to `f32`: 16-bit formats are slower on CPUs \
          and untested on GPUs"
     )]
-    Precision {
+    UnsupportedPrecision {
         /// The format.
         precision: &'static str,
     },
@@ -173,10 +173,10 @@ pub enum ConfigError {
     },
     /// The settings of the model contradict each other.
     #[error("in [model]: {0}")]
-    Shape(#[source] transformer_core::ConfigError),
+    InvalidModel(#[source] transformer_core::ConfigError),
     /// A key in `[model]` is unknown, or its value has the wrong type.
     #[error("in [model]: {reason}")]
-    Model {
+    InvalidModelKey {
         /// The message of the TOML parser.
         reason: String,
     },

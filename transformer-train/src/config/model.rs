@@ -68,7 +68,7 @@ impl ModelSettings {
     ///
     /// # Errors
     ///
-    /// Returns [`ConfigError::Model`] when an override is not a field of [`TransformerConfig`], or
+    /// Returns [`ConfigError::InvalidModelKey`] when an override is not a field of [`TransformerConfig`], or
     /// its value has the wrong type.
     pub fn config(
         &self,
@@ -99,7 +99,7 @@ impl ModelSettings {
             toml::to_string(&table)
         });
         let text = merged.map_err(ConfigError::Write)?;
-        toml::from_str(&text).map_err(|error| ConfigError::Model {
+        toml::from_str(&text).map_err(|error| ConfigError::InvalidModelKey {
             reason: error.message().to_owned(),
         })
     }

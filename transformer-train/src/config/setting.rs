@@ -11,7 +11,7 @@ use crate::tasks::nearest;
 /// a number.
 pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
     let Some((key, text)) = setting.split_once('=') else {
-        return Err(ConfigError::NoSetting {
+        return Err(ConfigError::MissingValue {
             given: setting.to_owned(),
         });
     };
@@ -26,7 +26,7 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
     };
     if text.is_empty() {
         let given = setting.to_owned();
-        return Err(ConfigError::NoSetting { given });
+        return Err(ConfigError::MissingValue { given });
     }
     let as_text = table_with(Value::from(text));
     let Some(value) = parsed(text) else {
@@ -86,7 +86,7 @@ fn wrong(setting: &str, message: String) -> ConfigError {
     if let Some((name, known)) = read::unknown_name(&message) {
         return read::unknown(format!("`--set {setting}`"), name, known);
     }
-    ConfigError::Setting {
+    ConfigError::InvalidSetting {
         setting: setting.to_owned(),
         message,
     }

@@ -81,7 +81,7 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
         .peak_learning_rate
         .map_or(Ok(()), |rate| positive("training.peak_learning_rate", rate))?;
     if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
-        return Err(ConfigError::NoPeak);
+        return Err(ConfigError::MissingPeak);
     }
     let unsupported = match training.precision {
         ComputePrecision::F32 => None,
@@ -89,7 +89,7 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
         ComputePrecision::F16 => Some("f16"),
     };
     unsupported.map_or(Ok(()), |precision| {
-        Err(ConfigError::Precision { precision })
+        Err(ConfigError::UnsupportedPrecision { precision })
     })?;
     fraction("training.label_smoothing", training.label_smoothing)?;
     // Adam computes in single precision, where values near 0 or 1 are rounded to them.
@@ -170,7 +170,7 @@ fn validate_model(experiment: &Experiment) -> Result<(), ConfigError> {
         Vocabulary::Separate => tokenizer.tgt_vocab_size.unwrap_or(src),
     };
     let config = experiment.model.config(src, tgt, tokenizer.vocabulary)?;
-    config.validate().map_err(ConfigError::Shape)?;
+    config.validate().map_err(ConfigError::InvalidModel)?;
     check_positions(&config, experiment.data.max_len)
 }
 

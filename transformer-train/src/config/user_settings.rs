@@ -1,4 +1,4 @@
-//! [`Given`]: combines a file, arguments and single settings into an experiment.
+//! [`UserSettings`]: combines a file, arguments and single settings into an experiment.
 
 use std::path::PathBuf;
 
@@ -15,18 +15,18 @@ use crate::config::{ConfigError, Experiment, read, setting};
 /// # Example
 ///
 /// ```
-/// use transformer_train::config::Given;
+/// use transformer_train::config::UserSettings;
 ///
-/// let given = Given {
+/// let settings = UserSettings {
 ///     settings: vec!["training.updates=9".to_owned(), "data.src=train.en".to_owned()],
-///     ..Given::default()
+///     ..UserSettings::default()
 /// };
-/// let experiment = given.experiment()?;
+/// let experiment = settings.experiment()?;
 /// assert_eq!(experiment.training.updates, 9);
 /// # Ok::<(), transformer_train::config::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
+pub struct UserSettings {
     /// A TOML file.
     pub file: Option<PathBuf>,
     /// Settings as the tables of a file. Here and in `settings`, a task replaces the training and
@@ -62,7 +62,7 @@ const REPLACED: [(&[&str], &[&str]); 6] = [
     (&["valid_tsv"], &["valid_src", "valid_tgt"]),
 ];
 
-impl Given {
+impl UserSettings {
     /// Returns the experiment.
     ///
     /// # Errors
@@ -70,11 +70,11 @@ impl Given {
     /// Returns a [`ConfigError`] that names the file and line, or the argument, of an invalid
     /// setting. [`Experiment::validate`] checks whether the values are consistent.
     pub fn experiment(&self) -> Result<Experiment, ConfigError> {
-        let mut given = self.combined()?;
-        if self.file.is_none() && !names_data(&given) {
-            put(&mut given, "data", "task", "numbers");
+        let mut settings = self.combined()?;
+        if self.file.is_none() && !names_data(&settings) {
+            put(&mut settings, "data", "task", "numbers");
         }
-        read::complete(given)
+        read::complete(settings)
     }
 
     /// Returns the experiment, without the default task if a preset is named: to print the settings
@@ -84,16 +84,16 @@ impl Given {
     ///
     /// As [`experiment`](Self::experiment).
     pub fn without_task(&self) -> Result<Experiment, ConfigError> {
-        let given = self.combined()?;
-        match value(&given, "model", "preset") {
-            Some(_) => read::complete(given),
+        let settings = self.combined()?;
+        match value(&settings, "model", "preset") {
+            Some(_) => read::complete(settings),
             None => self.experiment(),
         }
     }
 
     /// Returns the file with the arguments and single settings applied.
     fn combined(&self) -> Result<Table, ConfigError> {
-        let mut given = match &self.file {
+        let mut combined = match &self.file {
             Some(path) => read::table_from(path)?,
             None => Table::new(),
         };
@@ -101,20 +101,20 @@ impl Given {
         for setting in &self.settings {
             read::replace(&mut overrides, setting::table(setting)?);
         }
-        remove_replaced(&mut given, &overrides);
-        read::replace(&mut given, overrides);
-        let has_no_preset = self.file.is_none() && value(&given, "model", "preset").is_none();
-        if has_no_preset && names_data(&given) && value(&given, "data", "task").is_none() {
-            put(&mut given, "model", "preset", "tiny");
+        remove_replaced(&mut combined, &overrides);
+        read::replace(&mut combined, overrides);
+        let has_no_preset = self.file.is_none() && value(&combined, "model", "preset").is_none();
+        if has_no_preset && names_data(&combined) && value(&combined, "data", "task").is_none() {
+            put(&mut combined, "model", "preset", "tiny");
         }
-        Ok(given)
+        Ok(combined)
     }
 }
 
 /// Whether training data is named.
-fn names_data(given: &Table) -> bool {
+fn names_data(settings: &Table) -> bool {
     let mut keys = TRAIN_KEYS.iter();
-    keys.any(|key| value(given, "data", key).is_some())
+    keys.any(|key| value(settings, "data", key).is_some())
 }
 
 /// Removes the keys of a file that are replaced by other keys.
@@ -149,10 +149,10 @@ mod tests {
     use super::*;
     use crate::tasks::Task;
 
-    fn given(settings: &[&str]) -> Given {
-        Given {
+    fn with_settings(settings: &[&str]) -> UserSettings {
+        UserSettings {
             settings: settings.iter().map(|&setting| setting.to_owned()).collect(),
-            ..Given::default()
+            ..UserSettings::default()
         }
     }
 
@@ -160,35 +160,35 @@ mod tests {
         let dir = tempfile::tempdir().expect("the system has temporary directories");
         let path = dir.path().join("run.toml");
         std::fs::write(&path, text).expect("the temporary directory is writable");
-        let given = Given {
+        let settings = UserSettings {
             file: Some(path),
             arguments,
-            ..Given::default()
+            ..UserSettings::default()
         };
-        given.experiment()
+        settings.experiment()
     }
 
     #[test]
     fn the_default_is_the_task_numbers() {
-        let experiment = Given::default().experiment();
+        let experiment = UserSettings::default().experiment();
         assert_eq!(experiment, Ok(Experiment::for_task(Task::Numbers)));
     }
 
     #[test]
     fn the_printed_settings_of_a_preset_have_no_task() {
-        let experiment = given(&["model.preset=big"]).without_task();
+        let experiment = with_settings(&["model.preset=big"]).without_task();
         assert_eq!(experiment, Ok(Experiment::for_preset(Preset::Big)));
     }
 
     #[test]
     fn the_printed_settings_without_a_preset_are_those_of_a_run() {
-        let shown = Given::default().without_task();
+        let shown = UserSettings::default().without_task();
         assert_eq!(shown, Ok(Experiment::for_task(Task::Numbers)));
     }
 
     #[test]
     fn files_alone_are_trained_on_with_the_preset_tiny() {
-        let experiment = given(&["data.tsv=a.tsv"]).experiment();
+        let experiment = with_settings(&["data.tsv=a.tsv"]).experiment();
         let mut expected = Experiment::for_preset(Preset::Tiny);
         expected.data.tsv = Some("a.tsv".into());
         assert_eq!(experiment, Ok(expected));
@@ -196,13 +196,13 @@ mod tests {
 
     #[test]
     fn the_last_of_two_settings_wins() {
-        let experiment = given(&["training.updates=5", "training.updates=6"]).experiment();
+        let experiment = with_settings(&["training.updates=5", "training.updates=6"]).experiment();
         assert_eq!(experiment.map(|it| it.training.updates), Ok(6));
     }
 
     #[test]
     fn a_task_selects_its_recipe() {
-        let experiment = given(&["data.task=copy", "training.seed=3"]).experiment();
+        let experiment = with_settings(&["data.task=copy", "training.seed=3"]).experiment();
         let mut expected = Experiment::for_task(Task::Copy);
         expected.training.seed = 3;
         assert_eq!(experiment, Ok(expected));
@@ -250,9 +250,9 @@ mod tests {
         let path = dir.path().join("run.toml");
         std::fs::write(&path, text).expect("the temporary directory is writable");
         let file = Some(path);
-        Given {
+        UserSettings {
             file,
-            ..given(settings)
+            ..with_settings(settings)
         }
         .experiment()
     }
