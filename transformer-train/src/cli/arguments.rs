@@ -1,4 +1,4 @@
-//! The arguments of the program, and the settings that they stand for.
+//! The arguments of the program, and the settings that they give.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -52,32 +52,34 @@ pub(crate) struct Arguments {
     /// Lines of source, tab, target to validate on, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
-    /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of thousands of
-    /// pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a row of Table 3 (a-h4
-    /// for example), pytorch, annotated or bias-free [default: tiny; base beside --config]
+    /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of
+    /// thousands of pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a
+    /// row of Table 3 (a-h4 for example), pytorch, annotated or bias-free [default: tiny; base
+    /// beside --config]
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// Begin with a trained model: a model directory, or the folder of a run. Its tokenizers and its shape stay;
-    /// the preset is then only the recipe
+    /// Train a trained model further: a model directory, or the folder of a run. Its tokenizers and
+    /// its shape are kept; the preset is then only the recipe
     #[arg(long, value_name = "DIR")]
     finetune: Option<PathBuf>,
-    /// Folder of the run; one that holds the same run goes on where that stopped [default: runs/ and the name of
-    /// the task or of the source file]
+    /// Folder of the run; if it holds the same run, that one is resumed [default: runs/ and the
+    /// name of the task or of the source file]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with the run in this folder, with its settings; its length can be changed, unless its learning rate
-    /// falls to zero with it, and by --set what has no part in its weights, for example training.patience
+    /// Resume the run in this folder, with its settings; its length can be changed, unless its
+    /// learning rate falls to zero at the end, and by --set what has no effect on its weights, for
+    /// example training.patience
     #[arg(
         long,
         value_name = "DIR",
         conflicts_with_all = ["config", "task", "src", "tsv", "valid_src", "valid_tsv", "preset", "finetune", "out", "seed", "overwrite"]
     )]
     resume: Option<PathBuf>,
-    /// Go on with a run with other settings that change what later updates do: learning rate, schedule, dropout, label
-    /// smoothing, Adam, clipping, weight decay
+    /// Resume a run with other settings for its later updates: learning rate, schedule, dropout,
+    /// label smoothing, Adam, clipping, weight decay
     #[arg(long, requires = "place", conflicts_with = "overwrite")]
     pub(crate) allow_changes: bool,
-    /// Replace the run that the folder holds, unless it is this one, unfinished; other files in it stay
+    /// Replace the run in the folder, unless it is this one, unfinished; other files in it are kept
     #[arg(long, requires = "out")]
     pub(crate) overwrite: bool,
     /// Length of the training, in updates
@@ -86,18 +88,19 @@ pub(crate) struct Arguments {
     /// Seed of everything that is random
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Any setting, over those of the file and of other arguments, for example training.clip_norm=1.0
+    /// Any setting; overrides the file and other arguments, for example training.clip_norm=1.0
     #[arg(long, value_name = "SECTION.KEY=VALUE")]
     set: Vec<String>,
-    /// Print every setting of this run with its meaning, as a file for --config, and end. With a preset its
-    /// recipe, without data; without any argument those of the task `numbers`
+    /// Print every setting of this run with its meaning, as a file for --config, and end. With a
+    /// preset its recipe, without data; without any argument those of the task `numbers`
     #[arg(long)]
     pub(crate) print_config: bool,
-    /// Read text and train tokenizers as a run would, say what the run would be like and what speaks against
-    /// it, and write nothing
+    /// Read text and train tokenizers as a run would, forecast its length, memory and disk space,
+    /// warn of what makes it unlikely to succeed, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to 16]
+    /// Threads that share an update on the CPU; on a GPU there is one [default: all cores, up to
+    /// 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
     threads: Option<u16>,
     /// Devices that share an update, each of them with a batch of its own [default: 1]
@@ -109,8 +112,8 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the settings of the run: those of the arguments over those of the file, over those of the
-    /// task or preset.
+    /// Returns the settings of the run. Arguments override the file, which overrides the task or
+    /// preset.
     pub(crate) fn experiment(&self) -> Result<Experiment, ConfigError> {
         let settings = self.user_settings()?;
         match self.print_config {
@@ -128,7 +131,7 @@ impl Arguments {
         })
     }
 
-    /// Returns what the arguments set, in the tables of a file.
+    /// Returns the settings that are given as arguments, in the tables of a settings file.
     fn settings(&self) -> Result<Table, ConfigError> {
         let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
         let mut finetune = Table::new();
@@ -161,7 +164,8 @@ impl Arguments {
             .collect())
     }
 
-    /// Returns the number of threads given, or as many as there are cores where that helps.
+    /// Returns the number of threads given; without one, the number of cores in CPU memory, and 1
+    /// elsewhere.
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
         let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
         let suggested = || {
@@ -177,7 +181,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the folder that is named, if one is.
+    /// Returns the folder of the run, if it is given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
     }

@@ -1,7 +1,13 @@
-//! The command line: its arguments and its commands beside training.
+//! The command line: arguments, subcommands, interrupts, and the summary of a run.
 
 mod arguments;
 mod command;
+mod interrupt;
+mod output;
+mod summary;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use command::Failure;
+pub(crate) use interrupt::{INTERRUPTED, status, stop_on_interrupt};
+pub(crate) use output::print_line;
+pub(crate) use summary::{print_summary, was_stopped};

@@ -1,0 +1,81 @@
+//! Ctrl-C and the terminal: ends a run in an orderly way, or at once.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossterm::cursor::Show as ShowCursor;
+use crossterm::event::DisableMouseCapture;
+use crossterm::execute;
+use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
+use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
+
+/// The exit code of a program that an interrupt has ended.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Time that a run before its first update has to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Returns the status line, if standard error is a terminal.
+pub(crate) fn status() -> Option<StatusFn> {
+    let status = |line: &str| {
+        // Returns to the start of the line, and clears it.
+        let _ = write!(io::stderr(), "\r\x1b[2K{line}");
+    };
+    io::stderr()
+        .is_terminal()
+        .then(|| Arc::new(status) as StatusFn)
+}
+
+/// Ends the run at the first interrupt: at once before its first update, later after the current
+/// interval. A second interrupt ends it at once.
+pub(crate) fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
+    let interrupt = Interrupt::default();
+    let request = interrupt.clone();
+    ctrlc::set_handler(move || match request.request() {
+        Some(Stage::Preparing) => {
+            // The run checks for interrupts between lines of text, and removes what it has begun.
+            // If it waits for a line, it cannot.
+            thread::sleep(GRACE);
+            if let Some(status) = status() {
+                status("");
+            }
+            let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
+            exit_now();
+        }
+        Some(Stage::Training) => {
+            let advice =
+                "stopping after this interval, with its model saved; once more to stop at once";
+            let _ = match has_dashboard() {
+                // Writes to the last line of the terminal, and restores the cursor.
+                true => write!(io::stderr(), "\x1b7\x1b[999;1H\x1b[2K{advice}\x1b8"),
+                false => writeln!(io::stderr(), "{advice}"),
+            };
+        }
+        None => exit_now(),
+    })?;
+    Ok(interrupt)
+}
+
+/// Returns whether the terminal shows the dashboard.
+fn has_dashboard() -> bool {
+    is_raw_mode_enabled().unwrap_or(false)
+}
+
+#[expect(
+    clippy::exit,
+    reason = "the user asks to end a program that is waiting or computing"
+)]
+fn exit_now() -> ! {
+    if has_dashboard() {
+        let _ = disable_raw_mode();
+        let _ = execute!(
+            io::stdout(),
+            DisableMouseCapture,
+            LeaveAlternateScreen,
+            ShowCursor
+        );
+    }
+    std::process::exit(i32::from(INTERRUPTED))
+}

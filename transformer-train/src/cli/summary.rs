@@ -1,0 +1,122 @@
+//! What the program prints at the end of a run: samples, scores, and the next commands.
+
+use std::env;
+use std::path::Path;
+
+use transformer_core::device::Backend;
+use transformer_train::Outcome;
+use transformer_train::config::Experiment;
+
+use super::output::print_line;
+
+/// Prints the samples, the scores and the next commands.
+pub(crate) fn print_summary(
+    outcome: &Outcome,
+    experiment: &Experiment,
+    directory: &Path,
+    backend: Backend,
+) {
+    for sample in &outcome.samples {
+        print_line(&format!("\nsource       {}", sample.src));
+        print_line(&format!("reference    {}", sample.reference));
+        print_line(&format!("translation  {}", sample.translation));
+    }
+    print_line("");
+    for (name, value) in scores(outcome, experiment) {
+        print_line(&format!("{name:<12}{value}"));
+    }
+    let text = outcome
+        .samples
+        .first()
+        .map_or("some text", |sample| sample.src.as_str());
+    print_line(&format!(
+        "\nThe model is in {}. To translate with it:\n",
+        outcome.model.display()
+    ));
+    let (directory, text) = (quoted(&directory.display().to_string()), quoted(text));
+    print_line(&format!(
+        "    {} translate --model {directory} {text}",
+        command_for("transformer-infer", "-q ", backend)
+    ));
+    if was_stopped(outcome, experiment) {
+        print_line(&format!(
+            "\nStopped after {} of {} updates. To resume:\n\n    {} --resume {directory}",
+            outcome.n_updates,
+            experiment.training.updates,
+            command_for("transformer-train", "", backend)
+        ));
+    }
+}
+
+/// Returns whether the run was ended early by the user.
+pub(crate) fn was_stopped(outcome: &Outcome, experiment: &Experiment) -> bool {
+    outcome.n_updates < experiment.training.updates && !outcome.is_out_of_patience
+}
+
+/// Returns the rows of the table of scores.
+fn scores(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, String)> {
+    let text = &outcome.text_scores;
+    let mut rows = vec![
+        (
+            "updates",
+            format!(
+                "{} of {}, in {:.0} seconds",
+                outcome.n_updates,
+                experiment.training.updates,
+                outcome.elapsed.as_secs_f64()
+            ),
+        ),
+        (
+            "perplexity",
+            format!("{:<7.3} of the validation pairs", outcome.valid_perplexity),
+        ),
+        (
+            "BLEU",
+            format!("{:<7.1} {}", text.bleu, text.bleu_signature),
+        ),
+        (
+            "chrF2",
+            format!("{:<7.1} {}", text.chrf, text.chrf_signature),
+        ),
+        (
+            "",
+            format!("        of {} of them, translated", text.n_pairs),
+        ),
+    ];
+    if let Some(test) = outcome.test {
+        let percent = format!("{:.1}%", 100.0 * test.exact_match());
+        let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);
+        let row = format!("{percent:<7} {n_exact} of {n_pairs} held-out pairs");
+        rows.push(("exact match", row));
+    }
+    rows
+}
+
+/// Returns the command that runs a program: with cargo, if cargo runs this one; otherwise its name,
+/// with its folder if that is not in PATH.
+fn command_for(name: &str, flags: &str, backend: Backend) -> String {
+    if env::var_os("CARGO").is_none() {
+        let this_program = env::current_exe().unwrap_or_default();
+        let folder = this_program.parent().unwrap_or(Path::new(""));
+        let path = env::var_os("PATH").unwrap_or_default();
+        let is_in_path = env::split_paths(&path).any(|searched| searched == folder);
+        return match is_in_path {
+            true => name.to_owned(),
+            false => quoted(&folder.join(name).display().to_string()),
+        };
+    }
+    let features = match backend {
+        Backend::Flex => String::new(),
+        other => format!(" --features {other}"),
+    };
+    format!("cargo run {flags}-p {name}{features} --")
+}
+
+/// Quotes a word for the shell, if necessary.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
