@@ -40,7 +40,8 @@ impl EarlyStop {
 }
 
 impl EarlyStoppingStrategy for EarlyStop {
-    /// Returns the same decision on every device: each has a clone, and a request may come between their calls.
+    /// Returns the same decision on every device: each has a clone, and a request may come between
+    /// their calls.
     fn should_stop(&mut self, interval: usize, store: &EventStoreClient) -> bool {
         // Devices that save no checkpoint have not waited yet.
         wait_for_validation(store, interval);

@@ -1,9 +1,11 @@
-//! The names of checkpoint files: `model-N.bpk`, `optim-N.bpk`, `scheduler-N.bpk` and `state-N.json` for interval N.
+//! The names of checkpoint files: `model-N.bpk`, `optim-N.bpk`, `scheduler-N.bpk` and
+//! `state-N.json` for interval N.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the schedule.
+/// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the
+/// schedule.
 pub(crate) const PARTS: [&str; 3] = [MODEL, "optim", "scheduler"];
 
 /// The part with the weights.
@@ -35,7 +37,8 @@ pub(super) fn interval_of(name: &str) -> Option<usize> {
     interval.parse().ok()
 }
 
-/// Returns the intervals of the checkpoints in a folder that have this part, or a [`STATE`], in ascending order.
+/// Returns the intervals of the checkpoints in a folder that have this part, or a [`STATE`], in
+/// ascending order.
 pub(crate) fn intervals_with(checkpoints: &Path, part: &str) -> Vec<usize> {
     let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -48,7 +51,8 @@ pub(crate) fn intervals_with(checkpoints: &Path, part: &str) -> Vec<usize> {
     intervals
 }
 
-/// Returns the checkpoints of the last `n_intervals` intervals, from `intervals` in ascending order.
+/// Returns the checkpoints of the last `n_intervals` intervals, from `intervals` in ascending
+/// order.
 ///
 /// An older checkpoint that was kept as one of the best does not count.
 pub(crate) fn last_of(intervals: &[usize], n_intervals: usize) -> &[usize] {

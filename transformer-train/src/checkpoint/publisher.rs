@@ -50,7 +50,8 @@ impl Publisher {
         })
     }
 
-    /// Replaces the published model. If the program is killed at any moment, the old or the new model remains.
+    /// Replaces the published model. If the program is killed at any moment, the old or the new
+    /// model remains.
     pub(crate) fn publish(
         &self,
         model: Transformer,

@@ -18,13 +18,13 @@ pub(crate) struct ResumePoint {
 }
 
 impl ResumePoint {
-    /// Returns the newest intact checkpoint at the end of an interval, and logs those that it skips. `None` if there
-    /// is none.
+    /// Returns the newest intact checkpoint at the end of an interval, and logs those that it
+    /// skips. `None` if there is none.
     ///
     /// # Errors
     ///
-    /// Refuses a run that has done more updates than are requested, since none is taken back, and one whose only
-    /// intact checkpoint is within an interval, since a fresh start would delete it.
+    /// Refuses a run that has done more updates than are requested, since none is taken back, and
+    /// one whose only intact checkpoint is within an interval, since a fresh start would delete it.
     pub(crate) fn find(
         checkpoints: &Path,
         training: &TrainingSettings,
@@ -53,7 +53,8 @@ impl ResumePoint {
                     return Err(CheckpointError::Unreadable { path, source });
                 }
             };
-            // A shorter run ended within an interval; a longer one resumes at the end of the interval before.
+            // A shorter run ended within an interval; a longer one resumes at the end of the
+            // interval before.
             let is_boundary = state.updates == interval as u64 * training.validation_interval;
             if is_boundary || state.updates == training.updates {
                 return Ok(Some(Self { interval, state }));

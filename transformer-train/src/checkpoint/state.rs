@@ -1,4 +1,5 @@
-//! The state of a run, `state-N.json`: how far it has come, and the hashes of the checkpoint's other files.
+//! The state of a run, `state-N.json`: how far it has come, and the hashes of the checkpoint's
+//! other files.
 
 use std::fs;
 use std::io;
@@ -18,7 +19,8 @@ const FORMAT: u64 = 1;
 /// The hash field of a state while its hash is computed.
 const NO_HASH: &str = "\"sha256\": \"\"";
 
-/// The state of a run after an interval; it is written when the other files of the checkpoint are complete.
+/// The state of a run after an interval; it is written when the other files of the checkpoint are
+/// complete.
 ///
 /// The default is the state before the first update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,8 +75,8 @@ impl From<io::Error> for Unusable {
 }
 
 impl SavedState {
-    /// Returns the same progress with the facts of the program that trains on from it: its threads and devices,
-    /// and the fingerprints of its training pairs and of its validation.
+    /// Returns the same progress with the facts of the program that trains on from it: its threads
+    /// and devices, and the fingerprints of its training pairs and of its validation.
     pub(crate) fn continued_with(
         self,
         n_threads: usize,
@@ -160,7 +162,8 @@ fn hash_of(text: &str) -> String {
     FileEntry::new(String::new(), text.as_bytes()).sha256
 }
 
-/// Returns the intervals of the checkpoints whose weights are intact, in ascending order, and logs the damaged ones.
+/// Returns the intervals of the checkpoints whose weights are intact, in ascending order, and logs
+/// the damaged ones.
 pub(crate) fn intervals_with_intact_weights(checkpoints: &Path, log: &LogFn) -> Vec<usize> {
     let mut intervals = intervals_with(checkpoints, STATE);
     intervals.retain(|interval| {

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::progress::LogFn;
 
-/// Holds back the log entry of an interval until its model is saved: a user who reads it may end the run.
+/// Holds back the log entry of an interval until its model is saved: a user who reads it may end
+/// the run.
 ///
-/// Models are saved on another thread, in the order of their intervals, and may be one interval behind.
+/// Models are saved on another thread, in the order of their intervals, and may be one interval
+/// behind.
 #[derive(Clone)]
 pub(crate) struct DeferredLog {
     log: LogFn,

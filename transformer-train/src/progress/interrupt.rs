@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Asks a run to end early; clones share the request.
 ///
-/// Before the first update the run ends at once and leaves nothing behind. Later it ends after the current
-/// interval, when its checkpoint is written.
+/// Before the first update the run ends at once and leaves nothing behind. Later it ends after the
+/// current interval, when its checkpoint is written.
 ///
 /// # Example
 ///

@@ -66,7 +66,8 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// Reports the number of pairs done, of `n_all` if that is known; breaks if the user has interrupted the run.
+    /// Reports the number of pairs done, of `n_all` if that is known; breaks if the user has
+    /// interrupted the run.
     pub(crate) fn pairs(&mut self, n_done: u64, n_all: Option<u64>) -> ControlFlow<()> {
         let elapsed = self.started.elapsed();
         self.report(|| counted(n_done, n_all, elapsed))

@@ -34,14 +34,14 @@ struct Weights {
     ema: Option<Transformer>,
 }
 
-/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns their numbers of
-/// updates in ascending order. In a run with `ema_decay` the moving averages are averaged. Damaged checkpoints are
-/// skipped and logged.
+/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns
+/// their numbers of updates in ascending order. In a run with `ema_decay` the moving averages are
+/// averaged. Damaged checkpoints are skipped and logged.
 ///
 /// # Errors
 ///
-/// Returns a [`TrainError`] for a folder without a run, checkpoints that it does not have, and an `out`
-/// that exists.
+/// Returns a [`TrainError`] for a folder without a run, checkpoints that it does not have, and an
+/// `out` that exists.
 pub fn average_checkpoints(
     run: &Path,
     choice: &CheckpointChoice,

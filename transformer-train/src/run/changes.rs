@@ -26,8 +26,8 @@ const MAY_DIFFER: [&str; 17] = [
     "validation.",
 ];
 
-/// The settings that change later updates, but neither their sentences nor the contents of a checkpoint: they may be
-/// changed on request.
+/// The settings that change later updates, but neither their sentences nor the contents of a
+/// checkpoint: they may be changed on request.
 const ON_REQUEST: [&str; 16] = [
     "model.activation_dropout",
     "model.attention_dropout",
@@ -112,7 +112,8 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
         .collect())
 }
 
-/// Returns every setting as `section.key` and its value; corpora without their paths, which may differ.
+/// Returns every setting as `section.key` and its value; corpora without their paths, which may
+/// differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
     let table: toml::Table =
         toml::from_str(&experiment.to_toml()?).expect("an experiment's own TOML can be read");

@@ -79,7 +79,8 @@ pub enum TrainError {
         path: PathBuf,
         /// The settings that differ, with both values.
         differences: Vec<String>,
-        /// Whether the run can be resumed with them ([`Existing::Change`](crate::Existing::Change)).
+        /// Whether the run can be resumed with them
+        /// ([`Existing::Change`](crate::Existing::Change)).
         is_possible: bool,
     },
     /// The folder holds the same run, unfinished, which would be deleted.
@@ -182,7 +183,8 @@ pub enum TrainError {
         #[source]
         source: io::Error,
     },
-    /// The loss or the norm of the gradients is NaN or infinite: the weights are lost, but not those saved before.
+    /// The loss or the norm of the gradients is NaN or infinite: the weights are lost, but not
+    /// those saved before.
     #[error(
         "the {what} of update {update} is {value}{}; {}; lower the learning rate (`learning_rate_factor`, or \
          `peak_learning_rate` where it is set), raise `warmup_steps`, or set `clip_norm`",

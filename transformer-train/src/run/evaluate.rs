@@ -1,4 +1,5 @@
-//! The final scores of a model: BLEU and chrF on the validation pairs, exact match on the test pairs.
+//! The final scores of a model: BLEU and chrF on the validation pairs, exact match on the test
+//! pairs.
 
 use transformer_core::Transformer;
 

@@ -11,8 +11,8 @@ use crate::progress::LogFn;
 
 /// Opens the model that the experiment trains further, if it has one.
 ///
-/// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first model is not needed
-/// any more.
+/// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first
+/// model is not needed any more.
 pub(super) fn base(
     experiment: &Experiment,
     published: Option<ModelDirectory>,
@@ -35,7 +35,8 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     model.is_some_and(|model| paths.any(|path| path == model))
 }
 
-/// Returns the config of a model that is trained further, with the experiment's dropout, and logs it.
+/// Returns the config of a model that is trained further, with the experiment's dropout, and logs
+/// it.
 pub(super) fn config(
     experiment: &Experiment,
     base: &TransformerConfig,

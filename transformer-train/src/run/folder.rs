@@ -19,10 +19,11 @@ use crate::validation::is_out_of_patience;
 pub enum Existing {
     /// It is resumed if it has the same settings; otherwise it is refused.
     Resume,
-    /// The same, but settings that change later updates only may differ, for example the learning rate.
+    /// The same, but settings that change later updates only may differ, for example the learning
+    /// rate.
     Change,
-    /// It is deleted once the new run has read its data; other files in the folder are kept. A run with the same
-    /// settings that has not finished is not deleted.
+    /// It is deleted once the new run has read its data; other files in the folder are kept. A run
+    /// with the same settings that has not finished is not deleted.
     Replace,
 }
 
@@ -38,12 +39,13 @@ pub(crate) struct RunFolder {
     pub(crate) curve: PathBuf,
 }
 
-/// Keeps other programs from training in a folder until it is dropped; `None` on file systems without locks.
+/// Keeps other programs from training in a folder until it is dropped; `None` on file systems
+/// without locks.
 #[derive(Debug)]
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "the file keeps the lock")] Option<File>);
 
-/// Returns whether the folder holds exactly this run, unfinished, and no program trains in it; or, before its first
-/// update, nothing but the token stores of its text.
+/// Returns whether the folder holds exactly this run, unfinished, and no program trains in it; or,
+/// before its first update, nothing but the token stores of its text.
 pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
     contains_only_stores(directory) || RunFolder::new(directory).is_unfinished(experiment)
 }
@@ -73,8 +75,8 @@ impl RunFolder {
         }
     }
 
-    /// Returns the checkpoint at which this experiment resumes; `None` if the folder has no run, or one that ended
-    /// before its first checkpoint, or one that is to be replaced.
+    /// Returns the checkpoint at which this experiment resumes; `None` if the folder has no run, or
+    /// one that ended before its first checkpoint, or one that is to be replaced.
     pub(crate) fn resume(
         &self,
         experiment: &Experiment,
@@ -145,7 +147,8 @@ impl RunFolder {
         !matches!(found, Ok(None)) && self.lock().is_ok()
     }
 
-    /// Returns the number of updates done, if the folder holds exactly this run and it has not finished.
+    /// Returns the number of updates done, if the folder holds exactly this run and it has not
+    /// finished.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
         let no_log: LogFn = std::sync::Arc::new(|_| {});
         // Settings that are missing, damaged or of another version are those of another run.
@@ -185,8 +188,8 @@ impl RunFolder {
         }
     }
 
-    /// Creates and locks a folder that held no run before the text was read. Refuses it if it holds one now, because
-    /// another program was faster.
+    /// Creates and locks a folder that held no run before the text was read. Refuses it if it holds
+    /// one now, because another program was faster.
     pub(crate) fn claim(&self) -> Result<FolderLock, TrainError> {
         fs::create_dir_all(&self.directory).map_err(TrainError::write(&self.directory))?;
         let lock = self.lock()?;
@@ -196,8 +199,8 @@ impl RunFolder {
         }
     }
 
-    /// Makes the folder that of this run, whose text has this fingerprint: deletes the run before, or what is newer
-    /// than the checkpoint at which the run resumes.
+    /// Makes the folder that of this run, whose text has this fingerprint: deletes the run before,
+    /// or what is newer than the checkpoint at which the run resumes.
     pub(crate) fn accept(
         &self,
         experiment: &Experiment,
@@ -226,8 +229,8 @@ impl RunFolder {
         })
     }
 
-    /// Returns the published model of the run, if it can be read. A run that is resumed without one trains its
-    /// tokenizers again; if they differ, so does the fingerprint of the ids.
+    /// Returns the published model of the run, if it can be read. A run that is resumed without one
+    /// trains its tokenizers again; if they differ, so does the fingerprint of the ids.
     pub(crate) fn published(&self) -> Option<ModelDirectory> {
         ModelDirectory::open(&self.model).ok()
     }
@@ -266,8 +269,8 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Returns the files of a run, recognized by their names. The model's manifest comes before its other files, so
-    /// that a partly deleted model is not taken for a model.
+    /// Returns the files of a run, recognized by their names. The model's manifest comes before its
+    /// other files, so that a partly deleted model is not taken for a model.
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
         let [picture, samples] = [CURVE_FILE, SAMPLES_FILE].map(|name| self.directory.join(name));

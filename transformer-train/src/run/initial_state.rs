@@ -1,4 +1,5 @@
-//! Where the weights and tokenizers of a run come from: a fresh start, a trained model, or the run in the folder.
+//! Where the weights and tokenizers of a run come from: a fresh start, a trained model, or the run
+//! in the folder.
 
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 
@@ -18,7 +19,8 @@ pub(crate) struct InitialState {
 }
 
 impl InitialState {
-    /// Reads the trained model of a fresh run, if the experiment has one, or the published model of a resumed run.
+    /// Reads the trained model of a fresh run, if the experiment has one, or the published model of
+    /// a resumed run.
     pub(crate) fn new(
         experiment: &Experiment,
         folder: &RunFolder,
@@ -54,7 +56,8 @@ impl InitialState {
         })
     }
 
-    /// Returns the settings of the initial embeddings; those of a resumed run are in its checkpoint.
+    /// Returns the settings of the initial embeddings; those of a resumed run are in its
+    /// checkpoint.
     pub(super) fn embeddings(&self, experiment: &Experiment) -> EmbeddingSettings {
         let settings = experiment.embeddings.clone();
         match self.is_fresh {

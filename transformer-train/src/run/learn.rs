@@ -1,4 +1,5 @@
-//! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints (§5.1–5.3).
+//! Trains a model with Burn's Learner: loaders, metrics, optimizer, schedule and checkpoints
+//! (§5.1–5.3).
 
 use std::sync::Arc;
 
@@ -161,8 +162,8 @@ impl Learning<'_> {
         Some(self.start.interval).filter(|&interval| interval > 0)
     }
 
-    /// Returns the checkpoints that may be deleted: all but those that were the best by earlier validation settings,
-    /// which are not comparable with those to come.
+    /// Returns the checkpoints that may be deleted: all but those that were the best by earlier
+    /// validation settings, which are not comparable with those to come.
     fn deletable_checkpoints(&self) -> Vec<usize> {
         let checkpoints = &self.folder.checkpoints;
         // A checkpoint whose deletion was interrupted may have some of its parts only.

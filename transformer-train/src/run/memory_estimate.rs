@@ -12,19 +12,21 @@ use crate::step::slice_len;
 /// Bytes of a value in single precision.
 pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 
-/// Memory of the process without its model and data, in bytes: code, the tokenizer, and freed memory of reading the
-/// text. Measured with 30,000 and 100,000 pairs.
+/// Memory of the process without its model and data, in bytes: code, the tokenizer, and freed
+/// memory of reading the text. Measured with 30,000 and 100,000 pairs.
 pub(super) const PROGRAM: f64 = 6e7;
 
-/// Slices of logits per thread if the loss is computed in CPU memory: one buffer (docs/experiments.md has the
-/// measurements).
+/// Slices of logits per thread if the loss is computed in CPU memory: one buffer
+/// (docs/experiments.md has the measurements).
 const SLICES_ON_CPU: f64 = 1.0;
 
-/// Slices of logits per thread if the loss is computed with tensor operations: logits, their exponentials, and a matrix
-/// product with them. Fitted to nine runs on flex, when it computed the loss so.
+/// Slices of logits per thread if the loss is computed with tensor operations: logits, their
+/// exponentials, and a matrix product with them. Fitted to nine runs on flex, when it computed the
+/// loss so.
 const SLICES_ON_DEVICE: f64 = 3.0;
 
-/// Returns the memory of the machine or of the container in bytes, if the system has it in files (Linux).
+/// Returns the memory of the machine or of the container in bytes, if the system has it in files
+/// (Linux).
 pub(super) fn available_memory() -> Option<f64> {
     let limits = LIMITS.iter().filter_map(|path| limit(Path::new(path)));
     limits.chain(machine_memory()).reduce(f64::min)
@@ -52,10 +54,11 @@ fn machine_memory() -> Option<f64> {
 
 /// An estimate of the peak memory of a run, in bytes.
 ///
-/// The parts are added: each thread has its own heap, and memory that one has freed is not available to another.
+/// The parts are added: each thread has its own heap, and memory that one has freed is not
+/// available to another.
 pub(super) struct MemoryEstimate {
-    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter, and 4 for the
-    /// gradients of each thread.
+    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter,
+    /// and 4 for the gradients of each thread.
     pub(super) parameters: f64,
     /// Activations that the backward pass needs.
     pub(super) activations: f64,
@@ -121,9 +124,10 @@ impl MemoryEstimate {
     }
 }
 
-/// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt` tokens, padding
-/// included: the inputs of every matrix product and normalization, and the attention weights before and after dropout.
-/// Outside CPU memory it also keeps the intermediate results of normalizations, and the masks of dropout.
+/// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt`
+/// tokens, padding included: the inputs of every matrix product and normalization, and the
+/// attention weights before and after dropout. Outside CPU memory it also keeps the intermediate
+/// results of normalizations, and the masks of dropout.
 fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) -> f64 {
     let (src_width, tgt_width) = (sizes.src_width, sizes.tgt_width);
     let d = config.d_model as f64;
@@ -153,7 +157,8 @@ fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) 
     BYTES_PER_VALUE * (layers + ends)
 }
 
-/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its maximum length.
+/// Returns the bytes of the cached keys and values of all layers, for the largest batch at its
+/// maximum length.
 fn translation(experiment: &Experiment, config: &TransformerConfig, sizes: &Sizes) -> f64 {
     let validation = &experiment.validation;
     let budget = BatchLimits::for_model(config).batch_tokens as f64;
@@ -227,8 +232,9 @@ mod tests {
             n_decoder_layers: 0,
             ..TransformerConfig::base(5, 5)
         };
-        // For each of 6 source tokens: queries, heads and their product 3, attention weights 3, keys and values 2,
-        // feed-forward 5, two residuals; the embedding 1. For each of 6 target tokens: embedding and output, 2.
+        // For each of 6 source tokens: queries, heads and their product 3, attention weights 3,
+        // keys and values 2, feed-forward 5, two residuals; the embedding 1. For each of 6 target
+        // tokens: embedding and output, 2.
         let expected = 4.0 * 6.0 * (3.0 + 3.0 + 2.0 + 5.0 + 2.0 + 1.0 + 2.0);
         let found = activations(&config, [6.0, 6.0], &sizes(3.0, 3.0));
         assert_eq!(found, expected);

@@ -78,7 +78,8 @@ impl NonFiniteWatch {
         self.on_non_finite(Quantity::GradientNorm, &self.stop_devices, |update| update)
     }
 
-    /// Returns what the metric of the validation loss calls. `next_update` is the update after the last one.
+    /// Returns what the metric of the validation loss calls. `next_update` is the update after the
+    /// last one.
     pub(super) fn valid_loss(&self, next_update: Arc<AtomicU64>) -> OnNonFinite {
         self.on_non_finite(Quantity::ValidLoss, &self.stop, move |_| {
             next_update.load(Ordering::Relaxed).saturating_sub(1)

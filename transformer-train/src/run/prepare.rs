@@ -1,4 +1,5 @@
-//! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's config.
+//! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's
+//! config.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ pub(crate) struct Prepared {
     pub(crate) valid: Vec<SentencePair>,
     /// Counts of the validation pairs, kept and left out.
     valid_summary: CorpusSummary,
-    /// Number of validation pairs that are in the training text; 0 if it is too large to look them up.
+    /// Number of validation pairs that are in the training text; 0 if it is too large to look them
+    /// up.
     n_valid_seen: usize,
     /// The text of each validation pair.
     pub(crate) valid_text: Vec<(String, String)>,
@@ -53,8 +55,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the corpus once for the tokenizers, unless `initial` has them, and once for the ids. Reads nothing if
-    /// the ids are in `store`.
+    /// Reads the corpus once for the tokenizers, unless `initial` has them, and once for the ids.
+    /// Reads nothing if the ids are in `store`.
     pub(crate) fn new(
         experiment: &Experiment,
         initial: InitialState,
@@ -127,7 +129,8 @@ impl Prepared {
         })
     }
 
-    /// Returns the model with its initial weights, random or of a trained model, on an autodiff device.
+    /// Returns the model with its initial weights, random or of a trained model, on an autodiff
+    /// device.
     pub(crate) fn model(&self, seed: u64, device: &Device) -> Result<Transformer, TrainError> {
         let device = device.clone().autodiff();
         device.seed(seed);
@@ -161,7 +164,8 @@ impl Prepared {
         pairs.map(|(_, tgt)| tgt.clone()).collect()
     }
 
-    /// Returns the first validation pairs, at most `max_samples`, to be shown with their translations.
+    /// Returns the first validation pairs, at most `max_samples`, to be shown with their
+    /// translations.
     pub(crate) fn samples(&self, max_samples: usize) -> Samples {
         let sentences = self.valid.iter().zip(&self.valid_text);
         Samples::new(sentences.take(max_samples))
@@ -175,8 +179,8 @@ impl Prepared {
         )
     }
 
-    /// Returns a translator of validation pairs. It cuts off no source that the filters kept whole, unless the model
-    /// has no positions for it.
+    /// Returns a translator of validation pairs. It cuts off no source that the filters kept whole,
+    /// unless the model has no positions for it.
     pub(crate) fn translator(&self, experiment: &Experiment, beam_size: usize) -> PairTranslator {
         let limits = BatchLimits::default();
         let max_src_len = limits.max_src_len.max(experiment.data.max_len);
@@ -192,7 +196,8 @@ impl Prepared {
         }
     }
 
-    /// Returns a fingerprint of the validation pairs and settings: scores are comparable if it is equal.
+    /// Returns a fingerprint of the validation pairs and settings: scores are comparable if it is
+    /// equal.
     pub(crate) fn validation_fingerprint(&self, validation: &ValidationSettings) -> u64 {
         let mut fingerprint = Fingerprint::default();
         for pair in &self.valid {
@@ -231,7 +236,8 @@ impl ValidationPairs {
         let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
         let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
         let (corpus, summary) = encode(text, filter, src, tgt)?;
-        // The filter keeps the order, so each pair belongs to the next text whose ids equal or begin with its own.
+        // The filter keeps the order, so each pair belongs to the next text whose ids equal or
+        // begin with its own.
         let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
         let mut pairs = Vec::new();

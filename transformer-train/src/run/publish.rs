@@ -9,7 +9,8 @@ use super::outcome::Outcome;
 use super::select::Selected;
 use crate::checkpoint::Publisher;
 
-/// Translates the test and validation pairs, writes the model directory, and returns the outcome of the run.
+/// Translates the test and validation pairs, writes the model directory, and returns the outcome of
+/// the run.
 pub(crate) fn publish(
     selected: Selected,
     publisher: &Publisher,

@@ -58,9 +58,10 @@ impl Evaluated {
 }
 
 impl ModelSelection<'_> {
-    /// Returns the best model on the validation pairs, of these: the last checkpoint, the mean of the last ones (§6.1),
-    /// which is worse while the weights still change fast, and, if they are kept, the best checkpoint and the mean of
-    /// the best ones. Of equal ones the later in this list.
+    /// Returns the best model on the validation pairs, of these: the last checkpoint, the mean of
+    /// the last ones (§6.1), which is worse while the weights still change fast, and, if they are
+    /// kept, the best checkpoint and the mean of the best ones. Of equal ones the later in this
+    /// list.
     pub(crate) fn select(&self) -> Result<Selected, TrainError> {
         let training = &self.experiment.training;
         let log = &self.environment.log;
@@ -119,7 +120,8 @@ impl ModelSelection<'_> {
         })
     }
 
-    /// Returns what may become the model, from the intact checkpoints `saved`, of which `last` is the last one.
+    /// Returns what may become the model, from the intact checkpoints `saved`, of which `last` is
+    /// the last one.
     fn candidates(
         &self,
         saved: &[usize],

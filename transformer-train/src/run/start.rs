@@ -9,7 +9,8 @@ use crate::config::Experiment;
 use crate::progress::LogFn;
 use crate::validation::best;
 
-/// Returns where training starts, on these devices and with this text, and logs how that differs from before.
+/// Returns where training starts, on these devices and with this text, and logs how that differs
+/// from before.
 pub(super) fn start_point(
     experiment: &Experiment,
     environment: &RunEnvironment,
@@ -30,8 +31,8 @@ pub(super) fn start_point(
     }
 }
 
-/// Drops the validations of a resumed run that are not comparable with those to come, because the validation pairs or
-/// settings have changed; the best checkpoints by them are kept from then on.
+/// Drops the validations of a resumed run that are not comparable with those to come, because the
+/// validation pairs or settings have changed; the best checkpoints by them are kept from then on.
 fn drop_other_validations(
     resumed: &mut ResumePoint,
     measure: u64,
@@ -52,7 +53,8 @@ fn drop_other_validations(
     }
 }
 
-/// Returns the number of threads that share an update, and logs it with what a resumed run does differently.
+/// Returns the number of threads that share an update, and logs it with what a resumed run does
+/// differently.
 fn n_threads(environment: &RunEnvironment, resumed: Option<&ResumePoint>) -> usize {
     let log = &environment.log;
     let n_threads = match (environment.threads, resumed) {

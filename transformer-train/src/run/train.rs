@@ -84,8 +84,9 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     publish(selected, &publisher, &evaluator, environment, elapsed)
 }
 
-/// Reads text and trains tokenizers as [`train`] would, and logs a forecast of the run: its size, memory and disk
-/// space. Nothing is written; a token store that exists is used, otherwise the ids stay in memory.
+/// Reads text and trains tokenizers as [`train`] would, and logs a forecast of the run: its size,
+/// memory and disk space. Nothing is written; a token store that exists is used, otherwise the ids
+/// stay in memory.
 ///
 /// # Errors
 ///
@@ -160,7 +161,8 @@ fn open(
 
 /// Enters the stage in which an interrupt waits for the end of the interval.
 fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
-    // In this order: a request either ends the run here, or its caller learns that the run is training.
+    // In this order: a request either ends the run here, or its caller learns that the run is
+    // training.
     interrupt.begin_training();
     match interrupt.is_requested() {
         true => Err(TrainError::Interrupted),

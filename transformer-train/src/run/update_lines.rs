@@ -10,11 +10,12 @@ use crate::corpus::ParallelText;
 /// Number of lines tokenized at a time.
 const CHUNK: usize = 4096;
 
-/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is counted from 0.
+/// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is
+/// counted from 0.
 ///
-/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again, and line numbers of
-/// several corpora would be ambiguous. The token store has no line numbers, so the text is read and tokenized again: a
-/// run that failed has the time.
+/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again,
+/// and line numbers of several corpora would be ambiguous. The token store has no line numbers, so
+/// the text is read and tokenized again: a run that failed has the time.
 pub(super) fn lines_of_update(
     experiment: &Experiment,
     prepared: &Prepared,
@@ -31,7 +32,8 @@ pub(super) fn lines_of_update(
         .collect();
     let last = *wanted.last()? as usize;
 
-    // The store keeps the order, so each pair belongs to the next line whose ids equal or begin with its own.
+    // The store keeps the order, so each pair belongs to the next line whose ids equal or begin
+    // with its own.
     let over_long = experiment.data.filter().over_long;
     let tokenizers = &prepared.tokenizers;
     let mut pairs = text.pairs().ok()?;

@@ -1,4 +1,4 @@
-//! What will not train, told before an hour is spent on it.
+//! Warnings before the first update about runs that are unlikely to succeed.
 
 use std::path::PathBuf;
 
@@ -10,43 +10,44 @@ use crate::corpus::CorpusSummary;
 use crate::optim::Schedule;
 use crate::tasks::Task;
 
-/// Fewest tokens of text for each entry of a vocabulary; Multi30k has 130 for each of 6000.
-const MIN_TOKENS_AN_ENTRY: u64 = 30;
+/// Minimum tokens of text per entry of the vocabulary; Multi30k has 130 for each of 6000.
+const MIN_TOKENS_PER_ENTRY: u64 = 30;
 
-/// Fewest sentences of an update; gradients of fewer are mostly noise.
+/// Minimum sentences per update; gradients of fewer are mostly noise.
 const MIN_SENTENCES: u64 = 8;
 
-/// Most parameters for each target token; the models for Multi30k and IWSLT have 6 and 10.
-const MAX_PARAMETERS_A_TOKEN: u64 = 50;
+/// Maximum parameters per target token; the models for Multi30k and IWSLT have 6 and 10.
+const MAX_PARAMETERS_PER_TOKEN: u64 = 50;
 
-/// Largest share of unknown tokens.
+/// Maximum share of unknown tokens.
 const MAX_UNKNOWN: f64 = 0.01;
 
-/// Largest share of pairs that are left out.
+/// Maximum share of pairs that are left out.
 const MAX_LEFT_OUT: f64 = 0.1;
 
-/// Fewest updates that are worth a checkpoint before the last of them.
+/// Minimum updates of a run that should have a checkpoint before its last update.
 const MIN_UPDATES_AT_STAKE: u64 = 100;
 
-/// Highest learning rate times the root of `d_model`, as Eq. 3 scales it; the presets have up to 0.036.
+/// Maximum learning rate times the root of `d_model`, as Eq. 3 scales it; the presets have up to
+/// 0.036.
 const MAX_PEAK: f64 = 0.3;
 
-/// Largest share of validation pairs that are trained on as well: short sentences come again in any language.
+/// Maximum share of validation pairs in the training text; short sentences repeat in any language.
 const MAX_SEEN: f64 = 0.05;
 
-/// Holds what is known about a run before its first update.
+/// The facts about a run before its first update.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) config: &'a TransformerConfig,
     pub(crate) train: &'a CorpusSummary,
     pub(crate) valid: &'a CorpusSummary,
-    /// Validation pairs that are trained on as well.
+    /// Number of validation pairs in the training text.
     pub(crate) n_valid_seen: usize,
     pub(crate) updates_per_pass: u64,
 }
 
-/// Lists what makes a run unlikely to learn, each with its remedy.
+/// Returns the reasons why a run is unlikely to succeed, each with its remedy.
 pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(schedule(facts));
@@ -71,7 +72,7 @@ fn schedule(facts: &Facts<'_>) -> Option<String> {
         false => format!("for {rising} of {updates} updates"),
     };
     let remedy = (updates / 10).max(1);
-    // What Eq. 3 makes of a shorter warm-up is a higher peak.
+    // With Eq. 3, a shorter warm-up has a higher peak.
     let factor = training.learning_rate_factor * (remedy as f64 / rising as f64).sqrt();
     let same_peak = match training.peak_learning_rate {
         Some(_) => String::new(),
@@ -85,7 +86,7 @@ fn schedule(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Writes a number with two digits that count.
+/// Formats a number with two significant digits.
 fn significant(number: f64) -> String {
     let before_point = number.log10().floor() as i32;
     let digits = usize::try_from(1 - before_point).unwrap_or(0);
@@ -131,7 +132,7 @@ fn length(facts: &Facts<'_>) -> Option<String> {
 
 fn vocabulary(facts: &Facts<'_>) -> Option<String> {
     if facts.experiment.finetune.model.is_some() {
-        return None; // It is learnt already.
+        return None; // The model has learnt its vocabulary already.
     }
     let Facts { config, train, .. } = facts;
     let (src, tgt) = (config.src_vocab_size as u64, config.tgt_vocab_size as u64);
@@ -143,13 +144,13 @@ fn vocabulary(facts: &Facts<'_>) -> Option<String> {
         ],
     };
     let too_large =
-        |(_, tokens, entries): &(&str, u64, u64)| tokens / entries < MIN_TOKENS_AN_ENTRY;
+        |(_, tokens, entries): &(&str, u64, u64)| tokens / entries < MIN_TOKENS_PER_ENTRY;
     let (key, tokens, entries) = sides.into_iter().find(too_large)?;
     Some(format!(
         "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; lower `tokenizer.{key}`, \
          for example to {}",
         tokens / entries,
-        (tokens / (2 * MIN_TOKENS_AN_ENTRY)).max(5),
+        (tokens / (2 * MIN_TOKENS_PER_ENTRY)).max(5),
     ))
 }
 
@@ -162,7 +163,7 @@ fn size(facts: &Facts<'_>) -> Option<String> {
         facts.train.tgt_tokens,
     );
     let share = n_parameters / tokens.max(1);
-    (share > MAX_PARAMETERS_A_TOKEN).then(|| {
+    (share > MAX_PARAMETERS_PER_TOKEN).then(|| {
         format!(
             "the model has {share} parameters for each target token of the text; choose a smaller `--preset`"
         )
@@ -240,7 +241,7 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
     all
 }
 
-/// Compares the files to validate on with those to train on.
+/// Compares the validation files with the training files.
 fn validation(facts: &Facts<'_>) -> Option<String> {
     let data = &facts.experiment.data;
     let is_same = |files: [&Option<PathBuf>; 2]| files[0].is_some() && files[0] == files[1];
@@ -268,7 +269,7 @@ enum Side {
     Tgt,
 }
 
-/// Says which setting lets the tokenizer of this side know more.
+/// Returns the setting that gives the tokenizer of this side fewer unknown tokens.
 fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
     let (size, kind, is) = match (tokenizer.vocabulary, side) {
         (Vocabulary::Joint, _) | (_, Side::Src) => ("vocab_size", "kind", tokenizer.kind),

@@ -46,7 +46,7 @@ fn a_recipe_on_the_data_it_is_for_is_silent() {
 }
 
 #[test]
-fn a_rate_that_never_reaches_its_peak_is_told() {
+fn a_rate_that_never_reaches_its_peak_causes_a_warning() {
     let warnings = check(|experiment, _, _| experiment.training.updates = 500);
     assert_eq!(
         warnings,
@@ -59,7 +59,7 @@ fn a_rate_that_never_reaches_its_peak_is_told() {
 }
 
 #[test]
-fn a_rate_at_which_nothing_is_learnt_is_told() {
+fn a_rate_at_which_nothing_is_learnt_causes_a_warning() {
     let warnings = check(|experiment, _, _| experiment.training.learning_rate_factor = 8.0);
     assert_eq!(
         warnings,
@@ -70,7 +70,7 @@ fn a_rate_at_which_nothing_is_learnt_is_told() {
 }
 
 #[test]
-fn a_run_that_saves_nothing_before_its_end_is_told() {
+fn a_run_that_saves_nothing_before_its_end_causes_a_warning() {
     let warnings = check(|experiment, _, _| {
         experiment.training.updates = 2000;
         experiment.training.validation_interval = 2000;
@@ -81,7 +81,7 @@ fn a_run_that_saves_nothing_before_its_end_is_told() {
 }
 
 #[test]
-fn a_run_shorter_than_a_pass_is_told() {
+fn a_run_shorter_than_a_pass_causes_a_warning() {
     let warnings = check(|experiment, _, _| {
         experiment.training.updates = 109;
         experiment.training.validation_interval = 50;
@@ -95,7 +95,7 @@ fn a_run_shorter_than_a_pass_is_told() {
 }
 
 #[test]
-fn the_papers_vocabulary_and_model_on_little_text_are_told() {
+fn the_papers_vocabulary_and_model_on_little_text_cause_a_warning() {
     let warnings = check(|experiment, _, _| {
         experiment.tokenizer.vocab_size = 37_000;
         experiment.model.preset = Preset::Base;
@@ -108,7 +108,7 @@ fn the_papers_vocabulary_and_model_on_little_text_are_told() {
 }
 
 #[test]
-fn a_batch_of_a_few_sentences_is_told() {
+fn a_batch_of_a_few_sentences_causes_a_warning() {
     let warnings = check(|experiment, _, _| experiment.training.tokens_per_batch = 100);
     let expected = "an update has room for 7 sentences of 14 tokens; raise `training.tokens_per_batch`, \
                     for example to 448";
@@ -116,7 +116,7 @@ fn a_batch_of_a_few_sentences_is_told() {
 }
 
 #[test]
-fn files_of_one_language_are_told() {
+fn files_of_one_language_cause_a_warning() {
     let warnings = check(|_, train, _| train.copies = 20_000);
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].starts_with("source and target are the same line in 69% of the pairs"));
@@ -132,13 +132,13 @@ fn copies_are_what_the_task_copy_is_about() {
 }
 
 #[test]
-fn more_validation_than_training_is_told() {
+fn more_validation_than_training_causes_a_warning() {
     let warnings = check(|_, _, valid| valid.kept = 29_001);
     assert_eq!(warnings.len(), 1);
 }
 
 #[test]
-fn unknown_tokens_are_told_by_side() {
+fn unknown_tokens_cause_a_warning_for_their_side() {
     let warnings = check(|_, train, valid| {
         train.tgt_unknown = 3999;
         valid.tgt_unknown = 280;
@@ -188,7 +188,7 @@ fn what_is_advised_for_unknown_tokens_is_not_set_already() {
 }
 
 #[test]
-fn a_corpus_of_which_much_is_left_out_is_told() {
+fn a_corpus_of_which_much_is_left_out_causes_a_warning() {
     let warnings = check(|_, train, _| train.read = 40_000);
     assert_eq!(
         warnings,

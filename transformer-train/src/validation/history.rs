@@ -1,4 +1,4 @@
-//! The validations of a run: which was the best, and whether it is time to stop.
+//! The history of a run's validations: which was the best, and whether patience is used up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{BestBy, TrainingSettings};
 
-/// Holds what a validation found.
+/// The scores of a validation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Validation {
-    /// Number of the interval after which it was, from 1.
+    /// Number of the interval before it, from 1.
     pub(crate) interval: usize,
     pub(crate) perplexity: f64,
     pub(crate) bleu: f64,
@@ -19,7 +19,8 @@ pub(crate) struct Validation {
 }
 
 impl Validation {
-    /// Rounds the scores to a millionth, so that they are the same when they are read from a state's JSON.
+    /// Rounds the scores to a millionth, so that they are equal when read back from the JSON of a
+    /// state.
     pub(crate) fn new(interval: usize, perplexity: f64, bleu: f64, chrf: f64) -> Self {
         let rounded = |score: f64| (score.clamp(-1e9, 1e9) * 1e6).round() / 1e6;
         Self {
@@ -30,8 +31,8 @@ impl Validation {
         }
     }
 
-    /// Returns a number that is the higher the better.
-    fn worth(&self, by: BestBy) -> f64 {
+    /// Returns the score to compare validations by; higher is better.
+    fn score(&self, by: BestBy) -> f64 {
         match by {
             BestBy::Loss => -self.perplexity,
             BestBy::Bleu => self.bleu,
@@ -40,12 +41,12 @@ impl Validation {
     }
 }
 
-/// Collects the validations of a run; its clones share them.
+/// The validations of a run; clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History(Arc<Mutex<BTreeMap<usize, Validation>>>);
 
 impl History {
-    /// Begins with the validations of a run that goes on.
+    /// Starts with the validations of a resumed run.
     pub(crate) fn new(validations: &[Validation]) -> Self {
         let history = Self::default();
         validations.iter().for_each(|it| history.add(*it));
@@ -57,22 +58,26 @@ impl History {
         validations.insert(validation.interval, validation);
     }
 
-    /// Returns the validations up to this interval, in order.
+    /// Returns the validations up to this interval, in ascending order.
     pub(crate) fn up_to(&self, interval: usize) -> Vec<Validation> {
         let validations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         validations.range(..=interval).map(|(_, it)| *it).collect()
     }
 }
 
-/// Returns the intervals of the best validations, at most so many, the best first; of equals the earlier.
-pub(crate) fn best(validations: &[Validation], by: BestBy, n_most: usize) -> Vec<usize> {
+/// Returns the intervals of the best validations, at most `max_intervals`, the best first. Of equal
+/// ones the earlier comes first.
+pub(crate) fn best(validations: &[Validation], by: BestBy, max_intervals: usize) -> Vec<usize> {
     let mut ranked: Vec<&Validation> = validations.iter().collect();
-    ranked.sort_by(|a, b| b.worth(by).total_cmp(&a.worth(by)));
-    ranked.iter().take(n_most).map(|it| it.interval).collect()
+    ranked.sort_by(|a, b| b.score(by).total_cmp(&a.score(by)));
+    ranked
+        .iter()
+        .take(max_intervals)
+        .map(|it| it.interval)
+        .collect()
 }
 
-/// Says whether so many validations in a row were no better than the best before that patience is at its
-/// end.
+/// Returns whether patience is used up: so many validations since the best one were no better.
 pub(crate) fn is_out_of_patience(validations: &[Validation], training: &TrainingSettings) -> bool {
     let Some(patience) = training.patience else {
         return false;
@@ -88,7 +93,7 @@ pub(crate) fn is_out_of_patience(validations: &[Validation], training: &Training
 mod tests {
     use super::*;
 
-    /// Validations of these perplexities and BLEU scores.
+    /// Returns validations with these perplexities and BLEU scores.
     fn validations(scores: &[(f64, f64)]) -> Vec<Validation> {
         let validation = |(index, (perplexity, bleu)): (usize, &(f64, f64))| Validation {
             interval: index + 1,
@@ -102,7 +107,7 @@ mod tests {
     const SCORES: [(f64, f64); 4] = [(9.0, 1.0), (5.0, 7.0), (6.0, 8.0), (5.0, 7.5)];
 
     #[test]
-    fn the_lowest_loss_is_the_best_and_of_equals_the_earlier() {
+    fn the_lowest_loss_is_the_best_and_of_equal_ones_the_earlier() {
         assert_eq!(best(&validations(&SCORES), BestBy::Loss, 3), [2, 4, 3]);
     }
 
@@ -111,7 +116,7 @@ mod tests {
         assert_eq!(best(&validations(&SCORES), BestBy::Bleu, 2), [3, 4]);
     }
 
-    /// Says whether a run of these validations ends with this patience.
+    /// Returns whether a run with these validations ends with this patience.
     fn ends(scores: &[(f64, f64)], patience: u64) -> bool {
         let training = TrainingSettings {
             patience: Some(patience),
@@ -134,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_is_the_same_when_its_state_is_read() {
+    fn a_score_is_equal_when_read_back_from_json() {
         let written = Validation::new(7, 100.0 / 3.0, 27.123_456_789, f64::INFINITY);
         let json = serde_json::to_string(&written).expect("numbers can be written");
         assert_eq!(
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_validation_that_is_no_number_is_not_the_best() {
+    fn an_infinite_perplexity_is_not_the_best() {
         let scores = [(f64::INFINITY, 0.0), (5.0, 0.0)];
         assert_eq!(best(&validations(&scores), BestBy::Loss, 1), [2]);
     }

@@ -7,7 +7,8 @@ use burn_train::metric::{Metric, MetricDefinition, MetricId, NumericEntry};
 use super::history::{History, Validation};
 use super::metrics::PERPLEXITY;
 
-/// Burn's logger that adds every validation to the [`History`], which chooses checkpoints and ends runs.
+/// Burn's logger that adds every validation to the [`History`], which chooses checkpoints and ends
+/// runs.
 ///
 /// It stores nothing for Burn's own strategies: those of this crate read the history.
 pub(crate) struct HistoryLogger {
@@ -69,10 +70,11 @@ impl MetricLogger for HistoryLogger {
 
 /// Waits until the validation of an interval is in the [`History`].
 ///
-/// Burn's event store calls its loggers on a thread of its own, and before it asks a strategy it only makes sure that
-/// all events are queued. It handles events and queries in their order, so that any query returns after the events
-/// before it; the answer to this one is not used. A signal of the [`HistoryLogger`] would be more direct, but would
-/// never come for a validation that failed.
+/// Burn's event store calls its loggers on a thread of its own, and before it asks a strategy it
+/// only makes sure that all events are queued. It handles events and queries in their order, so
+/// that any query returns after the events before it; the answer to this one is not used. A signal
+/// of the [`HistoryLogger`] would be more direct, but would never come for a validation that
+/// failed.
 pub(crate) fn wait_for_validation(store: &EventStoreClient, interval: usize) {
     let _ = store.find_metric(PERPLEXITY, interval, Aggregate::Mean, &Split::Valid);
 }

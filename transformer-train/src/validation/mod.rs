@@ -1,4 +1,5 @@
-//! Validation: losses and translations of validation pairs, metrics, and the history of validations.
+//! Validation: losses and translations of validation pairs, metrics, and the history of
+//! validations.
 
 mod history;
 mod history_logger;

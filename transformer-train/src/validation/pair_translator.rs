@@ -9,7 +9,8 @@ use super::metrics::TranslationCounts;
 use super::text_scores::{TextMetrics, TextScores};
 use crate::corpus::SentencePair;
 
-/// Translates sentence pairs and scores the translations, after every interval and at the end of a run.
+/// Translates sentence pairs and scores the translations, after every interval and at the end of a
+/// run.
 #[derive(Clone, Debug)]
 pub(crate) struct PairTranslator {
     pub(crate) search: Search,

@@ -34,8 +34,9 @@ pub struct TextScores {
 }
 
 impl TextMetrics {
-    /// Returns sacreBLEU's defaults with the given tokenization. Built-in tasks (`is_task`) use BLEU
-    /// with effective order: their sentences may be single words, without n-grams of higher orders.
+    /// Returns sacreBLEU's defaults with the given tokenization. Built-in tasks (`is_task`) use
+    /// BLEU with effective order: their sentences may be single words, without n-grams of higher
+    /// orders.
     pub(crate) fn new(is_task: bool, tokenization: Tokenization) -> Self {
         let orders = if is_task {
             Orders::Effective

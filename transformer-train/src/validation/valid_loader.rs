@@ -129,10 +129,11 @@ impl DataLoaderIterator<ValidBatch> for ValidPass<'_> {
     }
 }
 
-/// Groups validation pairs into batches of at most `budget` padded tokens per side, sorted by length.
+/// Groups validation pairs into batches of at most `budget` padded tokens per side, sorted by
+/// length.
 ///
-/// The first pairs, as many as there are `references`, are translated as well; the others have a loss only. No batch
-/// has pairs of both kinds.
+/// The first pairs, as many as there are `references`, are translated as well; the others have a
+/// loss only. No batch has pairs of both kinds.
 pub(crate) fn valid_batches(
     pairs: &[SentencePair],
     references: &[String],
@@ -196,7 +197,8 @@ mod tests {
                 )
             })
             .collect();
-        // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or not.
+        // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or
+        // not.
         let expected = [
             (Some(vec!["one".to_owned()]), vec![1]),
             (Some(vec!["nine".to_owned()]), vec![9]),

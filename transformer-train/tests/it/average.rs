@@ -1,10 +1,10 @@
-//! Checkpoints that are kept because they are good, patience, and means of checkpoints as models.
+//! The best checkpoints, patience, and means of checkpoints as models.
 
 use std::fs;
 
 use crate::workplace::Workplace;
 
-/// Returns the validation perplexities of a run by their updates, the best first.
+/// Returns the updates of a run's validations, the best perplexity first.
 fn ranked(workplace: &Workplace, out: &str) -> Vec<u64> {
     let curve = workplace.read(&format!("{out}/metrics.csv"));
     let mut scores: Vec<(f64, u64)> = curve
@@ -24,7 +24,7 @@ fn with(settings: &str) -> Workplace {
     Workplace::with(&[("warmup_steps = 15", &settings)])
 }
 
-/// A rate so high that the loss goes up and down.
+/// A learning rate so high that the loss goes up and down.
 const UNSTEADY: &str = "learning_rate_factor = 12.0";
 
 #[test]
@@ -38,21 +38,21 @@ fn the_best_checkpoints_are_kept() {
         workplace.path(&name).exists()
     };
     assert!(ranked[..3].iter().all(is_there), "{ranked:?}");
-    // The last two are kept whatever they are worth.
+    // The last two are always kept.
     let n_kept = ranked.iter().filter(|update| is_there(update)).count();
     let n_last = ranked[3..].iter().filter(|update| **update > 100).count();
     assert_eq!(n_kept, 3 + n_last);
 }
 
 #[test]
-fn the_mean_of_the_best_is_tried() {
+fn the_mean_of_the_best_checkpoints_is_a_candidate() {
     let workplace = with(&format!("{UNSTEADY}\naverage_best = 2"));
     let ended = workplace.train("run", &["--updates", "120"]);
     let told = ended.stdout.contains(" for the mean of the best 2");
     assert!(told, "{}", ended.stdout);
 }
 
-/// A rate that moves no weight: all validations are the same, and the first is the best.
+/// A learning rate that changes no weight: all validations are equal, and the first is the best.
 const STILL: &str = "learning_rate_factor = 1e-30\nbest_by = \"bleu\"\npatience = 3";
 
 #[test]
@@ -75,7 +75,7 @@ fn patience_ends_a_run_whether_it_was_killed_or_not() {
 }
 
 #[test]
-fn a_run_that_ran_out_of_patience_does_not_go_on() {
+fn a_run_without_patience_left_is_not_continued() {
     let workplace = with(STILL);
     workplace.train("run", &["--updates", "200"]).lines();
     let ended = workplace.train("run", &["--updates", "200"]);
@@ -83,14 +83,14 @@ fn a_run_that_ran_out_of_patience_does_not_go_on() {
 }
 
 #[test]
-fn every_validation_shows_sentences() {
+fn every_validation_logs_samples() {
     let workplace = Workplace::new();
     let ended = workplace.train("run", &[]);
     let lines = ended.lines();
     let after = |line: &&str| line.starts_with("update ");
-    for place in (0..lines.len()).filter(|place| after(&lines[*place])) {
+    for index in (0..lines.len()).filter(|index| after(&lines[*index])) {
         let starts = ["  source       ", "  reference    ", "  translation  "];
-        let shown = &lines[place + 1..place + 7];
+        let shown = &lines[index + 1..index + 7];
         let expected = starts.iter().chain(&starts);
         let are_shown = shown
             .iter()
@@ -114,7 +114,7 @@ fn every_validation_shows_sentences() {
 }
 
 #[test]
-fn a_moving_average_without_inertia_is_the_weights_themselves() {
+fn a_moving_average_with_decay_zero_equals_the_weights() {
     let plain = Workplace::new();
     plain.train("run", &[]).lines();
     let moving = with("ema_decay = 0.0");
@@ -132,7 +132,7 @@ fn average(workplace: &Workplace, which: [&str; 2], out: &str) {
 }
 
 #[test]
-fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_told() {
+fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_reported() {
     let workplace = with("keep_best = 9");
     workplace.train("run", &["--updates", "40"]).lines();
     workplace.damage("run/checkpoints/model-3.bpk", 100);
@@ -172,7 +172,7 @@ fn the_mean_of_two_checkpoints_is_that_of_their_weights() {
 }
 
 #[test]
-fn the_best_checkpoint_of_a_run_is_a_model() {
+fn the_best_checkpoint_can_be_published() {
     let workplace = with(&format!("{UNSTEADY}\nkeep_best = 2"));
     workplace.train("run", &["--updates", "120"]).lines();
     let best = ranked(&workplace, "run")[0].to_string();
@@ -182,7 +182,7 @@ fn the_best_checkpoint_of_a_run_is_a_model() {
 }
 
 #[test]
-fn a_checkpoint_that_is_not_there_is_named() {
+fn a_missing_checkpoint_is_named() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "40"]).lines();
     let arguments = [
@@ -201,7 +201,7 @@ fn a_checkpoint_that_is_not_there_is_named() {
 }
 
 #[test]
-fn more_checkpoints_than_there_are_cannot_be_averaged() {
+fn more_checkpoints_than_exist_cannot_be_averaged() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "40"]).lines();
     let arguments = ["average", "--run", "run", "--last", "3", "--out", "model"];
@@ -210,7 +210,7 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     let start = "`run` has no 3 intact checkpoints, only those after 30, 40; choose at most 2";
     assert!(message.starts_with(start), "{message}");
     assert!(!workplace.path("model").exists());
-    // A checkpoint named twice is one.
+    // A checkpoint that is named twice counts once.
     average(&workplace, ["--updates", "30,40,30"], "twice");
     average(&workplace, ["--last", "2"], "once");
     assert!(workplace.weights("twice") == workplace.weights("once"));
@@ -228,13 +228,13 @@ fn more_checkpoints_than_there_are_cannot_be_averaged() {
     );
 }
 
-/// Settings with which every update of a short run leaves its checkpoint.
+/// Settings that keep the checkpoint of every update of a short run.
 const EVERY_UPDATE: [(&str, &str); 2] = [
     ("validation_interval = 10", "validation_interval = 1"),
     ("average_last = 2", "average_last = 6"),
 ];
 
-/// Trains for six updates, and returns the weights of the checkpoint of each.
+/// Trains for six updates, and returns the weights of each checkpoint.
 fn every_update(setting: &str) -> Vec<Vec<f32>> {
     let settings = format!("warmup_steps = 15\n{setting}");
     let changes = [&EVERY_UPDATE[..], &[("warmup_steps = 15", &settings)]].concat();
@@ -248,7 +248,7 @@ fn every_update(setting: &str) -> Vec<Vec<f32>> {
     (1..=6).map(weights).collect()
 }
 
-/// An average takes no part in the training: it is the recursion over the weights of a run without.
+/// The average does not affect the training: it follows the weights of a run without it.
 #[test]
 fn a_moving_average_is_the_recursion_over_the_weights() {
     let (plain, moving) = (every_update(""), every_update("ema_decay = 0.3"));
@@ -266,11 +266,11 @@ fn a_moving_average_is_the_recursion_over_the_weights() {
     }
     let apart = plain[5].iter().zip(&moving[5]).map(|(a, b)| (a - b).abs());
     let apart = apart.fold(0.0, f32::max);
-    assert!(apart > 1e-5, "the average is no copy: {apart}");
+    assert!(apart > 1e-5, "the average is not a copy: {apart}");
 }
 
 #[test]
-fn a_run_with_weight_decay_ends_elsewhere() {
+fn weight_decay_makes_the_weights_smaller() {
     let (plain, decayed) = (every_update(""), every_update("weight_decay = 0.5"));
     let sum = |weights: &[f32]| weights.iter().map(|weight| f64::from(weight.abs())).sum();
     let (plain, decayed): (f64, f64) = (sum(&plain[5]), sum(&decayed[5]));

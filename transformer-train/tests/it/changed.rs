@@ -1,9 +1,9 @@
-//! A run that goes on with something else than before.
+//! Runs that are resumed with other settings.
 
 use crate::workplace::Workplace;
 
 #[test]
-fn settings_may_be_changed_on_request_if_they_are_of_updates_to_come() {
+fn settings_of_later_updates_can_be_changed_on_request() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "20"]).lines();
     let rate = [
@@ -19,13 +19,13 @@ fn settings_may_be_changed_on_request_if_they_are_of_updates_to_come() {
         "{message}"
     );
     let changed = workplace.train("run", &[&rate[..], &["--allow-changes"]].concat());
-    let told = "changed     `training.learning_rate_factor` is 0.5 here and 0.8 there";
-    assert!(changed.lines().contains(&told), "{changed:?}");
+    let expected = "changed     `training.learning_rate_factor` is 0.5 here and 0.8 there";
+    assert!(changed.lines().contains(&expected), "{changed:?}");
     assert!(
         changed.lines().contains(&"resumed     after update 20"),
         "{changed:?}"
     );
-    // From then on it is the run's own.
+    // From then on it is a setting of the run.
     let same = workplace.run(&["--resume", "run", "--updates", "50"]);
     assert!(
         same.lines().contains(&"resumed     after update 40"),
@@ -39,7 +39,7 @@ fn settings_may_be_changed_on_request_if_they_are_of_updates_to_come() {
 }
 
 #[test]
-fn the_best_checkpoint_by_another_measure_stays() {
+fn the_best_checkpoint_by_earlier_validation_settings_is_kept() {
     let workplace = Workplace::with(&[("warmup_steps = 15", "warmup_steps = 15\nkeep_best = 1")]);
     workplace.train("run", &["--updates", "20"]).lines();
     let is_there = |interval: u64| {
@@ -65,19 +65,19 @@ fn the_best_checkpoint_by_another_measure_stays() {
         let more = ["--resume", "run", "--updates", updates, "--set", &measure];
         workplace.run(&more).lines();
         assert!(is_there(best), "after {updates} updates");
-        assert!(!is_there(3), "others are deleted as ever");
+        assert!(!is_there(3), "other checkpoints are deleted as usual");
     }
 }
 
 #[test]
-fn validations_by_another_measure_are_not_compared() {
+fn validations_with_other_settings_are_not_compared() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "20"]).lines();
     let other = ["--set", "validation.max_sentences=1"];
     let ended = workplace.run(&[&["--resume", "run", "--updates", "30"], &other[..]].concat());
-    let told = "validation  on other pairs, or measured in another way, than before: the 2 validations so far";
+    let expected = "validation  on other pairs, or measured in another way, than before: the 2 validations so far";
     assert!(
-        ended.lines().iter().any(|line| line.starts_with(told)),
+        ended.lines().iter().any(|line| line.starts_with(expected)),
         "{ended:?}"
     );
     let state = workplace.read("run/checkpoints/state-3.json");

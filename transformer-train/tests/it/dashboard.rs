@@ -21,8 +21,8 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Starts a long training run and waits for its first checkpoint. Returns `None`, and says so, if `script` is not
-    /// installed.
+    /// Starts a long training run and waits for its first checkpoint. Returns `None`, and says so,
+    /// if `script` is not installed.
     fn start(workplace: &Workplace) -> Option<Self> {
         let program = env!("CARGO_BIN_EXE_transformer-train");
         let arguments =

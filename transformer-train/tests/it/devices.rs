@@ -46,11 +46,11 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
     train(&experiment, &environment).expect("the corpus can be trained on");
 }
 
-/// Starts a run with the settings whose results could depend on the number of devices: clipping by the
-/// global norm, a moving average, and dropout.
+/// Starts a run with the settings whose results could depend on the number of devices: clipping by
+/// the global norm, a moving average, and dropout.
 fn start_run(dropout: f64, device: &Device) -> Workplace {
-    // Four devices sum their gradients in varying order. ReLU's derivative is discontinuous and would
-    // amplify the rounding; SiLU's is not.
+    // Four devices sum their gradients in varying order. ReLU's derivative is discontinuous and
+    // would amplify the rounding; SiLU's is not.
     let model = format!("n_heads = 2\nactivation = \"silu\"\ndropout = {dropout}");
     let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
     let workplace = Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)]);
@@ -58,7 +58,8 @@ fn start_run(dropout: f64, device: &Device) -> Workplace {
     workplace
 }
 
-/// Resumes the run until update 25 on `devices`, and returns the rows of `metrics.csv` without timings.
+/// Resumes the run until update 25 on `devices`, and returns the rows of `metrics.csv` without
+/// timings.
 fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
     copy_folder(&workplace.path(START), &workplace.path(out));
     train_on(workplace, out, devices, 25);

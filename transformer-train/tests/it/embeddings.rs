@@ -78,7 +78,7 @@ fn word_vectors_of_another_width_are_refused_before_anything_is_written() {
     let ended = workplace.train("run", &[]);
     assert_eq!(
         ended.failure(),
-        "the word vectors have 2 numbers, but `d_model` is 16; choose `d_model` = 2 or other vectors"
+        "the word vectors have 2 values, but `d_model` is 16; choose `d_model` = 2 or other vectors"
     );
     assert!(!workplace.path("run").exists());
 }

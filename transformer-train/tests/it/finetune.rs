@@ -1,4 +1,4 @@
-//! Runs that begin with a trained model.
+//! Runs that train a trained model further.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use transformer_core::directory::ModelDirectory;
 
 use crate::workplace::{Ended, Workplace};
 
-/// A workplace with a trained model in `base`, and settings without a model or tokenizer in `tune.toml`.
+/// A workplace with a trained model in `base`, and settings without a model or tokenizer in
+/// `tune.toml`.
 fn workplace() -> Workplace {
     let workplace = Workplace::new();
     workplace.train("base", &[]).lines();
@@ -42,21 +43,21 @@ fn config(workplace: &Workplace, out: &str) -> transformer_core::TransformerConf
 }
 
 #[test]
-fn a_run_begins_with_the_weights_tokenizers_and_shape_of_the_model() {
+fn a_run_starts_from_the_weights_tokenizers_and_shape_of_the_model() {
     let workplace = workplace();
     // Characters that the model never saw are unknown to it.
     workplace.write("a.src", "10a1\n11b\n1\n");
     workplace.write("b.tgt", "5x\n3y\n1\n");
-    let stays = [
+    let unchanged = [
         "--set",
         "training.learning_rate_factor=1e-30",
         "--set",
         "data.valid_pairs=1",
     ];
     let dropout = ["--set", "model.dropout=0.25", "--updates", "2"];
-    let ended = finetune(&workplace, "tuned", &[&stays[..], &dropout].concat());
-    let told = "finetuning  base: 1+1 layers, d_model 16";
-    assert!(ended.lines().contains(&told), "{ended:?}");
+    let ended = finetune(&workplace, "tuned", &[&unchanged[..], &dropout].concat());
+    let expected = "finetuning  base: 1+1 layers, d_model 16";
+    assert!(ended.lines().contains(&expected), "{ended:?}");
     assert!(workplace.weights("tuned") == workplace.weights("base"));
     let tokenizer = |out| workplace.read(&format!("{out}/model/tokenizer.json"));
     assert_eq!(tokenizer("tuned"), tokenizer("base"));
@@ -68,7 +69,7 @@ fn a_run_begins_with_the_weights_tokenizers_and_shape_of_the_model() {
 }
 
 #[test]
-fn training_moves_on_from_there() {
+fn training_changes_the_weights_of_the_model() {
     let workplace = workplace();
     finetune(&workplace, "tuned", &[]).lines();
     assert!(workplace.weights("tuned") != workplace.weights("base"));
@@ -76,7 +77,7 @@ fn training_moves_on_from_there() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_without_the_model_it_began_with() {
+fn a_run_resumes_without_the_model_it_started_from() {
     let workplace = workplace();
     finetune(&workplace, "whole", &["--updates", "40"]).lines();
     finetune(&workplace, "run", &["--updates", "20"]).lines();
@@ -88,7 +89,7 @@ fn a_run_that_was_stopped_goes_on_without_the_model_it_began_with() {
 }
 
 #[test]
-fn what_the_model_decides_is_refused_by_name() {
+fn settings_that_the_model_fixes_are_refused_by_name() {
     let workplace = workplace();
     for setting in [
         "model.d_model=32",
@@ -102,7 +103,7 @@ fn what_the_model_decides_is_refused_by_name() {
         );
         assert_eq!(ended.failure(), expected);
     }
-    // Its tokenizer has characters, and no merges.
+    // The tokenizer of the model has characters, and no merges.
     let ended = finetune(&workplace, "tuned", &["--set", "tokenizer.dropout=0.1"]);
     let message = ended.failure();
     assert!(
@@ -111,9 +112,9 @@ fn what_the_model_decides_is_refused_by_name() {
     );
 }
 
-/// Its weights would be deleted before they are the new run's.
+/// The run would delete the weights before it reads them.
 #[test]
-fn a_model_is_not_replaced_by_the_run_that_begins_with_it() {
+fn a_run_does_not_replace_the_model_it_starts_from() {
     let workplace = workplace();
     let before = workplace.weights("base");
     for more in [&["--overwrite"][..], &["--overwrite", "--dry-run"]] {
@@ -128,7 +129,7 @@ fn a_model_is_not_replaced_by_the_run_that_begins_with_it() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_named() {
+fn a_missing_model_is_named() {
     let workplace = workplace();
     fs::remove_dir_all(workplace.path("base")).expect("it is there");
     let ended = finetune(&workplace, "tuned", &[]);

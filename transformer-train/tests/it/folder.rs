@@ -1,4 +1,4 @@
-//! Where a run goes, and what is there already.
+//! The folder of a run, and what is in it already.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use transformer_train::{
 use crate::workplace::{FILES, Workplace, test_device};
 
 #[test]
-fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
+fn a_folder_with_another_run_is_refused_and_not_changed() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let before = workplace.weights("run");
@@ -27,7 +27,7 @@ fn a_folder_that_holds_a_run_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn overwriting_replaces_the_run_and_keeps_what_is_not_of_it() {
+fn overwriting_replaces_the_run_and_keeps_other_files() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let before = workplace.weights("run");
@@ -42,7 +42,7 @@ fn overwriting_replaces_the_run_and_keeps_what_is_not_of_it() {
 }
 
 #[test]
-fn a_run_that_began_while_text_was_read_is_left_alone() {
+fn a_run_that_another_program_started_meanwhile_is_not_changed() {
     let workplace = Workplace::new();
     let mut experiment = Experiment::from_toml(&workplace.path("run.toml")).expect("it is right");
     experiment.data.src = Some(workplace.path("a.src"));
@@ -73,9 +73,10 @@ fn a_run_that_began_while_text_was_read_is_left_alone() {
     assert_eq!(workplace.read("run/experiment.toml"), "theirs");
 }
 
-/// A script that always passes --overwrite must not delete its own unfinished run when it is started again.
+/// A script that always passes --overwrite must not delete its own unfinished run when it is
+/// started again.
 #[test]
-fn this_very_run_is_not_overwritten_before_its_end() {
+fn the_same_run_is_not_overwritten_before_its_end() {
     let workplace = Workplace::new();
     let mut running = workplace.start("run", 5000);
     running.wait_for_intervals(2);
@@ -91,14 +92,14 @@ fn this_very_run_is_not_overwritten_before_its_end() {
 }
 
 #[test]
-fn overwriting_nothing_is_training() {
+fn overwriting_works_without_an_existing_run() {
     let workplace = Workplace::new();
     workplace.train("run", &["--overwrite"]).lines();
     assert!(workplace.translates("run"));
 }
 
 #[test]
-fn an_overwriting_run_that_finds_no_text_leaves_the_model_that_was_there() {
+fn an_overwriting_run_without_text_keeps_the_existing_model() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     fs::remove_file(workplace.path("b.tgt")).expect("the file is there");
@@ -108,7 +109,7 @@ fn an_overwriting_run_that_finds_no_text_leaves_the_model_that_was_there() {
 }
 
 #[test]
-fn a_run_that_found_no_text_can_be_repeated_with_the_same_command() {
+fn a_run_that_found_no_text_can_be_started_again() {
     let workplace = Workplace::new();
     let text = workplace.read("b.tgt");
     fs::remove_file(workplace.path("b.tgt")).expect("the file is there");
@@ -119,7 +120,7 @@ fn a_run_that_found_no_text_can_be_repeated_with_the_same_command() {
 }
 
 #[test]
-fn without_a_name_a_run_has_that_of_its_source_and_a_number() {
+fn a_default_folder_has_the_name_of_the_source_and_a_number() {
     let workplace = Workplace::new();
     workplace.run(&FILES).lines();
     workplace.run(&FILES).lines();
@@ -128,7 +129,7 @@ fn without_a_name_a_run_has_that_of_its_source_and_a_number() {
 }
 
 #[test]
-fn a_file_in_place_of_the_folder_is_named() {
+fn a_file_with_the_path_of_the_folder_is_refused() {
     let workplace = Workplace::new();
     workplace.write("run", "a file");
     for out in ["run", "run/deep/within"] {
@@ -142,7 +143,7 @@ fn a_file_in_place_of_the_folder_is_named() {
 }
 
 #[test]
-fn a_model_directory_is_no_place_for_a_run() {
+fn a_model_directory_cannot_be_the_folder_of_a_run() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "11"]).lines();
     let before = workplace.weights("run");
@@ -154,9 +155,9 @@ fn a_model_directory_is_no_place_for_a_run() {
     assert!(workplace.weights("run") == before);
 }
 
-/// Somebody deletes a run by hand, but not all of it.
+/// A run is deleted by hand, but not completely.
 #[test]
-fn checkpoints_that_lie_there_already_are_no_part_of_the_model() {
+fn checkpoints_of_a_deleted_run_do_not_affect_the_model() {
     let workplace = Workplace::new();
     workplace.train("clean", &["--updates", "11"]).lines();
     workplace.train("run", &["--seed", "2"]).lines();

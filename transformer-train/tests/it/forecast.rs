@@ -1,9 +1,9 @@
-//! What a run says before its first update.
+//! Dry runs, and the warnings before the first update.
 
 use crate::workplace::Workplace;
 
 #[test]
-fn a_dry_run_tells_what_the_run_would_be_and_writes_nothing() {
+fn a_dry_run_forecasts_the_run_and_writes_nothing() {
     let workplace = Workplace::new();
     let ended = workplace.train("run", &["--dry-run"]);
     let lines = ended.lines();
@@ -34,32 +34,33 @@ fn a_dry_run_counts_the_parameters_of_the_run() {
         let mut model = lines.iter().filter(|line| line.starts_with("model "));
         model.next().map(ToString::to_string)
     };
-    let foretold = of(&["--dry-run"]);
-    assert!(foretold.is_some());
-    assert_eq!(foretold, of(&[]));
+    let forecast = of(&["--dry-run"]);
+    assert!(forecast.is_some());
+    assert_eq!(forecast, of(&[]));
 }
 
-/// Returns the line that starts so.
+/// Returns the first line with this start.
 fn line(workplace: &Workplace, start: &str, more: &[&str]) -> String {
     let ended = workplace.train("run", more);
     let lines = ended.lines();
     let mut found = lines.iter().filter(|line| line.starts_with(start));
-    found.next().expect("the line is said").to_string()
+    found.next().expect("the line is logged").to_string()
 }
 
 #[test]
 fn a_dry_run_counts_updates_where_an_update_is_several_batches() {
     let workplace = Workplace::new();
     let accumulate = ["--set", "training.accumulate=3"];
-    let foretold = line(
+    let forecast = line(
         &workplace,
         "batches ",
         &[&accumulate[..], &["--dry-run"]].concat(),
     );
-    assert_eq!(foretold, line(&workplace, "batches ", &accumulate));
+    assert_eq!(forecast, line(&workplace, "batches ", &accumulate));
 }
 
-/// Returns what a dry run says of a checkpoint and of all of them with the model, in kilobytes.
+/// Returns the disk space that a dry run forecasts for a checkpoint, and for all of them with the
+/// model, in kilobytes.
 fn disk(workplace: &Workplace, more: &[&str]) -> (f64, f64) {
     let line = line(workplace, "disk ", &[more, &["--dry-run"]].concat());
     let kilobytes = line
@@ -88,7 +89,7 @@ fn a_dry_run_counts_the_moving_average_and_the_best_checkpoints() {
 }
 
 #[test]
-fn a_warm_up_longer_than_the_run_is_told_by_a_run_too() {
+fn a_run_warns_of_a_warm_up_longer_than_itself() {
     let workplace = Workplace::with(&[("warmup_steps = 15", "warmup_steps = 4000")]);
     let warning =
         "warning     the learning rate rises for 4000 updates, and the run ends after 25;";
@@ -102,7 +103,7 @@ fn a_warm_up_longer_than_the_run_is_told_by_a_run_too() {
 }
 
 #[test]
-fn a_source_that_is_its_target_is_told() {
+fn a_source_equal_to_its_target_causes_a_warning() {
     let workplace = Workplace::new();
     let ended = workplace.run(&[
         "--config",
@@ -130,7 +131,7 @@ fn a_dry_run_fails_where_the_run_would() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_dry_run_warns_of_more_memory_than_there_is() {
+fn a_dry_run_warns_if_the_memory_is_too_small() {
     let workplace = Workplace::new();
     let warning = |more: &[&str]| {
         let ended = workplace.train("run", &[&["--dry-run"], more].concat());
@@ -151,7 +152,7 @@ fn a_dry_run_warns_of_more_memory_than_there_is() {
 }
 
 #[test]
-fn validation_pairs_that_are_trained_on_are_counted() {
+fn validation_pairs_in_the_training_text_are_counted() {
     let workplace = Workplace::new();
     for name in ["a.src", "b.tgt"] {
         let text = workplace.read(name);
@@ -178,7 +179,7 @@ fn validation_pairs_that_are_trained_on_are_counted() {
 }
 
 #[test]
-fn a_run_that_would_go_on_is_looked_at_as_such() {
+fn a_dry_run_reports_that_the_run_would_resume() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40", "--dry-run"]);
@@ -191,7 +192,7 @@ fn a_run_that_would_go_on_is_looked_at_as_such() {
 }
 
 #[test]
-fn validating_on_the_text_that_is_learnt_is_warned_of() {
+fn validation_on_the_training_text_causes_a_warning() {
     let workplace = Workplace::new();
     let files = ["--valid-src", "a.src", "--valid-tgt", "b.tgt", "--dry-run"];
     let ended = workplace.train("run", &files);

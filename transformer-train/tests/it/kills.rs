@@ -1,7 +1,7 @@
-//! A run that is killed at random moments, again and again, by the clock and not at a line that it prints.
+//! A run that is killed several times, at random moments.
 //!
-//! `KILLS=1000 cargo test -p transformer-train --test it kills` does it a thousand times; `KILLS_SEED` gives other
-//! moments.
+//! `KILLS=1000 cargo test -p transformer-train --test it kills` does it a thousand times;
+//! `KILLS_SEED` sets the seed of the moments.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -15,7 +15,8 @@ use crate::workplace::Workplace;
 const N_KILLS: u64 = 10;
 const UPDATES: &str = "150";
 
-/// Everything that has a state, and an interval so short that many kills meet a checkpoint.
+/// All settings with a state; with a short interval, many kills happen while a checkpoint is
+/// written.
 const TRAINING: &str = "warmup_steps = 15
 accumulate = 2
 weight_decay = 0.01
@@ -32,7 +33,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[expect(
     clippy::print_stdout,
-    reason = "whoever asks for many kills wants to know how many runs they met"
+    reason = "who sets KILLS needs to know how many runs were killed"
 )]
 #[test]
 fn kills_at_random_moments_change_nothing() {
@@ -44,8 +45,8 @@ fn kills_at_random_moments_change_nothing() {
     ]);
     let started = Instant::now();
     workplace.train("whole", &["--updates", UPDATES]).lines();
-    // A life is as long as a third of the undisturbed run at most, so that some lives end before they have
-    // saved anything and a run has several.
+    // The program runs for at most a third of the time of a whole run, so that it is killed several
+    // times per run, sometimes before it has saved anything.
     let longest = started.elapsed() / 3;
     let mut n_killed = 0;
     let mut n_runs = 0;

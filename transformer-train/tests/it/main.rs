@@ -1,5 +1,4 @@
-//! What crosses files: whole training runs, through the library, and through the program as a user
-//! runs it.
+//! Whole training runs, through the library and through the program.
 
 mod average;
 #[cfg(unix)]

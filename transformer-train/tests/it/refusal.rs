@@ -26,15 +26,15 @@ fn files_of_unequal_length_are_refused_with_both_counts() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_refused_with_file_and_line() {
+fn bytes_that_are_not_utf_8_are_refused_with_file_and_line() {
     let message = file_refusal(b"1\n10\n11\n", b"1\n2\xff\n3\n");
-    assert!(message.starts_with("`b.tgt` line 2: "), "{message}");
+    assert!(message.starts_with("`b.tgt`, line 2: "), "{message}");
 }
 
 #[test]
-fn the_first_line_can_be_wrong_too() {
+fn an_error_in_the_first_line_is_reported() {
     let message = file_refusal(b"\xff\n10\n11\n", b"1\n2\n3\n");
-    assert!(message.starts_with("`a.src` line 1: "), "{message}");
+    assert!(message.starts_with("`a.src`, line 1: "), "{message}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn an_unknown_setting_of_the_model_is_refused_with_line_and_nearest_name() {
 }
 
 #[test]
-fn a_setting_of_the_model_of_the_wrong_kind_is_named() {
+fn a_setting_of_the_model_of_the_wrong_type_is_named() {
     let message = config_refusal("d_ff = 24", "d_ff = \"wide\"");
     assert!(message.contains("d_ff"), "{message}");
 }
@@ -138,7 +138,7 @@ fn heads_that_do_not_divide_the_model_are_refused() {
 
 /// What is wrong with the settings is known before the first line of text is read.
 #[test]
-fn settings_are_looked_at_before_the_corpus() {
+fn settings_are_checked_before_the_corpus_is_read() {
     let workplace = Workplace::with(&[("n_heads = 2", "n_heads = 3")]);
     let ended = workplace.run(&["--config", "run.toml", "--src", "no", "--tgt", "no"]);
     let message = ended.failure();
@@ -146,7 +146,7 @@ fn settings_are_looked_at_before_the_corpus() {
 }
 
 #[test]
-fn a_vocabulary_too_small_for_the_text_is_refused_with_the_smallest() {
+fn a_vocabulary_too_small_for_the_text_is_refused_with_the_minimum() {
     let kind = "kind = \"char\"\nvocab_size = 40";
     let message = config_refusal(kind, "kind = \"bpe\"\nvocab_size = 7");
     // Four special tokens and at least the eight digits.
@@ -196,13 +196,13 @@ fn overwriting_without_a_folder_is_wrong_usage() {
 }
 
 #[test]
-fn a_run_is_not_resumed_and_replaced_at_once() {
+fn resuming_and_overwriting_together_is_wrong_usage() {
     let ended = Workplace::new().run(&["--resume", "run", "--overwrite"]);
     assert!(usage(&ended).contains("--overwrite"), "{ended:?}");
 }
 
 #[test]
-fn numbers_beyond_every_machine_are_refused_by_name() {
+fn numbers_that_are_too_large_are_refused_by_name() {
     let settings = [
         "training.updates",
         "training.accumulate",
@@ -229,7 +229,7 @@ fn numbers_beyond_every_machine_are_refused_by_name() {
 }
 
 #[test]
-fn a_number_that_is_none_is_wrong_usage() {
+fn an_invalid_number_is_wrong_usage() {
     let ended = Workplace::new().run(&["--updates", "many"]);
     assert!(usage(&ended).contains("many"), "{ended:?}");
 }
@@ -262,7 +262,7 @@ fn an_unknown_backend_is_refused_with_the_known_ones() {
 
 /// Burn would panic at it, but only when the run is resumed.
 #[test]
-fn an_empty_name_of_a_backend_is_refused() {
+fn an_empty_backend_name_is_refused() {
     let workplace = Workplace::new();
     let output = workplace
         .program(&["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"])

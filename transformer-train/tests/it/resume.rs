@@ -4,19 +4,19 @@ use std::fs;
 
 use crate::workplace::{FILES, Running, Workplace};
 
-/// What `metrics.csv` says but for what hangs on time, which is never the same.
+/// Returns the rows of `metrics.csv` that do not depend on time.
 fn curve(workplace: &Workplace, out: &str) -> Vec<String> {
     let curve = workplace.read(&format!("{out}/metrics.csv"));
-    let of_time = |row: &str| {
+    let depends_on_time = |row: &str| {
         ["tokens/s", "Waiting"]
             .iter()
             .any(|name| row.contains(name))
     };
-    let rows = curve.lines().filter(|row| !of_time(row));
+    let rows = curve.lines().filter(|row| !depends_on_time(row));
     rows.map(str::to_owned).collect()
 }
 
-/// Checks that two runs have become the same, to the last bit.
+/// Checks that two runs have equal results, to the last bit.
 pub(crate) fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
     assert!(workplace.weights(run) == workplace.weights(whole));
     assert_eq!(curve(workplace, run), curve(workplace, whole));
@@ -24,7 +24,7 @@ pub(crate) fn assert_same(workplace: &Workplace, run: &str, whole: &str) {
     assert_eq!(samples(run), samples(whole));
 }
 
-/// Starts a run and kills it after so many intervals; the next one is then under way.
+/// Starts a run and kills it after `n_intervals`, during the next one.
 fn killed(workplace: &Workplace, out: &str, n_intervals: usize) {
     let mut running = workplace.start(out, 200);
     running.wait_for_intervals(n_intervals);
@@ -32,7 +32,7 @@ fn killed(workplace: &Workplace, out: &str, n_intervals: usize) {
 }
 
 #[test]
-fn a_run_that_is_killed_goes_on_as_if_it_had_not_been() {
+fn a_killed_run_resumes_with_equal_results() {
     let workplace = Workplace::with(&[("n_heads = 2", "n_heads = 2\ndropout = 0.3")]);
     workplace.train("whole", &["--updates", "200"]).lines();
     killed(&workplace, "run", 3);
@@ -48,7 +48,7 @@ fn a_run_that_is_killed_goes_on_as_if_it_had_not_been() {
 }
 
 #[test]
-fn a_run_may_be_killed_again_and_again() {
+fn a_run_killed_several_times_resumes_with_equal_results() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "200"]).lines();
     for n_intervals in [1, 2, 1, 3] {
@@ -59,10 +59,10 @@ fn a_run_may_be_killed_again_and_again() {
 }
 
 #[test]
-fn a_run_is_made_longer_by_going_on() {
+fn a_resumed_run_can_be_made_longer() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
-    // The last interval of the short run is half a one.
+    // The last interval of the short run has half of its updates only.
     workplace.train("run", &["--updates", "25"]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
     assert!(
@@ -73,7 +73,7 @@ fn a_run_is_made_longer_by_going_on() {
 }
 
 #[test]
-fn going_on_needs_no_more_than_the_folder() {
+fn a_run_resumes_from_its_folder_alone() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "200"]).lines();
     killed(&workplace, "run", 2);
@@ -82,7 +82,7 @@ fn going_on_needs_no_more_than_the_folder() {
 }
 
 #[test]
-fn a_run_without_a_name_goes_on_by_the_same_command() {
+fn the_same_command_resumes_a_run_without_a_name() {
     let workplace = Workplace::new();
     let command = [&FILES[..], &["--threads", "1", "--updates", "200"]].concat();
     let mut running = Running::new(workplace.program(&command));
@@ -95,7 +95,7 @@ fn a_run_without_a_name_goes_on_by_the_same_command() {
 }
 
 #[test]
-fn a_finished_run_is_left_as_it_is() {
+fn a_finished_run_is_not_changed() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let (before, curve_before) = (workplace.weights("run"), curve(&workplace, "run"));
@@ -106,7 +106,7 @@ fn a_finished_run_is_left_as_it_is() {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
+fn a_damaged_checkpoint_is_reported_and_the_previous_one_is_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
@@ -114,7 +114,7 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
     let ended = workplace.train("run", &["--updates", "40"]);
     let lines = ended.lines();
     let damaged = lines.iter().find(|line| line.starts_with("damaged"));
-    let damaged = damaged.expect("the damage is told");
+    let damaged = damaged.expect("the damage is reported");
     assert!(
         damaged.contains("`optim-3.bpk` is not what was saved"),
         "{damaged}"
@@ -124,7 +124,7 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
 }
 
 #[test]
-fn a_damaged_state_is_named_and_the_checkpoint_before_is_used() {
+fn a_damaged_state_is_reported_and_the_previous_checkpoint_is_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
@@ -147,7 +147,7 @@ fn a_damaged_state_is_named_and_the_checkpoint_before_is_used() {
 
 /// A fresh start would delete the existing model.
 #[test]
-fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
+fn a_run_whose_only_checkpoint_is_damaged_is_not_changed() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "10"]).lines();
     let before = workplace.weights("run");
@@ -162,7 +162,7 @@ fn a_run_whose_only_checkpoint_is_damaged_is_left_as_it_is() {
 }
 
 #[test]
-fn a_checkpoint_without_its_state_does_not_count() {
+fn a_checkpoint_without_a_state_is_not_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
@@ -176,7 +176,7 @@ fn a_checkpoint_without_its_state_does_not_count() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_its_first_checkpoint_begins_anew() {
+fn a_run_killed_before_its_first_checkpoint_starts_again() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     for file in fs::read_dir(workplace.path("run/checkpoints")).expect("the folder is there") {
@@ -189,7 +189,7 @@ fn a_run_that_was_killed_before_its_first_checkpoint_begins_anew() {
 }
 
 #[test]
-fn a_model_whose_checkpoints_were_deleted_is_not_trained_over() {
+fn a_model_whose_checkpoints_were_deleted_is_not_overwritten() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let before = workplace.weights("run");
@@ -202,7 +202,7 @@ fn a_model_whose_checkpoints_were_deleted_is_not_trained_over() {
 }
 
 #[test]
-fn a_run_is_not_made_shorter() {
+fn a_run_cannot_be_made_shorter() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "20"]);
@@ -214,7 +214,7 @@ fn a_run_is_not_made_shorter() {
 }
 
 #[test]
-fn two_programs_do_not_train_in_one_folder() {
+fn two_programs_cannot_train_in_one_folder() {
     let workplace = Workplace::new();
     let mut running = workplace.start("run", 100_000);
     running.wait_for_intervals(1);
@@ -228,7 +228,7 @@ fn two_programs_do_not_train_in_one_folder() {
 }
 
 #[test]
-fn a_run_that_never_reached_the_end_of_an_interval_is_not_deleted_by_making_it_longer() {
+fn making_a_run_longer_does_not_delete_one_that_never_completed_an_interval() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "7"]).lines();
     let before = workplace.weights("run");
@@ -242,7 +242,7 @@ fn a_run_that_never_reached_the_end_of_an_interval_is_not_deleted_by_making_it_l
 }
 
 #[test]
-fn damaged_weights_are_named_and_have_no_part_in_the_model() {
+fn damaged_weights_are_reported_and_not_used_for_the_model() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "30"]).lines();
     workplace.damage("run/checkpoints/model-2.bpk", -1);
@@ -259,7 +259,7 @@ fn damaged_weights_are_named_and_have_no_part_in_the_model() {
 }
 
 #[test]
-fn a_run_without_its_model_goes_on_from_its_checkpoint() {
+fn a_run_without_its_model_resumes_from_its_checkpoint() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "20"]).lines();
@@ -269,7 +269,7 @@ fn a_run_without_its_model_goes_on_from_its_checkpoint() {
 }
 
 #[test]
-fn a_default_folder_is_gone_on_with_only_by_the_very_same_run() {
+fn only_the_same_run_is_resumed_in_a_default_folder() {
     let workplace = Workplace::new();
     let command = [&FILES[..], &["--updates"]].concat();
     workplace.run(&[&command[..], &["20"]].concat()).lines();
@@ -278,7 +278,7 @@ fn a_default_folder_is_gone_on_with_only_by_the_very_same_run() {
 }
 
 #[test]
-fn other_text_is_refused_and_nothing_is_lost() {
+fn a_run_is_not_resumed_with_other_text() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let before = workplace.weights("run");
@@ -294,7 +294,7 @@ fn other_text_is_refused_and_nothing_is_lost() {
 }
 
 #[test]
-fn every_other_setting_is_named() {
+fn every_setting_that_differs_is_named() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let config = workplace.read("run.toml");
@@ -310,7 +310,7 @@ fn every_other_setting_is_named() {
 }
 
 #[test]
-fn another_number_of_threads_is_told() {
+fn another_number_of_threads_is_reported() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40", "--threads", "2"]);
@@ -319,7 +319,7 @@ fn another_number_of_threads_is_told() {
 }
 
 #[test]
-fn a_run_goes_on_with_the_threads_it_began_with() {
+fn a_run_resumes_with_its_number_of_threads() {
     let workplace = Workplace::new();
     workplace.train("run", &[]).lines();
     let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
@@ -330,7 +330,7 @@ fn a_run_goes_on_with_the_threads_it_began_with() {
 }
 
 #[test]
-fn a_folder_without_a_run_cannot_go_on() {
+fn a_folder_without_a_run_cannot_be_resumed() {
     let workplace = Workplace::new();
     let ended = workplace.run(&["--resume", "nothing"]);
     let message = ended.failure();
@@ -341,7 +341,7 @@ fn a_folder_without_a_run_cannot_go_on() {
 }
 
 #[test]
-fn a_run_whose_rate_ends_with_it_cannot_be_made_longer() {
+fn a_run_whose_learning_rate_ends_at_zero_cannot_be_made_longer() {
     let workplace = Workplace::with(&[(
         "warmup_steps = 15",
         "warmup_steps = 15\nschedule = \"linear\"",
@@ -358,7 +358,7 @@ fn a_run_whose_rate_ends_with_it_cannot_be_made_longer() {
 }
 
 #[test]
-fn a_run_that_accumulates_goes_on_exactly() {
+fn a_run_with_accumulation_resumes_with_equal_results() {
     let accumulate = ("warmup_steps = 15", "warmup_steps = 15\naccumulate = 3");
     let workplace = Workplace::with(&[accumulate]);
     workplace.train("whole", &["--updates", "200"]).lines();

@@ -1,4 +1,4 @@
-//! What is left when a run does not come to its end.
+//! Runs that do not reach their end: killed, interrupted, diverged, or out of disk space.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::workplace::{FILES, N_PAIRS, Running, Workplace};
 /// More updates than any test waits for.
 const ENDLESS: u64 = 1_000_000;
 
-/// Starts a run and kills it when it has reported so many intervals.
+/// Starts a run and kills it after `n_intervals`.
 fn killed_after(n_intervals: usize) -> Workplace {
     let workplace = Workplace::with(&[("validation_interval = 10", "validation_interval = 3")]);
     let mut running = workplace.start("run", ENDLESS);
@@ -26,7 +26,7 @@ fn a_run_killed_after_its_first_interval_leaves_a_model() {
 }
 
 #[test]
-fn a_run_killed_at_any_moment_leaves_a_whole_model() {
+fn a_run_killed_at_any_moment_leaves_an_intact_model() {
     for n_intervals in [3, 4, 6, 9] {
         assert!(killed_after(n_intervals).translates("run"));
     }
@@ -40,7 +40,7 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
     running.wait_for_intervals(1);
     running.interrupt();
     let ended = running.wait();
-    // What comes behind `&&` must not take the model for the whole run's.
+    // A command after `&&` must not use the model as if the run had finished.
     assert_eq!(ended.code, Some(130), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     assert!(
@@ -53,7 +53,7 @@ fn an_interrupt_ends_the_run_after_the_interval_with_its_model() {
 const INTERRUPTED: &str =
     "error: stopped before the first update; nothing is lost, and the same command starts again\n";
 
-/// Checks that a run that was interrupted before its first update says so, and that nothing is left of it.
+/// Checks that a run reports its interruption before the first update, and leaves no files.
 #[cfg(unix)]
 fn ends_without_a_trace(running: Running, workplace: &Workplace) {
     let ended = running.wait();
@@ -78,10 +78,10 @@ fn an_interrupt_ends_a_run_that_waits_for_its_text() {
     ends_without_a_trace(running, &workplace);
 }
 
-/// The text is long enough to be read for seconds.
+/// Reading the text takes seconds.
 #[cfg(unix)]
 #[test]
-fn an_interrupt_while_the_store_is_made_leaves_none() {
+fn an_interrupt_while_the_store_is_built_leaves_no_store() {
     let workplace = Workplace::new();
     workplace.write("a.src", "101101 1011\n".repeat(400_000));
     workplace.write("b.tgt", "55 13\n".repeat(400_000));
@@ -100,24 +100,24 @@ fn an_interrupt_while_the_store_is_made_leaves_none() {
     ends_without_a_trace(running, &workplace);
 }
 
-/// A learning rate so large that the first update ruins every weight.
-const RUINOUS: (&str, &str) = (
+/// A learning rate so large that the loss after the first update is not finite.
+const DIVERGING: (&str, &str) = (
     "warmup_steps = 15",
     "warmup_steps = 15\nlearning_rate_factor = 1e30",
 );
 
 #[test]
-fn a_loss_that_is_no_number_ends_the_run_with_the_update() {
-    let ended = Workplace::with(&[RUINOUS]).train("run", &[]);
+fn a_loss_that_is_not_finite_ends_the_run_and_names_the_update() {
+    let ended = Workplace::with(&[DIVERGING]).train("run", &[]);
     let message = ended.failure();
     assert!(message.starts_with("the loss of update 2 is "), "{message}");
     assert!(message.contains("`learning_rate_factor`"), "{message}");
 }
 
-/// Every second line is too long to be trained on.
+/// Every second line is too long and left out.
 #[test]
-fn a_loss_that_is_no_number_is_told_with_lines_that_are_trained_on() {
-    let workplace = Workplace::with(&[RUINOUS]);
+fn a_loss_that_is_not_finite_is_reported_with_its_lines() {
+    let workplace = Workplace::with(&[DIVERGING]);
     for (name, long) in [("a.src", "1"), ("b.tgt", "7")] {
         let text = workplace.read(name);
         let lines = text
@@ -129,7 +129,7 @@ fn a_loss_that_is_no_number_is_told_with_lines_that_are_trained_on() {
     let message = ended.failure();
     let told = message.split_once(", made of lines ").map(|(_, rest)| rest);
     let told = told.and_then(|rest| rest.split([';', 'a']).next());
-    let lines = told.expect("the lines are told").trim().split(", ");
+    let lines = told.expect("the lines are reported").trim().split(", ");
     let lines: Vec<u64> = lines
         .map(|line| line.parse().expect("lines are numbers"))
         .collect();
@@ -144,8 +144,8 @@ fn a_loss_that_is_no_number_is_told_with_lines_that_are_trained_on() {
 }
 
 #[test]
-fn no_model_is_promised_where_none_was_made() {
-    let workplace = Workplace::with(&[RUINOUS]);
+fn a_run_that_failed_early_does_not_claim_a_model() {
+    let workplace = Workplace::with(&[DIVERGING]);
     let ended = workplace.train("run", &[]);
     let message = ended.failure();
     assert!(!workplace.path("run/model").exists());
@@ -153,17 +153,17 @@ fn no_model_is_promised_where_none_was_made() {
 }
 
 #[test]
-fn weights_that_are_no_numbers_are_not_published() {
+fn weights_that_are_not_finite_are_not_published() {
     let interval = ("validation_interval = 10", "validation_interval = 1");
-    let workplace = Workplace::with(&[RUINOUS, interval]);
+    let workplace = Workplace::with(&[DIVERGING, interval]);
     workplace.train("run", &[]).failure();
     assert!(!workplace.path("run/model").exists() || workplace.translates("run"));
 }
 
-/// The rate rises from update to update until the weights overflow. The model kept is from before, which
-/// is whole but about to break: whether it still translates is another matter.
+/// The learning rate rises until the weights overflow. The model before that is intact, but may not
+/// translate any more.
 #[test]
-fn a_loss_that_breaks_after_a_validation_leaves_the_model_of_before() {
+fn a_loss_that_becomes_infinite_leaves_the_model_of_the_last_validation() {
     let workplace = Workplace::with(&[
         (
             "warmup_steps = 15",
@@ -193,8 +193,8 @@ fn checkpoints_that_cannot_be_written_end_the_run_and_leave_the_model() {
     assert!(workplace.translates("run"));
 }
 
-/// The system lets no file grow beyond a size at which the model has room, and Adam's state, which
-/// is twice as large, has not.
+/// The system limits the size of files: the model fits, and Adam's state, which is twice as large,
+/// does not.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_the_model() {
@@ -204,7 +204,7 @@ fn a_full_disk_ends_the_run_and_leaves_the_model() {
     let model = size(&workplace.path("small/checkpoints/model-3.bpk"));
     let optimizer = size(&workplace.path("small/checkpoints/optim-3.bpk"));
     assert!(3 * model < 2 * optimizer, "{model} {optimizer}");
-    // In units of 512 bytes. Whoever ignores the signal gets an error, as from a full disk.
+    // In units of 512 bytes. With the signal ignored, writing fails as on a full disk.
     let limit = (model + optimizer) / 2 / 512;
     let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" \"$@\"");
     let program = env!("CARGO_BIN_EXE_transformer-train");
@@ -219,7 +219,7 @@ fn a_full_disk_ends_the_run_and_leaves_the_model() {
 }
 
 #[test]
-fn a_reader_that_goes_away_does_not_keep_the_program_from_ending() {
+fn a_closed_standard_output_does_not_keep_the_program_from_ending() {
     let workplace = Workplace::new();
     let mut running = workplace.start("run", 51);
     running.wait_for_intervals(1);

@@ -1,4 +1,4 @@
-//! What a run prints and leaves.
+//! What a run logs, and the files that it writes.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ use transformer_train::{
 
 use crate::workplace::{CONFIG, Workplace, test_device};
 
-/// Returns the number behind a word of an interval's line.
+/// Returns the number after a label in the line of an interval.
 fn number_after(line: &str, word: &str) -> f64 {
     let rest = line.split_once(&format!("  {word} "));
     let rest = rest.unwrap_or_else(|| panic!("no `{word}` in `{line}`")).1;
     let number = rest.split([' ', '%']).next();
     let number = number.and_then(|number| number.parse().ok());
-    number.unwrap_or_else(|| panic!("no number behind `{word}` in `{line}`"))
+    number.unwrap_or_else(|| panic!("no number after `{word}` in `{line}`"))
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_learning_rate_shown_is_that_of_equation_3() {
 }
 
 #[test]
-fn nothing_moves_the_cursor_where_there_is_no_terminal() {
+fn output_to_a_file_has_no_control_codes() {
     let ended = Workplace::new().train("run", &[]);
     let is_code = |character: char| character.is_control() && character != '\n';
     assert!(!ended.lines().is_empty());
@@ -101,13 +101,13 @@ fn nothing_moves_the_cursor_where_there_is_no_terminal() {
 }
 
 #[test]
-fn the_first_lines_say_what_runs_and_where() {
+fn the_first_lines_are_the_backend_the_folder_and_the_data() {
     let ended = Workplace::new().train("run", &[]);
     let lines = ended.lines();
     assert!(lines[0].starts_with("backend "), "{lines:?}");
     assert!(lines[1].starts_with("run ") && lines[1].ends_with(" run"));
     let data = lines.iter().find(|line| line.starts_with("data "));
-    // Four of 47 pairs are a tenth; three are asked for.
+    // Four of 47 pairs would be a tenth; three are configured.
     assert!(data.is_some_and(|line| line.contains("44 pairs read, 44 kept")));
 }
 
@@ -187,7 +187,8 @@ fn the_curve_has_the_values_of_every_interval() {
 
 #[test]
 fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
-    // With this rate and 200 updates something is translated whatever the seed and the rounding (12 seeds of 12).
+    // With this rate and 200 updates something is translated whatever the seed and the rounding (12
+    // seeds of 12).
     let factor = (
         "warmup_steps = 15",
         "warmup_steps = 15\nlearning_rate_factor = 0.5",
@@ -238,7 +239,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
 }
 
 #[test]
-fn the_settings_in_effect_are_left_beside_the_model() {
+fn the_effective_settings_are_in_the_folder_of_the_run() {
     let workplace = Workplace::new();
     workplace
         .train("run", &["--seed", "77", "--updates", "11"])
@@ -254,7 +255,7 @@ fn the_settings_in_effect_are_left_beside_the_model() {
 }
 
 #[test]
-fn the_settings_left_beside_the_model_train_it_again() {
+fn the_saved_settings_train_an_equal_model() {
     let workplace = Workplace::new();
     workplace.train("run", &["--seed", "5"]).lines();
     let settings = ["--config", "run/experiment.toml", "--threads", "1"];
@@ -264,11 +265,11 @@ fn the_settings_left_beside_the_model_train_it_again() {
     assert!(workplace.weights("again") == workplace.weights("run"));
 }
 
-/// Runs the library on a tiny task, and returns the lines that it said. The run is asked to end when it says
-/// a line that begins with `ask_at`.
+/// Runs the library on a tiny task, and returns the lines of its log. The run is interrupted when
+/// it logs a line that begins with `interrupt_at`.
 fn train_copy(
     workplace: &Workplace,
-    ask_at: Option<&'static str>,
+    interrupt_at: Option<&'static str>,
 ) -> (Result<Outcome, TrainError>, Vec<String>) {
     let device = test_device();
     let mut experiment =
@@ -276,10 +277,10 @@ fn train_copy(
     experiment.data.task = Some(Task::Copy);
     experiment.data.max_len = 40;
     experiment.data.task_pairs = 97;
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let listener = Arc::clone(&said);
+    let logged = Arc::new(Mutex::new(Vec::new()));
+    let lines = Arc::clone(&logged);
     let interrupt = Interrupt::default();
-    let asked = interrupt.clone();
+    let request = interrupt.clone();
     let environment = RunEnvironment {
         existing: Existing::Resume,
         directory: workplace.path("run"),
@@ -287,25 +288,25 @@ fn train_copy(
         more_devices: Vec::new(),
         threads: ThreadCount::Exactly(1),
         log: Arc::new(move |line| {
-            if ask_at.is_some_and(|beginning| line.starts_with(beginning)) {
-                asked.request();
+            if interrupt_at.is_some_and(|beginning| line.starts_with(beginning)) {
+                request.request();
             }
-            let mut said = listener.lock().expect("nobody panicked with it");
-            said.push(line.to_owned());
+            let mut lines = lines.lock().expect("nobody panicked with it");
+            lines.push(line.to_owned());
         }),
         display: Display::Lines,
         status: None,
         interrupt,
     };
     let outcome = train(&experiment, &environment);
-    let said = said.lock().expect("nobody panicked with it").clone();
-    (outcome, said)
+    let logged = logged.lock().expect("nobody panicked with it").clone();
+    (outcome, logged)
 }
 
 #[test]
-fn the_outcome_is_what_the_manifest_says() {
+fn the_outcome_equals_the_manifest() {
     let workplace = Workplace::new();
-    let (outcome, said) = train_copy(&workplace, None);
+    let (outcome, logged) = train_copy(&workplace, None);
     let outcome = outcome.expect("the task can be trained");
     assert_eq!((outcome.n_updates, outcome.samples.len()), (25, 2));
     assert!(
@@ -314,7 +315,7 @@ fn the_outcome_is_what_the_manifest_says() {
             .iter()
             .all(|sample| sample.src == sample.reference)
     );
-    assert!(said.iter().any(|line| line.starts_with("update 25/25 ")));
+    assert!(logged.iter().any(|line| line.starts_with("update 25/25 ")));
     let directory = ModelDirectory::open(&outcome.model).expect("training wrote a model");
     let scores = &directory.manifest().training["scores"];
     assert_eq!(scores["updates"], 25);
@@ -326,37 +327,40 @@ fn the_outcome_is_what_the_manifest_says() {
 }
 
 #[test]
-fn a_request_to_stop_ends_the_run_after_the_interval() {
+fn an_interrupt_ends_the_run_after_the_interval() {
     let workplace = Workplace::new();
-    let (outcome, said) = train_copy(&workplace, Some("threads "));
+    let (outcome, logged) = train_copy(&workplace, Some("threads "));
     let outcome = outcome.expect("an interval was trained");
     assert_eq!(outcome.n_updates, 10);
-    let n_intervals = said.iter().filter(|line| line.starts_with("update "));
-    assert_eq!(n_intervals.count(), 1, "{said:?}");
+    let n_intervals = logged.iter().filter(|line| line.starts_with("update "));
+    assert_eq!(n_intervals.count(), 1, "{logged:?}");
     assert!(workplace.translates("run"));
 }
 
 #[test]
-fn a_request_to_stop_before_the_first_update_ends_the_run_and_leaves_nothing() {
+fn an_interrupt_before_the_first_update_leaves_no_files() {
     let workplace = Workplace::new();
-    for ask_at in ["data ", "vocabulary "] {
-        let (outcome, said) = train_copy(&workplace, Some(ask_at));
-        assert!(matches!(outcome, Err(TrainError::Interrupted)), "{said:?}");
-        assert!(!workplace.path("run").exists(), "{said:?}");
+    for interrupt_at in ["data ", "vocabulary "] {
+        let (outcome, logged) = train_copy(&workplace, Some(interrupt_at));
+        assert!(
+            matches!(outcome, Err(TrainError::Interrupted)),
+            "{logged:?}"
+        );
+        assert!(!workplace.path("run").exists(), "{logged:?}");
     }
 }
 
-/// Returns how many updates a run says that a pass has.
+/// Returns the number of updates of a pass that a run logs.
 fn updates_of_a_pass(workplace: &Workplace) -> u64 {
     let ended = workplace.train("run", &["--updates", "1"]);
     let lines = ended.lines();
-    let told = lines.iter().find_map(|line| line.strip_prefix("batches "));
-    let number = told.and_then(|told| told.split_whitespace().next()?.parse().ok());
-    number.expect("the updates of a pass are told")
+    let line = lines.iter().find_map(|line| line.strip_prefix("batches "));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.expect("the updates of a pass are logged")
 }
 
 #[test]
-fn an_update_of_three_batches_takes_three_of_the_pass() {
+fn an_update_of_three_batches_uses_three_of_a_pass() {
     let accumulate = ("warmup_steps = 15", "warmup_steps = 15\naccumulate = 3");
     let plain = updates_of_a_pass(&Workplace::new());
     let accumulated = updates_of_a_pass(&Workplace::with(&[accumulate]));
@@ -379,7 +383,7 @@ fn an_interval_of_one_update_has_a_speed() {
 }
 
 #[test]
-fn the_model_is_searched_as_it_was_validated() {
+fn the_model_translates_with_the_search_of_its_validation() {
     let search = "max_sentences = 2\nbeam_size = 3\nlength_penalty = \"power:1\"";
     let workplace = Workplace::with(&[("max_sentences = 2", search)]);
     workplace.train("run", &[]).lines();

@@ -1,4 +1,4 @@
-//! A folder with a config and a small corpus, and the program in it.
+//! A temporary folder with settings and a small corpus, in which tests run the program.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Read, Write};
@@ -51,7 +51,7 @@ pub(crate) const N_PAIRS: usize = 47;
 /// A temporary folder that holds `run.toml`, which is [`CONFIG`], and a corpus: `a.src`, `b.tgt`.
 pub(crate) struct Workplace(TempDir);
 
-/// What is left of a program that ended.
+/// The exit code and output of a program.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -59,7 +59,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// A program at work.
+/// A running program.
 pub(crate) struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -95,11 +95,11 @@ impl Workplace {
         fs::write(self.path(name), content).expect("the temporary directory is writable");
     }
 
-    /// Flips one bit of the byte at `place`, which counts from the end if it is negative.
-    pub(crate) fn damage(&self, name: &str, place: isize) {
+    /// Flips one bit of the byte at `index`, which counts from the end if it is negative.
+    pub(crate) fn damage(&self, name: &str, index: isize) {
         let mut bytes = fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let from = if place < 0 { bytes.len() } else { 0 };
-        bytes[from.wrapping_add_signed(place)] ^= 1;
+        let from = if index < 0 { bytes.len() } else { 0 };
+        bytes[from.wrapping_add_signed(index)] ^= 1;
         self.write(name, bytes);
     }
 
@@ -107,7 +107,7 @@ impl Workplace {
         fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
     }
 
-    /// Prepares the program, with the workplace as its working directory.
+    /// Returns the command of the program, with the workplace as its working directory.
     pub(crate) fn program(&self, arguments: &[&str]) -> Command {
         self.command(env!("CARGO_BIN_EXE_transformer-train"), arguments)
     }
@@ -147,7 +147,7 @@ impl Workplace {
         Ended::new(child.wait_with_output().expect("the program ends"))
     }
 
-    /// Starts a training of so many updates.
+    /// Starts a run of `n_updates`.
     pub(crate) fn start(&self, out: &str, n_updates: u64) -> Running {
         let n_updates = n_updates.to_string();
         let updates = ["--updates", &n_updates];
@@ -159,7 +159,7 @@ impl Workplace {
         weights(&self.path(out))
     }
 
-    /// Says whether the folder `out` has a model that computes numbers.
+    /// Returns whether the folder `out` has a model that translates.
     pub(crate) fn translates(&self, out: &str) -> bool {
         let device = test_device();
         let translator = Translator::open(self.path(out), &device);
@@ -173,7 +173,7 @@ impl Workplace {
 
 impl Ended {
     pub(crate) fn new(output: Output) -> Self {
-        let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
+        let text = |bytes| String::from_utf8(bytes).expect("the output is UTF-8");
         Self {
             code: output.status.code(),
             stdout: text(output.stdout),
@@ -181,7 +181,7 @@ impl Ended {
         }
     }
 
-    /// Checks that the program did its work, and returns the lines that it printed.
+    /// Checks that the program succeeded, and returns the lines that it printed.
     pub(crate) fn lines(&self) -> Vec<&str> {
         assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{self:?}");
         self.stdout.lines().collect()
@@ -194,7 +194,7 @@ impl Ended {
         lines
     }
 
-    /// Checks that the program failed with one line for its user, and returns what it says.
+    /// Checks that the program failed with one line on standard error, and returns its message.
     pub(crate) fn failure(&self) -> &str {
         assert_eq!(self.code, Some(1), "{self:?}");
         let message = self.stderr.strip_prefix("error: ");
@@ -216,24 +216,24 @@ impl Running {
         }
     }
 
-    /// Waits until so many intervals were reported.
+    /// Waits until `n_intervals` are logged.
     pub(crate) fn wait_for_intervals(&mut self, n_intervals: usize) {
         for _ in 0..n_intervals {
             self.wait_for("update ");
         }
     }
 
-    /// Waits for a line that starts so.
+    /// Waits for a line with this start.
     pub(crate) fn wait_for(&mut self, start: &str) {
         loop {
-            let line = self.lines.next().expect("the program is still at work");
-            if line.expect("what is printed is UTF-8").starts_with(start) {
+            let line = self.lines.next().expect("the program is still running");
+            if line.expect("the output is UTF-8").starts_with(start) {
                 return;
             }
         }
     }
 
-    /// Asks the program to end, as Ctrl-C does.
+    /// Interrupts the program, as Ctrl-C does.
     #[cfg(unix)]
     pub(crate) fn interrupt(&self) {
         let kill = format!("kill -INT {}", self.child.id());
@@ -241,15 +241,15 @@ impl Running {
         assert!(sent.expect("there is a shell").success());
     }
 
-    /// Ends the program at once, as a power cut would.
+    /// Kills the program.
     pub(crate) fn kill(mut self) {
-        self.child.kill().expect("the program is still at work");
+        self.child.kill().expect("the program is still running");
         self.child.wait().expect("the program was killed");
     }
 
-    /// Ends the program at once when so much time has gone, and says whether it was still at work.
-    pub(crate) fn kill_after(mut self, moment: Duration) -> bool {
-        thread::sleep(moment);
+    /// Kills the program after a time, and returns whether it was still running.
+    pub(crate) fn kill_after(mut self, time: Duration) -> bool {
+        thread::sleep(time);
         let _ = self.child.kill();
         let output = self.child.wait_with_output().expect("the program ended");
         match output.status.code() {
@@ -259,37 +259,37 @@ impl Running {
         }
     }
 
-    /// Waits for the end of the program; what it printed before is not repeated.
+    /// Waits for the end of the program, and returns the output that was not read yet.
     pub(crate) fn wait(self) -> Ended {
         let Self { child, lines } = self;
         let lines: Result<Vec<String>, _> = lines.collect();
         let output = child.wait_with_output().expect("the program ends");
         Ended {
-            stdout: lines.expect("what is printed is UTF-8").join("\n"),
+            stdout: lines.expect("the output is UTF-8").join("\n"),
             ..Ended::new(output)
         }
     }
 
-    /// Closes the program's output and returns what it says about that until it ends, which it must
-    /// do within half a minute.
+    /// Closes the program's standard output, and returns its standard error. It must end within
+    /// half a minute.
     pub(crate) fn close_output(self) -> Ended {
         let Self { mut child, lines } = self;
         drop(lines);
         let mut stderr = child.stderr.take().expect("standard error is piped");
-        let (told, telling) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             let mut text = String::new();
             let read = stderr.read_to_string(&mut text);
-            told.send(read.map(|_| text))
+            sender.send(read.map(|_| text))
         });
-        let text = telling.recv_timeout(Duration::from_secs(30));
+        let text = receiver.recv_timeout(Duration::from_secs(30));
         if text.is_err() {
             child.kill().expect("the program is still there");
         }
         let output = child.wait_with_output().expect("the program ends");
-        let text = text.expect("the program ends when nobody reads what it prints");
+        let text = text.expect("the program ends when its output is closed");
         Ended {
-            stderr: text.expect("what is printed is UTF-8"),
+            stderr: text.expect("the output is UTF-8"),
             ..Ended::new(output)
         }
     }

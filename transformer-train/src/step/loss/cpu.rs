@@ -13,12 +13,12 @@ use super::inputs::{LossGradients, LossInputs, LossSums, slice_len};
 /// Minimum number of rows per thread.
 const ROWS_PER_THREAD: usize = 8;
 
+/// Returns whether [`loss`] can compute with these features: single precision, in CPU memory.
+pub(super) fn supports(features: &Tensor<2>) -> bool {
+    transformer_core::cpu::supports(features)
+}
+
 /// Computes the summed losses and, given a scale, the gradients.
-///
-/// # Panics
-///
-/// Panics if the features are not in single precision in CPU memory
-/// ([`supports`](transformer_core::cpu::supports)).
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     let [n_tokens, _] = inputs.features.dims();
     let len = slice_len(inputs.projection.vocab_size(), n_tokens, true);
@@ -222,10 +222,10 @@ impl GradientBuffers {
 
 #[cfg(test)]
 mod tests {
-    use transformer_core::device;
-
     use super::super::inputs::Projection;
     use super::super::slices;
+    use transformer_core::device;
+
     use super::*;
 
     /// Computes the loss of 20 tokens; the vocabulary of 70 is not a multiple of the vector width.

@@ -5,7 +5,6 @@
 //! The gradient is known in closed form, and enters the graph through a surrogate loss.
 
 use burn::tensor::{Int, Tensor};
-use transformer_core::cpu::supports;
 
 use super::inputs::{LossGradients, LossInputs, LossSums, Projection};
 use super::label_smoothing::LabelSmoothing;
@@ -72,7 +71,7 @@ pub fn projected_loss_with_gradient(
 
 /// Computes the summed losses and, given a scale, the gradients of `scale · smoothed`.
 fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
-    if supports(&inputs.features) {
+    if cpu::supports(&inputs.features) {
         cpu::loss(inputs)
     } else {
         slices::loss(inputs)

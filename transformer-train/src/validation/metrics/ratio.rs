@@ -14,8 +14,8 @@ use super::names::{EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED,
 /// Called with the update and the value of a metric that is NaN or infinite.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
 
-/// A metric that divides a sum over the batches of an interval by another, so that every batch counts
-/// in proportion to its size.
+/// A metric that divides a sum over the batches of an interval by another, so that every batch
+/// counts in proportion to its size.
 #[derive(Clone)]
 pub(crate) struct Ratio {
     name: Arc<String>,
@@ -97,7 +97,8 @@ impl Ratio {
         }
     }
 
-    /// Global norm of the gradients before clipping, averaged over updates; reports NaN and infinity.
+    /// Global norm of the gradients before clipping, averaged over updates; reports NaN and
+    /// infinity.
     pub(crate) fn gradient_norm(on_non_finite: OnNonFinite) -> Self {
         Self {
             on_non_finite: Some(on_non_finite),
