@@ -1,6 +1,6 @@
 //! The encoder-decoder Transformer of "Attention Is All You Need" (Vaswani et al. 2017,
-//! <https://arxiv.org/abs/1706.03762>) as Burn modules, and what surrounds a model: text, devices and
-//! the directory that a trained model lives in.
+//! <https://arxiv.org/abs/1706.03762>) as Burn modules, with tokenizers, devices, and the directory
+//! format of trained models.
 //!
 //! ```text
 //! text ─ Tokenizer ─▶ ids ─ Padded ─▶ Transformer::encode ─▶ Memory
@@ -8,18 +8,18 @@
 //!            logits ◀─ Transformer::decode ◀─ DecoderState ◀───┘
 //! ```
 //!
-//! Axes are named alike everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features,
-//! `n_heads` heads of `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks `true`
-//! means hidden.
+//! Axes have the same names everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features,
+//! `n_heads` heads of `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks
+//! `true` means hidden.
 //!
-//! The model half ([`model`], [`config`], [`Padded`]) knows no text, and the text half ([`text`]) no
-//! tensors. Where Burn programs before 0.22 had a type parameter `B: Backend`, a tensor now carries its
-//! [`Device`](burn::tensor::Device): one module runs on every backend that is compiled in, and cargo
-//! features say which.
+//! The model ([`model`], [`config`], [`Padded`]) contains no text processing, and [`text`] no tensors.
+//! There is no type parameter `B: Backend` as in Burn before 0.22: a tensor carries its
+//! [`Device`](burn::tensor::Device), and one module runs on every backend that is compiled in. Cargo
+//! features select the backends.
 //!
 //! # Example
 //!
-//! From text to the scores of the first target token, with weights that know nothing yet:
+//! From text to the logits of the first target token, with random weights:
 //!
 //! ```
 //! use burn::tensor::{Int, Tensor};

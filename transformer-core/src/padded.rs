@@ -65,9 +65,9 @@ impl Padded {
 
     /// Wraps ids and a padding mask that are tensors already, for example from a batcher of Burn.
     ///
-    /// `hidden` is `true` for padding; `None` means no padding. The tensors are not read from the device: with a mask,
-    /// every row may be all padding, and ids are not checked against a vocabulary (see
-    /// [`Transformer`](crate::Transformer)).
+    /// `hidden` is `true` for padding; `None` means no padding. The tensors are not read from the
+    /// device: with a mask, every row may be all padding, and ids are not checked against a
+    /// vocabulary (see [`Transformer`](crate::Transformer)).
     ///
     /// # Shapes
     ///
@@ -126,7 +126,8 @@ impl Padded {
         self.mask.clone()
     }
 
-    /// Returns whether a row may be all padding: a sequence is empty, or a mask was given as a tensor.
+    /// Returns whether a row may be all padding: a sequence is empty, or a mask was given as a
+    /// tensor.
     pub fn has_empty(&self) -> bool {
         self.has_empty
     }

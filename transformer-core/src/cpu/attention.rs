@@ -9,7 +9,7 @@ use super::autodiff::{primitive, run};
 use super::vector::{exp, max_and_sum, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Most queries per row of the batch: for more of them, matrix products are faster than dot products.
+/// Most queries per row of the batch: for more, matrix products are faster than dot products.
 const MAX_QUERIES: usize = 16;
 
 /// Exponents below this one count as `exp(−∞)`: such an `f32` is negligible beside 1.
@@ -34,7 +34,8 @@ pub(crate) struct AttentionInputs<'a> {
     pub(crate) with_weights: bool,
 }
 
-/// A mask as tensors: a score becomes `max(score + bias, min_score)`, and −∞ where its key is hidden.
+/// A mask as tensors: a bias turns a score into `max(score + bias, min_score)`, and hidden keys have
+/// weight 0.
 ///
 /// The axes of both tensors are `[batch or 1, n_heads or 1, queries or 1, keys or 1]`.
 pub(crate) struct ScoreMask {
@@ -46,13 +47,16 @@ pub(crate) struct ScoreMask {
     pub(crate) min_score: f32,
 }
 
-/// Computes `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), and concatenates the heads; `None`: fall back to Burn.
+/// Computes `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), and concatenates the heads.
+///
+/// Returns `None` where the caller falls back to Burn.
 ///
 /// A query from which all keys are hidden has zero weights and a zero output.
 ///
 /// # Shapes
 ///
-/// - returns: `[batch, len, n_heads * d_v]`, and the weights, if requested: `[batch, n_heads, len, n_keys]`
+/// - returns: `[batch, len, n_heads * d_v]`, and `[batch, n_heads, len, n_keys]` if the weights are
+///   requested
 ///
 /// # Panics
 ///
@@ -167,7 +171,8 @@ impl CpuOp for Attention {
         let mut weights = vec![0.0; batch * n_heads * len * n_keys];
         let output = B::create(Shape::from([batch, len, n_heads * d_v]), |output| {
             if len == 1 {
-                // [batch, n_heads, 1, d_v] and [batch, 1, n_heads * d_v] have the same elements in the same order.
+                // [batch, n_heads, 1, d_v] and [batch, 1, n_heads * d_v] have the same elements in
+                // the same order.
                 return heads.attend(output, &mut weights);
             }
             let mut by_head = vec![0.0; output.len()];
@@ -264,7 +269,7 @@ impl Heads<'_> {
             });
     }
 
-    /// Writes outputs and weights of one head of one row of the batch: `index` counts heads over all rows.
+    /// Writes output and weights of one head; `index` counts the heads of all rows.
     #[inline(always)]
     fn attend_in_head(&self, index: usize, output: &mut [f32], weights: &mut [f32]) {
         let Sizes {

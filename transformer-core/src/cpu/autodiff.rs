@@ -1,4 +1,4 @@
-//! Runs an operation on the elements of a tensor, and records it as one step of Burn's autodiff graph.
+//! Runs kernels, and records them as single steps of Burn's autodiff graph.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::autodiff::ops::{Backward, NodeGuard, OpsKind};
@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 use super::supports;
 use crate::device::{CpuBackend, CpuOp, DispatchTo, run_on_cpu};
 
-/// Runs an operation on a [supported](supports) tensor that is not empty; `None`: fall back to Burn.
+/// Runs a kernel on a [supported](supports) tensor that is not empty; `None`: fall back to Burn.
 pub(super) fn run<const D: usize, O, T>(x: &Tensor<D>, operation: impl FnOnce() -> O) -> Option<T>
 where
     O: CpuOp<Output = Option<T>>,
@@ -36,7 +36,8 @@ where
         .flatten()
 }
 
-/// Returns the backend's tensor of a tensor without autodiff; `None` if it has autodiff or is on another backend.
+/// Returns the backend's tensor of a tensor without autodiff; `None` if it has autodiff or is on
+/// another backend.
 pub(super) fn primitive<B: CpuBackend, const D: usize>(tensor: Tensor<D>) -> Option<FloatTensor<B>>
 where
     DispatchTensor: DispatchTo<B>,
@@ -44,8 +45,8 @@ where
     tensor.try_into_primitive::<B>().ok()
 }
 
-/// Returns the backend's tensor of a tensor with autodiff, and its node of the graph; `None` if it is on another backend
-/// or uses gradient checkpointing.
+/// Returns the backend's tensor of a tensor with autodiff, and its node of the graph; `None` if it
+/// is on another backend or uses gradient checkpointing.
 pub(super) fn primitive_and_node<B: CpuBackend, const D: usize>(
     tensor: Tensor<D>,
 ) -> Option<(FloatTensor<B>, NodeGuard)>
@@ -56,7 +57,7 @@ where
     Some(tensor.into_parts())
 }
 
-/// Records that `step` computed `output` from the tensors of `nodes`; its backward pass gets `state`.
+/// Records a step that computed `output` from `nodes`; its backward pass gets `state`.
 pub(super) fn record<B: CpuBackend, S, const N: usize, const D: usize>(
     step: S,
     nodes: [NodeGuard; N],

@@ -18,7 +18,7 @@ use crate::device::{CpuBackend, CpuOp, DispatchTo, is_cpu_memory};
 use crate::random::SplitMix64;
 
 thread_local! {
-    /// Generates this thread's masks. Before [`seed_dropout`], every thread starts from a seed of its own.
+    /// Generates this thread's masks. Without [`seed_dropout`], each thread has another seed.
     static GENERATOR: Cell<SplitMix64> =
         Cell::new(SplitMix64::new(N_GENERATORS.fetch_add(1, Ordering::Relaxed)));
 }
@@ -34,11 +34,11 @@ const _: () = assert!(
     "a block starts with a new output of the generator"
 );
 
-/// Seeds dropout: on this thread for devices whose tensors are in CPU memory, else on the whole device.
+/// Seeds dropout: of this thread for a device in CPU memory, else of the whole device.
 ///
-/// Burn's CPU backends have one generator for all threads, behind a lock. Here every thread has its own, so that threads
-/// that share an update generate the same masks in every run. A thread that was not seeded generates other masks than
-/// all other threads, and not the same ones in every run.
+/// Burn's CPU backends have one generator for all threads, behind a lock. Here every thread has its
+/// own, so that threads that share an update generate the same masks in every run. A thread that
+/// was not seeded generates other masks than all other threads, and not the same ones in every run.
 ///
 /// # Example
 ///
@@ -57,8 +57,8 @@ pub fn seed_dropout(device: &Device, seed: u64) {
     }
 }
 
-/// Sets elements to zero with this probability and scales the others, for tensors in CPU memory; `None`: fall back to
-/// Burn.
+/// Sets elements to zero with this probability and scales the others, for tensors in CPU memory;
+/// `None`: fall back to Burn.
 ///
 /// With autodiff, the backward pass generates the mask again, so that the graph does not store it.
 pub(crate) fn dropout<const D: usize>(x: &Tensor<D>, probability: f64) -> Option<Tensor<D>> {
@@ -221,8 +221,8 @@ mod tests {
         assert_ne!(one, other);
     }
 
-    /// The first outputs of the generator for the state 0, by the reference implementation of Sebastiano Vigna
-    /// (<https://prng.di.unimi.it/splitmix64.c>).
+    /// The first outputs of the generator for the state 0, by the reference implementation of
+    /// Sebastiano Vigna (<https://prng.di.unimi.it/splitmix64.c>).
     #[test]
     fn the_bits_of_a_mask_are_those_of_splitmix64() {
         let draws = [16_294_208_416_658_607_535_u64, 7_960_286_522_194_355_700];

@@ -144,8 +144,8 @@ fn multiply_at_once(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], ou
     let ([m, k], [_, n]) = (left.shape, right.shape);
     let [left_down, left_right] = left.strides.map(|stride| stride as isize);
     let [right_down, right_right] = right.strides.map(|stride| stride as isize);
-    // SAFETY: a `Matrix` has all elements that its shape and strides reach; the product is borrowed mutably and has
-    // `m` rows of `n` elements.
+    // SAFETY: a `Matrix` has all elements that its shape and strides reach; the product is borrowed
+    // mutably and has `m` rows of `n` elements.
     unsafe {
         gemm::gemm(
             m,

@@ -1,4 +1,4 @@
-//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>) with closed-form gradients.
+//! Layer normalization with closed-form gradients.
 
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::grads::Gradients;
@@ -13,8 +13,9 @@ use super::autodiff::{primitive_and_node, record, run_with_autodiff};
 use super::vector::{block_len, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
-/// Normalizes along the last axis, `(x − mean) / √(variance + ε) ∘ γ + β`, for tensors with autodiff; `None`: fall back to
-/// Burn.
+/// Normalizes along the last axis: `(x − mean) / √(variance + ε) ∘ γ + β`.
+///
+/// Returns `None` for a tensor without autodiff, or where the caller falls back to Burn.
 ///
 /// # Shapes
 ///

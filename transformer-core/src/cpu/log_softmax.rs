@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::vector::{LANES, exp, max_and_sum};
 
-/// Turns the logits of one row into log-probabilities: the maximum and the log-sum-exp relative to it.
+/// Turns the logits of one row into log-probabilities: a maximum and a log-sum-exp.
 ///
 /// Added up to a single number, they would lose precision where logits are large.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Normalizer {
 }
 
 impl Normalizer {
-    /// Returns the log-probability of a logit, in nats. The default normalizer returns its argument unchanged.
+    /// Returns the log-probability of a logit, in nats. The default normalizer changes nothing.
     #[inline(always)]
     pub fn log_prob(self, logit: f32) -> f32 {
         (logit - self.max) - self.ln_sum

@@ -1,15 +1,15 @@
-//! The elements of tensors in CPU memory: which tensors have them, in which order, and updates in place.
+//! Access to the elements of tensors in CPU memory, and updates in place.
 
 use burn::tensor::{DType, Tensor, TensorData};
 
 use crate::device::{is_cpu_memory, is_libtorch_cpu, update_libtorch};
 
-/// Returns whether the kernels of this module can compute on the tensor: `f32` elements in CPU memory.
+/// Returns whether the kernels support the tensor: `f32` elements in CPU memory.
 pub fn supports<const D: usize>(tensor: &Tensor<D>) -> bool {
     tensor.dtype() == DType::F32 && is_cpu_memory(&tensor.device())
 }
 
-/// Updates tensors in one pass: `update` gets the elements of `updated` and of `read` in row-major order.
+/// Updates tensors in one pass: `update` gets the elements of all tensors in row-major order.
 ///
 /// The memory of `updated` is reused, unless it is shared with another tensor.
 ///
@@ -62,8 +62,8 @@ pub fn update_in_place<const D: usize, const N: usize>(
     updated.map(tensor)
 }
 
-/// Returns a contiguous copy of a tensor in CPU memory without gradients, which inference reads many times; other tensors
-/// as they are.
+/// Returns a contiguous copy of a tensor in CPU memory without gradients, which inference reads
+/// many times; other tensors as they are.
 pub(crate) fn contiguous_for_inference<const D: usize>(tensor: Tensor<D>) -> Tensor<D> {
     let device = tensor.device();
     if device.is_autodiff() || !is_cpu_memory(&device) {

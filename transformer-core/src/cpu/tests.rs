@@ -49,7 +49,7 @@ fn assert_close<const D: usize>(found: Tensor<D>, expected: Tensor<D>) {
     assert!(all_close, "{found:?} {expected:?}");
 }
 
-/// Returns the result of a kernel, after a check that there is one exactly for devices in CPU memory.
+/// Returns the result of a kernel, and checks that it is `Some` exactly in CPU memory.
 fn on_cpu<T>(result: Option<T>) -> Option<T> {
     assert_eq!(result.is_some(), device::is_cpu_memory(&test_device()));
     result
@@ -150,7 +150,7 @@ fn hidden(elements: Vec<bool>, shape: [usize; 4]) -> ScoreMask {
     }
 }
 
-/// Masks that hide some keys, all keys of one query, add a bias, one below the lowest score, and do both.
+/// No mask, hidden keys (for one query all of them), a bias (one element very low), and both.
 fn masks(len: usize) -> Vec<Option<ScoreMask>> {
     let hidden = || {
         let is_hidden = |index: usize| index < N_KEYS || index.is_multiple_of(3);

@@ -1,9 +1,10 @@
 //! Vectorized sums and exponentials over rows of `f32`.
 //!
-//! Burn's CPU backends call the C library's exponential element by element. The one here is written so that the compiler
-//! vectorizes it for the processor's instructions inside [`Arch::dispatch`](pulp::Arch::dispatch).
+//! Burn's CPU backends call the C library's exponential element by element. The one here is written
+//! so that the compiler vectorizes it for the processor's instructions inside
+//! [`Arch::dispatch`](pulp::Arch::dispatch).
 
-/// Elements that a reduction keeps separate partial results for, so that the compiler can vectorize it.
+/// Partial results of a reduction, so that the compiler can vectorize it.
 pub(super) const LANES: usize = 32;
 
 /// The same, in [`sum`].
@@ -17,8 +18,8 @@ pub(super) fn block_len(width: usize) -> usize {
     (BLOCK / width).max(1) * width
 }
 
-/// Sums `function` over the elements with the same index in all rows. The order of the sum depends only on the index,
-/// not on the processor.
+/// Sums `function` over the elements with the same index in all rows. The order of the sum depends
+/// only on the index, not on the processor.
 #[inline(always)]
 pub(super) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
     let chunks = rows.map(|row| row.as_chunks::<LANES_OF_SUM>());
@@ -71,10 +72,11 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
     (max.fold(f32::NEG_INFINITY, larger), sum)
 }
 
-/// Computes `exp(x)` for `x ≤ 0` in steps that the compiler vectorizes; below −87 it returns `exp(−87)` (1.6e-38).
+/// Computes `exp(x)` for `x ≤ 0` in steps that the compiler vectorizes; below −87 it returns
+/// `exp(−87)` (1.6e-38).
 ///
-/// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of `exp(r)` up to `r⁷` has an
-/// error of less than a tenth of a unit in the last place.
+/// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of
+/// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
     /// 1.5·2²³: the sum of it and a small number has the rounded number in its last bits.

@@ -1,4 +1,4 @@
-//! Backends whose tensors are in CPU memory, and how the kernels of [`cpu`](crate::cpu) run on them.
+//! Backends whose tensors are in CPU memory, and how [kernels](crate::cpu) run on them.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,8 @@ pub fn is_cpu_memory(device: &Device) -> bool {
 
 /// A backend whose tensors are in CPU memory.
 pub(crate) trait CpuBackend: backend::Backend {
-    /// Returns the elements of an `f32` tensor in row-major order: borrowed if the tensor is contiguous, else copied.
+    /// Returns the elements of an `f32` tensor in row-major order: borrowed if the tensor is
+    /// contiguous, else copied.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! Backends, devices, and the memory that a device's tensors are in.
 //!
-//! This is the only folder that names a backend. A tensor of Burn carries its [`Device`](burn::tensor::Device), so one
-//! compiled program can have several backends.
+//! This is the only folder that names a backend. A tensor of Burn carries its
+//! [`Device`](burn::tensor::Device), so one compiled program can have several backends.
 
 mod backend;
 mod choose;

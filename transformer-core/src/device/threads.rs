@@ -7,12 +7,13 @@ use burn::tensor::Device;
 use super::backend::is_backend;
 use super::{Backend, is_cpu_memory, limit_libtorch_to_one_thread};
 
-/// Runs `work` on a thread of the rayon pool if the device's tensors are in CPU memory, else on the calling thread.
+/// Runs `work` on a thread of the rayon pool if the device's tensors are in CPU memory, else on the
+/// calling thread.
 ///
-/// A decoding step is many small operations. Called from outside the pool, each operation that uses several threads has
-/// to wake one first; inside the pool they are awake. On libtorch, the pool's thread is then
-/// [limited to itself](limit_libtorch_to_one_thread). Only one call at a time uses the pool: others run `work` on their
-/// own thread. A panic in `work` propagates to the caller.
+/// A decoding step is many small operations. Called from outside the pool, each operation that uses
+/// several threads has to wake one first; inside the pool they are awake. On libtorch, the pool's
+/// thread is then [limited to itself](limit_libtorch_to_one_thread). Only one call at a time uses
+/// the pool: others run `work` on their own thread. A panic in `work` propagates to the caller.
 ///
 /// # Example
 ///
@@ -32,7 +33,8 @@ use super::{Backend, is_cpu_memory, limit_libtorch_to_one_thread};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn in_thread_pool<R: Send>(device: &Device, work: impl FnOnce() -> R + Send) -> R {
-    // A waiting thread of the pool takes other tasks of the pool: a second call could run nested in the first.
+    // A waiting thread of the pool takes other tasks of the pool: a second call could run nested in
+    // the first.
     static IN_USE: Mutex<()> = Mutex::new(());
     if !is_cpu_memory(device) || rayon::current_thread_index().is_some() {
         return work();

@@ -53,8 +53,8 @@ pub struct AttentionConfig {
 }
 
 impl AttentionConfig {
-    /// Returns the sizes of self-attention over `d_model` features: heads of `d_model / n_heads` features, with biases,
-    /// without dropout.
+    /// Returns the sizes of self-attention over `d_model` features: heads of `d_model / n_heads`
+    /// features, with biases, without dropout.
     ///
     /// # Panics
     ///
@@ -142,7 +142,8 @@ impl MultiHeadAttention {
         config.build(device)
     }
 
-    /// Projects keys and values for all heads: `K·W^K` and `V·W^V`, for any number of calls of [`attend`](Self::attend).
+    /// Projects keys and values for all heads: `K·W^K` and `V·W^V`, for any number of calls of
+    /// [`attend`](Self::attend).
     ///
     /// # Shapes
     ///
@@ -158,7 +159,8 @@ impl MultiHeadAttention {
         KeyValues::new(keys, values)
     }
 
-    /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then `W^O`.
+    /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then
+    /// `W^O`.
     ///
     /// A query from which all keys are hidden has heads of zeros.
     ///

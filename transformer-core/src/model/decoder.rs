@@ -27,7 +27,7 @@ struct DecoderMasks {
     cross_attention: Option<Mask>,
 }
 
-/// Three sub-layers: attention to the target so far, attention to the memory, and a feed-forward network.
+/// Three sub-layers: self-attention, attention to the memory, and a feed-forward network.
 #[derive(Module, Debug)]
 struct DecoderLayer {
     self_attention: MultiHeadAttention,
@@ -49,7 +49,7 @@ impl Decoder {
         }
     }
 
-    /// Projects the memory's keys and values in every layer, and returns the state before the first token.
+    /// Projects the memory's keys and values in all layers: the state before the first token.
     ///
     /// # Shapes
     ///

@@ -5,7 +5,7 @@ use burn::tensor::{Distribution, Tensor};
 
 use crate::cpu;
 
-/// Sets features to zero at random during training, and scales the others so that the mean is unchanged.
+/// Sets random elements to zero during training, and scales the others to keep the mean.
 #[derive(Module, Debug)]
 pub(crate) struct Dropout {
     probability: f64,

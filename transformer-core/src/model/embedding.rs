@@ -9,8 +9,8 @@ use crate::config::TransformerConfig;
 
 /// One vector for each token of a vocabulary.
 ///
-/// Tied matrices are one module, never two copies of its parameter: Burn's optimizer updates only the first copy that it
-/// visits, and silently leaves the second unchanged.
+/// Tied matrices are one module, never two copies of its parameter: Burn's optimizer updates only
+/// the first copy that it visits, and silently leaves the second unchanged.
 #[derive(Module, Debug)]
 pub(crate) struct VocabularyMatrix {
     /// `[vocab, d_model]`.

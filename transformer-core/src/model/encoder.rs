@@ -20,7 +20,7 @@ pub(crate) struct Encoder {
     window: Option<usize>,
 }
 
-/// Two sub-layers: attention to the source, and a feed-forward network.
+/// Two sub-layers: self-attention, and a feed-forward network.
 #[derive(Module, Debug)]
 struct EncoderLayer {
     self_attention: MultiHeadAttention,

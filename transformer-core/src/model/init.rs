@@ -6,8 +6,8 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 
 /// Creates a linear layer with a Xavier-uniform matrix and a bias of zeros.
 ///
-/// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which makes them √2 times
-/// smaller, and the biases of its feed-forward networks at random.
+/// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which
+/// makes them √2 times smaller, and the biases of its feed-forward networks at random.
 pub(super) fn xavier_linear(d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
     let xavier = Initializer::XavierUniform { gain: 1.0 };
     Linear {
@@ -16,7 +16,8 @@ pub(super) fn xavier_linear(d_in: usize, d_out: usize, bias: bool, device: &Devi
     }
 }
 
-/// Creates `n_vectors` vectors from `N(0, 1/d_model)`: multiplied by `√d_model`, their features have variance 1.
+/// Creates `n_vectors` vectors from `N(0, 1/d_model)`: multiplied by `√d_model`, their features
+/// have variance 1.
 pub(super) fn embedding_matrix(
     n_vectors: usize,
     d_model: usize,
@@ -41,7 +42,8 @@ pub(super) fn ones(len: usize, device: &Device) -> Param<Tensor<1>> {
 
 /// Draws the values of all parameters, in the order of the module's fields.
 ///
-/// Burn draws a parameter when it is first read. A fixed order makes the device's seed determine all of them.
+/// Burn draws a parameter when it is first read. A fixed order makes the device's seed determine
+/// all of them.
 pub(super) fn draw_parameters(module: &impl Module) {
     module.visit(&mut ReadAll);
 }

@@ -11,8 +11,8 @@ const MIN_CAPACITY: usize = 16;
 
 /// The projected keys and values of one attention, in every head.
 ///
-/// The tensors may have capacity for more tokens than they contain, so that a decoding step copies only its own keys and
-/// values.
+/// The tensors may have capacity for more tokens than they contain, so that a decoding step copies
+/// only its own keys and values.
 #[derive(Clone, Debug)]
 pub struct KeyValues {
     /// `[batch, n_heads, capacity, d_k]`.
@@ -101,7 +101,7 @@ impl KeyValues {
         }
     }
 
-    /// Computes Eq. 1 in one fused kernel and concatenates the heads; `None` where there is no such kernel.
+    /// Computes Eq. 1 and concatenates the heads in one kernel; `None` where there is none.
     ///
     /// # Shapes
     ///
@@ -177,7 +177,8 @@ mod tests {
         assert!(found.iter().zip(&expected).all(is_close));
     }
 
-    /// Masks that hide some keys, all keys of one query, add a bias, one below the lowest score, and do both.
+    /// Masks that hide some keys, all keys of one query, add a bias, one below the lowest score,
+    /// and do both.
     fn masks(len: usize, n_keys: usize) -> [Mask; 3] {
         let device = test_device();
         let is_hidden = |index: usize| index < n_keys || index.is_multiple_of(3);

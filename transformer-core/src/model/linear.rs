@@ -36,8 +36,8 @@ pub(super) fn apply_transposed(weight: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
 
 /// Applies a function to all tokens of the batch as rows of one matrix.
 ///
-/// With three dimensions, Burn may multiply each sentence by the matrix separately, and then compute a gradient of the
-/// matrix for each of them.
+/// With three dimensions, Burn may multiply each sentence by the matrix separately, and then
+/// compute a gradient of the matrix for each of them.
 ///
 /// # Shapes
 ///
@@ -75,7 +75,8 @@ mod tests {
         assert!(found.iter().zip(&expected).all(is_close));
     }
 
-    /// Returns seven tokens, a matrix whose columns several threads cannot share evenly, and their product.
+    /// Returns seven tokens, a matrix whose columns several threads cannot share evenly, and their
+    /// product.
     fn product() -> (Tensor<3>, Tensor<2>, Tensor<2>) {
         let requested = std::env::var("BURN_DEVICE").ok();
         let (_, device) = device::choose(requested.as_deref()).expect("tests have a backend");

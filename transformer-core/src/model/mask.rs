@@ -4,8 +4,8 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 /// Hides keys from queries in one attention, or adds a bias to their scores.
 ///
-/// [`and`](Self::and) combines masks: a key is hidden if any of them hides it, and biases are added. A query from which
-/// all keys are hidden has weights of zero, never NaN.
+/// [`and`](Self::and) combines masks: a key is hidden if any of them hides it, and biases are
+/// added. A query from which all keys are hidden has weights of zero, never NaN.
 ///
 /// # Example
 ///
@@ -40,7 +40,8 @@ pub struct AttentionMasks {
     pub encoder: Option<Mask>,
     /// For the decoder's self-attention: `[batch or 1, n_heads or 1, len or 1, n_decoded]`.
     pub decoder: Option<Mask>,
-    /// For the attention from the decoder to the memory: `[batch or 1, n_heads or 1, len or 1, src_len]`.
+    /// For the attention from the decoder to the memory:
+    /// `[batch or 1, n_heads or 1, len or 1, src_len]`.
     pub cross: Option<Mask>,
 }
 
@@ -56,9 +57,10 @@ impl Mask {
 
     /// Adds a bias to the scores before the softmax; `-inf` hides a key.
     ///
-    /// This is the float mask of PyTorch and BERT. A bias that is low but finite, for example BERT's −10,000, makes the
-    /// weight of a key zero beside keys without it, but has no effect if all keys of a query have it. Sums of score and
-    /// bias are clamped to at least −5·10⁸ (in half precision −5·10³).
+    /// This is the float mask of PyTorch and BERT. A bias that is low but finite, for example
+    /// BERT's −10,000, makes the weight of a key zero beside keys without it, but has no effect if
+    /// all keys of a query have it. Sums of score and bias are clamped to at least −5·10⁸ (in half
+    /// precision −5·10³).
     ///
     /// # Shapes
     ///
@@ -88,7 +90,8 @@ impl Mask {
         Self::of(hidden.reshape([batch, 1, 1, len]), may_hide_all)
     }
 
-    /// Hides the future: query `i` is at position `offset + i` and sees the keys up to that position.
+    /// Hides the future: query `i` is at position `offset + i` and sees the keys up to that
+    /// position.
     ///
     /// Returns `None` for a single query: it is at the last position and sees all keys.
     pub fn causal(offset: usize, n_queries: usize, device: &Device) -> Option<Self> {
@@ -108,8 +111,8 @@ impl Mask {
         })
     }
 
-    /// Hides keys more than `window` positions away (§4, restricted self-attention): query `i` is at position
-    /// `offset + i`, key `j` at position `j`, and there are `offset + n_queries` keys.
+    /// Hides keys more than `window` positions away (§4, restricted self-attention): query `i` is
+    /// at position `offset + i`, key `j` at position `j`, and there are `offset + n_queries` keys.
     ///
     /// Returns `None` if no key is that far away.
     pub fn window(window: usize, offset: usize, n_queries: usize, device: &Device) -> Option<Self> {

@@ -7,8 +7,8 @@ use crate::cpu::{self, ScoreMask};
 
 /// Normalizes scores to attention weights along the keys; hidden keys have weight 0.
 ///
-/// The paper sets hidden scores to −∞. Here they get a large negative number, because the softmax of −∞ only is NaN; a
-/// query from which all keys are hidden then gets weights of 0.
+/// The paper sets hidden scores to −∞. Here they get a large negative number, because the softmax
+/// of −∞ only is NaN; a query from which all keys are hidden then gets weights of 0.
 ///
 /// # Shapes
 ///
@@ -26,13 +26,15 @@ fn softmax(scores: Tensor<4>) -> Tensor<4> {
 }
 
 impl Mask {
-    /// Adds the bias, and sets the scores of hidden keys so low that their exponentials are zero beside all others.
+    /// Adds the bias, and sets the scores of hidden keys so low that their exponentials are zero
+    /// beside all others.
     fn hide_scores(&self, scores: Tensor<4>) -> Tensor<4> {
         let dtype = scores.dtype();
         let lowest = lowest(dtype);
         match (&self.bias, &self.hidden) {
             (None, None) => scores,
-            // An addition costs nothing in the backward pass; `mask_fill` is another pass over all scores.
+            // An addition costs nothing in the backward pass; `mask_fill` is another pass over all
+            // scores.
             (None, Some(hidden)) => {
                 let options = (&scores.device(), dtype);
                 let lowering =
@@ -49,7 +51,8 @@ impl Mask {
                 };
                 let scores = (scores + bias).clamp_min(min_seen_score(dtype));
                 match hidden {
-                    // After the addition: the bias of another mask may be high where this one hides.
+                    // After the addition: the bias of another mask may be high where this one
+                    // hides.
                     Some(hidden) => scores.mask_fill(hidden.clone(), lowest),
                     None => scores,
                 }
@@ -81,7 +84,8 @@ fn lowest(dtype: DType) -> f64 {
     if dtype == DType::F16 { -1e4 } else { -1e9 }
 }
 
-/// Returns the lower bound of biased scores of keys that are not hidden: no bias makes them as low as hidden ones.
+/// Returns the lower bound of biased scores of keys that are not hidden: no bias makes them as low
+/// as hidden ones.
 fn min_seen_score(dtype: DType) -> f64 {
     lowest(dtype) / 2.0
 }
@@ -108,7 +112,8 @@ mod tests {
         assert_eq!(scores, [0.0, -2.0, 0.5]);
     }
 
-    /// A bias that is finite in one element type does not become infinite in another, in any order of masks.
+    /// A bias that is finite in one element type does not become infinite in another, in any order
+    /// of masks.
     #[test]
     fn a_bias_beyond_half_precision_makes_no_infinity() {
         // Not every backend has f16.

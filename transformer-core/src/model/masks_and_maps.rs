@@ -10,7 +10,8 @@ use super::transformer::Transformer;
 use crate::padded::Padded;
 
 impl Transformer {
-    /// Like [`encode`](Self::encode), with masks in addition to padding; stores the encoder's attention weights in `maps`.
+    /// Like [`encode`](Self::encode), with masks in addition to padding; stores the encoder's
+    /// attention weights in `maps`.
     ///
     /// # Panics
     ///
@@ -29,8 +30,8 @@ impl Transformer {
         memory
     }
 
-    /// Like [`decode`](Self::decode), with masks in addition to causality and padding; stores the attention weights of the
-    /// decoder, to itself and to the memory, in `maps`.
+    /// Like [`decode`](Self::decode), with masks in addition to causality and padding; stores the
+    /// attention weights of the decoder, to itself and to the memory, in `maps`.
     ///
     /// # Shapes
     ///
@@ -59,8 +60,8 @@ impl Transformer {
         self.project(features)
     }
 
-    /// Like [`forward`](Self::forward), with masks in addition to padding and causality; stores the weights of all
-    /// attentions in `maps`.
+    /// Like [`forward`](Self::forward), with masks in addition to padding and causality; stores the
+    /// weights of all attentions in `maps`.
     ///
     /// # Shapes
     ///
@@ -100,12 +101,12 @@ impl Transformer {
         self.decode_with(tgt, &mut self.begin(&memory), masks, maps)
     }
 
-    /// Decodes the tokens that follow those in the state, and returns the weights with which one layer attends to the
-    /// memory.
+    /// Decodes the tokens that follow those in the state, and returns the weights with which one
+    /// layer attends to the memory.
     ///
-    /// They are the weights that [`decode_with`](Self::decode_with) stores in [`AttentionMaps::cross`] for this layer.
-    /// Without those of the other layers and without logits, they are a cheap way to the word alignments of many
-    /// sentences.
+    /// They are the weights that [`decode_with`](Self::decode_with) stores in
+    /// [`AttentionMaps::cross`] for this layer. Without those of the other layers and without
+    /// logits, they are a cheap way to the word alignments of many sentences.
     ///
     /// # Shapes
     ///

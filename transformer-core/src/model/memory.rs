@@ -12,7 +12,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Wraps the output of another encoder, for example of images or speech, for the decoder to attend to.
+    /// Wraps the output of another encoder, for example of images or speech, for the decoder to
+    /// attend to.
     ///
     /// # Shapes
     ///

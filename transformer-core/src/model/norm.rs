@@ -1,4 +1,5 @@
-//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>), which §3.1 applies around every sub-layer.
+//! Layer normalization (Ba et al. 2016, <https://arxiv.org/abs/1607.06450>), which §3.1 applies
+//! around every sub-layer.
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor, module};

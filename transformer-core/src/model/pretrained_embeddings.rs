@@ -1,4 +1,5 @@
-//! Reading, replacing and freezing the embeddings of a [`Transformer`], for vectors that were trained elsewhere.
+//! Reading, replacing and freezing the embeddings of a [`Transformer`], for vectors that were
+//! trained elsewhere.
 
 use burn::tensor::Tensor;
 
@@ -25,8 +26,8 @@ impl Transformer {
 
     /// Replaces the source embedding, and every matrix tied to it.
     ///
-    /// Like the rows of [`src_embedding`](Self::src_embedding), those of `weight` do not contain the factor `√d_model` of
-    /// a config that scales embeddings.
+    /// Like the rows of [`src_embedding`](Self::src_embedding), those of `weight` do not contain
+    /// the factor `√d_model` of a config that scales embeddings.
     ///
     /// # Shapes
     ///
@@ -58,8 +59,8 @@ impl Transformer {
 
     /// Excludes the source embedding, and every matrix tied to it, from training.
     ///
-    /// The parameter stays frozen through `train`, `valid`, `fork` and the optimizer. A record contains values only:
-    /// freeze again after loading a model from a file.
+    /// The parameter stays frozen through `train`, `valid`, `fork` and the optimizer. A record
+    /// contains values only: freeze again after loading a model from a file.
     #[must_use]
     pub fn freeze_src_embedding(mut self) -> Self {
         self.src_vocabulary_mut().freeze();

@@ -4,20 +4,22 @@ use burn::tensor::Tensor;
 
 /// The attention weights of one pass, layer by layer, before dropout.
 ///
-/// The weights of a query sum to 1, or to 0 if all keys are hidden from it. A call that gets a value of this type
-/// overwrites the fields that it computes.
+/// The weights of a query sum to 1, or to 0 if all keys are hidden from it. A call that gets a
+/// value of this type overwrites the fields that it computes.
 #[derive(Clone, Debug, Default)]
 pub struct AttentionMaps {
     /// Encoder self-attention, one tensor per layer: `[batch, n_heads, src_len, src_len]`.
     pub encoder: Vec<Tensor<4>>,
-    /// Decoder self-attention, one tensor per layer: `[batch, n_heads, len, n_decoded]`, where `len` is the number of
-    /// tokens of this call and `n_decoded` that of all calls so far.
+    /// Decoder self-attention, one tensor per layer: `[batch, n_heads, len, n_decoded]`, where
+    /// `len` is the number of tokens of this call and `n_decoded` that of all calls so far.
     pub decoder: Vec<Tensor<4>>,
-    /// Attention from the decoder to the memory, one tensor per layer: `[batch, n_heads, len, src_len]`.
+    /// Attention from the decoder to the memory, one tensor per layer:
+    /// `[batch, n_heads, len, src_len]`.
     pub cross: Vec<Tensor<4>>,
 }
 
-/// Records the attention weights of the layers that it passes through, `[batch, n_heads, queries, keys]` each.
+/// Records the attention weights of the layers that it passes through,
+/// `[batch, n_heads, queries, keys]` each.
 #[derive(Debug)]
 pub(crate) enum Recorder {
     /// Records nothing.
@@ -28,8 +30,8 @@ pub(crate) enum Recorder {
     OneLayer {
         /// Number of layers before it.
         n_before: usize,
-        /// Its weights, after it was computed.
-        weights: Option<Tensor<4>>,
+        /// Its weights, after it was computed: no tensor or one.
+        weights: Vec<Tensor<4>>,
     },
 }
 
@@ -43,7 +45,7 @@ impl Recorder {
     pub(super) fn one_layer(layer: usize) -> Self {
         Self::OneLayer {
             n_before: layer,
-            weights: None,
+            weights: Vec::new(),
         }
     }
 
@@ -67,25 +69,23 @@ impl Recorder {
             Self::AllLayers(layers) => layers.push(layer.clone()),
             Self::OneLayer { n_before, weights } => match n_before.checked_sub(1) {
                 Some(n_left) => *n_before = n_left,
-                None => {
-                    weights.get_or_insert_with(|| layer.clone());
-                }
+                None if weights.is_empty() => weights.push(layer.clone()),
+                None => {}
             },
         }
     }
 
-    /// Gives each row of the batch its own weights: turns `[n_groups, n_heads, group_size * len, keys]` into
+    /// Gives each row of the batch its own weights: turns
+    /// `[n_groups, n_heads, group_size * len, keys]` into
     /// `[n_groups * group_size, n_heads, len, keys]`.
     pub(super) fn split_groups(&mut self, group_size: usize, len: usize) {
         if group_size == 1 {
             return;
         }
-        let layers: &mut [Tensor<4>] = match self {
-            Self::Off => &mut [],
-            Self::AllLayers(layers) => layers,
-            Self::OneLayer { weights, .. } => weights.as_mut_slice(),
+        let (Self::AllLayers(weights) | Self::OneLayer { weights, .. }) = self else {
+            return;
         };
-        for weights in layers {
+        for weights in weights {
             let [n_groups, n_heads, _, n_keys] = weights.dims();
             let by_row = weights
                 .clone()
@@ -101,8 +101,7 @@ impl Recorder {
     pub(super) fn into_weights(self) -> Vec<Tensor<4>> {
         match self {
             Self::Off => Vec::new(),
-            Self::AllLayers(layers) => layers,
-            Self::OneLayer { weights, .. } => weights.into_iter().collect(),
+            Self::AllLayers(weights) | Self::OneLayer { weights, .. } => weights,
         }
     }
 }

@@ -10,10 +10,11 @@ use super::mask::Mask;
 /// The keys and values of the tokens decoded so far, and those of the memory.
 ///
 /// [`Transformer::begin`](crate::Transformer::begin) creates it, and every
-/// [`Transformer::decode`](crate::Transformer::decode) appends to it. A clone continues independently.
+/// [`Transformer::decode`](crate::Transformer::decode) appends to it. Clones are independent.
 ///
-/// Rows that decode the same source share the keys and values of its memory, which are by far the larger part: beam
-/// search stores them once per sentence, not once per hypothesis, and does not copy them when it reorders hypotheses.
+/// Rows that decode the same source share the keys and values of its memory, which are by far the
+/// larger part: beam search stores them once per sentence, not once per hypothesis, and does not
+/// copy them when it reorders hypotheses.
 #[derive(Clone, Debug)]
 pub struct DecoderState {
     pub(crate) layers: Vec<LayerState>,
@@ -100,7 +101,8 @@ impl DecoderState {
         let rows_per_memory = common_group_size(&sources.collect::<Vec<_>>());
         let memories: Vec<usize> = memories.into_iter().step_by(rows_per_memory).collect();
         let selected = self.selection(rows, n_rows);
-        // A layer's old tensors are dropped before those of the next layer are copied: there are never two whole states.
+        // A layer's old tensors are dropped before those of the next layer are copied: there are
+        // never two whole states.
         let layers = mem::take(&mut self.layers).into_iter();
         let layers = layers.map(|layer| LayerState {
             self_attention: layer.self_attention.map(|keys_values| match &selected {
@@ -155,7 +157,8 @@ impl DecoderState {
         }
     }
 
-    /// Returns the selected rows as a tensor; `None` if they are all of the `n` rows in their present order.
+    /// Returns the selected rows as a tensor; `None` if they are all of the `n` rows in their
+    /// present order.
     fn selection(&self, rows: &[usize], n: usize) -> Option<Tensor<1, Int>> {
         if rows.len() == n && rows.iter().enumerate().all(|(row, from)| row == *from) {
             return None;

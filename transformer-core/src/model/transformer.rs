@@ -18,13 +18,13 @@ use crate::padded::Padded;
 
 /// The encoder-decoder: maps source and target token ids to logits of the next target token.
 ///
-/// Generation calls [`encode`](Self::encode), [`begin`](Self::begin), then [`decode`](Self::decode) once per step.
-/// [`forward`](Self::forward) calls the same three once, with all target tokens: training and generation are one code
-/// path.
+/// Generation calls [`encode`](Self::encode), [`begin`](Self::begin), then [`decode`](Self::decode)
+/// once per step. [`forward`](Self::forward) calls the same three once, with all target tokens:
+/// training and generation are one code path.
 ///
-/// All ids must be in the vocabulary of their side. Source ids are checked if [`Padded`] was made from ids in CPU memory.
-/// Target ids are not checked, because that would read from the device: CPU backends panic at an id out of range, and
-/// GPU backends read memory behind the embedding matrix.
+/// All ids must be in the vocabulary of their side. Source ids are checked if [`Padded`] was made
+/// from ids in CPU memory. Target ids are not checked, because that would read from the device: CPU
+/// backends panic at an id out of range, and GPU backends read memory behind the embedding matrix.
 ///
 /// # Example
 ///
@@ -44,7 +44,7 @@ use crate::padded::Padded;
 pub struct Transformer {
     /// The source embedding; also the target embedding and the pre-softmax matrix, if tied.
     src_vocabulary: VocabularyMatrix,
-    /// The target embedding, and the pre-softmax matrix if tied; absent if the source embedding is used.
+    /// The target embedding; also the pre-softmax matrix, if tied. Absent if tied to the source's.
     tgt_vocabulary: Option<VocabularyMatrix>,
     /// The pre-softmax matrix; absent if an embedding is used.
     output: Option<VocabularyMatrix>,
@@ -62,8 +62,8 @@ impl TransformerConfig {
     ///
     /// To train it, build it on `device.autodiff()`, or move it there with [`Module::train`].
     ///
-    /// The weights are drawn in this call and in a fixed order: seed the device before it (`device.seed(…)`) to make them
-    /// reproducible.
+    /// The weights are drawn in this call and in a fixed order: seed the device before it
+    /// (`device.seed(…)`) to make them reproducible.
     ///
     /// # Errors
     ///
@@ -105,7 +105,8 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if an id is not in the source vocabulary, or if the sequence exceeds the learned positions.
+    /// Panics if an id is not in the source vocabulary, or if the sequence exceeds the learned
+    /// positions.
     pub fn encode(&self, src: &Padded) -> Memory {
         self.encode_recorded(src, &AttentionMasks::default(), &mut Recorder::Off)
     }
@@ -141,7 +142,8 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned positions.
+    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned
+    /// positions.
     pub fn decode_features(&self, tgt: Tensor<2, Int>, state: &mut DecoderState) -> Tensor<3> {
         let masks = AttentionMasks::default();
         self.decode_recorded(tgt, state, &masks, &mut DecoderRecorders::off())
@@ -191,29 +193,35 @@ impl Transformer {
         self.output_bias.as_ref().map(Param::val)
     }
 
-    /// Decodes the tokens that follow those in the state, appends them to the state, and returns their logits.
+    /// Decodes the tokens that follow those in the state, appends them to the state, and returns
+    /// their logits.
     ///
-    /// The logits at position `t` score the token at `t + 1`. They do not depend on how the target is split into calls.
+    /// The logits at position `t` score the token at `t + 1`. They do not depend on how the target
+    /// is split into calls.
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, len]`, starting with BOS in the first call; ids are not checked against the vocabulary
+    /// - `tgt`: `[batch, len]`, starting with BOS in the first call; ids are not checked against
+    ///   the vocabulary
     /// - returns: `[batch, len, vocab]`
     ///
     /// # Panics
     ///
-    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned positions.
+    /// Panics if `tgt` and the state differ in batch size, or if the sequence exceeds the learned
+    /// positions.
     pub fn decode(&self, tgt: Tensor<2, Int>, state: &mut DecoderState) -> Tensor<3> {
         self.project(self.decode_features(tgt, state))
     }
 
     /// Returns the logits of all target tokens at once (teacher forcing).
     ///
-    /// The target needs no padding mask: its padding is on the right, where the causal mask hides it from all tokens.
+    /// The target needs no padding mask: its padding is on the right, where the causal mask hides
+    /// it from all tokens.
     ///
     /// # Shapes
     ///
-    /// - `tgt`: `[batch, tgt_len]`, each row starting with BOS; ids are not checked against the vocabulary
+    /// - `tgt`: `[batch, tgt_len]`, each row starting with BOS; ids are not checked against the
+    ///   vocabulary
     /// - returns: `[batch, tgt_len, vocab]`
     ///
     /// # Panics
@@ -237,8 +245,8 @@ impl Transformer {
         activation::softmax(self.forward(src, tgt), 2)
     }
 
-    /// Returns the logarithm of [`probs`](Self::probs), in nats, computed from the logits: it is finite where a
-    /// probability underflows to 0.
+    /// Returns the logarithm of [`probs`](Self::probs), in nats, computed from the logits: it is
+    /// finite where a probability underflows to 0.
     ///
     /// # Shapes
     ///

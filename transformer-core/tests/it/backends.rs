@@ -1,5 +1,5 @@
-//! The backend operations that the model relies on, compared with results by hand: masks, broadcasting, integers,
-//! repeated rows.
+//! The backend operations that the model relies on, compared with results by hand: masks,
+//! broadcasting, integers, repeated rows.
 //!
 //! A backend that fails here computes wrong results for every model; the test names the operation.
 
@@ -13,7 +13,8 @@ use crate::model::{test_backend, test_device};
 /// `[batch, n_heads, queries, keys]`: different sizes, so that swapped axes fail.
 const SCORES: [usize; 4] = [2, 3, 5, 4];
 
-/// Returns, for every element of [`SCORES`], its index in a tensor of this shape, which broadcasts to [`SCORES`].
+/// Returns, for every element of [`SCORES`], its index in a tensor of this shape, which broadcasts
+/// to [`SCORES`].
 fn broadcast_indices(shape: [usize; 4]) -> Vec<[usize; 4]> {
     let [n_batch, n_heads, n_queries, n_keys] = SCORES;
     let mut indices = Vec::new();
@@ -166,15 +167,18 @@ fn a_row_that_is_selected_three_times_has_three_times_the_gradient() {
     assert_eq!(read(gradient), [1.0, 1.0, 0.0, 0.0, 3.0, 3.0, 0.0, 0.0]);
 }
 
-/// `model::attention` computes products, masks and softmax in steps, because Burn's fused attention has bugs on some
-/// backends. In libtorch's masks `true` means "visible"; burn-tch 0.22.1 passes Burn's, in which `true` means "hidden":
+/// `model::attention` computes products, masks and softmax in steps, because Burn's fused attention
+/// has bugs on some backends. In libtorch's masks `true` means "visible"; burn-tch 0.22.1 passes
+/// Burn's, in which `true` means "hidden":
 /// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-tch/src/ops/module.rs#L488-L511>.
-/// On CubeCL in half precision, only the first head is masked (<https://github.com/tracel-ai/burn/issues/4778>).
-/// This test fails on tch when that bug is fixed.
+/// On CubeCL in half precision, only the first head is masked
+/// (<https://github.com/tracel-ai/burn/issues/4778>). This test fails on tch when that bug is
+/// fixed.
 #[test]
 fn burns_fused_attention_hides_masked_keys_except_on_libtorch() {
     let device = test_device();
-    // Two heads, and two keys with score 0: the output is the mean of their values, 1 and 5, unless one is hidden.
+    // Two heads, and two keys with score 0: the output is the mean of their values, 1 and 5, unless
+    // one is hidden.
     let queries = Tensor::<4>::zeros([1, 2, 1, 8], &device);
     let keys = Tensor::<4>::ones([1, 2, 2, 8], &device);
     let value = |of: f32| Tensor::<4>::full([1, 2, 1, 8], of, &device);
@@ -188,8 +192,8 @@ fn burns_fused_attention_hides_masked_keys_except_on_libtorch() {
     assert!(seen.iter().all(|x| (x - expected).abs() < 1e-6), "{seen:?}");
 }
 
-/// `model::feed_forward` writes GELU out, because the gradient of Burn's GELU is that of the tanh approximation on most
-/// backends. This test fails when that is fixed.
+/// `model::feed_forward` writes GELU out, because the gradient of Burn's GELU is that of the tanh
+/// approximation on most backends. This test fails when that is fixed.
 #[test]
 fn burns_gelu_has_its_own_derivative_only_on_flex_and_libtorch() {
     let device = test_device().autodiff();

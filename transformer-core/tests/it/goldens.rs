@@ -1,5 +1,5 @@
-//! Comparison with PyTorch for the same weights and sentences; `generate.py` and `primitives.py` in `tests/fixtures`
-//! generate the fixtures.
+//! Comparison with PyTorch for the same weights and sentences; `generate.py` and `primitives.py` in
+//! `tests/fixtures` generate the fixtures.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ use crate::loss::Labels;
 use crate::model::{relative_difference, test_device, tgt_ids, tolerances};
 use crate::weights::{gradients, rewrite, weights};
 
-/// Gradients are compared relative to at least this share of the model's largest one: smaller ones may be rounding
-/// errors of zero. (The keys' biases have gradient zero: they add the same to all scores of a query.)
+/// Gradients are compared relative to at least this share of the model's largest one: smaller ones
+/// may be rounding errors of zero. (The keys' biases have gradient zero: they add the same to all
+/// scores of a query.)
 pub(crate) const NEGLIGIBLE: f64 = 1e-2;
 
 #[derive(Deserialize)]

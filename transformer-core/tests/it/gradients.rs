@@ -14,9 +14,9 @@ use crate::weights::{Entry, Numbers, gradients, rewrite, weights};
 
 /// Length of a step in the space of one parameter's values.
 ///
-/// The loss has an error of about 1e-6, ten units in its last place; divided by this step that is 7e-5. Four points
-/// give a slope that is exact for polynomials up to the fourth degree: its error is of the order of 0.015⁴ = 5e-8
-/// times the fifth derivative.
+/// The loss has an error of about 1e-6, ten units in its last place; divided by this step that is
+/// 7e-5. Four points give a slope that is exact for polynomials up to the fourth degree: its error
+/// is of the order of 0.015⁴ = 5e-8 times the fifth derivative.
 const STEP: f64 = 0.015;
 
 /// See [`STEP`]. Most slopes are at least ten times as large.

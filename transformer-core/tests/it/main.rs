@@ -1,4 +1,5 @@
-//! Integration tests: invariants of the model under every config, its gradients, comparison with PyTorch, and files.
+//! Integration tests: invariants of the model under every config, its gradients, comparison with
+//! PyTorch, and files.
 
 mod attention;
 mod backends;

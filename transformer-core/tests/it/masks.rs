@@ -29,7 +29,8 @@ struct Biases {
 }
 
 impl Biases {
-    /// Draws −∞ for a quarter of the keys, and values between −0.5 and 0.5 times `spread` for the others.
+    /// Draws −∞ for a quarter of the keys, and values between −0.5 and 0.5 times `spread` for the
+    /// others.
     fn draw(config: &TransformerConfig, batch: &Batch, spread: f32, seed: u32) -> Self {
         let mut random = Numbers { state: seed };
         let mut draw = |shape: [usize; 4]| {

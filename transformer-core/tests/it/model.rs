@@ -23,7 +23,8 @@ pub(crate) struct Batch {
     pub(crate) tgt: Vec<Vec<u32>>,
 }
 
-/// Returns the backend and the device under test, chosen once: the choice silences panics of all threads.
+/// Returns the backend and the device under test, chosen once: the choice silences panics of all
+/// threads.
 fn under_test() -> &'static (Backend, Device) {
     static CHOSEN: OnceLock<(Backend, Device)> = OnceLock::new();
     // BURN_DEVICE chooses the backend, as in the programs.
@@ -158,8 +159,8 @@ pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -
     model.forward(&Padded::new(src, &device), tgt_ids(tgt, &device))
 }
 
-/// Returns the tolerance for sums in the same order: 0 on CPU backends written in Rust, while libtorch or a GPU may
-/// choose another kernel and gets `tolerance`.
+/// Returns the tolerance for sums in the same order: 0 on CPU backends written in Rust, while
+/// libtorch or a GPU may choose another kernel and gets `tolerance`.
 pub(crate) fn same_sums(tolerance: f64) -> f64 {
     if device::is_rust_cpu(&test_device()) {
         0.0
@@ -168,8 +169,8 @@ pub(crate) fn same_sums(tolerance: f64) -> f64 {
     }
 }
 
-/// Returns the largest difference of two tensors, relative to the largest absolute value in `expected` or 1, whichever
-/// is larger. NaN if either contains NaN.
+/// Returns the largest difference of two tensors, relative to the largest absolute value in
+/// `expected` or 1, whichever is larger. NaN if either contains NaN.
 pub(crate) fn difference<const D: usize>(actual: Tensor<D>, expected: Tensor<D>) -> f64 {
     assert_eq!(actual.dims(), expected.dims());
     let actual: Vec<f64> = actual.into_data().iter::<f64>().collect();
@@ -177,8 +178,8 @@ pub(crate) fn difference<const D: usize>(actual: Tensor<D>, expected: Tensor<D>)
     relative_difference(&actual, &expected, 1.0)
 }
 
-/// Returns the largest difference, relative to the largest absolute value in `expected` or `floor`, whichever is larger.
-/// NaN if either contains NaN.
+/// Returns the largest difference, relative to the largest absolute value in `expected` or `floor`,
+/// whichever is larger. NaN if either contains NaN.
 pub(crate) fn relative_difference(actual: &[f64], expected: &[f64], floor: f64) -> f64 {
     assert_eq!(actual.len(), expected.len());
     // `f64::max` ignores NaN.

@@ -15,8 +15,8 @@ use crate::weights::{Entry, weights};
 
 /// Two heads in layers of width 8 and 12: one encoder layer, two decoder layers.
 ///
-/// An attention has four 8×8 matrices and their biases, 288 values; a feed-forward network
-/// 8·12 + 12 + 12·8 + 8 = 212, a normalization 16. So an encoder layer has 288 + 212 + 2·16 = 532, a
+/// An attention has four 8×8 matrices and their biases, 288 values; a feed-forward network 8·12 +
+/// 12 + 12·8 + 8 = 212, a normalization 16. So an encoder layer has 288 + 212 + 2·16 = 532, a
 /// decoder layer 2·288 + 212 + 3·16 = 836, and all three layers together [`LAYERS`].
 pub(crate) fn small(tying: Tying) -> TransformerConfig {
     let src_vocab = if tying == Tying::All { 13 } else { 11 };
@@ -131,7 +131,8 @@ fn a_tied_decoder_has_one_matrix_after_training() {
     assert!(!names.contains_key("output.weight"));
 }
 
-// Except the keys' biases: they add the same to all scores of a query, which does not change the softmax.
+// Except the keys' biases: they add the same to all scores of a query, which does not change the
+// softmax.
 #[test]
 fn training_changes_every_parameter() {
     let (before, after) = train(&small(Tying::None), 1);

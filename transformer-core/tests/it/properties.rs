@@ -12,7 +12,8 @@ use crate::model::{
 };
 use crate::weights::rewrite;
 
-/// For `f32` sums in another order: 84 units in the last place of the largest logit, over up to four layers.
+/// For `f32` sums in another order: 84 units in the last place of the largest logit, over up to
+/// four layers.
 const TOLERANCE: f64 = 1e-5;
 
 /// Decodes the target in pieces that end where `ends` is true, and concatenates the logits.

@@ -11,8 +11,8 @@ pub(crate) struct Tolerances {
     pub(crate) weights: f64,
     /// For gradients, relative to the largest entry of the parameter's gradient.
     pub(crate) gradients: f64,
-    /// For a loss after many updates, relative to the loss: Adam divides small gradients by their own size, so that
-    /// rounding errors grow from update to update.
+    /// For a loss after many updates, relative to the loss: Adam divides small gradients by their
+    /// own size, so that rounding errors grow from update to update.
     pub(crate) curve: f64,
 }
 
@@ -24,8 +24,8 @@ const SINGLE: Tolerances = Tolerances {
     curve: 1e-3,
 };
 
-/// For matrix products with TF32 inputs, which have 11 significant bits instead of 24: a relative error of up to 2⁻¹¹, or
-/// 5e-4, for each.
+/// For matrix products with TF32 inputs, which have 11 significant bits instead of 24: a relative
+/// error of up to 2⁻¹¹, or 5e-4, for each.
 const TF32: Tolerances = Tolerances {
     logits: 5e-3,
     weights: 5e-3,
@@ -36,8 +36,8 @@ const TF32: Tolerances = Tolerances {
 impl Tolerances {
     /// Returns the tolerances of a backend.
     ///
-    /// On CUDA GPUs of compute capability 8.0 and above, cubek rounds the inputs of `f32` matrix products to TF32
-    /// whenever it uses tensor cores, and Burn has no setting against it:
+    /// On CUDA GPUs of compute capability 8.0 and above, cubek rounds the inputs of `f32` matrix
+    /// products to TF32 whenever it uses tensor cores, and Burn has no setting against it:
     /// <https://github.com/tracel-ai/cubek/blob/245851cc83e95e179b91bc145c2b3a1e305bfdba/crates/cubek-matmul/src/multi_level/definition/blueprint.rs#L89-L103>.
     /// (These tolerances are derived from that; they were not yet measured on a GPU.)
     pub(crate) fn of(backend: Backend) -> Self {
