@@ -70,8 +70,8 @@ fn endless(config: &TransformerConfig, device: &Device) -> Result<Transformer> {
     };
     Ok(rewrite(config.init(device)?, |name, mut entry| {
         if name == "output_bias" {
-            entry.numbers[EOS as usize] = -1e4;
+            entry.values[EOS as usize] = -1e4;
         }
-        entry.numbers
+        entry.values
     }))
 }

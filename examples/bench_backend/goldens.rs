@@ -137,7 +137,7 @@ impl Golden {
         let all = self.parameters.values().flat_map(|it| &it.gradient);
         let floor = NEGLIGIBLE * largest(all.copied());
         let differences = self.parameters.iter().map(|(name, parameter)| {
-            let ours: Vec<f64> = ours[name].numbers.iter().map(|it| f64::from(*it)).collect();
+            let ours: Vec<f64> = ours[name].values.iter().map(|it| f64::from(*it)).collect();
             difference(&ours, &parameter.gradient, floor)
         });
         largest(differences)

@@ -36,9 +36,9 @@ const _: () = assert!(
 
 /// Seeds dropout: of this thread for a device in CPU memory, else of the whole device.
 ///
-/// Burn's CPU backends have one generator for all threads, behind a lock. Here every thread has its
-/// own, so that threads that share an update generate the same masks in every run. A thread that
-/// was not seeded generates other masks than all other threads, and not the same ones in every run.
+/// Burn's CPU backends have one generator for all threads. Here every thread has its own, so that
+/// threads that share an update generate the same masks in every run. Threads that were not seeded
+/// generate different masks, and not the same ones in every run.
 ///
 /// # Example
 ///

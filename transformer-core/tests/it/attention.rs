@@ -153,7 +153,7 @@ fn gradients_over_a_memory_of_another_width_are_those_of_pytorch() {
     let floor = NEGLIGIBLE * largest.fold(0.0, f64::max);
     for (name, theirs) in &golden.parameters {
         let entry = &ours[name];
-        let data = TensorData::new(entry.numbers.clone(), entry.shape.clone());
+        let data = TensorData::new(entry.values.clone(), entry.shape.clone());
         theirs.check_gradient(name, &data, floor);
     }
 }

@@ -229,7 +229,7 @@ impl Golden {
             .flat_map(|parameter| &parameter.gradient)
             .fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
         for (name, parameter) in &self.parameters {
-            let actual: Vec<f64> = ours[name].numbers.iter().map(|g| f64::from(*g)).collect();
+            let actual: Vec<f64> = ours[name].values.iter().map(|g| f64::from(*g)).collect();
             let floor = NEGLIGIBLE * largest;
             let found = relative_difference(&actual, &parameter.gradient, floor);
             assert!(found < tolerances().gradients, "{name}: {found:e}");

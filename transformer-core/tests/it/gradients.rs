@@ -10,7 +10,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use crate::loss::Labels;
 use crate::model::{Batch, batches, configs, forward, random_model};
-use crate::weights::{Entry, Numbers, gradients, rewrite, weights};
+use crate::weights::{Entry, RandomValues, gradients, rewrite, weights};
 
 /// Length of a step in the space of one parameter's values.
 ///
@@ -64,26 +64,26 @@ proptest! {
         prop_assume!(batch.tgt[0].len() > 1);
         let model = random_model(&config, seed);
         let labels = labels(&batch, &config);
-        let mut random = Numbers { state: !seed };
+        let mut random = RandomValues { state: !seed };
         for (name, gradient) in gradients_of(&model, &batch, &labels) {
-            let length = (gradient.numbers.len() as f64).sqrt();
+            let length = (gradient.values.len() as f64).sqrt();
             let mut sign = || if random.next() < 0.0 { -1.0 } else { 1.0 };
-            let direction: Vec<f64> = gradient.numbers.iter().map(|_| sign() / length).collect();
+            let direction: Vec<f64> = gradient.values.iter().map(|_| sign() / length).collect();
             let loss_at = |step: f64| {
                 let moved = rewrite(model.clone(), |other, entry| {
-                    let numbers = entry.numbers.into_iter();
+                    let values = entry.values.into_iter();
                     if other != name {
-                        return numbers.collect();
+                        return values.collect();
                     }
                     let moves = direction.iter().map(|d| step * d);
-                    numbers.zip(moves).map(|(w, by)| (f64::from(w) + by) as f32).collect()
+                    values.zip(moves).map(|(w, by)| (f64::from(w) + by) as f32).collect()
                 });
                 labels.value(forward(&moved, &batch.src, &batch.tgt))
             };
             let near = loss_at(STEP) - loss_at(-STEP);
             let far = loss_at(2.0 * STEP) - loss_at(-2.0 * STEP);
             let slope = (8.0 * near - far) / (12.0 * STEP);
-            let pairs = gradient.numbers.iter().zip(&direction);
+            let pairs = gradient.values.iter().zip(&direction);
             let expected: f64 = pairs.map(|(g, d)| f64::from(*g) * d).sum();
             prop_assert!(
                 (slope - expected).abs() < TOLERANCE,
@@ -100,7 +100,7 @@ proptest! {
         let config = TransformerConfig { dropout: 0.0, ..config };
         let model = random_model(&config, seed);
         for (name, gradient) in gradients_of(&model, &batch, &labels(&batch, &config)) {
-            prop_assert!(gradient.numbers.iter().all(|g| g.is_finite()), "{}", name);
+            prop_assert!(gradient.values.iter().all(|g| g.is_finite()), "{}", name);
             prop_assert_eq!(&gradient.shape, &weights(&model)[&name].shape);
         }
     }

@@ -337,7 +337,7 @@ fn half_precision_weights_make_a_model_that_is_nearly_the_same() {
     dict.insert(name, half);
     let model = import(&dict, &annotated().config, &Names::Annotated);
     let ours = &weights(&model)["encoder.layers.0.feed_forward.inner.weight"];
-    let ours = TensorData::new(ours.numbers.clone(), ours.shape.clone());
+    let ours = TensorData::new(ours.values.clone(), ours.shape.clone());
     let transposed: Vec<f32> = (0..8)
         .flat_map(|column| single.iter::<f32>().skip(column).step_by(8))
         .collect();

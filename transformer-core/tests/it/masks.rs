@@ -13,7 +13,7 @@ use transformer_core::{
 use crate::model::{
     Batch, batches, configs, difference, random_model, same_sums, test_device, tgt_ids,
 };
-use crate::weights::{Numbers, gradients};
+use crate::weights::{RandomValues, gradients};
 
 /// For `f32` sums in another order, as in `properties.rs`.
 const TOLERANCE: f64 = 1e-5;
@@ -32,7 +32,7 @@ impl Biases {
     /// Draws −∞ for a quarter of the keys, and values between −0.5 and 0.5 times `spread` for the
     /// others.
     fn draw(config: &TransformerConfig, batch: &Batch, spread: f32, seed: u32) -> Self {
-        let mut random = Numbers { state: seed };
+        let mut random = RandomValues { state: seed };
         let mut draw = |shape: [usize; 4]| {
             let mut bias = |_| {
                 let is_hidden = random.next() < -0.25;
@@ -162,7 +162,7 @@ proptest! {
         let masks = hide_everything(&batch, &test_device().autodiff());
         let slopes = forward_with(&model, &batch, &masks).powi_scalar(2).sum().backward();
         for (name, entry) in gradients(&model, &GradientsParams::from_grads(slopes, &model)) {
-            prop_assert!(entry.numbers.iter().all(|slope| slope.is_finite()), "{}", name);
+            prop_assert!(entry.values.iter().all(|slope| slope.is_finite()), "{}", name);
         }
     }
 

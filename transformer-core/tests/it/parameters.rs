@@ -96,7 +96,7 @@ fn train(config: &TransformerConfig, n_steps: usize) -> (Transformer, Transforme
 fn matrix(weight: Tensor<2>) -> Entry {
     Entry {
         shape: weight.dims().to_vec(),
-        numbers: weight.into_data().iter::<f32>().collect(),
+        values: weight.into_data().iter::<f32>().collect(),
     }
 }
 
@@ -146,7 +146,7 @@ fn training_changes_every_parameter() {
 
 fn bits(model: &Transformer) -> Vec<(String, Vec<usize>, Vec<u32>)> {
     let entry = |(name, entry): (String, Entry)| {
-        let bits = entry.numbers.iter().map(|value| value.to_bits());
+        let bits = entry.values.iter().map(|value| value.to_bits());
         (name, entry.shape, bits.collect())
     };
     weights(model).into_iter().map(entry).collect()

@@ -248,7 +248,7 @@ fn log_probs_are_finite_where_a_probability_underflows() {
         } else {
             1.0
         };
-        entry.numbers.iter().map(|value| factor * value).collect()
+        entry.values.iter().map(|value| factor * value).collect()
     });
     let device = test_device();
     let src = Padded::new(&[[5, 9, 4]], &device);

@@ -48,7 +48,7 @@ fn written(change: impl FnMut(&str, Entry) -> Vec<f32>) -> (TempDir, Transformer
 }
 
 fn unchanged(_: &str, entry: Entry) -> Vec<f32> {
-    entry.numbers
+    entry.values
 }
 
 fn open(path: impl AsRef<Path>) -> ModelDirectory {
@@ -99,7 +99,7 @@ fn the_error_of_a_16_bit_float_is_at_most_half_a_unit_in_the_last_place() {
     let (before, after, _) = quantized(Precision::F16);
     let after = weights(&after);
     for (name, entry) in weights(&before) {
-        for (before, after) in entry.numbers.iter().zip(&after[&name].numbers) {
+        for (before, after) in entry.values.iter().zip(&after[&name].values) {
             assert!(
                 (before - after).abs() <= before.abs() * F16_ROUNDING,
                 "{name}"
@@ -115,10 +115,7 @@ fn the_error_of_an_integer_is_at_most_half_its_channels_scale() {
     let mut n_matrices = 0;
     for (name, entry) in weights(&before) {
         let &[n_rows, n_columns] = &entry.shape[..] else {
-            assert_eq!(
-                entry.numbers, after[&name].numbers,
-                "{name} is not a matrix"
-            );
+            assert_eq!(entry.values, after[&name].values, "{name} is not a matrix");
             continue;
         };
         n_matrices += 1;
@@ -132,11 +129,10 @@ fn the_error_of_an_integer_is_at_most_half_its_channels_scale() {
             }
         };
         let mut largest = vec![0.0_f32; n_channels];
-        for (index, value) in entry.numbers.iter().enumerate() {
+        for (index, value) in entry.values.iter().enumerate() {
             largest[channel(index)] = largest[channel(index)].max(value.abs());
         }
-        for (index, (before, after)) in entry.numbers.iter().zip(&after[&name].numbers).enumerate()
-        {
+        for (index, (before, after)) in entry.values.iter().zip(&after[&name].values).enumerate() {
             // Half a scale, and the rounding of a division and a product.
             let bound = largest[channel(index)] / 127.0 * 0.50001;
             assert!((before - after).abs() <= bound, "{name}: {before} {after}");
@@ -223,9 +219,9 @@ fn a_value_out_of_the_range_of_16_bits_is_reported() {
     let name = "encoder.layers.0.feed_forward.inner.weight";
     let (directory, _) = written(|found, mut entry| {
         if found == name {
-            entry.numbers[3] = -70_000.0;
+            entry.values[3] = -70_000.0;
         }
-        entry.numbers
+        entry.values
     });
     let out = tempdir().expect("the system has temporary directories");
     let refused = open(&directory).write_quantized(&out, Precision::F16);

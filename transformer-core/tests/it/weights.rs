@@ -1,4 +1,4 @@
-//! Parameters by name: written, read, and their gradients.
+//! Reads and replaces the parameters of a model by name, and reads their gradients.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 use transformer_core::Transformer;
 
-/// A parameter's shape and its numbers in row order.
+/// The shape of a parameter and its values in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) shape: Vec<usize>,
-    pub(crate) numbers: Vec<f32>,
+    pub(crate) values: Vec<f32>,
 }
 
-/// Replaces every parameter by what the function makes of its name and present value.
+/// Replaces the values of every parameter by those that `rewrite` returns for its name and entry.
 ///
-/// The model must not be in training; [`Module::train`] takes the result there.
+/// The model must be without autodiff; [`Module::train`] moves the result to an autodiff device.
 pub(crate) fn rewrite<M: Module>(model: M, rewrite: impl FnMut(&str, Entry) -> Vec<f32>) -> M {
     model.map(&mut Rewrite {
         path: Vec::new(),
@@ -24,16 +24,12 @@ pub(crate) fn rewrite<M: Module>(model: M, rewrite: impl FnMut(&str, Entry) -> V
     })
 }
 
-/// Draws all weights: gains between 0.5 and 1.5, the others between −0.5 and 0.5.
+/// Replaces all weights by random values: gains between 0.5 and 1.5, the others between −0.5 and 0.5.
 pub(crate) fn fill(model: Transformer, seed: u32) -> Transformer {
-    let mut numbers = Numbers { state: seed };
+    let mut random = RandomValues { state: seed };
     rewrite(model, |name, entry| {
         let mean = if name.ends_with("gamma") { 1.0 } else { 0.0 };
-        entry
-            .numbers
-            .iter()
-            .map(|_| mean + numbers.next())
-            .collect()
+        entry.values.iter().map(|_| mean + random.next()).collect()
     })
 }
 
@@ -63,16 +59,16 @@ fn read(model: &impl Module, gradients: Option<&GradientsParams>) -> BTreeMap<St
 fn entry<const D: usize>(tensor: Tensor<D>) -> Entry {
     Entry {
         shape: tensor.dims().to_vec(),
-        numbers: tensor.into_data().iter::<f32>().collect(),
+        values: tensor.into_data().iter::<f32>().collect(),
     }
 }
 
-/// Random numbers between −0.5 and 0.5, the same on every machine.
-pub(crate) struct Numbers {
+/// A generator of values between −0.5 and 0.5, the same on every machine.
+pub(crate) struct RandomValues {
     pub(crate) state: u32,
 }
 
-impl Numbers {
+impl RandomValues {
     pub(crate) fn next(&mut self) -> f32 {
         // A linear congruential generator: its upper bits are random enough for weights.
         self.state = self
@@ -100,8 +96,8 @@ impl<F: FnMut(&str, Entry) -> Vec<f32>> ModuleMapper for Rewrite<F> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         param.map(|tensor| {
             let (shape, device) = (tensor.shape(), tensor.device());
-            let numbers = (self.rewrite)(&self.path.join("."), entry(tensor));
-            Tensor::from_data(TensorData::new(numbers, shape), &device)
+            let values = (self.rewrite)(&self.path.join("."), entry(tensor));
+            Tensor::from_data(TensorData::new(values, shape), &device)
         })
     }
 }

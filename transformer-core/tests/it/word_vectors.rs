@@ -253,7 +253,7 @@ fn unchanged(before: &Transformer, after: &Transformer) -> Vec<String> {
     let after = weights(after);
     weights(before)
         .into_iter()
-        .filter(|(name, entry)| bits(&entry.numbers) == bits(&after[name].numbers))
+        .filter(|(name, entry)| bits(&entry.values) == bits(&after[name].values))
         .map(|(name, _)| name)
         .filter(|name| !name.ends_with("key.bias"))
         .collect()
