@@ -53,10 +53,10 @@ pub(super) fn table_from(path: &Path) -> Result<Table, ConfigError> {
 }
 
 fn table(text: &str, file: &str) -> Result<Table, ConfigError> {
-    let explain = |error: &toml::de::Error| explain(error, text, file);
-    let experiment: Experiment = toml::from_str(text).map_err(|error| explain(&error))?;
+    let parse_error = |error: &toml::de::Error| located_error(error, text, file);
+    let experiment: Experiment = toml::from_str(text).map_err(|error| parse_error(&error))?;
     check_model_keys(&experiment, text, file)?;
-    toml::from_str(text).map_err(|error| explain(&error))
+    toml::from_str(text).map_err(|error| parse_error(&error))
 }
 
 /// Checks settings that do not come from a file as strictly; the error is the message of the TOML
@@ -75,11 +75,14 @@ pub(super) fn check(settings: &Table) -> Result<(), String> {
 
 /// Adds the defaults of the task or the preset that checked settings name.
 pub(super) fn complete(settings: Table) -> Result<Experiment, ConfigError> {
-    let wrong = |error: &toml::de::Error| wrong(error, "", "the settings", 1);
-    let named: Experiment = settings.clone().try_into().map_err(|error| wrong(&error))?;
+    let parse_error = |error: &toml::de::Error| toml_error(error, "", "the settings", 1);
+    let named: Experiment = settings
+        .clone()
+        .try_into()
+        .map_err(|error| parse_error(&error))?;
     let mut merged = Table::try_from(named.defaults()).map_err(ConfigError::Write)?;
     replace(&mut merged, settings);
-    merged.try_into().map_err(|error| wrong(&error))
+    merged.try_into().map_err(|error| parse_error(&error))
 }
 
 /// Checks the keys and values of `[model]` against the model's fields, which the first reading does
@@ -103,7 +106,7 @@ fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(
         ModelSettings::apply(&mut table, setting);
         let read = table.try_into::<TransformerConfig>();
         if let Err(error) = read {
-            return Err(wrong(&error, text, file, line));
+            return Err(toml_error(&error, text, file, line));
         }
     }
     Ok(())
@@ -122,15 +125,15 @@ pub(super) fn replace(table: &mut Table, other: Table) {
 }
 
 /// Converts an error of the TOML parser, with the line of its span.
-fn explain(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
+fn located_error(error: &toml::de::Error, text: &str, file: &str) -> ConfigError {
     let Range { start, .. } = error.span().unwrap_or(0..0);
     let before = text.get(..start).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
-    wrong(error, text, file, line)
+    toml_error(error, text, file, line)
 }
 
-/// Converts an error of the TOML parser, which is about this line.
-fn wrong(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
+/// Converts an error of the TOML parser about this line.
+fn toml_error(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
     if let Some((name, known)) = unknown_name(message) {
         return unknown(format!("`{file}` line {line}"), name, known);

@@ -9,7 +9,7 @@ use crate::tasks::nearest;
 ///
 /// The value is a TOML value. Text needs no quotes where the key takes text, even if it looks like
 /// a number.
-pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
+pub(super) fn parse(setting: &str) -> Result<Table, ConfigError> {
     let Some((key, text)) = setting.split_once('=') else {
         return Err(ConfigError::MissingValue {
             given: setting.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
     let Some(value) = parsed(text) else {
         return match read::check(&as_text) {
             Ok(()) => Ok(as_text),
-            Err(message) => Err(wrong(
+            Err(message) => Err(setting_error(
                 setting,
                 with_remedy(text, message, |value| {
                     read::check(&table_with(value)).is_ok()
@@ -45,7 +45,7 @@ pub(super) fn table(setting: &str) -> Result<Table, ConfigError> {
         Ok(()) => Ok(as_value),
         // A folder may be called `2016`: a key that takes text gets text.
         Err(_) if read::check(&as_text).is_ok() => Ok(as_text),
-        Err(message) => Err(wrong(setting, message)),
+        Err(message) => Err(setting_error(setting, message)),
     }
 }
 
@@ -82,7 +82,8 @@ fn is_known(known: &[String], key: &str) -> bool {
     known.iter().any(|known| known == key)
 }
 
-fn wrong(setting: &str, message: String) -> ConfigError {
+/// Converts a message of the TOML parser.
+fn setting_error(setting: &str, message: String) -> ConfigError {
     if let Some((name, known)) = read::unknown_name(&message) {
         return read::unknown(format!("`--set {setting}`"), name, known);
     }
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     fn message(setting: &str) -> String {
-        table(setting)
+        parse(setting)
             .expect_err("the setting is invalid")
             .to_string()
     }
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn values_are_toml_values() {
         assert_eq!(
-            table("training.clip_norm = 1.5").ok(),
+            parse("training.clip_norm = 1.5").ok(),
             Some(toml::toml! { training = { clip_norm = 1.5 } })
         );
     }
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn text_needs_no_quotes() {
         assert_eq!(
-            table("tokenizer.kind=unigram").ok(),
+            parse("tokenizer.kind=unigram").ok(),
             Some(toml::toml! { tokenizer = { kind = "unigram" } })
         );
     }
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn text_may_look_like_a_number() {
         assert_eq!(
-            table("data.src=2016").ok(),
+            parse("data.src=2016").ok(),
             Some(toml::toml! { data = { src = "2016" } })
         );
     }
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn text_may_contain_an_equals_sign() {
         assert_eq!(
-            table("data.src=a=b.txt").ok(),
+            parse("data.src=a=b.txt").ok(),
             Some(toml::toml! { data = { src = "a=b.txt" } })
         );
     }
@@ -238,10 +239,10 @@ mod tests {
     #[test]
     fn none_unsets_the_value_of_a_task() {
         assert_eq!(
-            table("tokenizer.tgt_kind=none").ok(),
+            parse("tokenizer.tgt_kind=none").ok(),
             Some(toml::toml! { tokenizer = { tgt_kind = "none" } })
         );
-        assert!(table("model.d_k=none").is_ok());
+        assert!(parse("model.d_k=none").is_ok());
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl UserSettings {
         };
         let mut overrides = self.arguments.clone();
         for setting in &self.settings {
-            read::replace(&mut overrides, setting::table(setting)?);
+            read::replace(&mut overrides, setting::parse(setting)?);
         }
         remove_replaced(&mut combined, &overrides);
         read::replace(&mut combined, overrides);
