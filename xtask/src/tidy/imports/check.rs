@@ -50,20 +50,23 @@ fn upward(package: &str, order: &[&str], arrows: &[Arrow]) -> Vec<Problem> {
     arrows.iter().filter(is_upward).map(problem).collect()
 }
 
-/// Returns the entries of `src` that have no rank in the order.
+/// Returns the entries of `src` that have no rank in the order, and the ranks without an entry.
 fn unlisted(package: &str, order: &[&str], tree: &Tree) -> Vec<Problem> {
     let src = format!("{package}/src/");
     let paths = tree.paths.iter().filter_map(|path| path.strip_prefix(&src));
     let entries: BTreeSet<&str> = paths.map(entry).collect();
-    let unlisted = entries
-        .into_iter()
-        .filter(|it| !order.contains(it) && !["lib.rs", "main.rs"].contains(it));
-    let problem = |entry: &str| Problem {
+    let listed: BTreeSet<&str> = order.iter().copied().chain(["lib.rs", "main.rs"]).collect();
+    let unlisted = entries.difference(&listed).map(|entry| Problem {
         location: format!("{src}{entry}"),
         message: "has no rank among the folders; give it one in xtask/src/tidy/imports/order.rs"
             .to_owned(),
-    };
-    unlisted.map(problem).collect()
+    });
+    let missing = order.iter().filter(|entry| !entries.contains(*entry));
+    let missing = missing.map(|entry| Problem {
+        location: "xtask/src/tidy/imports/order.rs".to_owned(),
+        message: format!("lists `{entry}`, which is not in {src}"),
+    });
+    unlisted.chain(missing).collect()
 }
 
 /// Returns the `mod.rs` files that are more than a table of contents.
@@ -145,5 +148,114 @@ fn entry(path: &str) -> &str {
         Some((folder, _)) => folder,
         None if ["lib.rs", "main.rs"].contains(&path) => path,
         None => path.strip_suffix(".rs").unwrap_or(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the problems of a crate `a` whose order is `low`, `high`.
+    fn problems(files: &[(&str, &str)], allowed: &[(&str, &str, &str)]) -> Vec<String> {
+        let tree = Tree::of(files);
+        let modules = Modules::read(&tree, "a");
+        let order = ["low", "high"];
+        let mut problems = upward("a", &order, &modules.arrows());
+        problems.extend(unlisted("a", &order, &tree));
+        problems.extend(tables_of_contents("a", &modules));
+        problems.extend(check_circles("a", modules.arrows(), allowed));
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    const LIB: (&str, &str) = ("a/src/lib.rs", "mod low;\nmod high;");
+
+    #[test]
+    fn imports_in_the_order_pass() {
+        let files = [
+            LIB,
+            ("a/src/low.rs", "pub struct L;"),
+            ("a/src/high/mod.rs", "mod h;\npub use h::H;"),
+            ("a/src/high/h.rs", "use crate::low::L;\npub struct H;"),
+        ];
+        assert_eq!(problems(&files, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_import_against_the_order_is_found_with_its_line() {
+        let files = [
+            LIB,
+            ("a/src/low.rs", "\nuse crate::high::H;"),
+            ("a/src/high.rs", "pub struct H;"),
+        ];
+        let found = problems(&files, &[]);
+        let start = "a/src/low.rs:2: `low` must not import `high`, which comes later in ";
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn entries_without_a_rank_and_ranks_without_an_entry_are_found() {
+        let files = [
+            ("a/src/lib.rs", "mod low;"),
+            ("a/src/low.rs", ""),
+            ("a/src/other.rs", ""),
+        ];
+        let found = problems(&files, &[]);
+        assert!(
+            found[0].starts_with("a/src/other: has no rank"),
+            "{found:?}"
+        );
+        assert!(
+            found[1].ends_with("lists `high`, which is not in a/src/"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn items_in_a_table_of_contents_are_found() {
+        let files = [
+            LIB,
+            ("a/src/low/mod.rs", "pub struct L;"),
+            ("a/src/high.rs", ""),
+        ];
+        let found = problems(&files, &[]);
+        assert!(
+            found[0].starts_with("a/src/low/mod.rs: defines items"),
+            "{found:?}"
+        );
+    }
+
+    /// Two files that import each other.
+    const CIRCLE: [(&str, &str); 5] = [
+        LIB,
+        ("a/src/low/mod.rs", "mod b;\nmod c;"),
+        ("a/src/low/b.rs", "use super::c::C;\npub struct B;"),
+        ("a/src/low/c.rs", "pub struct C;\nfn f() { super::b::B }"),
+        ("a/src/high.rs", ""),
+    ];
+
+    #[test]
+    fn a_circle_is_described_with_every_import() {
+        assert_eq!(
+            problems(&CIRCLE, &[]),
+            ["a/src/low/b.rs: is in a circle of imports: \
+              low/b.rs uses `super::c::C` of low/c.rs (line 1), \
+              low/c.rs uses `super::b::B` of low/b.rs (line 2); \
+              move what two of them share into a file below both, or pass the value as an argument"]
+        );
+    }
+
+    #[test]
+    fn an_allowed_circle_passes_and_an_exception_without_a_circle_is_found() {
+        let (b, c) = ("a/src/low/b.rs", "a/src/low/c.rs");
+        assert_eq!(
+            problems(&CIRCLE, &[(b, c, "a reason")]),
+            Vec::<String>::new()
+        );
+        let found = problems(&CIRCLE, &[(b, c, "a reason"), (b, "a/src/high.rs", "none")]);
+        assert!(
+            found[0].starts_with("a/src/low/b.rs: closes no circle with a/src/high.rs"),
+            "{found:?}"
+        );
     }
 }

@@ -25,8 +25,8 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         "transformer-infer",
         &[
             "allocator",
-            "encoding",
-            "failure",
+            "one_line",
+            "xml",
             "metrics",
             "search",
             "scorer",
