@@ -1,31 +1,31 @@
-//! Learns byte pair merges (Sennrich et al. 2016, Algorithm 1).
+//! Training of byte pair merges (Sennrich et al. 2016, Algorithm 1).
 //!
-//! The trainer of the `tokenizers` crate walks hash maps with random seeds; here everything is
-//! done in a total order, so the same words give the same merges on every machine.
+//! The trainer of the `tokenizers` crate iterates over hash maps with random seeds. This one uses a total order
+//! everywhere, so the same words give the same merges on every machine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// Two neighboring tokens.
+/// Two adjacent tokens.
 type Pair = (u32, u32);
 
-/// A pair that occurs only once is no pattern: its token would be seen in one word only.
+/// Pairs that occur only once are not merged: the token would occur in one word only.
 const MIN_COUNT: u64 = 2;
 
-/// What training learns.
+/// The result of training.
 #[derive(Debug)]
 pub(super) struct Bpe {
-    /// Every token, in order of its id.
+    /// All tokens, in order of their ids.
     pub(super) vocab: Vec<String>,
-    /// The pairs to merge, the most important first.
+    /// The merges, in order of priority.
     pub(super) merges: Vec<(String, String)>,
 }
 
-/// Learns merges from counted words until the vocabulary holds `vocab_size` tokens.
+/// Learns merges from counted words until the vocabulary has `vocab_size` tokens.
 ///
-/// `vocab` is what it starts from: the special tokens and then every character of the words.
-/// Among equally frequent pairs the one with the smaller ids comes first. No word may contain the
-/// spelling of a special token.
+/// `vocab` is the initial vocabulary: the special tokens, then every character of the words. Of equally
+/// frequent pairs, the one with the smaller ids is merged first. No word may contain the spelling of a special
+/// token.
 pub(super) fn train(
     words: &[(String, u64)],
     vocab: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) fn train(
         };
         let left = bpe.vocab[pair.0 as usize].clone();
         let right = bpe.vocab[pair.1 as usize].clone();
-        // `abc` can come from `ab` and `c` as well as from `a` and `bc`: one token, two merges.
+        // Two merges can give the same token: `ab` + `c` and `a` + `bc` are both `abc`.
         let id = *ids
             .entry(format!("{left}{right}"))
             .or_insert_with_key(|merged| {
@@ -56,7 +56,7 @@ pub(super) fn train(
                 (bpe.vocab.len() - 1) as u32
             });
         corpus.merge(pair, id);
-        // Such a second way can bring back a pair that was merged before.
+        // Through such a token, a pair that was merged before can occur again.
         if learned.insert(pair) {
             bpe.merges.push((left, right));
         }
@@ -64,13 +64,13 @@ pub(super) fn train(
     bpe
 }
 
-/// The distinct words as tokens, and where each pair of tokens stands.
+/// The distinct words as tokens, with an index of their pairs.
 struct Corpus {
     words: Vec<(Vec<u32>, u64)>,
     counts: HashMap<Pair, u64>,
-    /// Words that contain the pair, or did so before a merge; may name a word twice.
-    places: HashMap<Pair, Vec<usize>>,
-    /// Every pair with its count at some time; the smaller ids first among equals.
+    /// Indices of words that contain the pair, or did before a merge; may contain duplicates.
+    word_indices: HashMap<Pair, Vec<usize>>,
+    /// Every pair with a count that may be outdated; of equal counts the smaller ids come first.
     queue: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 
@@ -84,13 +84,13 @@ impl Corpus {
         let mut corpus = Self {
             words,
             counts: HashMap::new(),
-            places: HashMap::new(),
+            word_indices: HashMap::new(),
             queue: BinaryHeap::new(),
         };
-        for (place, (word, count)) in corpus.words.iter().enumerate() {
+        for (index, (word, count)) in corpus.words.iter().enumerate() {
             for pair in pairs(word) {
                 *corpus.counts.entry(pair).or_default() += count;
-                corpus.places.entry(pair).or_default().push(place);
+                corpus.word_indices.entry(pair).or_default().push(index);
             }
         }
         corpus.queue = corpus
@@ -105,7 +105,7 @@ impl Corpus {
         while let Some((queued, Reverse(pair))) = self.queue.pop() {
             let count = self.counts.get(&pair).copied().unwrap_or(0);
             if count != queued {
-                // Growth queues the pair anew, so only a count that fell has to go back.
+                // A pair whose count grew is in the queue again already; only a lower count must be queued.
                 if (MIN_COUNT..queued).contains(&count) {
                     self.queue.push((count, Reverse(pair)));
                 }
@@ -116,14 +116,14 @@ impl Corpus {
         None
     }
 
-    /// Replaces `pair` by `id` wherever it stands.
+    /// Replaces every occurrence of `pair` by `id`.
     fn merge(&mut self, pair: Pair, id: u32) {
-        let mut places = self.places.remove(&pair).unwrap_or_default();
-        places.sort_unstable();
-        places.dedup();
+        let mut indices = self.word_indices.remove(&pair).unwrap_or_default();
+        indices.sort_unstable();
+        indices.dedup();
         let mut grown = HashSet::new();
-        for place in places {
-            let (word, count) = &mut self.words[place];
+        for index in indices {
+            let (word, count) = &mut self.words[index];
             let merged = merge_in(word, pair, id);
             if merged.len() == word.len() {
                 continue;
@@ -136,7 +136,7 @@ impl Corpus {
             for new in pairs(&merged) {
                 *self.counts.entry(new).or_default() += *count;
                 if new.0 == id || new.1 == id {
-                    self.places.entry(new).or_default().push(place);
+                    self.word_indices.entry(new).or_default().push(index);
                     grown.insert(new);
                 }
             }
@@ -155,7 +155,7 @@ fn pairs(word: &[u32]) -> impl Iterator<Item = Pair> {
     word.windows(2).map(|pair| (pair[0], pair[1]))
 }
 
-/// The word with `pair` merged, from left to right.
+/// Merges `pair` in a word, from left to right.
 fn merge_in(word: &[u32], pair: Pair, id: u32) -> Vec<u32> {
     let mut merged = Vec::with_capacity(word.len());
     let mut rest = word;
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn the_papers_example_gives_the_papers_merges() {
-        // Sennrich et al. 2016, Algorithm 1 (`·` ends a word), and a word that settles the tie
-        // between `es+t` and `t+·`.
+        // Sennrich et al. 2016, Algorithm 1 (`·` ends a word), and a word that breaks the tie between `es+t`
+        // and `t+·`.
         let words = [
             ("low·", 5),
             ("lower·", 2),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_seen_once_is_not_merged() {
+    fn a_pair_that_occurs_once_is_not_merged() {
         assert_eq!(merges(&learn(&[("abc", 1), ("ab", 1)], 100)), ["a+b"]);
     }
 
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_with_two_derivations_stands_in_the_vocabulary_once() {
+    fn a_token_of_two_merges_is_in_the_vocabulary_once() {
         let words = [
             ("abc", 9),
             ("xab", 8),

@@ -1,22 +1,21 @@
-//! Which tokenizer to train: [`TokenizerConfig`].
+//! [`TokenizerConfig`]: the settings for training a tokenizer.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How text is cut into tokens.
+/// How text is split into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TokenizerKind {
-    /// Words between whitespace; a word outside the vocabulary is `<unk>`.
+    /// Words separated by whitespace; a word outside the vocabulary is `<unk>`.
     Word,
     /// Single characters, spaces included.
     Char,
-    /// Byte pair encoding: the most frequent pair of neighbors becomes one token, again and again
-    /// (Sennrich et al. 2016, <https://arxiv.org/abs/1508.07909>). What the paper used for
-    /// English–German.
+    /// Byte pair encoding: repeatedly merges the most frequent pair of adjacent tokens (Sennrich et al.
+    /// 2016, <https://arxiv.org/abs/1508.07909>). The paper used it for English–German.
     Bpe,
-    /// The pieces under which a unigram language model explains the text best (Kudo 2018,
+    /// The pieces of the unigram language model that gives the text the highest likelihood (Kudo 2018,
     /// <https://arxiv.org/abs/1804.10959>).
     Unigram,
 }
@@ -32,17 +31,17 @@ impl fmt::Display for TokenizerKind {
     }
 }
 
-/// What happens to upper-case letters.
+/// How upper-case letters are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
-    /// Letters stay as they are.
+    /// Letters stay unchanged.
     Keep,
-    /// Every letter becomes lower case before anything else; decoding does not bring it back.
+    /// Letters become lower case before anything else. Decoding does not restore the case.
     Lower,
 }
 
-/// Describes the tokenizer that [`Tokenizer::train`](super::Tokenizer::train) makes.
+/// The settings of [`Tokenizer::train`](super::Tokenizer::train).
 ///
 /// # Example
 /// ```
@@ -57,17 +56,17 @@ pub enum Case {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokenizerConfig {
-    /// How text is cut into tokens; default `bpe` (§5.1).
+    /// How text is split into tokens. Default `bpe` (§5.1).
     pub kind: TokenizerKind,
-    /// The most tokens that the vocabulary may hold, the special ones included; default 37000
-    /// (§5.1). Text that supports fewer gives a smaller vocabulary.
+    /// Maximum number of tokens, special tokens included. Default 37000 (§5.1). Small texts give smaller
+    /// vocabularies.
     pub vocab_size: usize,
-    /// What happens to upper-case letters; default `keep`.
+    /// How upper-case letters are treated. Default `keep`.
     pub case: Case,
 }
 
 impl Default for TokenizerConfig {
-    /// The vocabulary of the paper's English–German models (§5.1).
+    /// Returns the settings of the paper's English–German models (§5.1).
     fn default() -> Self {
         Self {
             kind: TokenizerKind::Bpe,

@@ -1,11 +1,9 @@
-//! Text and token ids: what turns a line into numbers, and numbers into a line.
-//!
-//! Nothing here knows of tensors.
+//! Tokenizers: from lines of text to token ids and back. Nothing here uses tensors.
 //!
 //! - [`special`]: the four special tokens, constants of the format.
-//! - [`config`]: which tokenizer to train, [`TokenizerConfig`].
+//! - [`config`]: [`TokenizerConfig`], the settings for training.
 //! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
-//! - [`sentencepiece`]: models of SentencePiece, as a second kind of tokenizer.
+//! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
 
 pub mod config;
 pub mod sentencepiece;
@@ -13,15 +11,18 @@ pub mod special;
 pub mod tokenizer;
 
 mod bpe;
-mod layout;
+mod cached_tokenizer;
+mod error;
+mod json_layout;
 mod spans;
 mod train;
 mod unigram;
-mod words;
+mod word_cache;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};
+pub use error::TokenizerError;
 pub use special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK};
-pub use tokenizer::{Tokenizer, TokenizerError};
+pub use tokenizer::Tokenizer;

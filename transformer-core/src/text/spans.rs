@@ -1,19 +1,20 @@
-//! Where in a text each token stands: what joins pieces to words again.
+//! The bytes of a line that each token stands for, for example to align words instead of pieces.
 
 use std::ops::Range;
 
 use super::Tokenizer;
-use super::tokenizer::{Inner, ids};
+use super::cached_tokenizer::ids;
+use super::tokenizer::Inner;
 
 impl Tokenizer {
-    /// Cuts a line into the tokens of [`encode`](Self::encode), each with the bytes of the line that it
-    /// stands for.
+    /// Encodes a line like [`encode`](Self::encode), and returns the range of bytes in the line for each token.
     ///
-    /// A span may hold the whitespace before a word. A mark of a word's start that is a token by itself
-    /// stands for that whitespace, and at the start of a line for the character that follows.
+    /// A span may include the whitespace before a word. If the mark of a word's start is a token by itself, its
+    /// span is that whitespace, or at the start of a line the character that follows.
     ///
     /// # Panics
-    /// As [`encode`](Self::encode).
+    ///
+    /// See [`encode`](Self::encode).
     ///
     /// # Example
     /// ```
@@ -27,11 +28,11 @@ impl Tokenizer {
     /// ```
     pub fn encode_spans(&self, line: &str) -> (Vec<u32>, Vec<Range<usize>>) {
         let inner = match &self.inner {
-            Inner::Library(inner) => inner,
+            Inner::HuggingFace(inner) => inner,
             Inner::Pieces(pieces) => return pieces.encode_spans(line),
         };
         let encoding = inner.tokenizer.encode(line, false);
-        let encoding = encoding.expect("every tokenizer is tried on unknown text when it is read");
+        let encoding = encoding.expect("reading a tokenizer checks that it encodes unknown text");
         let offsets = encoding.get_offsets().iter();
         (
             ids(&encoding),
@@ -39,17 +40,18 @@ impl Tokenizer {
         )
     }
 
-    /// Joins tokens to the line of [`decode`](Self::decode), and says which bytes of it each token wrote.
+    /// Decodes tokens like [`decode`](Self::decode), and returns the range of bytes in the line for each token.
     ///
-    /// A token that `decode` leaves out wrote nothing: its span is empty.
+    /// The span of a token that `decode` skips is empty.
     ///
     /// # Panics
-    /// As [`decode`](Self::decode).
+    ///
+    /// See [`decode`](Self::decode).
     pub fn decode_spans(&self, ids: &[u32]) -> (String, Vec<Range<usize>>) {
         let line = self.decode(ids);
         let mut start = 0;
         let spans = (1..=ids.len()).map(|n_tokens| {
-            // A decoder may spell the last token otherwise once the next one follows it.
+            // A decoder may write the last token differently when another one follows.
             let end = self.decode(&ids[..n_tokens]).len().clamp(start, line.len());
             std::mem::replace(&mut start, end)..end
         });
@@ -81,23 +83,23 @@ mod tests {
         TokenizerKind::Unigram,
     ];
 
-    /// Returns what the spans cut out of the line, without the whitespace around it.
+    /// Returns the text of each span, without surrounding whitespace.
     fn pieces<'a>(line: &'a str, spans: &[Range<usize>]) -> Vec<&'a str> {
         let cut = |span: &Range<usize>| {
             line.get(span.clone())
-                .expect("spans end between characters")
+                .expect("spans start and end at characters")
         };
         spans.iter().map(cut).map(str::trim).collect()
     }
 
-    fn spelled(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
-        let spell = |id: &u32| tokenizer.token(*id).expect("encoding gives known ids");
+    fn spellings(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
+        let spell = |id: &u32| tokenizer.token(*id).expect("encoding returns known ids");
         let bare = |token: String| token.replace('▁', "").trim().to_owned();
         ids.iter().map(spell).map(bare).collect()
     }
 
     #[test]
-    fn the_span_of_a_token_in_the_source_holds_its_spelling() -> Result<(), TokenizerError> {
+    fn source_spans_contain_the_spelling_of_their_tokens() -> Result<(), TokenizerError> {
         for kind in KINDS {
             let tokenizer = trained(kind)?;
             let line = "  zwei   weiße Männer 日本語 ";
@@ -107,10 +109,10 @@ mod tests {
                 assert!(!ids.contains(&UNK), "{kind}");
             }
             let found = pieces(line, &spans);
-            let expected = spelled(&tokenizer, &ids);
+            let expected = spellings(&tokenizer, &ids);
             assert_eq!(found.len(), expected.len(), "{kind}");
             for ((found, expected), id) in found.iter().zip(&expected).zip(&ids) {
-                // A lone mark of a word's start spells nothing.
+                // A mark of a word's start by itself has no spelling.
                 let spells = *id != UNK && !expected.is_empty();
                 assert!(!spells || found == expected, "{kind}: {found} {expected}");
             }
@@ -119,19 +121,19 @@ mod tests {
     }
 
     #[test]
-    fn the_span_of_a_token_in_the_output_holds_its_spelling() -> Result<(), TokenizerError> {
+    fn output_spans_contain_the_spelling_of_their_tokens() -> Result<(), TokenizerError> {
         for kind in KINDS {
             let tokenizer = trained(kind)?;
             let ids = tokenizer.encode("zwei Männer 日本語");
             let (line, spans) = tokenizer.decode_spans(&ids);
             assert_eq!(line, tokenizer.decode(&ids), "{kind}");
-            assert_eq!(pieces(&line, &spans), spelled(&tokenizer, &ids), "{kind}");
+            assert_eq!(pieces(&line, &spans), spellings(&tokenizer, &ids), "{kind}");
         }
         Ok(())
     }
 
     #[test]
-    fn what_decoding_leaves_out_wrote_nothing() -> Result<(), TokenizerError> {
+    fn tokens_that_decoding_skips_have_empty_spans() -> Result<(), TokenizerError> {
         let tokenizer = trained(TokenizerKind::Word)?;
         let [zwei] = tokenizer.encode("zwei")[..] else {
             panic!("a known word is one token");

@@ -1,10 +1,10 @@
-//! The special tokens. They are constants of the format: the same in every vocabulary, so that a
-//! model, a batch and a search never have to ask a tokenizer which id ends a sentence.
+//! The special tokens. They are constants of the format: their ids are the same in every vocabulary, so
+//! models, batches and searches need no tokenizer to know them.
 
-/// Id of `<pad>`, which fills a batch up to its longest sentence and is hidden from attention.
+/// Id of `<pad>`, which pads the sentences of a batch to equal length and is hidden from attention.
 pub const PAD: u32 = 0;
 
-/// Id of `<unk>`, which stands for text that the vocabulary cannot spell.
+/// Id of `<unk>`, the token for text that the vocabulary cannot represent.
 pub const UNK: u32 = 1;
 
 /// Id of `<s>`, the first input of the decoder.
@@ -13,15 +13,15 @@ pub const BOS: u32 = 2;
 /// Id of `</s>`, which ends every sentence.
 pub const EOS: u32 = 3;
 
-/// How many ids are special; all of them lie before the first ordinary token.
+/// Number of special tokens. Their ids come before those of ordinary tokens.
 pub const N_SPECIAL: usize = SPECIAL_TOKENS.len();
 
 /// The special tokens as a vocabulary spells them, in order of their ids.
 ///
-/// Text that contains such a spelling is never encoded to the special id.
+/// Text with such a spelling is never encoded to the special id.
 pub const SPECIAL_TOKENS: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
 
-/// Whether `id` belongs to one of the [`SPECIAL_TOKENS`].
+/// Checks whether `id` is that of one of the [`SPECIAL_TOKENS`].
 ///
 /// # Example
 /// ```

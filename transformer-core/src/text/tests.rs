@@ -1,4 +1,4 @@
-//! What every kind of tokenizer promises.
+//! Guarantees of every kind of tokenizer.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn spelled_out_special_tokens_stay_text() -> Outcome {
     let line = "a <s> b</s> <pad><unk> </S> x<s>";
     for kind in KINDS {
         for case in [Case::Keep, Case::Lower] {
-            // Even a corpus that is full of them must not teach them.
+            // Not even a corpus full of them may teach them.
             let config = TokenizerConfig {
                 case,
                 ..config(kind)
@@ -65,7 +65,7 @@ fn spelled_out_special_tokens_stay_text() -> Outcome {
     Ok(())
 }
 
-/// Other programs open the file without the filter of [`Tokenizer::encode`].
+/// Other programs read the file without the filter in [`Tokenizer::encode`].
 #[test]
 fn the_file_itself_keeps_special_tokens_out_of_text() -> Outcome {
     let line = "a <s> b</s> <pad><unk> x<s>";
@@ -81,7 +81,7 @@ fn the_file_itself_keeps_special_tokens_out_of_text() -> Outcome {
 }
 
 #[test]
-fn subwords_spell_a_special_token_back() -> Outcome {
+fn subwords_reproduce_the_spelling_of_a_special_token() -> Outcome {
     for kind in [
         TokenizerKind::Char,
         TokenizerKind::Bpe,
@@ -142,13 +142,13 @@ fn blank_lines_have_no_tokens() -> Outcome {
 }
 
 #[test]
-fn words_are_split_and_joined_at_whitespace() -> Outcome {
+fn words_are_split_at_whitespace_and_joined_by_spaces() -> Outcome {
     let config = TokenizerConfig {
         vocab_size: 7,
         ..config(TokenizerKind::Word)
     };
     let tokenizer = Tokenizer::train(&config, ["b c  a", "c\tb c", "d a"])?;
-    // c occurs 3 times, a and b twice, d once: d does not fit, a is before b.
+    // `c` occurs 3 times, `a` and `b` twice, `d` once: there is no room for `d`, and `a` sorts before `b`.
     assert_eq!(tokenizer.encode("a b\u{a0}c d"), [5, 6, 4, UNK]);
     assert_eq!(tokenizer.decode(&[BOS, 5, 6, UNK, 4, EOS, PAD]), "a b c");
     Ok(())
@@ -164,7 +164,7 @@ fn characters_keep_every_space() -> Outcome {
 }
 
 #[test]
-fn two_encodings_of_a_character_are_one() -> Outcome {
+fn two_unicode_encodings_of_a_character_give_the_same_ids() -> Outcome {
     for kind in KINDS {
         let tokenizer = trained(kind)?;
         assert_eq!(
@@ -178,7 +178,7 @@ fn two_encodings_of_a_character_are_one() -> Outcome {
 }
 
 #[test]
-fn lower_case_is_lower_case() -> Outcome {
+fn lower_casing_applies_before_encoding() -> Outcome {
     for kind in KINDS {
         let config = TokenizerConfig {
             case: Case::Lower,
@@ -208,7 +208,7 @@ fn frequent_words_become_one_token() -> Outcome {
 }
 
 #[test]
-fn punctuation_never_sticks_to_a_word() -> Outcome {
+fn punctuation_is_never_in_a_token_with_letters() -> Outcome {
     for kind in [TokenizerKind::Bpe, TokenizerKind::Unigram] {
         let tokenizer = Tokenizer::train(&config(kind), ["an (house)."; 20])?;
         let tokens = tokenizer
@@ -222,7 +222,7 @@ fn punctuation_never_sticks_to_a_word() -> Outcome {
 }
 
 #[test]
-fn many_lines_are_encoded_as_one_by_one() -> Outcome {
+fn encode_all_equals_encode_of_each_line() -> Outcome {
     for kind in KINDS {
         let tokenizer = trained(kind)?;
         let one_by_one: Vec<_> = LINES.iter().map(|line| tokenizer.encode(line)).collect();
@@ -251,7 +251,7 @@ fn the_vocabulary_never_exceeds_its_size() -> Outcome {
 }
 
 #[test]
-fn a_vocabulary_of_the_smallest_size_named_works() -> Outcome {
+fn the_smallest_size_in_the_error_is_sufficient() -> Outcome {
     for kind in KINDS {
         let too_small = TokenizerConfig {
             vocab_size: 4,
@@ -281,7 +281,7 @@ fn a_vocabulary_of_the_smallest_size_named_works() -> Outcome {
 }
 
 #[test]
-fn blank_text_trains_nothing() {
+fn training_on_blank_text_is_an_error() {
     for kind in [
         TokenizerKind::Word,
         TokenizerKind::Bpe,
@@ -297,10 +297,10 @@ fn blank_text_trains_nothing() {
     assert!(matches!(outcome, Err(TokenizerError::EmptyCorpus)));
 }
 
-/// A word-level file whose vocabulary is `vocab`.
+/// Returns a word-level `tokenizer.json` with this vocabulary.
 fn file(vocab: &Value) -> String {
     let model = json!({"type": "WordLevel", "vocab": vocab, "unk_token": "<unk>"});
-    super::layout::tokenizer_json(&config(TokenizerKind::Word), &model).to_string()
+    super::json_layout::tokenizer_json(&config(TokenizerKind::Word), &model).to_string()
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn gaps_in_the_ids_are_refused() {
 }
 
 #[test]
-fn files_that_cut_special_tokens_out_of_text_are_tamed() -> Outcome {
+fn added_tokens_of_a_file_do_not_match_in_text() -> Outcome {
     let vocab = json!({"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "a": 4});
     let mut foreign: Value = serde_json::from_str(&file(&vocab)).expect("it is JSON");
     foreign["added_tokens"] = json!([{
@@ -354,13 +354,13 @@ fn files_that_cut_special_tokens_out_of_text_are_tamed() -> Outcome {
 }
 
 #[test]
-fn a_file_that_is_no_tokenizer_is_named() {
+fn the_error_names_a_file_that_is_not_a_tokenizer() {
     let error = Tokenizer::read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-    let error = error.expect_err("a manifest is no tokenizer");
+    let error = error.expect_err("a manifest is not a tokenizer");
     assert!(error.to_string().contains("Cargo.toml"), "{error}");
 }
 
-/// What BPE and unigram give back: characters of the corpus have no other normal form.
+/// Returns what BPE and unigram restore: the characters of the corpus are in normal form.
 fn collapsed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_strange(line in any::<String>(), kind in prop::sample::select(&KINDS[..])) {
+    fn any_text_can_be_encoded(line in any::<String>(), kind in prop::sample::select(&KINDS[..])) {
         let tokenizer = trained(kind)?;
         let ids = tokenizer.encode(&line);
         prop_assert!(ids.iter().all(|&id| id == UNK || id > EOS));
@@ -388,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_can_train(
+    fn any_text_can_be_trained_on(
         lines in prop::collection::vec(any::<String>(), 1..6),
         kind in prop::sample::select(&KINDS[..]),
     ) {

@@ -1,4 +1,4 @@
-//! Makes a tokenizer from text: counts its words, and learns a vocabulary of the wished kind.
+//! Training of a tokenizer: counts words and learns a vocabulary of the configured kind.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -8,12 +8,12 @@ use tokenizers::{
     NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
 };
 
-use super::layout::tokenizer_json;
+use super::json_layout::tokenizer_json;
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK};
-use super::words::Cut;
+use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
-/// The `tokenizer.json` that `config` and `lines` make.
+/// Trains a tokenizer and returns its `tokenizer.json`.
 pub(super) fn train<I>(
     config: &TokenizerConfig,
     lines: I,
@@ -51,10 +51,10 @@ where
     Ok(tokenizer_json(config, &model))
 }
 
-/// Every distinct word with its count, in the order of their text.
+/// Returns every distinct word with its count, sorted by word.
 ///
-/// Cut by the very rules that encoding will use. They are slow, so each text that can be cut by itself is cut
-/// once.
+/// Applies the rules that encoding will use. They are slow, so a text that can be split independently of the
+/// rest of its line is split only once.
 fn count_words<I>(config: &TokenizerConfig, lines: I) -> Result<Vec<(String, u64)>, TokenizerError>
 where
     I: IntoIterator,
@@ -62,33 +62,34 @@ where
 {
     let mut texts = HashMap::new();
     for line in lines {
-        for text in Cut::of(config.kind).texts(line.as_ref()) {
+        for text in WordSplit::for_kind(config.kind).split(line.as_ref()) {
             add(&mut texts, text, 1);
         }
     }
     let texts = texts.iter().map(|(text, count)| (text.as_str(), *count));
-    words_of(config, texts)
+    count_words_in(config, texts)
 }
 
-/// Cuts texts, each with its count, into words.
-fn words_of<'a>(
+/// Splits texts, each with its count, into words.
+fn count_words_in<'a>(
     config: &TokenizerConfig,
     texts: impl Iterator<Item = (&'a str, u64)>,
 ) -> Result<Vec<(String, u64)>, TokenizerError> {
-    let bare = super::tokenizer::parse(&tokenizer_json(config, &word_level_json(&[])).to_string())?;
+    let rules = tokenizer_json(config, &word_level_json(&[])).to_string();
+    let rules: tokenizers::Tokenizer = rules.parse().map_err(TokenizerError::Parse)?;
     let mut counts: HashMap<String, u64> = HashMap::new();
     for (text, count) in texts {
         let mut text = NormalizedString::from(text);
-        if let Some(normalizer) = bare.get_normalizer() {
+        if let Some(normalizer) = rules.get_normalizer() {
             normalizer
                 .normalize(&mut text)
-                .map_err(TokenizerError::encode)?;
+                .map_err(TokenizerError::Encode)?;
         }
         let mut words = PreTokenizedString::from(text);
-        if let Some(pre_tokenizer) = bare.get_pre_tokenizer() {
+        if let Some(pre_tokenizer) = rules.get_pre_tokenizer() {
             pre_tokenizer
                 .pre_tokenize(&mut words)
-                .map_err(TokenizerError::encode)?;
+                .map_err(TokenizerError::Encode)?;
         }
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
             add(&mut counts, word, count);
@@ -109,7 +110,7 @@ fn add(counts: &mut HashMap<String, u64>, word: &str, n_times: u64) {
     }
 }
 
-/// The most frequent words; among equals those that come first in the order of their text.
+/// Returns the model of the most frequent words; of equally frequent ones the first in sorted order.
 fn word_level(mut words: Vec<(String, u64)>, vocab_size: usize) -> Value {
     words.sort_by_key(|(_, count)| Reverse(*count));
     words.truncate(vocab_size - N_SPECIAL);
@@ -154,7 +155,7 @@ fn unigram_model(
     vocab_size: usize,
     on_progress: &mut dyn FnMut(f64),
 ) -> Value {
-    // No word contains a special token, so their scores are never used.
+    // No word contains a special token, so these scores are never used.
     let special = special_tokens().map(|token| (token, 0.0));
     let pieces = unigram::train(words, vocab_size - N_SPECIAL, on_progress);
     json!({
@@ -181,11 +182,11 @@ fn with_ids(tokens: impl IntoIterator<Item = String>) -> Value {
 mod tests {
     use super::*;
     use crate::text::Case;
-    use crate::text::words::strange_lines;
+    use crate::text::word_cache::mixed_script_lines;
 
     #[test]
-    fn words_are_counted_as_the_rules_cut_whole_lines() -> Result<(), TokenizerError> {
-        let lines = strange_lines(500);
+    fn words_are_counted_as_if_whole_lines_were_split() -> Result<(), TokenizerError> {
+        let lines = mixed_script_lines(500);
         let kinds = [TokenizerKind::Word, TokenizerKind::Char, TokenizerKind::Bpe];
         for kind in kinds {
             for case in [Case::Keep, Case::Lower] {
@@ -196,7 +197,7 @@ mod tests {
                 };
                 let whole = lines.iter().map(|line| (line.as_str(), 1));
                 let counts = count_words(&config, &lines)?;
-                assert_eq!(counts, words_of(&config, whole)?, "{kind}");
+                assert_eq!(counts, count_words_in(&config, whole)?, "{kind}");
             }
         }
         Ok(())

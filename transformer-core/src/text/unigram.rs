@@ -1,33 +1,33 @@
-//! Learns the pieces of a unigram language model (Kudo 2018, §3.2).
+//! Training of the pieces of a unigram language model (Kudo 2018, §3.2).
 //!
-//! Starts from every frequent substring and alternates between re-estimating the probability of
-//! each piece (EM) and dropping the pieces whose loss hurts the likelihood least. Every character
-//! stays, so whatever occurs in training can be spelled.
+//! Starts from all frequent substrings, then alternates between re-estimating the probabilities of pieces (EM)
+//! and pruning the pieces whose removal lowers the likelihood least. Characters are never removed, so all text
+//! with the characters of the training text can be encoded.
 //!
-//! The trainer of the `tokenizers` crate adds floating point numbers in the order in which threads
-//! end and scores rare characters in the order of a hash map; here everything is done in one order,
-//! so the same words give the same pieces on every machine.
+//! The trainer of the `tokenizers` crate adds floats in the order in which threads finish, and scores rare
+//! characters in the order of a hash map. This one has a fixed order everywhere, so the same words give the same
+//! pieces on every machine.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-/// The longest piece, in characters.
+/// Maximum length of a piece, in characters.
 const MAX_PIECE_LEN: usize = 16;
-/// The most pieces to start from.
+/// Maximum number of initial pieces.
 const MAX_SEEDS: usize = 1_000_000;
-/// How much of the vocabulary one round of pruning keeps.
+/// Share of the pieces that one round of pruning keeps.
 const KEPT_SHARE: f64 = 0.75;
 /// Rounds of EM between two prunings.
 const EM_ROUNDS: usize = 2;
-/// A piece that is expected less often than this is dropped at once.
+/// Pieces with a lower expected count are removed in the M step.
 const MIN_EXPECTED: f64 = 0.5;
-/// Pruning stops this far above the wished size; the rest falls by probability.
+/// Pruning stops at this multiple of the final size; the least probable pieces are removed last.
 const SURPLUS: f64 = 1.1;
 
-/// A word as characters, and how often it occurs.
+/// A word as characters, and its count.
 type Word = (Vec<char>, f64);
 
-/// Learns at most `n_pieces` pieces with their natural-log probabilities, the likeliest first.
+/// Learns at most `n_pieces` pieces with their natural-log probabilities, in descending order.
 ///
 /// `n_pieces` must be at least the number of distinct characters.
 pub(super) fn train(
@@ -41,7 +41,7 @@ pub(super) fn train(
         .collect();
     let mut model = Unigram::new(seeds(&words));
     let target = (n_pieces as f64 * SURPLUS) as usize;
-    // Every pruning keeps the same share of the pieces, and takes about as long as there are words.
+    // Each round keeps the same share of the pieces and takes about equally long.
     let left = |n_pieces: usize| (n_pieces as f64 / target as f64).ln().max(0.0);
     let all = left(model.pieces.len()).max(f64::MIN_POSITIVE);
     loop {
@@ -59,7 +59,7 @@ pub(super) fn train(
     model.best(n_pieces)
 }
 
-/// A string of characters and its log probability.
+/// A piece and its log-probability.
 #[derive(Debug, Clone, PartialEq)]
 struct Piece {
     chars: Vec<char>,
@@ -67,13 +67,13 @@ struct Piece {
 }
 
 impl Piece {
-    /// Whether the piece must stay: without it a character could not be spelled.
+    /// Checks whether the piece is a character, which is never removed.
     fn is_char(&self) -> bool {
         self.chars.len() == 1
     }
 }
 
-/// Every character, and the frequent substrings with the largest count times length.
+/// Returns the initial pieces: every character, and the substrings with the largest count times length.
 fn seeds(words: &[Word]) -> Vec<Piece> {
     let mut chars: BTreeMap<char, f64> = BTreeMap::new();
     for (word, n) in words {
@@ -93,12 +93,12 @@ fn seeds(words: &[Word]) -> Vec<Piece> {
     seeds.into_iter().map(piece).collect()
 }
 
-/// The substrings of two characters and more that occur at least twice, with count times length.
+/// Returns the substrings of at least two characters that occur at least twice, with count times length.
 ///
-/// Goes by length: a string can only be frequent if it is frequent without its first and without
-/// its last character, which keeps the table small.
+/// Proceeds by length: a string can be frequent only if it is frequent without its first and without its last
+/// character. This keeps the table small.
 fn frequent_substrings(words: &[Word]) -> Vec<(Vec<char>, f64)> {
-    // Whether the substring of the last length that starts at a place was frequent.
+    // For each start, whether the substring of the previous length was frequent.
     let mut frequent: Vec<Vec<bool>> = words
         .iter()
         .map(|(word, _)| vec![true; word.len()])
@@ -131,16 +131,16 @@ fn frequent_substrings(words: &[Word]) -> Vec<(Vec<char>, f64)> {
     found
 }
 
-/// The pieces and a tree of their characters.
+/// The pieces, and a trie of their characters.
 struct Unigram {
     pieces: Vec<Piece>,
-    /// From a node and a character to the next node; node 0 is the empty string.
+    /// Maps a node and a character to the next node; node 0 is the empty string.
     children: HashMap<(u32, char), u32>,
-    /// Which piece ends at a node.
+    /// Index of the piece that ends at a node.
     ends: Vec<Option<usize>>,
 }
 
-/// A piece that fits a word: `start..end` and its index.
+/// A match of a piece in a word: start, end and index of the piece.
 type Edge = (usize, usize, usize);
 
 impl Unigram {
@@ -163,7 +163,7 @@ impl Unigram {
         model
     }
 
-    /// Collects every piece that fits somewhere in the word, in order of its start.
+    /// Collects all matches of pieces in the word, in order of their starts.
     fn edges(&self, word: &[char], edges: &mut Vec<Edge>) {
         edges.clear();
         for start in 0..word.len() {
@@ -180,7 +180,7 @@ impl Unigram {
         }
     }
 
-    /// The E step: how often each piece is expected over all segmentations of all words.
+    /// Computes the expected count of each piece over all segmentations of all words (E step).
     fn expected_counts(&self, words: &[Word]) -> Vec<f64> {
         let mut expected = vec![0.0; self.pieces.len()];
         let mut edges = Vec::new();
@@ -207,7 +207,7 @@ impl Unigram {
         expected
     }
 
-    /// The M step, with the sparse prior that exchanges ln for the digamma function.
+    /// Re-estimates the log-probabilities (M step), with a sparse prior: the digamma function instead of ln.
     fn reestimate(&mut self, expected: &[f64]) {
         let mut total = 0.0;
         let mut kept = Vec::with_capacity(self.pieces.len());
@@ -228,7 +228,7 @@ impl Unigram {
         *self = Self::new(kept);
     }
 
-    /// The likeliest segmentation of a word, from its end to its start, without piece `without`.
+    /// Returns the most probable segmentation of a word, last piece first, that does not use piece `without`.
     fn segment(&self, word: &[char], without: Option<usize>, edges: &mut Vec<Edge>) -> Vec<usize> {
         self.edges(word, edges);
         let mut best = vec![(f64::NEG_INFINITY, None); word.len() + 1];
@@ -248,8 +248,8 @@ impl Unigram {
         pieces
     }
 
-    /// Keeps the `n_kept` pieces (and every character) without which the likelihood of the
-    /// words would fall most, if each word were segmented in its likeliest way.
+    /// Keeps all characters and the pieces, `n_kept` in total, whose removal would lower the likelihood of the
+    /// words most, given the most probable segmentation of each word.
     fn prune(self, words: &[Word], n_kept: usize) -> Self {
         let mut edges = Vec::new();
         let mut counts = vec![0.0; self.pieces.len()];
@@ -266,7 +266,7 @@ impl Unigram {
                 continue;
             }
             let alternative = self.segment(&piece.chars, Some(index), &mut edges);
-            // Each use of the piece becomes a use of all pieces of its alternative.
+            // The pieces of the alternative replace each use of the piece.
             let new_total = (total + n * (alternative.len() as f64 - 1.0)).ln();
             let new: f64 = alternative
                 .iter()
@@ -288,7 +288,7 @@ impl Unigram {
         )
     }
 
-    /// Every character and the likeliest of the others.
+    /// Returns all characters and the most probable other pieces.
     fn best(mut self, n_pieces: usize) -> Vec<(String, f64)> {
         self.pieces.sort_by(|a, b| {
             b.log_prob
@@ -302,20 +302,20 @@ impl Unigram {
                 .total_cmp(&a.log_prob)
                 .then_with(|| a.chars.cmp(&b.chars))
         });
-        // Six decimals are read back exactly by every JSON reader; seventeen are not.
+        // Every JSON reader parses six decimals exactly, but not seventeen.
         let round = |log_prob: f64| (log_prob * 1e6).round() / 1e6;
         let text = |piece: Piece| (piece.chars.into_iter().collect(), round(piece.log_prob));
         self.pieces.into_iter().map(text).collect()
     }
 }
 
-/// `ln(eᵃ + eᵇ)`, where either may be −∞ but not both.
+/// Computes `ln(eᵃ + eᵇ)`; one of them may be −∞.
 fn log_add(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     high + (low - high).exp().ln_1p()
 }
 
-/// The digamma function for positive arguments: recurrence up to 6, then its asymptotic series.
+/// Computes the digamma function of a positive argument: recurrence up to 6, then the asymptotic series.
 fn digamma(mut x: f64) -> f64 {
     let mut shift = 0.0;
     while x < 6.0 {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn digamma_has_its_known_values() {
-        // ψ(1) = −γ, ψ(1/2) = −γ − 2 ln 2; the series leaves 1e-9 or less.
+        // ψ(1) = −γ, ψ(1/2) = −γ − 2 ln 2; the error of the series is below 1e-9.
         let gamma = 0.577_215_664_901_532_9;
         assert!((digamma(1.0) + gamma).abs() < 1e-9);
         assert!((digamma(0.5) + gamma + 2.0 * 2f64.ln()).abs() < 1e-9);
@@ -358,13 +358,16 @@ mod tests {
         let model = Unigram::new(vec![piece("a", 0.4), piece("b", 0.4), piece("ab", 0.2)]);
         let expected = model.expected_counts(&[("ab".chars().collect(), 9.0)]);
         // P(a b) = 0.16, P(ab) = 0.2: shares 4/9 and 5/9 of nine words.
-        for (got, wanted) in expected.iter().zip([4.0, 4.0, 5.0]) {
-            assert!((got - wanted).abs() < 1e-12, "{got} is not {wanted}");
+        for (found, expected) in expected.iter().zip([4.0, 4.0, 5.0]) {
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{found} is not {expected}"
+            );
         }
     }
 
     #[test]
-    fn the_likeliest_segmentation_wins() {
+    fn the_most_probable_segmentation_is_returned() {
         let model = Unigram::new(vec![piece("a", 0.4), piece("b", 0.4), piece("ab", 0.2)]);
         let word: Vec<char> = "aab".chars().collect();
         assert_eq!(model.segment(&word, None, &mut Vec::new()), [2, 0]);
@@ -383,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn every_character_stays() {
+    fn characters_are_never_removed() {
         let words = counted(&[("abab", 100), ("q", 1), ("ab", 50)]);
         let pieces = train(&words, 3, &mut |_| ());
         let mut texts: Vec<_> = pieces.iter().map(|(text, _)| text.as_str()).collect();

@@ -1,16 +1,16 @@
-//! Bytes as text (RFC 4648, §4), for a file inside of a file.
+//! Base64 (RFC 4648, §4), to embed a binary file in JSON.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Writes bytes as text, three as four digits.
+/// Encodes bytes as text, three bytes as four digits.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
+        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
         let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
-        for place in 0..4 {
-            let digit = (bits >> (18 - 6 * place)) & 63;
-            text.push(if place > group.len() {
+        for index in 0..4 {
+            let digit = (bits >> (18 - 6 * index)) & 63;
+            text.push(if index > group.len() {
                 '='
             } else {
                 char::from(DIGITS[digit as usize])
@@ -20,7 +20,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads what [`encode`] wrote; `None` if it did not write this.
+/// Decodes text; `None` if it is not valid Base64.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let digits = text.as_bytes();
@@ -80,13 +80,13 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_comes_back() {
+    fn decoding_restores_every_byte() {
         let bytes: Vec<u8> = (0..=255).rev().collect();
         assert_eq!(decode(&encode(&bytes)), Some(bytes));
     }
 
     #[test]
-    fn what_is_no_base64_is_refused() {
+    fn invalid_text_is_refused() {
         for text in ["Zg", "Z===", "Zg==Zg==", "Zm=v", "Zm9-"] {
             assert_eq!(decode(text), None, "{text}");
         }

@@ -1,16 +1,16 @@
-//! SentencePiece models (Kudo and Richardson 2018, <https://arxiv.org/abs/1808.06226>), read and run as
-//! they are.
+//! SentencePiece models (Kudo and Richardson 2018, <https://arxiv.org/abs/1808.06226>), run with identical
+//! results.
 //!
-//! The `tokenizers` crate has unigram models too, but normalizes grapheme by grapheme, adds scores in double
-//! precision and knows no user-defined symbols, so that some lines get other pieces. A model that was trained
-//! on pieces has to be given the same ones, so everything here follows SentencePiece 0.2.1 step by step.
+//! The `tokenizers` crate has unigram models too, but it normalizes by grapheme, adds scores in double precision
+//! and has no user-defined symbols, so some lines get other pieces. A translation model needs the pieces that it
+//! was trained on, so this module follows SentencePiece 0.2.1 step by step.
 //!
-//! - `proto`: the protobuf file.
-//! - `normalizer`: text as the model's character map writes it.
-//! - `trie`: which pieces a text begins with.
-//! - `segmenter`: the pieces of a normalized text.
-//! - `model`: [`SentencePiece`], all of it together.
-//! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of a model that was trained on them.
+//! - `proto`: parses the protobuf file.
+//! - `normalizer`: rewrites text by the model's character map.
+//! - `trie`: finds the pieces that a text starts with.
+//! - `segmenter`: splits normalized text into pieces.
+//! - `model`: [`SentencePiece`], which combines them.
+//! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
 
 mod base64;
 mod model;

@@ -1,4 +1,4 @@
-//! [`SentencePiece`]: a model file that cuts text into pieces and joins them again.
+//! [`SentencePiece`]: a model that splits text into pieces and joins them again.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,9 +10,9 @@ use super::proto::{ModelKind, ModelProto, Piece, PieceKind};
 use super::segmenter::Segmenter;
 use super::trie::Trie;
 
-/// Cuts lines into the pieces that SentencePiece 0.2.1 cuts them into.
+/// A SentencePiece model, which splits lines into the same pieces as SentencePiece 0.2.1.
 ///
-/// Reads unigram and BPE models with their normalization, user-defined symbols and unused pieces.
+/// Supports unigram and BPE models with normalization, user-defined symbols and unused pieces.
 #[derive(Clone)]
 pub struct SentencePiece {
     file: Vec<u8>,
@@ -20,65 +20,65 @@ pub struct SentencePiece {
     segmenter: Segmenter,
     kinds: HashMap<String, PieceKind>,
     unk_surface: String,
-    /// Whether a mark at the start of a text is that of its first word.
+    /// Whether the mark at the start of a text is dropped when pieces are joined.
     drops_first_mark: bool,
 }
 
-/// Why a file is no SentencePiece model that can be used.
+/// Why a SentencePiece model cannot be used.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SentencePieceError {
-    /// The file is something else, or not whole.
-    #[error("it is no SentencePiece model, or is cut off; download it again")]
+    /// The file is not a SentencePiece model, or truncated.
+    #[error("it is not a SentencePiece model, or is truncated; download it again")]
     Damaged,
-    /// The character map cannot be read.
-    #[error("the character map of its normalizer is broken; download it again")]
+    /// The character map is damaged.
+    #[error("the character map of its normalizer is damaged; download it again")]
     CharacterMap,
-    /// A piece is empty or there twice.
-    #[error("piece {index} is `{text}`, which is empty or was there before; download it again")]
+    /// A piece is empty or a duplicate.
+    #[error("piece {index} is `{text}`, which is empty or a duplicate; download it again")]
     Piece {
-        /// The place of the piece, counted from 0.
+        /// Index of the piece, from 0.
         index: usize,
         /// The piece.
         text: String,
     },
-    /// There is not one piece for what is unknown.
+    /// The model does not have exactly one unknown piece.
     #[error("it has {n_found} unknown pieces instead of one; download it again")]
     Unknown {
-        /// How many it has.
+        /// Number of unknown pieces.
         n_found: usize,
     },
-    /// The model does what is not done here.
+    /// The model needs an unsupported feature.
     #[error("it {what}, which is not supported; unigram and BPE models without that are")]
     Unsupported {
-        /// What it does.
+        /// The feature, as a predicate.
         what: &'static str,
     },
 }
 
-/// What a line was cut into.
+/// A piece of a line, with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PieceSpan {
-    /// The piece, or characters that the model does not know, with `▁` for spaces.
+    /// The piece, or unknown characters, with `▁` for spaces.
     pub piece: String,
-    /// The bytes of the line that it stands for.
+    /// The bytes of the line that it covers.
     pub span: Range<usize>,
 }
 
 impl SentencePiece {
-    /// Reads the content of a `.spm` or `.model` file.
+    /// Parses the content of a `.spm` or `.model` file.
     ///
     /// # Errors
     ///
-    /// Returns a [`SentencePieceError`] if the file is damaged or of a kind that is not supported.
+    /// Returns a [`SentencePieceError`] if the file is damaged or the model is not supported.
     pub fn parse(file: &[u8]) -> Result<Self, SentencePieceError> {
         let proto = ModelProto::parse(file).filter(|proto| !proto.pieces.is_empty());
         let proto = proto.ok_or(SentencePieceError::Damaged)?;
         let unsupported = match proto {
-            _ if proto.kind == ModelKind::Word => Some("cuts text into words"),
-            _ if proto.kind == ModelKind::Char => Some("cuts text into characters"),
-            _ if proto.byte_fallback => Some("spells unknown characters in bytes"),
-            _ if proto.has_denormalizer => Some("rewrites text when it is decoded"),
+            _ if proto.kind == ModelKind::Word => Some("splits text into words"),
+            _ if proto.kind == ModelKind::Char => Some("splits text into characters"),
+            _ if proto.byte_fallback => Some("encodes unknown characters as bytes"),
+            _ if proto.has_denormalizer => Some("rewrites text when decoding"),
             _ => None,
         };
         if let Some(what) = unsupported {
@@ -91,12 +91,12 @@ impl SentencePiece {
                 return Err(SentencePieceError::Piece { index, text });
             }
         }
-        let of_kind = |wanted| proto.pieces.iter().filter(move |it| it.kind == wanted);
+        let of_kind = |kind| proto.pieces.iter().filter(move |piece| piece.kind == kind);
         let n_found = of_kind(PieceKind::Unknown).count();
         if n_found != 1 {
             return Err(SentencePieceError::Unknown { n_found });
         }
-        let symbols = of_kind(PieceKind::UserDefined).map(|it| (it.text.as_str(), 0));
+        let symbols = of_kind(PieceKind::UserDefined).map(|piece| (piece.text.as_str(), 0));
         let symbols = Trie::new(symbols);
         let segmenter = Segmenter::new(proto.kind, &proto.pieces, symbols.clone());
         let spec = proto.normalizer;
@@ -118,8 +118,8 @@ impl SentencePiece {
         &self.file
     }
 
-    /// Cuts a line into pieces. Characters that the model does not know come as they are, neighbors together.
-    pub fn cut(&self, line: &str) -> Vec<PieceSpan> {
+    /// Splits a line into pieces. A run of unknown characters is returned as one piece.
+    pub fn split(&self, line: &str) -> Vec<PieceSpan> {
         let normalized = self.normalizer.normalize(line);
         let parts = self.segmenter.segment(&normalized.text).into_iter();
         let parts = parts.map(|part| PieceSpan {
@@ -129,9 +129,9 @@ impl SentencePiece {
         parts.collect()
     }
 
-    /// Joins pieces to a line, with a space for every `▁` but the first.
+    /// Joins pieces to a line, with a space for every `▁` except the first.
     ///
-    /// What is no piece of the model is written as it is.
+    /// Text that is not a piece of the model is written unchanged.
     pub fn join<S: AsRef<str>>(&self, pieces: &[S]) -> String {
         let mut line = String::new();
         let mut is_first = true;
@@ -145,7 +145,7 @@ impl SentencePiece {
                     let bare = piece.strip_prefix(SPACE_MARK);
                     let bare = bare.filter(|_| is_first && self.drops_first_mark);
                     line.push_str(&bare.unwrap_or(piece).replace(SPACE_MARK, " "));
-                    // Where runs of spaces are kept, only one mark is the first word's.
+                    // Where runs of spaces are kept, only one mark belongs to the first word.
                     is_first &= bare.is_none() || self.drops_all_marks();
                 }
             }

@@ -1,37 +1,37 @@
-//! [`Normalizer`]: text as a SentencePiece model wants to see it.
+//! [`Normalizer`]: rewrites text before a SentencePiece model splits it.
 
 use super::proto::NormalizerSpec;
 use super::trie::Trie;
 
-/// Stands for a space.
+/// Replaces a space.
 pub(super) const SPACE_MARK: &str = "▁";
 
 /// Rewrites text by the character map of a model, and marks its spaces.
 #[derive(Clone, Debug)]
 pub(super) struct Normalizer {
     spec: NormalizerSpec,
-    /// A double-array trie of Darts-clone, from characters to places in `written`.
+    /// A double-array trie of Darts-clone, from characters to offsets in `replacements`.
     trie: Vec<u32>,
-    /// What characters become, each string ended by a zero.
-    written: Vec<u8>,
-    /// Whether spaces are marked behind words instead of before them.
+    /// The replacements of characters, each string terminated by a zero.
+    replacements: Vec<u8>,
+    /// Whether spaces are marked after words instead of before them.
     is_suffix: bool,
-    /// What is never rewritten.
+    /// Symbols that are never rewritten.
     user_defined: Trie,
 }
 
-/// A text as it was rewritten.
+/// A normalized text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Normalized {
     pub(super) text: String,
-    /// For each byte of the text, and for its end, the byte of the original that it comes from.
+    /// For each byte of the text, and for its end, the corresponding byte of the original.
     pub(super) origins: Vec<usize>,
 }
 
 impl Normalizer {
-    /// Takes the character map apart; `None` if it is broken.
+    /// Parses the character map; `None` if it is damaged.
     pub(super) fn new(spec: NormalizerSpec, is_suffix: bool, user_defined: Trie) -> Option<Self> {
-        let (mut trie, mut written) = (Vec::new(), Vec::new());
+        let (mut trie, mut replacements) = (Vec::new(), Vec::new());
         if !spec.charsmap.is_empty() {
             let (len, rest) = spec.charsmap.split_first_chunk::<4>()?;
             let (units, rest) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
@@ -40,18 +40,18 @@ impl Normalizer {
             };
             trie = units.iter().map(|unit| u32::from_le_bytes(*unit)).collect();
             std::str::from_utf8(rest).ok()?;
-            written = rest.to_vec();
+            replacements = rest.to_vec();
         }
         Some(Self {
             spec,
             trie,
-            written,
+            replacements,
             is_suffix,
             user_defined,
         })
     }
 
-    /// Rewrites a text; what a line of spaces becomes is empty.
+    /// Normalizes a text. A text of spaces becomes empty.
     pub(super) fn normalize(&self, input: &str) -> Normalized {
         let bytes = input.as_bytes();
         let mut consumed = self.n_leading(bytes);
@@ -71,10 +71,10 @@ impl Normalizer {
         if !self.is_suffix && self.spec.add_dummy_prefix {
             push(&mut text, space, consumed);
         }
-        let mut behind_space = self.spec.remove_extra_whitespaces;
+        let mut after_space = self.spec.remove_extra_whitespaces;
         while consumed < bytes.len() {
             let (mut written, len) = self.next(&bytes[consumed..]);
-            while let (true, Some(rest)) = (behind_space, written.strip_prefix(b" ")) {
+            while let (true, Some(rest)) = (after_space, written.strip_prefix(b" ")) {
                 written = rest;
             }
             for byte in written {
@@ -84,10 +84,10 @@ impl Normalizer {
                 }
             }
             if !written.is_empty() {
-                behind_space = written.ends_with(b" ");
+                after_space = written.ends_with(b" ");
             }
             consumed += len;
-            behind_space &= self.spec.remove_extra_whitespaces;
+            after_space &= self.spec.remove_extra_whitespaces;
         }
         let mut end = consumed;
         if self.spec.remove_extra_whitespaces {
@@ -102,14 +102,14 @@ impl Normalizer {
             origins.resize(text.len(), end);
         }
         origins.push(end);
-        // A broken map could cut a character in two; its places are then of no use, but the text is.
+        // A damaged map could split a character. Then the origins are meaningless, but the text is usable.
         let text = String::from_utf8(text)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         origins.resize(text.len() + 1, end);
         Normalized { text, origins }
     }
 
-    /// Returns how many bytes at the start are spaces that the model does without.
+    /// Returns the number of bytes of leading spaces that the model removes.
     fn n_leading(&self, bytes: &[u8]) -> usize {
         let mut consumed = 0;
         while self.spec.remove_extra_whitespaces && consumed < bytes.len() {
@@ -122,18 +122,18 @@ impl Normalizer {
         consumed
     }
 
-    /// Says whether runs of spaces become one.
+    /// Checks whether a run of spaces becomes one space.
     pub(super) fn joins_spaces(&self) -> bool {
         self.spec.remove_extra_whitespaces
     }
 
-    /// Returns what the longest known beginning of the input becomes, and its length in bytes.
+    /// Returns the replacement for the longest matching prefix of the input, and that prefix's length in bytes.
     fn next<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize) {
         if let Some(len) = self.user_defined.longest(input) {
             return (&input[..len], len);
         }
-        if let Some((len, place)) = self.longest_rule(input) {
-            let written = self.written.get(place..).unwrap_or_default();
+        if let Some((len, offset)) = self.longest_rule(input) {
+            let written = self.replacements.get(offset..).unwrap_or_default();
             let written = written.split(|byte| *byte == 0).next();
             return (written.unwrap_or_default(), len);
         }
@@ -144,8 +144,8 @@ impl Normalizer {
         }
     }
 
-    /// Returns the longest rule that the input begins with: its length in bytes, and the place of what is
-    /// written instead.
+    /// Returns the longest rule that matches at the start of the input: its length in bytes, and the offset of
+    /// its replacement.
     fn longest_rule(&self, input: &[u8]) -> Option<(usize, usize)> {
         let unit = |node: usize| self.trie.get(node).copied();
         let offset = |unit: u32| ((unit >> 10) << ((unit & (1 << 9)) >> 6)) as usize;
@@ -168,7 +168,7 @@ impl Normalizer {
     }
 }
 
-/// Returns the length in bytes of a character that begins with this byte; 1 if none does.
+/// Returns the length in bytes of a character with this first byte; 1 for a byte that starts no character.
 pub(super) fn char_len(first: u8) -> usize {
     match first >> 4 {
         0xC | 0xD => 2,
@@ -184,19 +184,19 @@ mod tests {
 
     fn normalize(spec: NormalizerSpec, is_suffix: bool, input: &str) -> Normalized {
         let normalizer = Normalizer::new(spec, is_suffix, Trie::default());
-        let normalizer = normalizer.expect("there is no map that could be broken");
+        let normalizer = normalizer.expect("there is no map that could be damaged");
         normalizer.normalize(input)
     }
 
     #[test]
-    fn spaces_are_joined_marked_and_put_before_the_first_word() {
+    fn spaces_are_collapsed_and_marked_and_one_is_put_first() {
         let normalized = normalize(NormalizerSpec::default(), false, "  ab   c ");
         assert_eq!(normalized.text, "▁ab▁c");
         assert_eq!(normalized.origins, [2, 2, 2, 2, 3, 4, 4, 4, 7, 8]);
     }
 
     #[test]
-    fn spaces_stay_where_the_model_keeps_them() {
+    fn spaces_are_kept_if_the_model_keeps_them() {
         let spec = NormalizerSpec {
             remove_extra_whitespaces: false,
             add_dummy_prefix: false,
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_behind_words_where_the_model_has_them_there() {
+    fn marks_come_after_words_if_the_model_says_so() {
         let normalized = normalize(NormalizerSpec::default(), true, "a b ");
         assert_eq!(normalized.text, "a▁b▁");
     }
 
     #[test]
-    fn a_map_that_is_cut_off_is_refused() {
+    fn a_truncated_map_is_refused() {
         let spec = NormalizerSpec {
             charsmap: vec![200, 0, 0, 0, 1, 2],
             ..NormalizerSpec::default()

@@ -1,10 +1,9 @@
-//! [`ModelProto`]: what the file of a SentencePiece model says.
+//! [`ModelProto`]: the content of a SentencePiece model file.
 //!
-//! The fields that matter here of `sentencepiece_model.proto`, read from protobuf's wire format
-//! (<https://protobuf.dev/programming-guides/encoding/>). Fields that are not known are passed over, as
-//! protobuf asks.
+//! Parses the relevant fields of `sentencepiece_model.proto` from protobuf's wire format
+//! (<https://protobuf.dev/programming-guides/encoding/>). Unknown fields are skipped, as protobuf requires.
 
-/// Says what a piece is for; the numbers are those of the file.
+/// The kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PieceKind {
     Normal,
@@ -23,7 +22,7 @@ pub(super) struct Piece {
     pub(super) kind: PieceKind,
 }
 
-/// How a text is cut; the numbers are those of the file.
+/// The segmentation algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelKind {
     Unigram,
@@ -32,7 +31,7 @@ pub(super) enum ModelKind {
     Char,
 }
 
-/// How text is written before it is cut.
+/// Settings of the normalizer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NormalizerSpec {
     pub(super) charsmap: Vec<u8>,
@@ -41,7 +40,7 @@ pub(super) struct NormalizerSpec {
     pub(super) escape_whitespaces: bool,
 }
 
-/// Holds what a model file says, as far as it changes what becomes of text.
+/// The settings in a model file that affect encoding or decoding.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ModelProto {
     pub(super) pieces: Vec<Piece>,
@@ -50,11 +49,11 @@ pub(super) struct ModelProto {
     pub(super) byte_fallback: bool,
     pub(super) unk_surface: String,
     pub(super) normalizer: NormalizerSpec,
-    /// Whether there is a rule that changes decoded text.
+    /// Whether the model rewrites decoded text.
     pub(super) has_denormalizer: bool,
 }
 
-/// A value as it stands in the file.
+/// A value of the wire format.
 enum Wire<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
@@ -74,7 +73,7 @@ impl Default for NormalizerSpec {
 }
 
 impl ModelProto {
-    /// Reads a file; `None` if it is none of protobuf, or if a text is not UTF-8 or a kind not known.
+    /// Parses a file; `None` if it is not protobuf, a text is not UTF-8 or a kind is unknown.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut proto = Self {
             pieces: Vec::new(),
@@ -171,8 +170,8 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// Shows every field of a message with its number; `None` if the bytes are no message, or as soon as `read`
-/// says so.
+/// Calls `read` with number and value of every field of a message. Returns `None` if the bytes are not a message,
+/// or as soon as `read` does.
 fn fields<'a>(
     mut bytes: &'a [u8],
     mut read: impl FnMut(u64, Wire<'a>) -> Option<()>,
@@ -204,7 +203,7 @@ fn fields<'a>(
     Some(())
 }
 
-/// Takes a number off the front, seven bits in a byte, the lowest first.
+/// Parses a varint at the front: seven bits per byte, lowest bits first.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
@@ -230,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_an_end_is_none() {
+    fn an_unterminated_varint_is_none() {
         assert_eq!(varint(&mut [0xFF; 11].as_slice()), None);
         assert_eq!(varint(&mut [0x80].as_slice()), None);
     }
 
     #[test]
-    fn pieces_are_read_and_unknown_fields_are_passed_over() {
+    fn unknown_fields_are_skipped() {
         // piece { "ab", -1.5, CONTROL, field 200 }, then a field 9 of eight bytes.
         let piece = [
             0x0A, 2, b'a', b'b', 0x15, 0, 0, 0xC0, 0xBF, 0x18, 3, 0xC0, 0x0C, 1,
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_cut_off_is_none() {
+    fn a_truncated_message_is_none() {
         assert_eq!(ModelProto::parse(&[0x0A, 5, 0x0A, 2, b'a']), None);
     }
 }

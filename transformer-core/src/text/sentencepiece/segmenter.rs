@@ -1,4 +1,4 @@
-//! [`Segmenter`]: the pieces of a normalized text.
+//! [`Segmenter`]: splits normalized text into pieces.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,16 +8,16 @@ use super::normalizer::char_len;
 use super::proto::{ModelKind, Piece, PieceKind};
 use super::trie::Trie;
 
-/// How much worse than the worst piece an unknown character is, in nats.
+/// Score of an unknown character, below the lowest score of a piece, in nats.
 const UNKNOWN_PENALTY: f32 = 10.0;
 
-/// Cuts normalized text into the pieces of a model.
+/// Splits normalized text into the pieces of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Segmenter {
     is_bpe: bool,
     scores: Vec<f32>,
     kinds: Vec<PieceKind>,
-    /// The pieces that text can become.
+    /// The pieces that can occur in a segmentation.
     pieces: Trie,
     by_text: HashMap<String, usize>,
     user_defined: Trie,
@@ -25,14 +25,14 @@ pub(super) struct Segmenter {
     max_score: f32,
 }
 
-/// A part of the text: its bytes, and whether it is a piece of the model.
+/// A part of the text: its range of bytes, and whether it is a piece of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) range: Range<usize>,
     pub(super) is_known: bool,
 }
 
-/// The likeliest way to the end of a prefix.
+/// The last part of the best segmentation of a prefix.
 #[derive(Clone, Copy, Debug)]
 struct Path {
     score: f32,
@@ -40,7 +40,7 @@ struct Path {
     is_known: bool,
 }
 
-/// Two neighbors that could be one piece.
+/// Two adjacent symbols whose concatenation is a piece.
 #[derive(Debug)]
 struct Pair {
     left: usize,
@@ -49,7 +49,7 @@ struct Pair {
     len: usize,
 }
 
-/// A run of characters on its way to a piece; an empty one was merged into its left neighbor.
+/// A run of characters during merging; an empty one was merged into its left neighbor.
 #[derive(Debug)]
 struct Symbol {
     range: Range<usize>,
@@ -69,7 +69,7 @@ impl Segmenter {
         let of_text = pieces.iter().enumerate().filter(|(_, it)| is_text(it));
         let of_text = of_text.map(|(id, piece)| (piece.text.as_str(), id));
         let normal = pieces.iter().filter(|it| it.kind == PieceKind::Normal);
-        // As there: the highest score begins with the least positive number, not with the least of all.
+        // As in SentencePiece: the maximum starts at the smallest positive float, not at the lowest.
         let extremes = (f32::MAX, f32::MIN_POSITIVE);
         let (min_score, max_score) = normal.fold(extremes, |(min, max), piece| {
             (min.min(piece.score), max.max(piece.score))
@@ -86,11 +86,11 @@ impl Segmenter {
         }
     }
 
-    /// Cuts a text into parts that make it up without a gap; neighbors that are unknown are one part.
+    /// Splits a text into parts without gaps. Adjacent unknown characters are one part.
     pub(super) fn segment(&self, text: &str) -> Vec<Part> {
         let parts = match self.is_bpe {
             true => self.merge(text),
-            false => self.likeliest(text),
+            false => self.best_segmentation(text),
         };
         let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -102,9 +102,9 @@ impl Segmenter {
         joined
     }
 
-    /// The segmentation of the highest sum of scores (Kudo 2018, §3.1). Sums are rounded to single
-    /// precision at every step, as they are there: it decides between near ones.
-    fn likeliest(&self, text: &str) -> Vec<Part> {
+    /// Returns the segmentation with the highest sum of scores (Kudo 2018, §3.1). Sums are rounded to single
+    /// precision at every step, as in SentencePiece; this decides between similar scores.
+    fn best_segmentation(&self, text: &str) -> Vec<Part> {
         let bytes = text.as_bytes();
         let unknown_score = self.min_score - UNKNOWN_PENALTY;
         let mut best: Vec<Option<Path>> = vec![None; bytes.len() + 1];
@@ -116,7 +116,7 @@ impl Segmenter {
             for (len, id) in self.pieces.prefixes(&bytes[start..]) {
                 let score = match self.kinds[id] {
                     PieceKind::Unused => continue,
-                    // A bonus, so that it is always taken.
+                    // A bonus, so that it is always used.
                     PieceKind::UserDefined => f64::from(len as f32 * self.max_score) - 0.1,
                     _ => f64::from(self.scores[id]),
                 };
@@ -125,7 +125,7 @@ impl Segmenter {
                     start,
                     is_known: true,
                 };
-                offer(&mut best[start + len], score + f64::from(before), path);
+                update(&mut best[start + len], score + f64::from(before), path);
                 has_one_char |= len == one_char;
             }
             if !has_one_char {
@@ -135,7 +135,7 @@ impl Segmenter {
                     is_known: false,
                 };
                 let score = f64::from(unknown_score + before);
-                offer(&mut best[start + one_char], score, path);
+                update(&mut best[start + one_char], score, path);
             }
             start += one_char;
         }
@@ -152,12 +152,12 @@ impl Segmenter {
         parts
     }
 
-    /// Byte pair encoding (Sennrich et al. 2016): the neighbors that make the piece of the highest score
-    /// become one, the leftmost first.
+    /// Segments by byte pair encoding (Sennrich et al. 2016): repeatedly merges the adjacent symbols that form the
+    /// piece with the highest score; of equal scores the leftmost.
     fn merge(&self, text: &str) -> Vec<Part> {
         let mut symbols = self.symbols(text);
         let mut agenda = BinaryHeap::new();
-        // How unused pieces came about: they are cut again in the end.
+        // Where unused pieces were merged: they are split again in the end.
         let mut halves: HashMap<&str, usize> = HashMap::new();
         for right in 1..symbols.len() {
             self.propose(text, &symbols, right - 1, right, &mut agenda, &mut halves);
@@ -184,12 +184,12 @@ impl Segmenter {
         }
         let mut parts = Vec::new();
         for symbol in symbols.iter().filter(|symbol| !symbol.range.is_empty()) {
-            self.cut_unused(text, symbol.range.clone(), &halves, &mut parts);
+            self.split_unused(text, symbol.range.clone(), &halves, &mut parts);
         }
         parts
     }
 
-    /// Cuts a text into characters and user-defined symbols.
+    /// Splits a text into characters and user-defined symbols.
     fn symbols(&self, text: &str) -> Vec<Symbol> {
         let bytes = text.as_bytes();
         let mut symbols: Vec<Symbol> = Vec::new();
@@ -228,7 +228,7 @@ impl Segmenter {
         agenda.push(Pair {
             left,
             right,
-            // Zeros of both signs are equal there.
+            // SentencePiece compares floats, where zeros of both signs are equal.
             score: self.scores[id] + 0.0,
             len: piece.len(),
         });
@@ -237,7 +237,7 @@ impl Segmenter {
         }
     }
 
-    fn cut_unused(
+    fn split_unused(
         &self,
         text: &str,
         range: Range<usize>,
@@ -250,8 +250,8 @@ impl Segmenter {
         match halves.get(piece).filter(|_| is_unused) {
             Some(len) => {
                 let middle = range.start + len;
-                self.cut_unused(text, range.start..middle, halves, parts);
-                self.cut_unused(text, middle..range.end, halves, parts);
+                self.split_unused(text, range.start..middle, halves, parts);
+                self.split_unused(text, middle..range.end, halves, parts);
             }
             None => parts.push(Part {
                 is_known: id.is_some(),
@@ -261,9 +261,9 @@ impl Segmenter {
     }
 }
 
-/// Takes a path if it is the first one or better than that which is there.
-fn offer(best: &mut Option<Path>, score: f64, path: Path) {
-    if best.is_none_or(|held| score > f64::from(held.score)) {
+/// Replaces the best path if there is none or this one has a higher score.
+fn update(best: &mut Option<Path>, score: f64, path: Path) {
+    if best.is_none_or(|best| score > f64::from(best.score)) {
         *best = Some(Path {
             score: score as f32,
             ..path

@@ -1,4 +1,4 @@
-//! Models small enough to cut text by hand.
+//! Models that are small enough to segment text by hand.
 
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};
@@ -13,8 +13,7 @@ const UNUSED: u8 = 5;
 const UNIGRAM: u8 = 1;
 const BPE: u8 = 2;
 
-/// Writes a file: pieces with score and kind, behind those of the special tokens, and settings of the
-/// trainer.
+/// Writes a model file: special tokens, then these pieces with score and kind, and settings of the trainer.
 fn file(pieces: &[(&str, f32, u8)], trainer: &[u8]) -> Vec<u8> {
     let special = [
         ("<unk>", 0.0, UNKNOWN),
@@ -37,16 +36,16 @@ fn file(pieces: &[(&str, f32, u8)], trainer: &[u8]) -> Vec<u8> {
 }
 
 fn model(kind: u8, pieces: &[(&str, f32, u8)]) -> SentencePiece {
-    SentencePiece::parse(&file(pieces, &[0x18, kind])).expect("the file is whole")
+    SentencePiece::parse(&file(pieces, &[0x18, kind])).expect("the file is complete")
 }
 
-fn cut(model: &SentencePiece, line: &str) -> Vec<String> {
-    let pieces = model.cut(line).into_iter();
+fn split(model: &SentencePiece, line: &str) -> Vec<String> {
+    let pieces = model.split(line).into_iter();
     pieces.map(|PieceSpan { piece, .. }| piece).collect()
 }
 
 #[test]
-fn the_segmentation_of_the_highest_score_wins() {
+fn the_segmentation_with_the_highest_score_is_returned() {
     let pieces = [
         ("▁a", -2.0, NORMAL),
         ("b", -2.0, NORMAL),
@@ -56,14 +55,14 @@ fn the_segmentation_of_the_highest_score_wins() {
         ("▁", -9.0, NORMAL),
     ];
     // ▁a + bc = −5.5, ▁a + b + c = −6, ▁ab + c = −6.5.
-    assert_eq!(cut(&model(UNIGRAM, &pieces), "abc"), ["▁a", "bc"]);
+    assert_eq!(split(&model(UNIGRAM, &pieces), "abc"), ["▁a", "bc"]);
 }
 
 #[test]
 fn unknown_neighbors_are_one_part() {
     let model = model(UNIGRAM, &[("▁", -1.0, NORMAL), ("a", -1.0, NORMAL)]);
-    let found = model.cut(" xüaz");
-    // The mark was put before the first word, which begins behind the space.
+    let found = model.split(" xüaz");
+    // The mark is put before the first word, which starts after the space.
     let expected = [("▁", 1..1), ("xü", 1..4), ("a", 4..5), ("z", 5..6)];
     let expected = expected.map(|(piece, span)| PieceSpan {
         piece: piece.to_owned(),
@@ -73,7 +72,7 @@ fn unknown_neighbors_are_one_part() {
 }
 
 #[test]
-fn user_defined_symbols_are_taken_whatever_they_cost() {
+fn user_defined_symbols_are_always_used() {
     let pieces = [
         ("▁", -1.0, NORMAL),
         ("<a>", 0.0, USER_DEFINED),
@@ -84,7 +83,7 @@ fn user_defined_symbols_are_taken_whatever_they_cost() {
     ];
     for kind in [UNIGRAM, BPE] {
         assert_eq!(
-            cut(&model(kind, &pieces), "x<a>"),
+            split(&model(kind, &pieces), "x<a>"),
             ["▁", "x", "<a>"],
             "{kind}"
         );
@@ -100,12 +99,12 @@ fn bpe_merges_by_score_and_then_from_the_left() {
         ("b", -9.0, NORMAL),
         ("ab", -1.0, NORMAL),
     ];
-    // aa at the first place, then ab; the other way round would leave an a alone in the middle.
-    assert_eq!(cut(&model(BPE, &pieces), "aaab"), ["▁", "aa", "ab"]);
+    // `aa` at the start, then `ab`; the other order would leave a single `a` in the middle.
+    assert_eq!(split(&model(BPE, &pieces), "aaab"), ["▁", "aa", "ab"]);
 }
 
 #[test]
-fn an_unused_piece_is_cut_again() {
+fn an_unused_piece_is_split_again() {
     let pieces = [
         ("▁", -9.0, NORMAL),
         ("a", -9.0, NORMAL),
@@ -113,9 +112,9 @@ fn an_unused_piece_is_cut_again() {
         ("ab", -0.0, UNUSED),
         ("abab", -1.0, NORMAL),
     ];
-    assert_eq!(cut(&model(BPE, &pieces), "ab"), ["▁", "a", "b"]);
-    assert_eq!(cut(&model(BPE, &pieces), "abab"), ["▁", "abab"]);
-    assert_eq!(cut(&model(UNIGRAM, &pieces), "ab"), ["▁", "a", "b"]);
+    assert_eq!(split(&model(BPE, &pieces), "ab"), ["▁", "a", "b"]);
+    assert_eq!(split(&model(BPE, &pieces), "abab"), ["▁", "abab"]);
+    assert_eq!(split(&model(UNIGRAM, &pieces), "ab"), ["▁", "a", "b"]);
 }
 
 #[test]
@@ -126,20 +125,20 @@ fn pieces_are_joined_with_spaces_for_marks() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_refused() {
+fn a_truncated_file_is_refused() {
     let file = file(&[("a", -1.0, NORMAL)], &[0x18, UNIGRAM]);
     for len in [0, file.len() / 2 - 1, file.len() - 1] {
-        let error = SentencePiece::parse(&file[..len]).expect_err("the file is not whole");
+        let error = SentencePiece::parse(&file[..len]).expect_err("the file is truncated");
         assert_eq!(error, SentencePieceError::Damaged, "{len}");
     }
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_features_are_named() {
     let words = SentencePiece::parse(&file(&[], &[0x18, 3])).expect_err("words are not supported");
     assert_eq!(
         words.to_string(),
-        "it cuts text into words, which is not supported; unigram and BPE models without that are"
+        "it splits text into words, which is not supported; unigram and BPE models without that are"
     );
     let bytes = SentencePiece::parse(&file(&[], &[0x98, 0x02, 1]));
     assert!(
@@ -148,9 +147,9 @@ fn what_is_not_supported_is_named() {
 }
 
 #[test]
-fn a_piece_that_is_there_twice_is_refused() {
+fn a_duplicate_piece_is_refused() {
     let pieces = [("a", -1.0, NORMAL), ("a", -2.0, NORMAL)];
-    let error = SentencePiece::parse(&file(&pieces, &[])).expect_err("which one is meant?");
+    let error = SentencePiece::parse(&file(&pieces, &[])).expect_err("the piece is ambiguous");
     assert!(
         error.to_string().starts_with("piece 4 is `a`, which"),
         "{error}"
@@ -171,24 +170,24 @@ fn vocabulary(special: SpecialIds) -> Result<PieceVocabulary, PieceVocabularyErr
 }
 
 #[test]
-fn special_tokens_come_first_and_padding_is_new_where_decoding_starts_from_it() {
-    let vocabulary = vocabulary(SPECIAL).expect("the ids are apart");
+fn special_tokens_come_first_and_padding_is_new_if_decoding_starts_from_it() {
+    let vocabulary = vocabulary(SPECIAL).expect("the ids are distinct");
     let rows = [None, Some(1), Some(4), Some(0), Some(2), Some(3)];
     assert_eq!(vocabulary.rows(), rows);
 }
 
 #[test]
-fn special_tokens_that_are_apart_keep_their_rows() {
+fn distinct_special_tokens_keep_their_rows() {
     let special = SpecialIds {
         start: 2,
         ..SPECIAL
     };
-    let vocabulary = vocabulary(special).expect("the ids are apart");
+    let vocabulary = vocabulary(special).expect("the ids are distinct");
     assert_eq!(vocabulary.rows(), [4, 1, 2, 0, 3].map(Some));
 }
 
 #[test]
-fn one_id_for_two_uses_is_refused() {
+fn one_id_for_two_special_tokens_is_refused() {
     let special = SpecialIds { eos: 1, ..SPECIAL };
     let error = vocabulary(special).expect_err("1 is <unk>");
     assert!(
@@ -199,11 +198,11 @@ fn one_id_for_two_uses_is_refused() {
 }
 
 #[test]
-fn a_tokenizer_comes_back_from_its_file() -> Result<(), Box<dyn std::error::Error>> {
+fn a_tokenizer_is_restored_from_its_file() -> Result<(), Box<dyn std::error::Error>> {
     let tokenizer = Tokenizer::from_pieces(vocabulary(SPECIAL)?);
     let read = Tokenizer::from_json(&tokenizer.to_json())?;
     let line = ">>x<<ab </s>";
-    // The piece ▁a is none of the vocabulary's, and </s> is text.
+    // The vocabulary lacks the piece `▁a`, and `</s>` is text here.
     assert_eq!(tokenizer.encode(line), [5, UNK, 4, UNK]);
     assert_eq!(read.encode(line), tokenizer.encode(line));
     assert_eq!(read.decode(&[BOS, 5, 4, EOS, 99]), ">>x<<b");

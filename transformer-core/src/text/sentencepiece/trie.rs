@@ -1,18 +1,18 @@
-//! [`Trie`]: which of many strings a text begins with.
+//! [`Trie`]: finds which of many strings a text starts with.
 
 use std::collections::HashMap;
 
-/// Holds strings by their bytes, each with a number.
+/// A map from strings to numbers, searchable by prefix.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trie {
-    /// From a node and a byte to the next node; node 0 is the empty string.
+    /// Maps a node and a byte to the next node; node 0 is the empty string.
     children: HashMap<(u32, u8), u32>,
-    /// The number of the string that ends at a node.
+    /// Number of the string that ends at a node.
     ends: Vec<Option<usize>>,
 }
 
 impl Trie {
-    /// Holds the strings; of equal ones the first counts.
+    /// Builds the trie; of equal strings the first is used.
     pub(super) fn new<'a>(strings: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
         let mut trie = Self {
             children: HashMap::new(),
@@ -32,8 +32,7 @@ impl Trie {
         trie
     }
 
-    /// Returns the strings that the text begins with, the shortest first: their lengths in bytes and their
-    /// numbers.
+    /// Returns the strings that the text starts with, shortest first: lengths in bytes, and numbers.
     pub(super) fn prefixes<'a>(
         &'a self,
         text: &'a [u8],
@@ -46,7 +45,7 @@ impl Trie {
         (1..).zip(ends).filter_map(|(len, end)| Some((len, end?)))
     }
 
-    /// Returns the length in bytes of the longest string that the text begins with.
+    /// Returns the length in bytes of the longest string that the text starts with.
     pub(super) fn longest(&self, text: &[u8]) -> Option<usize> {
         self.prefixes(text).last().map(|(len, _)| len)
     }
@@ -57,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_come_with_lengths_and_numbers() {
+    fn prefixes_have_lengths_and_numbers() {
         let trie = Trie::new([("ab", 7), ("a", 3), ("abcd", 5), ("b", 1), ("ü", 2)]);
         assert_eq!(trie.prefixes(b"abcx").collect::<Vec<_>>(), [(1, 3), (2, 7)]);
         assert_eq!(trie.longest("üb".as_bytes()), Some(2));

@@ -1,4 +1,4 @@
-//! [`PieceVocabulary`]: the ids of a model that was trained on SentencePiece's pieces, in our order.
+//! [`PieceVocabulary`]: a SentencePiece model with the token ids of an imported translation model.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,75 +11,75 @@ use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
 use crate::text::special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, is_special};
 
-/// How the file names this kind of tokenizer.
+/// Name of this kind of tokenizer in its file.
 const KIND: &str = "SentencePiece";
 
-/// Stands around the name of a language: `>>deu<<` at the start of a line asks for German.
+/// Encloses the target language: `>>deu<<` at the start of a line requests German.
 const TAG: (&str, &str) = (">>", "<<");
 
-/// Holds a SentencePiece model and a vocabulary that was made apart from it, as Marian's models have them.
+/// A SentencePiece model and a separate vocabulary, as Marian's models have them.
 ///
-/// The model cuts a line into pieces, and the vocabulary gives each its id; what it does not have is unknown.
-/// A tag (`>>deu<<`) at the start of a line is one token, whatever the model would make of it.
+/// The model splits a line into pieces, and the vocabulary maps each to its id; pieces that it lacks are unknown.
+/// A tag (`>>deu<<`) at the start of a line is one token, however the model would split it.
 ///
-/// The ids of the vocabulary are not ours: its special tokens lie elsewhere. Ours are the special tokens of
-/// the format and then all others in their order; [`rows`](Self::rows) says which is which.
+/// The ids of the vocabulary are renumbered: the special tokens of this crate come first, then all other tokens in
+/// their order. [`rows`](Self::rows) maps the new ids to those of the vocabulary.
 #[derive(Clone, Debug)]
 pub struct PieceVocabulary {
     model: SentencePiece,
     tokens: Vec<String>,
     special: SpecialIds,
     rows: Vec<Option<u32>>,
-    /// From ordinary tokens to our ids.
+    /// Maps ordinary tokens to our ids.
     ids: HashMap<String, u32>,
 }
 
-/// Says which ids of a vocabulary are special.
+/// The ids of a vocabulary's special tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpecialIds {
-    /// Fills batches.
+    /// Padding.
     pub pad: u32,
-    /// Stands for what the vocabulary does not have.
+    /// Unknown tokens.
     pub unk: u32,
-    /// What the decoder starts from; in Marian's models the same as `pad`.
+    /// First input of the decoder; in Marian's models the same as `pad`.
     pub start: u32,
-    /// Ends a sentence.
+    /// End of a sentence.
     pub eos: u32,
 }
 
-/// Why model and vocabulary make no tokenizer.
+/// Why a model and a vocabulary cannot be combined.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PieceVocabularyError {
-    /// A special id is beyond the vocabulary, or serves twice.
+    /// A special id is outside the vocabulary or used twice.
     #[error(
-        "the special token `{name}` has the id {id}, which another one has too or which is beyond the \
-         {n_tokens} tokens of the vocabulary"
+        "the special token `{name}` has the id {id}, which is that of another one or outside of the {n_tokens} tokens \
+         of the vocabulary"
     )]
     Special {
-        /// What the token is for.
+        /// Name of the special token.
         name: &'static str,
         /// Its id.
         id: u32,
-        /// How many tokens there are.
+        /// Number of tokens.
         n_tokens: usize,
     },
-    /// A token is there twice.
+    /// A token occurs twice.
     #[error("the token `{token}` has two ids in the vocabulary")]
     Twice {
         /// The token.
         token: String,
     },
-    /// The model inside of the file cannot be read.
+    /// The embedded model cannot be parsed.
     #[error("the SentencePiece model in it cannot be used")]
     Model(#[from] SentencePieceError),
-    /// The text is not what was written.
-    #[error("it is not what was written; restore the file")]
-    Text,
+    /// The embedded model is not Base64.
+    #[error("the SentencePiece model in it is not valid Base64; restore the file")]
+    Base64,
 }
 
-/// The file of a tokenizer of this kind.
+/// The JSON file of this kind of tokenizer.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -93,17 +93,17 @@ struct FileModel {
     kind: String,
     special: SpecialIds,
     vocab: Vec<String>,
-    /// The file of the model, in Base64.
+    /// The model file, in Base64.
     spm: String,
 }
 
 impl PieceVocabulary {
-    /// Puts a model and a vocabulary together; `tokens` are in the order of their ids.
+    /// Combines a model and a vocabulary; `tokens` are in the order of their ids.
     ///
     /// # Errors
     ///
-    /// Returns a [`PieceVocabularyError`] if the special ids are no four, or three, of the vocabulary's, or
-    /// if a token is there twice.
+    /// Returns a [`PieceVocabularyError`] if special ids are outside the vocabulary or not distinct (`pad` and
+    /// `start` may be equal), or if a token occurs twice.
     pub fn new(
         model: SentencePiece,
         tokens: Vec<String>,
@@ -151,7 +151,7 @@ impl PieceVocabulary {
         })
     }
 
-    /// Returns the model that cuts lines.
+    /// Returns the SentencePiece model.
     pub fn model(&self) -> &SentencePiece {
         &self.model
     }
@@ -161,15 +161,15 @@ impl PieceVocabulary {
         &self.tokens
     }
 
-    /// Returns which ids of the vocabulary are special.
+    /// Returns the ids of the special tokens in the vocabulary.
     pub fn special(&self) -> SpecialIds {
         self.special
     }
 
-    /// Returns for each of our ids that of the vocabulary.
+    /// Returns the vocabulary's id for each of our ids.
     ///
-    /// Only `<pad>` can have none: where decoding starts from the token that fills batches, this token is our
-    /// `<s>`, and our `<pad>` is one more.
+    /// Only `<pad>` can have none: if `pad` and `start` are the same token, it becomes our `<s>`, and our `<pad>`
+    /// is a new token.
     pub fn rows(&self) -> &[Option<u32>] {
         &self.rows
     }
@@ -191,7 +191,7 @@ impl PieceVocabulary {
             ids.push(self.ids.get(tag).copied().unwrap_or(UNK));
             spans.push(0..tag_len);
         }
-        for PieceSpan { piece, span } in self.model.cut(rest) {
+        for PieceSpan { piece, span } in self.model.split(rest) {
             ids.push(self.ids.get(&piece).copied().unwrap_or(UNK));
             spans.push(span.start + tag_len..span.end + tag_len);
         }
@@ -202,7 +202,7 @@ impl PieceVocabulary {
         let spell = |id: &u32| (!is_special(*id)).then(|| self.spelling(*id)).flatten();
         let pieces: Vec<&str> = ids.iter().filter_map(spell).collect();
         let line = self.model.join(&pieces).replace(SPACE_MARK, " ");
-        // What Python strips.
+        // The characters that Python's `strip` removes.
         let is_space = |c: char| c.is_whitespace() || ('\u{1C}'..='\u{1F}').contains(&c);
         line.trim_matches(is_space).to_owned()
     }
@@ -233,12 +233,13 @@ impl PieceVocabulary {
                 spm: base64::encode(self.model.file()),
             },
         };
-        serde_json::to_string_pretty(&file).expect("strings and numbers always have a JSON form")
+        serde_json::to_string_pretty(&file)
+            .expect("strings and integers can always be written as JSON")
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote; `None` if the text is of another kind.
+    /// Parses the output of [`to_json`](Self::to_json); `None` if the text is another kind of tokenizer.
     pub(in crate::text) fn from_json(json: &str) -> Option<Result<Self, PieceVocabularyError>> {
-        // Few other files have the word, and none the fields.
+        // A quick check first: few other files contain the word.
         if !json.contains(KIND) {
             return None;
         }
@@ -246,14 +247,14 @@ impl PieceVocabulary {
         if file.kind != KIND {
             return None;
         }
-        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Text);
+        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Base64);
         let model = spm.and_then(|spm| Ok(SentencePiece::parse(&spm)?));
         Some(model.and_then(|model| Self::new(model, file.vocab, file.special)))
     }
 }
 
-/// Returns the length in bytes of the tag that a line begins with.
+/// Returns the length in bytes of the tag at the start of a line.
 fn tag_len(line: &str) -> usize {
-    let behind = line.strip_prefix(TAG.0).and_then(|_| line.find(TAG.1));
-    behind.map_or(0, |start| start + TAG.1.len())
+    let end = line.strip_prefix(TAG.0).and_then(|_| line.find(TAG.1));
+    end.map_or(0, |start| start + TAG.1.len())
 }

@@ -1,29 +1,29 @@
-//! The `tokenizer.json` around a vocabulary: how text is normalized, cut into words, and joined.
+//! The parts of a `tokenizer.json` around the vocabulary: normalizer, pre-tokenizer and decoder.
 //!
-//! Special tokens are entries of the vocabulary and nothing else. As "added tokens" they would be
-//! cut out of raw text by every program that opens the file, so that a line with `</s>` in it would
-//! end there. Instead text is cut so that no word which the vocabulary sees can be such a spelling.
-//! The cuts stand in the file, so they also hold in other programs.
+//! Special tokens are plain entries of the vocabulary, not "added tokens": other programs would match added
+//! tokens in raw text, so that a line with `</s>` in it would end there. Instead the pre-tokenizer splits text
+//! such that no word is the spelling of a special token. Its rules are in the file, so they apply in other
+//! programs too.
 
 use serde_json::{Value, json};
 
 use super::{Case, TokenizerConfig, TokenizerKind};
 
-/// Stands for the space before a word, as in SentencePiece.
+/// Marks the space before a word, as in SentencePiece.
 pub(super) const WORD_START: &str = "▁";
 
-/// What counts as whitespace: the Unicode property, NUL, and the mark itself, which decoding could
-/// not tell from a space.
+/// Whitespace: the Unicode property, NUL, and the mark itself, which decoding could not distinguish from a
+/// space.
 const WHITESPACE: &str = r"[\s\x00▁]+";
 
-/// Letters and digits with the space before them, or punctuation and symbols with theirs: `house`
-/// is one token, whether a comma follows or not. No special token is only one of the two.
+/// Letters and digits with the space before them, or punctuation and symbols with the space before them, so
+/// that `house` is the same word with and without a comma after it. Every special token mixes both classes.
 const LETTERS_OR_SYMBOLS: &str = r"▁?[^\p{P}\p{S}]+|▁?[\p{P}\p{S}]+";
 
-/// The `<` of a spelled-out special token.
+/// The `<` of the spelling of a special token.
 const SPECIAL_START: &str = "<(?=(?:pad|unk|s|/s)>)";
 
-/// A whole `tokenizer.json` around `model`.
+/// Returns the complete `tokenizer.json` for `model`.
 pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
     json!({
         "version": "1.0",
@@ -38,8 +38,8 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
     })
 }
 
-/// NFC, because two encodings of one character must be one token. Not NFKC: it rewrites text
-/// (`½` to `1⁄2`, `…` to `...`), and the model could never write the original.
+/// Returns the normalizer: NFC, because two encodings of a character must give the same token. Not NFKC: it
+/// rewrites text (`½` to `1⁄2`, `…` to `...`), and the model could never output the original.
 pub(super) fn normalizer(config: &TokenizerConfig) -> Value {
     let mut steps = Vec::new();
     if config.case == Case::Lower {

@@ -1,0 +1,78 @@
+//! [`TokenizerError`]: why a tokenizer cannot be trained, read or used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::TokenizerKind;
+use super::sentencepiece::PieceVocabularyError;
+
+/// Why a tokenizer cannot be trained, read or used.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// The training text has no words.
+    #[error("the training text is empty; give at least one line that is not blank")]
+    EmptyCorpus,
+    /// The text has more distinct characters than the vocabulary can have tokens.
+    #[error(
+        "`vocab_size` ({vocab_size}) is too small: a {kind} vocabulary of this text needs the \
+         special tokens and every character; choose at least {smallest}"
+    )]
+    VocabTooSmall {
+        /// The requested kind of tokenizer.
+        kind: TokenizerKind,
+        /// The requested size, in tokens.
+        vocab_size: usize,
+        /// The smallest possible size for this text, in tokens.
+        smallest: usize,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the tokenizer `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file is not a tokenizer, or not one for this crate.
+    #[error("`{}` is not a tokenizer that can be used here", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: Box<Self>,
+    },
+    /// The text is not a `tokenizer.json`.
+    #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
+    Parse(#[source] tokenizers::Error),
+    /// A special token is missing or has another id than the format requires.
+    #[error(
+        "the token `{token}` must have the id {expected}, but {}; train the tokenizer with this \
+         program",
+        found.map_or("is missing".to_owned(), |id| format!("has {id}"))
+    )]
+    SpecialToken {
+        /// The special token.
+        token: &'static str,
+        /// The required id.
+        expected: u32,
+        /// Its id, if any.
+        found: Option<u32>,
+    },
+    /// The ids have a gap.
+    #[error("no token has the id {id}, although the vocabulary has {vocab_size} tokens")]
+    MissingId {
+        /// The first id without a token.
+        id: u32,
+        /// Number of tokens.
+        vocab_size: usize,
+    },
+    /// A SentencePiece model and its vocabulary do not match.
+    #[error("not a valid SentencePiece tokenizer; restore the file, or import the model again")]
+    Pieces(#[from] PieceVocabularyError),
+    /// The tokenizer fails on some text.
+    #[error("the tokenizer cannot encode text")]
+    Encode(#[source] tokenizers::Error),
+}
