@@ -1,7 +1,7 @@
-//! [`to_ctranslate2`]: a model of ours as CTranslate2 (<https://github.com/OpenNMT/CTranslate2>) reads it.
+//! [`to_ctranslate2`]: exports a model for CTranslate2 (<https://github.com/OpenNMT/CTranslate2>).
 //!
-//! `model.bin` is what its `ModelSpec.save` writes, revision 7 of `TransformerSpec` in version 6 of the
-//! container: numbers in little-endian order, names with their length and a zero behind them.
+//! `model.bin` has the format of `ModelSpec.save`: revision 7 of `TransformerSpec`, version 6 of the container.
+//! Numbers are little-endian; names have their length before them and a zero after them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,8 +9,10 @@ use std::path::Path;
 use burn::tensor::TensorData;
 use serde_json::json;
 
+use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
-use super::{Check, ExportError, refuse_misfits, turned};
+use super::settings_check::{Check, refuse_unsupported};
+use super::transpose::transposed;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
 use crate::import::StateDict;
@@ -23,37 +25,35 @@ const SPEC: &str = "TransformerSpec";
 const SPEC_REVISION: u32 = 7;
 const FORMAT: &str = "CTranslate2's models";
 
-/// Fewest places for which sinusoids are written: CTranslate2 cuts sources to 1024 tokens if it is not told
-/// otherwise.
-const FEWEST_PLACES: usize = 1024;
+/// Minimum number of positions of sinusoids: by default, CTranslate2 truncates sources to 1024 tokens.
+const MIN_POSITIONS: usize = 1024;
 
-/// Where the target's embedding is, which others may share.
+/// Name of the target embedding, which other matrices may share.
 const TGT_EMBEDDING: &str = "decoder/embeddings/weight";
 
-/// A value of the file, with the number that its kind has there.
+/// A value of the file. Each kind has a number.
 enum Value {
-    /// 0: numbers in single precision.
+    /// Kind 0: a tensor in single precision.
     Tensor(TensorData),
-    /// 1.
+    /// Kind 1.
     Int8(i8),
-    /// 2.
+    /// Kind 2.
     Int16(i16),
-    /// What another name holds.
+    /// The value of another name.
     Alias(&'static str),
 }
 
-/// Writes `model.bin`, `config.json`, the vocabularies and the tokenizers into a folder of CTranslate2.
+/// Writes `model.bin`, `config.json`, the vocabularies and the tokenizers into a folder for CTranslate2.
 ///
-/// All numbers are in single precision; CTranslate2 reduces them when it loads them, by its `compute_type`.
-/// Sinusoids are written for [`max_positions`](TransformerConfig::max_positions) tokens, at least 1024. What a
-/// model says about searching is not part of the format: beam, length penalty and limits are arguments of
-/// `translate_batch`. So is that `<unk>`, `<pad>` and `<s>` are never written:
-/// `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
+/// Weights are in single precision; CTranslate2 converts them while loading, by its `compute_type`. Sinusoids are
+/// written for [`max_positions`](TransformerConfig::max_positions) tokens, at least 1024. The format has no settings
+/// for decoding: beam size, length penalty and limits are arguments of `translate_batch`, and so is the suppression
+/// of `<unk>`, `<pad>` and `<s>`: `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] that names a setting which CTranslate2's models cannot have, or a file that
-/// cannot be written, or if the folder is a model directory.
+/// Returns an [`ExportError`] with a setting that CTranslate2 does not support, or with a file that cannot be
+/// written, or if the folder is a model directory.
 pub fn to_ctranslate2(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -61,10 +61,10 @@ pub fn to_ctranslate2(
     tokenizers: &Tokenizers,
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
-    refuse_misfits(FORMAT, Check::of_attention(config))?;
+    refuse_unsupported(FORMAT, Check::standard_attention(config))?;
     let content = serialize(&values(model, config)?)?;
     create(folder)?;
-    // What another model has left: a vocabulary of both sides would go before two.
+    // Files of another model: CTranslate2 would prefer its shared vocabulary to two separate ones.
     for name in [
         MODEL,
         "shared_vocabulary.json",
@@ -93,7 +93,7 @@ pub fn to_ctranslate2(
         "unk_token": tgt.token(UNK),
     });
     write_json(folder, "config.json", &json)?;
-    // The file that makes the folder a model comes last.
+    // Last: this file makes the folder a model.
     write(folder, MODEL, &content)
 }
 
@@ -103,7 +103,7 @@ fn write_vocabulary(folder: &Path, side: &str, tokenizer: &Tokenizer) -> Result<
     write_json(folder, &format!("{side}_vocabulary.json"), &json!(tokens))
 }
 
-/// Returns all values of `model.bin` by name, in the order in which they stand there.
+/// Returns the values of `model.bin` by name, in the order of the file.
 fn values(
     model: &Transformer,
     config: &TransformerConfig,
@@ -139,7 +139,7 @@ fn values(
             &format!("{stack}.final_norm"),
         );
     }
-    // What `return_attention` shows there by default: the first head of the last layer.
+    // The default of `return_attention`: the first head of the last layer.
     for (name, value) in [("alignment_layer", -1), ("alignment_heads", 1)] {
         values.insert(format!("decoder/{name}"), Value::Int16(value));
     }
@@ -159,7 +159,7 @@ fn values(
     Ok(values)
 }
 
-/// The parameters of a model, by the names of its record.
+/// The parameters of a model, by our names.
 struct Weights(StateDict);
 
 impl Weights {
@@ -167,7 +167,7 @@ impl Weights {
         self.0.tensor(name).cloned()
     }
 
-    /// Puts the parts of a layer norm, if the model has it.
+    /// Inserts the parameters of a layer normalization, if the model has it.
     fn put(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &str) {
         for part in ["gamma", "beta"] {
             if let Some(vector) = self.get(&format!("{ours}.{part}")) {
@@ -176,18 +176,18 @@ impl Weights {
         }
     }
 
-    /// Puts several linear layers as one, its outputs side by side.
+    /// Inserts several linear layers as one, with concatenated outputs.
     fn put_linear(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &[String]) {
         for part in ["weight", "bias"] {
             let parts = ours.iter().map(|name| self.get(&format!("{name}.{part}")));
             let Some(parts) = parts.collect::<Option<Vec<TensorData>>>() else {
                 continue;
             };
-            let parts: Vec<TensorData> = parts.iter().map(turned).collect();
+            let parts: Vec<TensorData> = parts.iter().map(transposed).collect();
             let mut shape: Vec<usize> = parts[0].shape().iter().copied().collect();
             shape[0] = parts.iter().map(|part| part.shape()[0]).sum();
-            let numbers: Vec<f32> = parts.iter().flat_map(TensorData::iter::<f32>).collect();
-            let joined = TensorData::new(numbers, shape);
+            let joined: Vec<f32> = parts.iter().flat_map(TensorData::iter::<f32>).collect();
+            let joined = TensorData::new(joined, shape);
             values.insert(format!("{theirs}/{part}"), Value::Tensor(joined));
         }
     }
@@ -242,15 +242,15 @@ impl Weights {
         values.extend(all);
     }
 
-    /// Puts a vector for each place, of zeros where a model has none.
+    /// Inserts a vector per position; zeros for a model without positions.
     fn put_positions(
         &self,
         values: &mut BTreeMap<String, Value>,
         config: &TransformerConfig,
     ) -> Result<(), ExportError> {
         const TGT: &str = "decoder/position_encodings/encodings";
-        let shape = [config.max_positions.max(FEWEST_PLACES), config.d_model];
-        // Before it is computed: nothing else bounds the number of places of sinusoids.
+        let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
+        // Checked before the table is computed: nothing else limits the number of positions of sinusoids.
         let n_bytes = shape
             .into_iter()
             .try_fold(size_of::<f32>(), usize::checked_mul);
@@ -322,7 +322,7 @@ fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {
     Ok(file)
 }
 
-/// Appends a name of this module: none is longer than its field can say.
+/// Appends a name. The names of this module are short enough for its 16-bit length.
 fn put_name(file: &mut Vec<u8>, name: &str) {
     file.extend((name.len() as u16 + 1).to_le_bytes());
     file.extend(name.as_bytes());

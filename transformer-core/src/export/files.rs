@@ -1,4 +1,4 @@
-//! The files of an exported model: weights by our names, JSON, and tokenizers.
+//! [`to_safetensors`], and writing the files that all export formats share.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,16 +11,16 @@ use crate::config::TransformerConfig;
 use crate::directory::{MANIFEST, Tokenizers, replace_file};
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::{
-    OWN, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
+    OWN_TOKENIZERS, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
 };
 use crate::model::Transformer;
 
-/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (by the names of a model directory's
-/// record) and the tokenizers into a folder, for programs that are written for them.
+/// Writes `config.json` (a [`TransformerConfig`]), `model.safetensors` (with the names of a model directory's
+/// record) and the tokenizers into a folder, for programs of one's own.
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] if the folder is a model directory, or that names the file that cannot be written.
+/// Returns an [`ExportError`] if the folder is a model directory, or with the file that cannot be written.
 pub fn to_safetensors(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -29,7 +29,7 @@ pub fn to_safetensors(
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
     create(folder)?;
-    // Without it there is no model, neither this one nor one that is replaced.
+    // First: without it the folder is not a model while other files are replaced.
     remove(folder, "config.json")?;
     write(
         folder,
@@ -40,7 +40,7 @@ pub fn to_safetensors(
     write_json(folder, "config.json", &json!(config))
 }
 
-/// Makes the folder, if it is not there, and checks that it is no model directory.
+/// Creates the folder if needed, and checks that it is not a model directory.
 pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
     if folder.join(MANIFEST).exists() {
         let path = folder.to_owned();
@@ -52,7 +52,7 @@ pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
     })
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub(super) fn remove(folder: &Path, name: &str) -> Result<(), ExportError> {
     let path = folder.join(name);
     match fs::remove_file(&path) {
@@ -63,10 +63,10 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<(), ExportError> {
     }
 }
 
-/// Writes the tokenizers as their own program has them, in place of those of another model.
+/// Writes the tokenizers in their original format, and removes those of another model.
 pub(super) fn write_tokenizers(folder: &Path, tokenizers: &Tokenizers) -> Result<(), ExportError> {
     let others = [SRC_MODEL, TGT_MODEL, SRC_VOCABULARY, TGT_VOCABULARY];
-    for name in OWN.into_iter().chain(others) {
+    for name in OWN_TOKENIZERS.into_iter().chain(others) {
         remove(folder, name)?;
     }
     let (src, tgt) = (tokenizers.src(), tokenizers.tgt());
@@ -106,7 +106,7 @@ pub(super) fn write_json(folder: &Path, name: &str, json: &Value) -> Result<(), 
     write(folder, name, format!("{json:#}\n").as_bytes())
 }
 
-/// Writes a file, which appears as a whole or not at all.
+/// Writes a file atomically.
 pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> Result<(), ExportError> {
     replace_file(folder, name, content).map_err(|source| ExportError::Write {
         path: folder.join(name),

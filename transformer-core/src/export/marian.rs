@@ -1,39 +1,41 @@
-//! [`to_marian`]: a model of ours as Hugging Face's Transformers keeps Marian's.
+//! [`to_marian`]: exports a model in Marian's format of Hugging Face's Transformers.
 
 use std::path::Path;
 
 use burn::tensor::TensorData;
 use serde_json::{Value, json};
 
+use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
-use super::{Check, ExportError, refuse_misfits, turned};
+use super::settings_check::{Check, refuse_unsupported};
+use super::transpose::transposed;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
+use crate::import::StateDict;
 use crate::import::marian::vocabulary::rows;
 use crate::import::marian::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
 use crate::import::marian::{EarlyStopping, Generation};
-use crate::import::names::Form;
-use crate::import::{Names, StateDict};
+use crate::import::names::{Form, Names};
 use crate::model::Transformer;
 use crate::text::sentencepiece::SpecialIds;
 use crate::text::{BOS, EOS, PAD, UNK};
 
-/// The only epsilon of layer normalization that Marian's models have in Transformers.
+/// The only epsilon of layer normalization that `MarianMTModel` supports.
 const NORM_EPSILON: f64 = 1e-5;
 
-/// Fewest places that a model has in Transformers: those of OPUS-MT's.
-const FEWEST_PLACES: usize = 512;
+/// Minimum number of positions, as in OPUS-MT's models.
+const MIN_POSITIONS: usize = 512;
 
 /// Writes `config.json`, `generation_config.json`, `model.safetensors` and the tokenizers into a folder.
 ///
-/// Tokenizers that were imported come out as they came in: `vocab.json`, `source.spm`, `target.spm`. Others
-/// are the `tokenizer.json` that they are, or two of them. Ids are again what they were before an import,
-/// and those of a model that was trained here stay.
+/// Imported tokenizers are written in their original format: `vocab.json`, `source.spm`, `target.spm`. Others are
+/// written as one or two `tokenizer.json`. An imported model gets its original ids; a model that was trained here
+/// keeps its ids.
 ///
 /// # Errors
 ///
-/// Returns an [`ExportError`] that names a setting which Marian's models cannot have, or a file that cannot
-/// be written, or if the folder is a model directory.
+/// Returns an [`ExportError`] with a setting that Marian's models do not support, or with a file that cannot be
+/// written, or if the folder is a model directory.
 pub fn to_marian(
     folder: impl AsRef<Path>,
     model: &Transformer,
@@ -44,7 +46,7 @@ pub fn to_marian(
     let folder = folder.as_ref();
     check(config)?;
     create(folder)?;
-    // Without it there is no model, neither this one nor one that is replaced.
+    // First: without it the folder is not a model while other files are replaced.
     remove(folder, "config.json")?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
     let sizes = (src.iter().flatten().count(), tgt.iter().flatten().count());
@@ -52,12 +54,12 @@ pub fn to_marian(
     let weights = weights(model, config, &src, &tgt)?;
     write(folder, "model.safetensors", &weights)?;
     write_tokenizers(folder, tokenizers)?;
-    // What was imported keeps the list that it has; there `<unk>` may be written.
+    // An imported model keeps its own list, which may allow `<unk>`.
     let unk = tokenizers.tgt().pieces().is_none().then_some(special.unk);
     let never = [special.pad, special.start].into_iter().chain(unk);
     let json = generation_json(generation, special, never.collect());
     write_json(folder, "generation_config.json", &json)?;
-    // The file that makes the folder a model comes last.
+    // Last: this file makes the folder a model.
     write_json(
         folder,
         "config.json",
@@ -65,47 +67,47 @@ pub fn to_marian(
     )
 }
 
-/// Refuses what `MarianMTModel` computes otherwise.
+/// Refuses settings with which `MarianMTModel` would compute something else.
 fn check(config: &TransformerConfig) -> Result<(), ExportError> {
     let own = [
         Check {
             key: "norm_placement",
-            fits: config.norm_placement == NormPlacement::Post,
+            is_supported: config.norm_placement == NormPlacement::Post,
             found: "pre".to_owned(),
             expected: "post",
         },
         Check {
             key: "final_norm",
-            fits: !config.final_norm,
+            is_supported: !config.final_norm,
             found: "true".to_owned(),
             expected: "false",
         },
         Check {
             key: "norm_epsilon",
-            fits: config.norm_epsilon == NORM_EPSILON,
+            is_supported: config.norm_epsilon == NORM_EPSILON,
             found: config.norm_epsilon.to_string(),
             expected: "0.00001",
         },
         Check {
             key: "positions",
-            fits: config.positions == Positions::SinusoidalHalves,
+            is_supported: config.positions == Positions::SinusoidalHalves,
             found: json!(config.positions).to_string(),
             expected: "sinusoidal_halves",
         },
         Check {
             key: "attention_bias",
-            fits: config.attention_bias,
+            is_supported: config.attention_bias,
             found: "false".to_owned(),
             expected: "true",
         },
     ];
-    refuse_misfits(
+    refuse_unsupported(
         "Marian's models",
-        own.into_iter().chain(Check::of_attention(config)),
+        own.into_iter().chain(Check::standard_attention(config)),
     )
 }
 
-/// Returns the special ids of the target, in the numbers of the folder.
+/// Returns the ids of the target's special tokens in the exported vocabulary.
 fn special(tokenizers: &Tokenizers) -> SpecialIds {
     let ours = SpecialIds {
         pad: PAD,
@@ -113,20 +115,23 @@ fn special(tokenizers: &Tokenizers) -> SpecialIds {
         start: BOS,
         eos: EOS,
     };
-    tokenizers.tgt().pieces().map_or(ours, |it| it.special())
+    tokenizers
+        .tgt()
+        .pieces()
+        .map_or(ours, |pieces| pieces.special())
 }
 
-/// Puts the parameters of a model under the names and in the layout of Marian's.
-struct Renaming<'a> {
+/// Converts parameters to Marian's names and layout.
+struct Conversion<'a> {
     config: &'a TransformerConfig,
     src: &'a [Option<u32>],
     tgt: &'a [Option<u32>],
 }
 
-impl Renaming<'_> {
-    /// Returns a parameter as it is there; `None` for one that Marian's models do not have.
+impl Conversion<'_> {
+    /// Converts a parameter; `None` for one that Marian's models do not have.
     fn tensor(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
-        let numbers: Vec<f32> = data.iter::<f32>().collect();
+        let values: Vec<f32> = data.iter::<f32>().collect();
         let name = match (parameter, self.config.tying) {
             ("src_vocabulary.weight", Tying::All) => SHARED,
             ("src_vocabulary.weight", _) => SRC,
@@ -138,12 +143,12 @@ impl Renaming<'_> {
         let rows = if name == SRC { self.src } else { self.tgt };
         let tensor = match data.shape()[..] {
             [_, width] => {
-                let ordered = in_their_order(&numbers, rows, width);
+                let ordered = in_original_order(&values, rows, width);
                 let n_rows = ordered.len() / width;
                 TensorData::new(ordered, [n_rows, width])
             }
             _ => {
-                let ordered = in_their_order(&numbers, rows, 1);
+                let ordered = in_original_order(&values, rows, 1);
                 let n_rows = ordered.len();
                 TensorData::new(ordered, [1, n_rows])
             }
@@ -151,28 +156,28 @@ impl Renaming<'_> {
         Some((name.to_owned(), tensor))
     }
 
-    /// Returns a parameter of a layer under its name there.
+    /// Converts a parameter of a layer.
     fn layer(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
         let origin = Names::Marian.origin(parameter, self.config)?;
         let tensor = match (origin.form, &data.shape()[..]) {
-            (Form::Linear, &[_, _]) => turned(data),
+            (Form::Linear, &[_, _]) => transposed(data),
             _ => data.clone(),
         };
         Some((origin.name, tensor))
     }
 }
 
-/// Puts rows of `width` numbers in the order that they had before the import.
-fn in_their_order(numbers: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
-    let mut places: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
-    places.extend(
+/// Reorders rows of `width` values to Marian's ids, which `rows` gives for each row.
+fn in_original_order(values: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
+    let mut order: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
+    order.extend(
         rows.iter()
             .zip(0..)
-            .filter_map(|(row, place)| Some(((*row)?, place))),
+            .filter_map(|(row, index)| Some(((*row)?, index))),
     );
-    places.sort_unstable();
-    let row = |(_, place): &(u32, usize)| &numbers[place * width..][..width];
-    places.iter().flat_map(row).copied().collect()
+    order.sort_unstable();
+    let row = |(_, index): &(u32, usize)| &values[index * width..][..width];
+    order.iter().flat_map(row).copied().collect()
 }
 
 fn weights(
@@ -181,12 +186,12 @@ fn weights(
     src: &[Option<u32>],
     tgt: &[Option<u32>],
 ) -> Result<Vec<u8>, ExportError> {
-    let renaming = Renaming { config, src, tgt };
+    let conversion = Conversion { config, src, tgt };
     let ours = StateDict::of(model);
     let mut theirs = StateDict::default();
     for parameter in ours.names() {
         let data = ours.tensor(parameter);
-        if let Some((name, tensor)) = data.and_then(|it| renaming.tensor(parameter, it)) {
+        if let Some((name, tensor)) = data.and_then(|data| conversion.tensor(parameter, data)) {
             theirs.insert(name, tensor);
         }
     }
@@ -208,11 +213,11 @@ fn config_json(
         Activation::Relu => "relu",
         Activation::Gelu => "gelu",
     };
-    // The token that decoding starts from takes a place.
-    let n_places = generation
+    // The token that decoding starts from takes a position.
+    let n_positions = generation
         .max_len
         .map_or(0, |len| len + 1)
-        .max(FEWEST_PLACES);
+        .max(MIN_POSITIONS);
     json!({
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -231,8 +236,8 @@ fn config_json(
         "scale_embedding": config.scale_embeddings,
         "share_encoder_decoder_embeddings": config.tying == Tying::All,
         "tie_word_embeddings": config.tying != Tying::None,
-        // Sinusoids are computed for any place here; there they are a table, which must reach the longest output.
-        "max_position_embeddings": config.max_positions.max(n_places),
+        // Transformers computes a table of sinusoids of this size, which the longest output must not exceed.
+        "max_position_embeddings": config.max_positions.max(n_positions),
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.activation_dropout,
@@ -240,13 +245,13 @@ fn config_json(
         "eos_token_id": special.eos,
         "bos_token_id": special.start,
         "decoder_start_token_id": special.start,
-        // Not to name it means Marian's own number there.
+        // Without this key, Transformers uses Marian's id.
         "forced_eos_token_id": generation.forces_end.then_some(special.eos),
         "torch_dtype": "float32",
     })
 }
 
-/// Writes down how to search; `never` are the tokens that ours never writes.
+/// Returns the settings for decoding; `never` are the tokens that are never generated.
 fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>) -> Value {
     let mut banned = generation.banned.clone();
     for id in never {
@@ -256,7 +261,7 @@ fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>
     }
     json!({
         "num_beams": generation.num_beams,
-        // The token that decoding starts from counts there.
+        // Transformers counts the token that decoding starts from.
         "max_length": generation.max_len.map(|len| len + 1),
         "length_penalty": generation.length_penalty,
         "early_stopping": match generation.early_stopping {

@@ -1,4 +1,4 @@
-//! [`StateDict::of`]: the weights of a model by name, on their way to other programs.
+//! [`StateDict::of`]: the weights of a model by name, for export.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
@@ -9,7 +9,7 @@ use super::state_dict::StateDict;
 use crate::model::Transformer;
 
 impl StateDict {
-    /// Collects the parameters of a model, under the names and in the layout of a model directory's record.
+    /// Collects the parameters of a model, with the names and the layout of a model directory's record.
     ///
     /// # Example
     ///
@@ -20,7 +20,7 @@ impl StateDict {
     /// let (_, device) = device::choose(None)?;
     /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
     /// let weights = StateDict::of(&config.init(&device)?);
-    /// let matrix = weights.tensor("src_vocabulary.weight").expect("every model has it");
+    /// let matrix = weights.tensor("src_vocabulary.weight").expect("every model has one");
     /// assert_eq!(matrix.iter::<f32>().count(), 11 * 16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -34,7 +34,7 @@ impl StateDict {
     ///
     /// # Errors
     ///
-    /// Returns what the format's crate says if a name or a shape cannot be written.
+    /// Returns a [`SafeTensorError`] if a name or a shape cannot be written.
     pub fn to_safetensors(&self) -> Result<Vec<u8>, SafeTensorError> {
         let bytes: Vec<(&str, Vec<usize>, Vec<u8>)> = self
             .names()
@@ -52,13 +52,13 @@ impl StateDict {
             TensorView::new(Dtype::F32, shape.clone(), bytes).map(|view| (*name, view))
         });
         let views = views.collect::<Result<Vec<_>, _>>()?;
-        // Transformers refuses a file that does not say for which program it is laid out.
+        // Hugging Face's Transformers refuses a file without this entry.
         let metadata = [("format".to_owned(), "pt".to_owned())].into();
         safetensors::serialize(views, Some(metadata))
     }
 }
 
-/// Walks through a model.
+/// Collects the parameters while visiting a model.
 #[derive(Default)]
 struct Collect {
     path: Vec<String>,

@@ -1,4 +1,4 @@
-//! [`StateDict::to_transformer`]: a model with the weights of a state dict.
+//! [`StateDict::to_transformer`]: builds a model with the weights of a state dict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,80 +6,80 @@ use std::fmt;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::names::{Form, Names, Origin};
+use super::names::{Names, Origin};
 use super::state_dict::StateDict;
 use crate::config::{ConfigError, Positions, TransformerConfig, Tying};
 use crate::model::Transformer;
 
-/// Says why a state dict makes no model.
+/// Why a state dict cannot be imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The config describes no model.
-    #[error("the config describes no model")]
+    /// The config is not valid.
+    #[error("the config is not valid")]
     Config(#[from] ConfigError),
-    /// The model is so much larger than the state dict that it is not built to list what is missing.
+    /// The model is much larger than the state dict. It is not built just to list what is missing.
     #[error(
-        "the config describes a model of {n_parameters} parameters, and the state dict has {n_numbers} numbers; \
-         correct the config, or get the whole file"
+        "the config describes a model of {n_parameters} parameters, but the state dict has only {n_values} values; \
+         correct the config, or get the complete file"
     )]
-    TooFew {
-        /// How many numbers the model has.
+    TooSmall {
+        /// Number of parameters of the model.
         n_parameters: usize,
-        /// How many numbers there are.
-        n_numbers: usize,
+        /// Number of values in the state dict.
+        n_values: usize,
     },
-    /// State dict and config differ.
+    /// The state dict and the config do not match.
     #[error("the state dict and the config differ in {} places:{}", misfits.len(), list(misfits))]
     Misfits {
-        /// All differences, by the name of the tensor.
+        /// All differences, sorted by the name of the tensor.
         misfits: Vec<Misfit>,
     },
 }
 
-/// The largest model that is built to list what a smaller state dict lacks.
-const MOST_TO_LIST: usize = 1 << 28;
+/// Number of parameters of the largest model that is built to list what a smaller state dict lacks.
+const MAX_LISTED: usize = 1 << 28;
 
-/// Says in what a state dict and a config differ.
+/// A difference between a state dict and a config.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// The model needs a tensor that the state dict does not have.
+    /// The state dict lacks a tensor of the model.
     Missing {
         /// The tensor.
         name: String,
-        /// The shape that it should have.
+        /// The shape that the model requires.
         expected: Vec<usize>,
     },
-    /// The state dict has a tensor that the model has no place for.
+    /// The state dict has a tensor that the model does not use.
     LeftOver {
         /// The tensor.
         name: String,
         /// Its shape.
         found: Vec<usize>,
     },
-    /// A tensor has another shape than the config says.
+    /// A tensor has another shape than the model requires.
     Shape {
         /// The tensor.
         name: String,
-        /// The shape that it should have.
+        /// The shape that the model requires.
         expected: Vec<usize>,
-        /// The shape that it has.
+        /// Its shape.
         found: Vec<usize>,
     },
-    /// The names give none to a parameter of the model.
+    /// The naming convention has no name for a parameter of the model.
     Unnamed {
-        /// Our name of the parameter.
+        /// Our name for the parameter.
         parameter: String,
     },
-    /// The output has a bias, and the config says that it has none.
+    /// The state dict has an output bias, but the config has none.
     OutputBias {
         /// The tensor.
         name: String,
-        /// Its largest entry, without sign.
+        /// Its largest magnitude.
         largest: f32,
     },
-    /// Two matrices are one in the config, and two in the state dict.
+    /// Two matrices are tied in the config, but differ in the state dict.
     Untied {
         /// The tensor.
         name: String,
@@ -110,7 +110,7 @@ impl fmt::Display for Misfit {
             Self::LeftOver { name, found } => {
                 write!(
                     f,
-                    "`{name}` is left over; it has the shape {found:?} and no place in the model"
+                    "`{name}` is left over; it has the shape {found:?}, and the model has no such tensor"
                 )
             }
             Self::Shape {
@@ -125,8 +125,8 @@ impl fmt::Display for Misfit {
             ),
             Self::OutputBias { name, largest } => write!(
                 f,
-                "`{name}` is not zero (its largest entry is {largest}), but the config has no bias at the \
-                 output; choose `output_bias: true`"
+                "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
+                 `output_bias: true`"
             ),
             Self::Untied { name, twin } => write!(
                 f,
@@ -146,11 +146,11 @@ fn list(misfits: &[Misfit]) -> String {
 impl StateDict {
     /// Builds the model of the config with these weights, on the device.
     ///
-    /// Weights become single precision. What a state dict does not say must be right in the config:
-    /// `n_heads`, `norm_placement`, `activation`, `norm_epsilon`, `scale_embeddings`, the kind of
-    /// `positions`. Where the config ties matrices, the state dict may have the matrix once, or several
-    /// times alike. Buffers that are named `pe` are passed over where positions are sinusoidal: they are
-    /// computed. A bias of the output that the config has not is passed over if it is zero.
+    /// Weights are converted to single precision. The config must be right about everything that a state dict does
+    /// not contain: `n_heads`, `norm_placement`, `activation`, `norm_epsilon`, `scale_embeddings` and the kind of
+    /// `positions`. A tied matrix may be in the state dict once, or several times with equal values. Buffers named
+    /// `pe` are ignored if positions are sinusoidal, because those are computed. An output bias that the config
+    /// does not have is ignored if it is zero.
     ///
     /// # Errors
     ///
@@ -169,16 +169,16 @@ impl StateDict {
     ///     d_ff: 32,
     ///     norm_placement: NormPlacement::Pre,
     ///     final_norm: true,
-    ///     // The nearest to (std + 1e-6) where the deviation is 1.
+    ///     // Closest to a division by (std + 1e-6) where the standard deviation is 1.
     ///     norm_epsilon: 2e-6,
     ///     tying: Tying::None,
     ///     ..TransformerConfig::tiny(11, 11)
     /// };
     /// let (_, device) = device::choose(None)?;
-    /// // In earnest: StateDict::read("annotated.pt")?
+    /// // In a real program: StateDict::read("annotated.pt")?
     /// let weights = StateDict::default();
     /// let error = weights.to_transformer(&config, &Names::Annotated, &device);
-    /// let Err(ImportError::Misfits { misfits }) = error else { panic!("it has no weights") };
+    /// let Err(ImportError::Misfits { misfits }) = error else { panic!("the state dict is empty") };
     /// assert_eq!(
     ///     misfits[0].to_string(),
     ///     "`decoder.layers.0.feed_forward.w_1.bias` is missing; expected the shape [32]"
@@ -192,11 +192,11 @@ impl StateDict {
         device: &Device,
     ) -> Result<Transformer, ImportError> {
         config.validate()?;
-        let (n_parameters, n_numbers) = (config.parameter_count(), self.n_numbers());
-        if n_parameters > n_numbers.max(MOST_TO_LIST) {
-            return Err(ImportError::TooFew {
+        let (n_parameters, n_values) = (config.parameter_count(), self.n_values());
+        if n_parameters > n_values.max(MAX_LISTED) {
+            return Err(ImportError::TooSmall {
                 n_parameters,
-                n_numbers,
+                n_values,
             });
         }
         let model = config.init(device)?;
@@ -209,7 +209,7 @@ impl StateDict {
             misfits: BTreeMap::new(),
         };
         let model = model.map(&mut fit);
-        fit.check_twins();
+        fit.check_tied();
         fit.check_output_bias();
         fit.check_left_over();
         if fit.misfits.is_empty() {
@@ -221,16 +221,16 @@ impl StateDict {
     }
 }
 
-/// Replaces every parameter by what the state dict has for it, and notes what does not fit.
+/// Replaces every parameter by the tensor of the state dict, and collects the differences.
 struct Fit<'a> {
     dict: &'a StateDict,
     config: &'a TransformerConfig,
     names: &'a Names,
-    /// Where in the model the mapping is.
+    /// Path of the current module.
     path: Vec<String>,
-    /// The tensors that have a place.
+    /// Tensors that the model uses.
     used: BTreeSet<String>,
-    /// What does not fit, by name: three parameters can come from one tensor.
+    /// Differences by name, without duplicates: three parameters can come from one tensor.
     misfits: BTreeMap<String, Misfit>,
 }
 
@@ -245,11 +245,11 @@ impl ModuleMapper for Fit<'_> {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let shape: Vec<usize> = param.dims().to_vec();
-        let Some(numbers) = self.numbers(&self.path.join("."), &shape) else {
+        let Some(values) = self.values(&self.path.join("."), &shape) else {
             return param;
         };
         let is_tracked = param.is_require_grad();
-        let data = TensorData::new(numbers, shape);
+        let data = TensorData::new(values, shape);
         let param = param.map(|old| Tensor::from_data(data, &old.device()));
         match is_tracked {
             true => param.set_require_grad(true),
@@ -259,15 +259,15 @@ impl ModuleMapper for Fit<'_> {
 }
 
 impl Fit<'_> {
-    /// Returns a parameter's numbers in our layout, unless something is wrong with them.
-    fn numbers(&mut self, parameter: &str, shape: &[usize]) -> Option<Vec<f32>> {
+    /// Returns the values of a parameter in our layout; `None` after noting a difference.
+    fn values(&mut self, parameter: &str, shape: &[usize]) -> Option<Vec<f32>> {
         let Some(Origin { name, form }) = self.origin(parameter) else {
             self.note(Misfit::Unnamed {
                 parameter: parameter.to_owned(),
             });
             return None;
         };
-        let expected = form.shape_there(shape);
+        let expected = form.tensor_shape(shape);
         let Some(tensor) = self.dict.tensor(&name) else {
             self.note(Misfit::Missing { name, expected });
             return None;
@@ -282,30 +282,30 @@ impl Fit<'_> {
             });
             return None;
         }
-        Some(form.to_ours(tensor.iter::<f32>().collect(), shape))
+        Some(form.convert(tensor.iter::<f32>().collect(), shape))
     }
 
-    /// Returns where a parameter comes from: of several names that a tied matrix can have, the first
-    /// that there is.
+    /// Returns the tensor that a parameter comes from: for a tied matrix, the first of its names that is in the
+    /// state dict.
     fn origin(&self, parameter: &str) -> Option<Origin> {
         let own = self.names.origin(parameter, self.config);
-        let is_there = |name: &str| self.dict.tensor(name).is_some();
-        if own.as_ref().is_some_and(|own| is_there(&own.name)) {
+        let exists = |name: &str| self.dict.tensor(name).is_some();
+        if own.as_ref().is_some_and(|own| exists(&own.name)) {
             return own;
         }
-        let twins = twins(self.config.tying)
+        let mut twins = tied(self.config.tying)
             .iter()
             .filter(|(_, first)| *first == parameter)
             .filter_map(|(twin, _)| self.names.origin(twin, self.config));
-        let there = twins.into_iter().find(|twin| is_there(&twin.name));
-        there.or(own)
+        let found = twins.find(|twin| exists(&twin.name));
+        found.or(own)
     }
 
-    /// Checks that matrices that the config ties are alike.
-    fn check_twins(&mut self) {
-        for (twin, first) in twins(self.config.tying) {
+    /// Checks that matrices that the config ties are equal.
+    fn check_tied(&mut self) {
+        for (twin, first) in tied(self.config.tying) {
             let first = self.origin(first).map(|origin| origin.name);
-            let (Some(name), Some(first)) = (self.names.outside(twin), first) else {
+            let (Some(name), Some(first)) = (self.names.outside_of_layers(twin), first) else {
                 continue;
             };
             let (Some(copy), Some(matrix)) = (self.dict.tensor(name), self.dict.tensor(&first))
@@ -313,9 +313,9 @@ impl Fit<'_> {
                 continue;
             };
             self.used.insert(name.to_owned());
-            let is_alike =
+            let is_equal =
                 dims(copy) == dims(matrix) && copy.iter::<f32>().eq(matrix.iter::<f32>());
-            if !is_alike {
+            if !is_equal {
                 self.note(Misfit::Untied {
                     name: name.to_owned(),
                     twin: first,
@@ -338,9 +338,9 @@ impl Fit<'_> {
         self.used.insert(name.clone());
         let largest = bias
             .iter::<f32>()
-            .fold(0.0, |largest: f32, entry| largest.max(entry.abs()));
-        // A bias of NaN is not zero either.
-        if !bias.iter::<f32>().all(|entry| entry == 0.0) {
+            .fold(0.0, |largest: f32, value| largest.max(value.abs()));
+        // Written so that NaN counts as not zero.
+        if !bias.iter::<f32>().all(|value| value == 0.0) {
             self.note(Misfit::OutputBias { name, largest });
         }
     }
@@ -369,8 +369,8 @@ impl Fit<'_> {
     }
 }
 
-/// Returns the matrices that the config has not, each with the one that serves in its place.
-fn twins(tying: Tying) -> &'static [(&'static str, &'static str)] {
+/// Returns the matrices that the model lacks because they are tied, each with the one that is used instead.
+fn tied(tying: Tying) -> &'static [(&'static str, &'static str)] {
     match tying {
         Tying::None => &[],
         Tying::Decoder => &[("output.weight", "tgt_vocabulary.weight")],
@@ -383,38 +383,4 @@ fn twins(tying: Tying) -> &'static [(&'static str, &'static str)] {
 
 fn dims(tensor: &TensorData) -> Vec<usize> {
     tensor.shape().iter().copied().collect()
-}
-
-impl Form {
-    /// Returns the shape of the tensor that a parameter of this shape comes from.
-    fn shape_there(self, ours: &[usize]) -> Vec<usize> {
-        match (self, ours) {
-            (Self::Linear, [d_in, d_out]) => vec![*d_out, *d_in],
-            (Self::Packed { n_rows, .. }, [d_in, _]) => vec![n_rows, *d_in],
-            (Self::Packed { n_rows, .. }, _) => vec![n_rows],
-            (Self::Same | Self::Scaled(_) | Self::Linear, _) => ours.to_vec(),
-        }
-    }
-
-    /// Brings the numbers of the tensor into our layout.
-    fn to_ours(self, numbers: Vec<f32>, ours: &[usize]) -> Vec<f32> {
-        match (self, ours) {
-            (Self::Linear, [d_in, _]) => transpose(&numbers, *d_in),
-            (Self::Packed { start, .. }, [d_in, d_out]) => {
-                transpose(&numbers[start * d_in..][..d_out * d_in], *d_in)
-            }
-            (Self::Packed { start, .. }, _) => numbers[start..][..ours.iter().product()].to_vec(),
-            (Self::Scaled(factor), _) => {
-                let scale = |number| (f64::from(number) * factor) as f32;
-                numbers.into_iter().map(scale).collect()
-            }
-            (Self::Same | Self::Linear, _) => numbers,
-        }
-    }
-}
-
-/// Turns rows of `n_columns` numbers into columns.
-fn transpose(numbers: &[f32], n_columns: usize) -> Vec<f32> {
-    let column = |first: usize| numbers[first..].iter().step_by(n_columns).copied();
-    (0..n_columns).flat_map(column).collect()
 }

@@ -1,10 +1,10 @@
-//! Weights from elsewhere: state dicts of PyTorch models, and word vectors.
+//! Import of weights: PyTorch state dicts, Marian's models and word vectors.
 //!
 //! - [`state_dict`]: [`StateDict`], the named tensors of a `.pt` or `.safetensors` file.
-//!   [`StateDict::of`] is the way back.
-//! - [`names`]: [`Names`], what the same parameters are called elsewhere.
-//! - [`fit`]: [`StateDict::to_transformer`], which lays one over the other, or lists all that differs.
-//! - [`marian`]: [`Marian`], a whole model with its tokenizers.
+//!   [`StateDict::of`] collects those of a model.
+//! - [`names`]: [`Names`], the naming conventions of other programs.
+//! - [`fit`]: [`StateDict::to_transformer`], which builds a model from a state dict or lists all differences.
+//! - [`marian`]: [`Marian`], a model with its tokenizers.
 //! - [`word_vectors`]: [`WordVectors`], in the text formats of word2vec and GloVe.
 
 pub mod fit;
@@ -14,9 +14,16 @@ pub mod state_dict;
 pub mod word_vectors;
 
 mod collect;
+#[cfg(feature = "pytorch")]
+mod pytorch;
+#[cfg(not(feature = "pytorch"))]
+#[path = "no_pytorch.rs"]
+mod pytorch;
+mod state_dict_error;
 
 pub use fit::{ImportError, Misfit};
 pub use marian::{Marian, MarianError};
 pub use names::{Names, PytorchNames};
-pub use state_dict::{StateDict, StateDictError};
+pub use state_dict::StateDict;
+pub use state_dict_error::StateDictError;
 pub use word_vectors::{WordVectors, WordVectorsError};

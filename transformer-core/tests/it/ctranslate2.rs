@@ -1,6 +1,6 @@
-//! Models in CTranslate2's format: `generate_ctranslate2.py` in `tests/fixtures/ctranslate2` has its own
-//! converter write the same weights, loads them, and compares what it computes with PyTorch's goldens, but
-//! for those with masks of their own, which CTranslate2 has not.
+//! Export to CTranslate2. `tests/fixtures/ctranslate2/generate_ctranslate2.py` writes the same weights with CTranslate2's
+//! own converter, loads them, and compares the logits with PyTorch's goldens, except for goldens with custom masks,
+//! which CTranslate2 does not support.
 
 use std::fs;
 use std::io::Read;
@@ -17,10 +17,10 @@ use crate::goldens::{
     PRE_NORM_GELU, PRE_NORM_SILU_LEARNED,
 };
 
-/// Of sinusoids, which are computed and not copied: the last digits of numbers up to 1.
+/// Absolute difference of sinusoids, which both programs compute.
 const TOLERANCE: f32 = 2e-7;
 
-/// What a name of the file stands for.
+/// A value of the file.
 #[derive(Debug, PartialEq)]
 enum Value {
     /// Kind, shape, bytes.
@@ -28,7 +28,7 @@ enum Value {
     Alias(String),
 }
 
-/// What is left of a file.
+/// The rest of a file.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -61,7 +61,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Reads `model.bin`: what kind of model it is, and everything by name, in order.
+/// Parses `model.bin`: the kind of model, and all values with their names, in order.
 fn parse(file: &[u8]) -> (String, Vec<(String, Value)>) {
     let mut rest = Rest(file);
     let kind = (rest.number(), rest.name(), rest.number());
@@ -76,7 +76,7 @@ fn parse(file: &[u8]) -> (String, Vec<(String, Value)>) {
     (format!("{kind:?}"), values)
 }
 
-/// A tokenizer of so many tokens.
+/// Returns a tokenizer with this many tokens.
 fn words(n_tokens: usize) -> Tokenizer {
     let config = TokenizerConfig {
         kind: TokenizerKind::Word,
@@ -110,7 +110,7 @@ fn file(folder: &Path, name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).expect("it was exported")
 }
 
-fn numbers(bytes: &[u8]) -> impl Iterator<Item = f32> {
+fn floats(bytes: &[u8]) -> impl Iterator<Item = f32> {
     let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
     bytes.chunks_exact(4).map(number)
 }
@@ -134,7 +134,7 @@ fn check(json: &str, name: &str) {
                 if name.ends_with("encodings") =>
             {
                 assert_eq!(shape, expected_shape, "{name}");
-                let mut pairs = numbers(ours).zip(numbers(theirs));
+                let mut pairs = floats(ours).zip(floats(theirs));
                 assert!(pairs.all(|(a, b)| (a - b).abs() < TOLERANCE), "{name}");
             }
             _ => assert!(ours == theirs, "{name}"),
@@ -143,32 +143,32 @@ fn check(json: &str, name: &str) {
 }
 
 #[test]
-fn the_papers_model_is_what_ctranslate2_writes() {
+fn the_papers_model_is_exported_as_ctranslate2_does() {
     check(PAPER, "paper");
 }
 
 #[test]
-fn a_post_norm_model_with_final_norms_is_what_ctranslate2_writes() {
+fn a_post_norm_model_with_final_norms_is_exported_as_ctranslate2_does() {
     check(POST_NORM_WITH_FINAL_NORMS, "post_norm_with_final_norms");
 }
 
 #[test]
-fn a_pre_norm_model_with_a_bias_at_the_output_is_what_ctranslate2_writes() {
+fn a_pre_norm_model_with_an_output_bias_is_exported_as_ctranslate2_does() {
     check(PRE_NORM_GELU, "pre_norm_gelu");
 }
 
 #[test]
-fn a_model_of_learned_positions_is_what_ctranslate2_writes() {
+fn a_model_with_learned_positions_is_exported_as_ctranslate2_does() {
     check(PRE_NORM_SILU_LEARNED, "pre_norm_silu_learned");
 }
 
 #[test]
-fn a_model_without_biases_or_tying_is_what_ctranslate2_writes() {
+fn a_model_without_biases_or_tying_is_exported_as_ctranslate2_does() {
     check(ADDITIVE_MASKS_BIAS_FREE, "additive_masks_bias_free");
 }
 
 #[test]
-fn the_vocabularies_are_those_of_the_tokenizers_and_the_ends_are_named() {
+fn vocabularies_and_special_tokens_are_those_of_the_tokenizers() {
     let golden = Golden::read(PRE_NORM_GELU);
     let folder = exported(&golden).expect("CTranslate2's models can be all this");
     let read = |name: &str| -> serde_json::Value {
@@ -191,7 +191,7 @@ fn the_vocabularies_are_those_of_the_tokenizers_and_the_ends_are_named() {
 }
 
 #[test]
-fn nothing_is_left_of_another_model_in_the_folder() {
+fn files_of_another_model_in_the_folder_are_removed() {
     let folder = exported(&Golden::read(PAPER)).expect("CTranslate2's models can be all this");
     let golden = Golden::read(PRE_NORM_GELU);
     let (model, tokenizers) = (golden.model(), tokenizers(&golden));
@@ -218,7 +218,7 @@ fn nothing_is_left_of_another_model_in_the_folder() {
 }
 
 #[test]
-fn heads_of_their_own_width_are_not_exported() {
+fn custom_head_widths_are_refused() {
     let refused = exported(&Golden::read(HEAD_WIDTHS_AND_WINDOWS));
     let message = refused.expect_err("d_model is 7, with 2 heads").to_string();
     assert_eq!(
@@ -229,10 +229,10 @@ fn heads_of_their_own_width_are_not_exported() {
 }
 
 #[test]
-fn more_places_than_the_format_can_hold_are_refused_before_they_are_computed() {
+fn too_many_positions_are_refused_before_they_are_computed() {
     let mut golden = Golden::read(PAPER);
     golden.config.max_positions = 1 << 40;
-    let refused = exported(&golden).expect_err("4 bytes for each place and feature are too many");
+    let refused = exported(&golden).expect_err("4 bytes per position and feature are too many");
     assert_eq!(
         refused.to_string(),
         "`max_positions` is too large for CTranslate2's models"

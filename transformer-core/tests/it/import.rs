@@ -1,4 +1,4 @@
-//! Models of others: `tests/fixtures/imports/generate_imports.py` says how they were made.
+//! Import of PyTorch models, which `tests/fixtures/imports/generate_imports.py` wrote.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use crate::loss::Labels;
 use crate::model::{forward, relative_difference, test_device};
 use crate::weights::{gradients, weights};
 
-/// Of float32 beside float64, in units of the largest logit.
+/// For float32 compared with float64, in units of the largest logit.
 const TOLERANCE: f64 = 1e-5;
 
 #[derive(Deserialize)]
@@ -84,27 +84,27 @@ impl Golden {
 }
 
 #[test]
-fn a_pt_of_pytorchs_transformer_computes_what_it_did() {
+fn a_pt_file_of_torch_nn_transformer_gives_equal_logits() {
     pytorch().check(&read("pytorch.pt"), &pytorch_names());
 }
 
 #[test]
-fn a_safetensors_of_pytorchs_transformer_computes_what_it_did() {
+fn a_safetensors_file_of_torch_nn_transformer_gives_equal_logits() {
     pytorch().check(&read("pytorch.safetensors"), &pytorch_names());
 }
 
 #[test]
-fn a_checkpoint_of_the_annotated_transformer_computes_what_it_did() {
+fn a_checkpoint_of_the_annotated_transformer_gives_equal_logits() {
     annotated().check(&read("annotated.pt").under("model"), &Names::Annotated);
 }
 
 #[test]
-fn a_safetensors_of_the_annotated_transformer_computes_what_it_did() {
+fn a_safetensors_file_of_the_annotated_transformer_gives_equal_logits() {
     annotated().check(&read("annotated.safetensors"), &Names::Annotated);
 }
 
 #[test]
-fn other_names_outside_of_the_stacks_can_be_given() {
+fn tensors_outside_of_the_stacks_may_have_other_names() {
     let mut dict = StateDict::default();
     let file = read("pytorch.pt");
     for name in file.names() {
@@ -130,7 +130,7 @@ fn an_imported_model_can_be_trained() {
     let logits = forward(&model, &[vec![5, 4]], &[vec![2, 6, 11]]);
     let labels = Labels::new(&[vec![Some(6), Some(11), Some(3)]], 13, 0.1);
     let loss = labels.loss(logits);
-    // Panics if a parameter has none.
+    // Panics if a parameter has no gradient.
     let all = gradients(
         &model,
         &GradientsParams::from_grads(loss.backward(), &model),
@@ -139,7 +139,7 @@ fn an_imported_model_can_be_trained() {
 }
 
 #[test]
-fn all_that_differs_is_in_one_message() {
+fn one_message_lists_all_differences() {
     let mut dict = read("pytorch.pt");
     dict.remove("transformer.decoder.norm.bias");
     dict.remove("transformer.encoder.layers.1.self_attn.in_proj_weight");
@@ -154,12 +154,12 @@ fn all_that_differs_is_in_one_message() {
          \n  `output.weight` has the shape [13, 7]; expected [13, 6]\
          \n  `transformer.decoder.norm.bias` is missing; expected the shape [6]\
          \n  `transformer.encoder.layers.1.self_attn.in_proj_weight` is missing; expected the shape [18, 6]\
-         \n  `transformer.extra` is left over; it has the shape [2, 3] and no place in the model"
+         \n  `transformer.extra` is left over; it has the shape [2, 3], and the model has no such tensor"
     );
 }
 
 #[test]
-fn a_layer_more_than_the_config_says_is_left_over() {
+fn an_extra_layer_is_left_over() {
     let mut config = pytorch().config;
     config.n_encoder_layers = 1;
     let misfits = misfits(&read("pytorch.pt"), &config, &pytorch_names());
@@ -167,13 +167,13 @@ fn a_layer_more_than_the_config_says_is_left_over() {
         matches!(misfit, Misfit::LeftOver { name, .. }
             if name.starts_with("transformer.encoder.layers.1."))
     };
-    // Four of attention, four of the feed-forward network, two of each normalization.
+    // Four tensors of attention, four of the feed-forward network, two of each normalization.
     assert_eq!(misfits.len(), 12, "{misfits:?}");
     assert!(misfits.iter().all(is_of_layer), "{misfits:?}");
 }
 
 #[test]
-fn a_bias_of_the_output_is_refused_unless_it_is_zero() {
+fn an_unexpected_output_bias_is_refused_unless_it_is_zero() {
     let mut dict = read("annotated.safetensors");
     let mut bias = [0.0_f32; 13];
     bias[4] = -0.25;
@@ -185,8 +185,8 @@ fn a_bias_of_the_output_is_refused_unless_it_is_zero() {
     assert_eq!(
         names_of(&misfits(&dict, &config, &Names::Annotated)),
         [
-            "`generator.proj.bias` is not zero (its largest entry is 0.25), but the config has no bias at \
-             the output; choose `output_bias: true`"
+            "`generator.proj.bias` is not zero (its largest magnitude is 0.25), but the config has \
+             no output bias; choose `output_bias: true`"
         ]
     );
     dict.insert("generator.proj.bias", TensorData::from([0.0_f32; 13]));
@@ -194,7 +194,7 @@ fn a_bias_of_the_output_is_refused_unless_it_is_zero() {
 }
 
 #[test]
-fn a_bias_of_the_output_that_the_config_has_must_be_there() {
+fn a_missing_output_bias_is_reported() {
     let mut dict = read("annotated.safetensors");
     dict.remove("generator.proj.bias");
     assert_eq!(
@@ -204,7 +204,7 @@ fn a_bias_of_the_output_that_the_config_has_must_be_there() {
 }
 
 #[test]
-fn tables_of_sinusoids_are_left_over_where_positions_are_not_sinusoidal() {
+fn tables_of_sinusoids_are_left_over_if_positions_are_not_sinusoidal() {
     let config = TransformerConfig {
         positions: Positions::None,
         ..annotated().config
@@ -213,14 +213,14 @@ fn tables_of_sinusoids_are_left_over_where_positions_are_not_sinusoidal() {
     assert_eq!(
         names_of(&misfits),
         [
-            "`src_embed.1.pe` is left over; it has the shape [1, 9, 8] and no place in the model",
-            "`tgt_embed.1.pe` is left over; it has the shape [1, 9, 8] and no place in the model"
+            "`src_embed.1.pe` is left over; it has the shape [1, 9, 8], and the model has no such tensor",
+            "`tgt_embed.1.pe` is left over; it has the shape [1, 9, 8], and the model has no such tensor"
         ]
     );
 }
 
 #[test]
-fn a_parameter_without_a_name_is_listed() {
+fn a_parameter_without_a_name_is_reported() {
     let config = TransformerConfig {
         positions: Positions::Learned,
         max_positions: 9,
@@ -242,7 +242,7 @@ fn a_parameter_without_a_name_is_listed() {
 }
 
 #[test]
-fn matrices_that_the_config_ties_must_be_alike() {
+fn tied_matrices_must_be_equal() {
     let config = TransformerConfig {
         tying: Tying::Decoder,
         ..pytorch().config
@@ -261,7 +261,7 @@ fn matrices_that_the_config_ties_must_be_alike() {
     assert_eq!(misfits(&dict, &config, &pytorch_names()), []);
 }
 
-// Savers that know of sharing keep one of the names, and it need not be the first.
+// Programs that save a shared matrix once choose any of its names.
 #[test]
 fn a_tied_matrix_may_have_any_of_its_names() {
     let mut dict = read("pytorch.pt");
@@ -279,12 +279,12 @@ fn a_tied_matrix_may_have_any_of_its_names() {
 }
 
 #[test]
-fn all_precisions_of_a_pt_become_single_and_views_are_gathered() {
+fn all_float_types_of_a_pt_file_and_strided_views_are_read() {
     let dict = read("dtypes.pt");
-    let numbers = TensorData::from([[1.5_f32, -2.0, 0.25], [3.0, 0.0, -0.75]]);
+    let values = TensorData::from([[1.5_f32, -2.0, 0.25], [3.0, 0.0, -0.75]]);
     for name in ["double", "single", "half", "brain"] {
         let tensor = dict.tensor(name).cloned().expect("the file has it");
-        tensor.convert::<f32>().assert_eq(&numbers, true);
+        tensor.convert::<f32>().assert_eq(&values, true);
     }
     let transposed = TensorData::from([[1.5_f32, 3.0], [-2.0, 0.0], [0.25, -0.75]]);
     let view = dict.tensor("view").expect("the file has it");
@@ -292,18 +292,18 @@ fn all_precisions_of_a_pt_become_single_and_views_are_gathered() {
 }
 
 #[test]
-fn numbers_that_a_file_repeats_without_end_are_refused() {
+fn a_huge_tensor_of_repeated_values_is_refused() {
     let refused = StateDict::read(fixture("expanded.pt"));
     let message = refused.expect_err("it would be 4 GB").to_string();
     assert!(message.contains("`mask` in `"), "{message}");
     assert!(
-        message.contains("is 4000000000 bytes of numbers"),
+        message.contains("repeats its values to 4000000000 bytes"),
         "{message}"
     );
 }
 
 #[test]
-fn all_precisions_of_a_safetensors_become_single() {
+fn all_float_types_of_a_safetensors_file_are_read() {
     use safetensors::{Dtype, serialize, tensor::TensorView};
     // 1.5 = 1.1 in binary: sign 0, biased exponent, then the first bit of the fraction.
     let stored: [(&str, Dtype, &[u8]); 3] = [
@@ -313,11 +313,11 @@ fn all_precisions_of_a_safetensors_become_single() {
     ];
     let views = stored.map(|(name, dtype, bytes)| {
         let view = TensorView::new(dtype, vec![1], bytes);
-        (name, view.expect("one number has this many bytes"))
+        (name, view.expect("one value has this many bytes"))
     });
     let folder = tempfile::tempdir().expect("there is room");
-    let path = folder.path().join("numbers");
-    let bytes = serialize(views, None).expect("three numbers fit in memory");
+    let path = folder.path().join("values");
+    let bytes = serialize(views, None).expect("three values fit in memory");
     std::fs::write(&path, bytes).expect("there is room");
     let dict = StateDict::read(&path).expect("the file was just written");
     let found: Vec<f32> = dict
@@ -329,7 +329,7 @@ fn all_precisions_of_a_safetensors_become_single() {
 }
 
 #[test]
-fn half_precision_weights_make_a_model_that_is_nearly_the_same() {
+fn half_precision_weights_are_rounded_to_11_bits() {
     let mut dict = read("annotated.safetensors");
     let name = "encoder.layers.0.feed_forward.w_1.weight";
     let single = dict.tensor(name).cloned().expect("the file has it");
@@ -341,7 +341,7 @@ fn half_precision_weights_make_a_model_that_is_nearly_the_same() {
     let transposed: Vec<f32> = (0..8)
         .flat_map(|column| single.iter::<f32>().skip(column).step_by(8))
         .collect();
-    // Half precision has 11 bits.
+    // Half precision has a significand of 11 bits.
     ours.assert_approx_eq::<f32>(
         &TensorData::new(transposed, [8, 11]),
         Tolerance::rel_abs(5e-4, 1e-7),
@@ -349,7 +349,7 @@ fn half_precision_weights_make_a_model_that_is_nearly_the_same() {
 }
 
 #[test]
-fn rows_can_be_brought_in_another_order() {
+fn rows_can_be_reordered() {
     let mut dict = StateDict::default();
     dict.insert(
         "m",
@@ -363,7 +363,7 @@ fn rows_can_be_brought_in_another_order() {
 }
 
 #[test]
-fn a_file_that_is_neither_format_is_refused_by_name() {
+fn the_error_names_a_file_of_neither_format() {
     let path = fixture("pytorch.json");
     let error = StateDict::read(&path).expect_err("it is JSON");
     assert!(matches!(error, StateDictError::Pytorch { .. }), "{error:?}");
@@ -371,7 +371,7 @@ fn a_file_that_is_neither_format_is_refused_by_name() {
 }
 
 #[test]
-fn a_safetensors_that_was_cut_off_is_refused_by_name() {
+fn the_error_names_a_truncated_safetensors_file() {
     let bytes = std::fs::read(fixture("pytorch.safetensors")).expect("it is there");
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("cut.safetensors");
@@ -385,7 +385,7 @@ fn a_safetensors_that_was_cut_off_is_refused_by_name() {
 }
 
 #[test]
-fn a_pt_that_was_cut_off_is_refused_by_name() {
+fn the_error_names_a_truncated_pt_file() {
     let bytes = std::fs::read(fixture("pytorch.pt")).expect("it is there");
     let folder = tempfile::tempdir().expect("there is room");
     let path = folder.path().join("cut.pt");
@@ -395,7 +395,7 @@ fn a_pt_that_was_cut_off_is_refused_by_name() {
 }
 
 #[test]
-fn a_model_far_larger_than_its_file_is_refused_before_memory_is_asked_for() {
+fn a_model_much_larger_than_its_file_is_refused_before_allocation() {
     let config = TransformerConfig {
         d_ff: 1 << 18,
         n_encoder_layers: 1000,
@@ -403,7 +403,7 @@ fn a_model_far_larger_than_its_file_is_refused_before_memory_is_asked_for() {
     };
     let refused = StateDict::default().to_transformer(&config, &Names::Annotated, &test_device());
     assert!(
-        matches!(refused, Err(ImportError::TooFew { n_numbers: 0, .. })),
+        matches!(refused, Err(ImportError::TooSmall { n_values: 0, .. })),
         "{refused:?}"
     );
 }

@@ -7,13 +7,18 @@ mod ctranslate2;
 mod goldens;
 mod gradients;
 mod half;
+#[cfg(feature = "pytorch")]
 mod import;
 mod loss;
 mod maps;
+#[cfg(feature = "pytorch")]
 mod marian;
+#[cfg(feature = "pytorch")]
 mod marian_export;
 mod masks;
 mod model;
+#[cfg(not(feature = "pytorch"))]
+mod no_pytorch;
 mod parameters;
 mod properties;
 mod quantize;

@@ -1,5 +1,5 @@
-//! Marian models as Hugging Face's Transformers keeps them: `tests/fixtures/marian/generate_marian.py` made
-//! them, and says what that program makes of text.
+//! Import of Marian models of Hugging Face's Transformers. `tests/fixtures/marian/generate_marian.py` wrote them, with
+//! that program's ids, logits and translations.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,20 +14,20 @@ use transformer_core::text::Tokenizer;
 
 use crate::model::test_device;
 
-/// Of single precision on both sides, in units of a logit.
+/// Absolute difference of logits, in single precision on both sides.
 const TOLERANCE: f32 = 1e-4;
 
 #[derive(Deserialize)]
 struct Goldens {
     lines: Vec<String>,
-    /// With the end of each.
+    /// With EOS.
     src: Vec<Vec<u32>>,
     tgt: Vec<Vec<u32>>,
     beam: Vec<Vec<u32>>,
     decoded: Vec<String>,
 }
 
-/// Unpacks a folder of fixtures.
+/// Decompresses a folder of fixtures.
 fn unpack(packed: &Path) -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     for entry in fs::read_dir(packed).expect("the fixtures are there") {
@@ -62,7 +62,7 @@ fn refusal(folder: &Path) -> String {
     whole.replace(&folder.display().to_string(), "FOLDER")
 }
 
-/// Encodes a line, in the numbers of Marian, with its end.
+/// Encodes a line to Marian's ids, with EOS.
 fn marian_ids(tokenizer: &Tokenizer, line: &str) -> Vec<u32> {
     let pieces = tokenizer.pieces().expect("the tokenizer is Marian's");
     let row = |id: u32| pieces.rows()[id as usize].expect("text is never padding");
@@ -90,10 +90,10 @@ fn check_text(folder: &Path) {
     let tokenizer = marian.tokenizers.tgt();
     let pieces = tokenizer.pieces().expect("the tokenizer is Marian's");
     for (ids, expected) in goldens.beam.iter().zip(&goldens.decoded) {
-        let place = |id: &u32| pieces.rows().iter().position(|row| *row == Some(*id));
+        let our_id = |id: &u32| pieces.rows().iter().position(|row| *row == Some(*id));
         let ours = ids
             .iter()
-            .map(|id| place(id).expect("every id has a row") as u32);
+            .map(|id| our_id(id).expect("every id has a row") as u32);
         assert_eq!(&tokenizer.decode(&ours.collect::<Vec<_>>()), expected);
     }
 }
@@ -111,39 +111,39 @@ fn check_logits(folder: &Path) {
 }
 
 #[test]
-fn lines_get_the_ids_of_one_vocabulary() {
+fn a_joint_vocabulary_gives_marians_ids() {
     check_ids(fixture("shared").path());
 }
 
 #[test]
-fn lines_get_the_ids_of_two_vocabularies() {
+fn separate_vocabularies_give_marians_ids() {
     check_ids(fixture("separate").path());
 }
 
 #[test]
-fn ids_of_one_vocabulary_become_the_same_text() {
+fn a_joint_vocabulary_decodes_to_marians_text() {
     check_text(fixture("shared").path());
 }
 
 #[test]
-fn ids_of_two_vocabularies_become_the_same_text() {
+fn separate_vocabularies_decode_to_marians_text() {
     check_text(fixture("separate").path());
 }
 
 #[test]
-fn a_model_with_one_matrix_computes_the_same_logits() {
+fn a_model_with_one_shared_matrix_gives_equal_logits() {
     check_logits(fixture("shared").path());
 }
 
 #[test]
-fn a_model_with_three_matrices_in_a_pickle_computes_the_same_logits() {
+fn a_pickled_model_with_three_matrices_gives_equal_logits() {
     check_logits(fixture("separate").path());
 }
 
-/// Checks the models in the folder that `MARIAN_MODELS` names, if it does: the generator makes them with
-/// `--out`, and any number of lines.
+/// Checks the models in the folder `MARIAN_MODELS`, if that variable is set. The generator writes them with `--out`,
+/// with any number of lines.
 #[test]
-fn more_models_agree_where_they_were_made() {
+fn models_in_the_folder_of_the_environment_agree() {
     let Some(models) = std::env::var_os("MARIAN_MODELS").map(PathBuf::from) else {
         return;
     };
@@ -156,7 +156,7 @@ fn more_models_agree_where_they_were_made() {
 }
 
 #[test]
-fn spans_make_up_the_line() {
+fn spans_cover_the_line() {
     let folder = fixture("shared");
     let marian = read(folder.path());
     let line = "  Good   morning, ½ everybody. ";
@@ -171,11 +171,11 @@ fn spans_make_up_the_line() {
 }
 
 #[test]
-fn how_a_model_is_searched_is_read() {
+fn settings_for_decoding_are_read() {
     let folder = fixture("shared");
     let expected = Generation {
         num_beams: Some(4),
-        // Of 32 places, the start is one.
+        // 32 in the file, which counts the first input of the decoder.
         max_len: Some(31),
         forces_end: true,
         length_penalty: 1.0,
@@ -187,7 +187,7 @@ fn how_a_model_is_searched_is_read() {
 }
 
 #[test]
-fn an_end_that_nobody_names_is_forced_as_in_transformers_and_null_forces_none() {
+fn a_missing_forced_eos_has_the_default_of_transformers_and_null_turns_it_off() {
     for (value, forces_end) in [(None, true), (Some(serde_json::Value::Null), false)] {
         let folder = fixture("shared");
         fs::remove_file(folder.path().join("generation_config.json")).expect("it was there");
@@ -204,7 +204,7 @@ fn an_end_that_nobody_names_is_forced_as_in_transformers_and_null_forces_none() 
     }
 }
 
-/// Changes a key of a JSON file of the folder.
+/// Sets a key in a JSON file of the folder.
 fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
     let path = folder.join(file);
     let json = fs::read(&path).expect("it is there");
@@ -214,7 +214,7 @@ fn set(folder: &Path, file: &str, key: &str, value: serde_json::Value) {
 }
 
 #[test]
-fn renormalizing_and_never_to_stop_early_are_read() {
+fn renormalize_logits_and_early_stopping_never_are_read() {
     let folder = fixture("shared");
     let file = "generation_config.json";
     set(folder.path(), file, "renormalize_logits", true.into());
@@ -225,7 +225,7 @@ fn renormalizing_and_never_to_stop_early_are_read() {
 }
 
 #[test]
-fn another_end_than_the_models_is_refused() {
+fn a_forced_token_other_than_eos_is_refused() {
     let folder = fixture("shared");
     set(
         folder.path(),
@@ -238,7 +238,7 @@ fn another_end_than_the_models_is_refused() {
 }
 
 #[test]
-fn a_file_that_is_missing_is_named() {
+fn the_error_names_a_missing_file() {
     let files = [
         "config.json",
         "vocab.json",
@@ -256,7 +256,7 @@ fn a_file_that_is_missing_is_named() {
 }
 
 #[test]
-fn weights_that_are_cut_off_are_refused() {
+fn truncated_weights_are_refused() {
     for (model, file) in [
         ("shared", "model.safetensors"),
         ("separate", "pytorch_model.bin"),
@@ -273,7 +273,7 @@ fn weights_that_are_cut_off_are_refused() {
     }
 }
 
-/// Changes a JSON file by replacing a text in it.
+/// Replaces a text in a JSON file.
 fn edit(folder: &Path, name: &str, from: &str, to: &str) {
     let path = folder.join(name);
     let json = fs::read_to_string(&path).expect("it is there");
@@ -307,7 +307,7 @@ fn a_vocabulary_of_another_model_is_refused() {
 }
 
 #[test]
-fn an_id_that_is_given_twice_is_refused() {
+fn a_duplicate_id_is_refused() {
     let folder = fixture("shared");
     edit(
         folder.path(),
@@ -317,13 +317,13 @@ fn an_id_that_is_given_twice_is_refused() {
     );
     let refusal = refusal(folder.path());
     assert!(
-        refusal.starts_with("`FOLDER/vocab.json` gives no token the id 99, or two"),
+        refusal.starts_with("`FOLDER/vocab.json` has no token with the id 99, or two"),
         "{refusal}"
     );
 }
 
 #[test]
-fn padding_at_another_place_than_the_settings_say_is_refused() {
+fn another_id_of_padding_than_in_the_settings_is_refused() {
     let folder = fixture("shared");
     edit(
         folder.path(),
@@ -371,7 +371,7 @@ fn weights_of_another_vocabulary_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_expressed_is_refused_with_what_can() {
+fn the_error_for_an_unsupported_setting_lists_supported_values() {
     let folder = fixture("shared");
     edit(folder.path(), "config.json", "\"swish\"", "\"gelu_new\"");
     assert_eq!(
@@ -382,7 +382,7 @@ fn what_cannot_be_expressed_is_refused_with_what_can() {
 }
 
 #[test]
-fn layers_that_the_settings_do_not_have_are_told() {
+fn layers_that_the_settings_do_not_have_are_reported() {
     let folder = fixture("shared");
     edit(
         folder.path(),
@@ -394,7 +394,7 @@ fn layers_that_the_settings_do_not_have_are_told() {
     assert!(
         refusal.ends_with(
             "16 tensors differ, the first: `model.encoder.layers.1.fc1.bias` is left over; it has the shape \
-             [30] and no place in the model"
+             [30], and the model has no such tensor"
         ),
         "{refusal}"
     );
@@ -404,12 +404,12 @@ fn layers_that_the_settings_do_not_have_are_told() {
 #[test]
 fn a_pickle_that_would_run_code_is_refused() {
     let folder = fixture("separate");
-    // What `pickle.dumps` writes in protocol 2 for {"lm_head.weight": X}, where loading X calls os.system.
+    // The output of `pickle.dumps` in protocol 2 for {"lm_head.weight": X}, where loading X calls os.system.
     let pickle = b"\x80\x02}q\x00X\x0e\x00\x00\x00lm_head.weightq\x01cposix\nsystem\nq\x02\
         X\x04\x00\x00\x00trueq\x03\x85q\x04Rq\x05s.";
     fs::write(folder.path().join("pytorch_model.bin"), pickle).expect("there is room");
     assert_eq!(
         refusal(folder.path()),
-        "`FOLDER/pytorch_model.bin` holds `lm_head.weight`, which is no tensor; save the state dict alone"
+        "`FOLDER/pytorch_model.bin` contains `lm_head.weight`, which is not a tensor; save the state dict alone"
     );
 }

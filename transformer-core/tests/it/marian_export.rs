@@ -1,4 +1,4 @@
-//! Models in the form in which Hugging Face's Transformers keeps Marian's, and back.
+//! Export to Marian's format of Hugging Face's Transformers, and import from it.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use transformer_core::text::{Tokenizer, TokenizerConfig};
 use crate::marian::{fixture, read};
 use crate::model::test_device;
 
-/// Exports a model that was read.
+/// Exports an imported model.
 fn export_of(marian: &Marian) -> TempDir {
     let folder = tempfile::tempdir().expect("there is room");
     let Marian {
@@ -30,7 +30,7 @@ fn export_of(marian: &Marian) -> TempDir {
     folder
 }
 
-fn check_way_back(name: &str) {
+fn check_round_trip(name: &str) {
     let folder = fixture(name);
     let marian = read(folder.path());
     let exported = export_of(&marian);
@@ -55,17 +55,17 @@ fn check_way_back(name: &str) {
 }
 
 #[test]
-fn a_model_with_one_matrix_goes_out_as_it_came_in() {
-    check_way_back("shared");
+fn a_model_with_one_shared_matrix_survives_a_round_trip() {
+    check_round_trip("shared");
 }
 
 #[test]
-fn a_model_with_three_matrices_goes_out_as_it_came_in() {
-    check_way_back("separate");
+fn a_model_with_three_matrices_survives_a_round_trip() {
+    check_round_trip("separate");
 }
 
 #[test]
-fn what_was_exported_has_the_tensors_that_transformers_saved() {
+fn an_export_has_the_tensors_that_transformers_saved() {
     let folder = fixture("shared");
     let exported = export_of(&read(folder.path()));
     let file = |folder: &Path| StateDict::read(folder.join("model.safetensors"));
@@ -78,7 +78,7 @@ fn what_was_exported_has_the_tensors_that_transformers_saved() {
 }
 
 #[test]
-fn a_model_of_ours_comes_back_from_its_export() {
+fn a_model_that_was_trained_here_survives_a_round_trip() {
     let lines = ["a dog runs", "a cat sleeps"];
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), lines).expect("there are words");
     let n_tokens = tokenizer.vocab_size();
@@ -98,7 +98,7 @@ fn a_model_of_ours_comes_back_from_its_export() {
         max_len: Some(77),
         length_penalty: 0.5,
         early_stopping: EarlyStopping::Never,
-        // What our search never writes.
+        // Tokens that our search never generates.
         banned: vec![vec![0], vec![2], vec![1]],
         renormalizes: true,
         forces_end: false,
@@ -118,7 +118,7 @@ fn a_model_of_ours_comes_back_from_its_export() {
 }
 
 #[test]
-fn what_marians_models_cannot_have_is_not_exported() {
+fn unsupported_settings_are_refused() {
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["a"]).expect("there are words");
     let n_tokens = tokenizer.vocab_size();
     let config = TransformerConfig {

@@ -1,4 +1,4 @@
-//! [`MarianError`]: why a folder gives no model.
+//! [`MarianError`]: why a Marian model cannot be imported.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use crate::import::{Misfit, StateDictError};
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
 
-/// Says why a folder gives no model.
+/// Why a Marian model cannot be imported.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MarianError {
-    /// A file is not there.
+    /// A file is missing.
     #[error(
         "`{}` is missing; a Marian model has config.json, vocab.json, source.spm, target.spm and \
          model.safetensors or pytorch_model.bin",
@@ -29,31 +29,31 @@ pub enum MarianError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file is not the JSON that it should be.
-    #[error("`{}` cannot be understood; download it again", path.display())]
+    /// A file is not valid JSON, or lacks required fields.
+    #[error("`{}` cannot be parsed; download it again", path.display())]
     Json {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// Position and cause.
         source: serde_json::Error,
     },
-    /// The file has far fewer numbers than the model of `config.json`.
+    /// The file is much smaller than the model of `config.json`.
     #[error(
-        "`{}` has {n_numbers} numbers, and the model in config.json has {n_parameters}; download both again",
+        "`{}` has {n_values} values, but the model in config.json has {n_parameters} parameters; download both again",
         path.display()
     )]
-    TooFew {
+    TooSmall {
         /// The file with the weights.
         path: PathBuf,
-        /// How many numbers the model has.
+        /// Number of parameters of the model.
         n_parameters: usize,
-        /// How many numbers there are.
-        n_numbers: usize,
+        /// Number of values in the file.
+        n_values: usize,
     },
-    /// The model is of another kind.
+    /// The model has another type.
     #[error("`{}` describes a model of the type `{found}`; only `marian` can be imported", path.display())]
     ModelType {
         /// The file.
@@ -61,7 +61,7 @@ pub enum MarianError {
         /// Its `model_type`.
         found: String,
     },
-    /// A setting asks for what cannot be done here.
+    /// A setting has a value that is not supported.
     #[error("`{}`: `{key}` is {found}, which cannot be imported; {expected} can", path.display())]
     Setting {
         /// The file.
@@ -70,18 +70,18 @@ pub enum MarianError {
         key: &'static str,
         /// Its value.
         found: String,
-        /// What could be imported.
+        /// The supported values.
         expected: &'static str,
     },
-    /// The settings describe no model.
-    #[error("`{}` describes no model", path.display())]
+    /// The settings are not valid.
+    #[error("`{}` is not a valid configuration", path.display())]
     Config {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: ConfigError,
     },
-    /// The vocabulary is not of this model.
+    /// The vocabulary has another size than the model.
     #[error(
         "`{}` has {found} tokens, but `{key}` in config.json is {expected}; take both from one model",
         path.display()
@@ -89,22 +89,22 @@ pub enum MarianError {
     VocabSize {
         /// The vocabulary.
         path: PathBuf,
-        /// How many tokens it has.
+        /// Number of tokens.
         found: usize,
-        /// The key of the size that the model has.
+        /// The key of the model's size.
         key: &'static str,
-        /// This size.
+        /// The model's size.
         expected: usize,
     },
-    /// The ids of a vocabulary are not 0, 1, 2 and so on.
-    #[error("`{}` gives no token the id {id}, or two of them; download it again", path.display())]
+    /// The ids of a vocabulary have a gap or a duplicate.
+    #[error("`{}` has no token with the id {id}, or two of them; download it again", path.display())]
     VocabId {
         /// The vocabulary.
         path: PathBuf,
         /// The first id that is wrong.
         id: usize,
     },
-    /// A special token has no id.
+    /// The vocabulary lacks a special token.
     #[error("`{}` has no token `{token}`; download it again", path.display())]
     NoToken {
         /// The vocabulary.
@@ -112,7 +112,7 @@ pub enum MarianError {
         /// The token.
         token: &'static str,
     },
-    /// The vocabulary and the settings differ in what is special.
+    /// The vocabulary and the settings have different ids for a special token.
     #[error(
         "`{}` gives `{token}` the id {found}, but `{key}` in config.json is {expected}; take both from one \
          model",
@@ -123,11 +123,11 @@ pub enum MarianError {
         path: PathBuf,
         /// The token.
         token: &'static str,
-        /// Its id there.
+        /// Its id in the vocabulary.
         found: u32,
         /// The key of the settings.
         key: &'static str,
-        /// Its id there.
+        /// Its id in the settings.
         expected: u32,
     },
     /// A vocabulary cannot be used.
@@ -135,10 +135,10 @@ pub enum MarianError {
     Vocabulary {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: PieceVocabularyError,
     },
-    /// A tokenizer that was exported from here cannot be used.
+    /// A tokenizer that this program exported cannot be used.
     #[error(transparent)]
     Tokenizer(TokenizerError),
     /// A SentencePiece model cannot be used.
@@ -146,13 +146,13 @@ pub enum MarianError {
     Pieces {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: SentencePieceError,
     },
-    /// The file of the weights cannot be read.
+    /// The weights cannot be read.
     #[error(transparent)]
     Weights(#[from] StateDictError),
-    /// A tensor has another shape than the settings say.
+    /// A tensor has another shape than the settings require.
     #[error(
         "`{name}` in `{}` has the shape {found:?}; with config.json it must be {expected:?}",
         path.display()
@@ -164,12 +164,12 @@ pub enum MarianError {
         name: String,
         /// Its shape.
         found: Vec<usize>,
-        /// The shape that it should have.
+        /// The required shape.
         expected: Vec<usize>,
     },
-    /// Two matrices that are one in the settings differ in the file.
+    /// Two matrices that the settings tie differ in the file.
     #[error(
-        "`{first}` and `{second}` in `{}` differ, but config.json says that they are one",
+        "`{first}` and `{second}` in `{}` differ, but config.json ties them",
         path.display()
     )]
     Shared {
@@ -180,15 +180,15 @@ pub enum MarianError {
         /// The one that it should equal.
         second: String,
     },
-    /// The positions in the file are no sinusoids.
-    #[error("`{name}` in `{}` does not hold sinusoids, which Marian's positions are", path.display())]
+    /// The positions in the file are not sinusoids.
+    #[error("`{name}` in `{}` is not a table of sinusoids, as in Marian's models", path.display())]
     Positions {
         /// The file.
         path: PathBuf,
         /// The tensor.
         name: String,
     },
-    /// The tensors are not those of the model.
+    /// The tensors do not match the settings.
     #[error(
         "`{}` does not hold the weights of the model in config.json: {} tensors differ, the first: {}",
         path.display(),
@@ -198,18 +198,18 @@ pub enum MarianError {
     Tensors {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The differences.
         misfits: Vec<Misfit>,
     },
-    /// A pickle holds more than tensors.
-    #[error("`{}` holds `{name}`, which is no tensor; save the state dict alone", path.display())]
-    NoTensor {
+    /// A pickle contains more than tensors.
+    #[error("`{}` contains `{name}`, which is not a tensor; save the state dict alone", path.display())]
+    NotATensor {
         /// The file.
         path: PathBuf,
-        /// What is no tensor.
+        /// Name of the entry.
         name: String,
     },
-    /// A reference has not what is to be compared.
+    /// A reference lacks a tensor.
     #[error(
         "`{}` has no `{name}` of the shape {expected}; write it with `benchmarks/marian_reference.py`",
         path.display()
@@ -222,12 +222,12 @@ pub enum MarianError {
         /// Its shape, in words.
         expected: &'static str,
     },
-    /// A reference was made with another vocabulary.
-    #[error("`{}` has the token {id}, which the model has not", path.display())]
+    /// A reference belongs to another vocabulary.
+    #[error("`{}` has the token {id}, which the model does not have", path.display())]
     ReferenceToken {
         /// The file.
         path: PathBuf,
-        /// The token, in the numbers of Marian.
+        /// The token's id in Marian's vocabulary.
         id: i64,
     },
 }

@@ -1,4 +1,4 @@
-//! [`Marian`]: a folder as Hugging Face's Transformers writes it, made into a model of ours.
+//! [`Marian`]: a model and its tokenizers, imported from a folder of Hugging Face's Transformers.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::directory::Tokenizers;
 use crate::import::{ImportError, Names};
 use crate::model::Transformer;
 
-/// Holds a Marian model with its tokenizers.
+/// An imported Marian model with its tokenizers.
 ///
 /// # Example
 ///
@@ -29,24 +29,24 @@ use crate::model::Transformer;
 pub struct Marian {
     /// The config of the model.
     pub config: TransformerConfig,
-    /// The tokenizers of both sides, whose ids are ours.
+    /// The tokenizers of both sides, with ids in our order.
     pub tokenizers: Tokenizers,
-    /// How the model is meant to be searched.
+    /// The model's settings for decoding.
     pub generation: Generation,
     /// The model, with its weights.
     pub model: Transformer,
-    /// The file that the weights are from.
+    /// The file of the weights.
     pub weights: PathBuf,
 }
 
 impl Marian {
-    /// Reads a folder: `config.json`, `vocab.json`, `source.spm`, `target.spm`, `model.safetensors` or else
-    /// `pytorch_model.bin`; `generation_config.json`, `tokenizer_config.json`, `target_vocab.json` if they are
-    /// there. No code in a pickle is run.
+    /// Reads a folder with `config.json`, `vocab.json`, `source.spm`, `target.spm`, and `model.safetensors` or
+    /// `pytorch_model.bin`. Optional are `generation_config.json`, `tokenizer_config.json` and
+    /// `target_vocab.json`. No code in a pickle is run.
     ///
     /// # Errors
     ///
-    /// Returns a [`MarianError`] that names the file and what is wrong with it.
+    /// Returns a [`MarianError`] that names the file and the problem.
     pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
         let folder = folder.as_ref();
         let settings = Settings::read(folder)?;
@@ -61,14 +61,14 @@ impl Marian {
             Err(ImportError::Misfits { misfits }) => {
                 return Err(MarianError::Tensors { path, misfits });
             }
-            Err(ImportError::TooFew {
+            Err(ImportError::TooSmall {
                 n_parameters,
-                n_numbers,
+                n_values,
             }) => {
-                return Err(MarianError::TooFew {
+                return Err(MarianError::TooSmall {
                     path,
                     n_parameters,
-                    n_numbers,
+                    n_values,
                 });
             }
         };

@@ -1,4 +1,4 @@
-//! [`Settings`]: what the JSON files of a Marian model say.
+//! [`Settings`]: the JSON files of a Marian model.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ const CONFIG: &str = "config.json";
 const GENERATION: &str = "generation_config.json";
 const TOKENIZER: &str = "tokenizer_config.json";
 
-/// What `config.json` says, as far as it matters here; the rest is about training, or about other programs.
+/// The relevant part of `config.json`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Settings {
     pub(super) vocab_size: usize,
@@ -43,13 +43,13 @@ pub(super) struct Settings {
     pub(super) pad_token_id: u32,
     pub(super) eos_token_id: u32,
     pub(super) decoder_start_token_id: u32,
-    #[serde(default = "marians_end")]
+    #[serde(default = "default_forced_eos")]
     forced_eos_token_id: Option<u32>,
     #[serde(flatten)]
     generation: GenerationSettings,
 }
 
-/// What `generation_config.json` says, and `config.json` of older models.
+/// The relevant part of `generation_config.json`, or of `config.json` in older models.
 #[derive(Debug, Default, Deserialize)]
 struct GenerationSettings {
     num_beams: Option<usize>,
@@ -67,34 +67,34 @@ struct TokenizerSettings {
     separate_vocabs: bool,
 }
 
-/// Says how a model is meant to be searched, in the numbers of Hugging Face's Transformers.
+/// A model's settings for decoding, with the meanings of Hugging Face's Transformers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generation {
-    /// Number of hypotheses followed at once.
+    /// Beam size.
     pub num_beams: Option<usize>,
-    /// Most tokens that are generated, the end included.
+    /// Maximum number of generated tokens, `</s>` included.
     pub max_len: Option<usize>,
-    /// Whether the last token that `max_len` leaves is the end, at no cost.
+    /// Whether the last token that `max_len` allows is always `</s>`, with log-probability 0.
     pub forces_end: bool,
-    /// Exponent of the length that scores are divided by.
+    /// Exponent of the length by which scores are divided.
     pub length_penalty: f64,
-    /// When a search ends before its limit.
+    /// When beam search stops.
     pub early_stopping: EarlyStopping,
-    /// Sequences of ids, in Marian's numbers, that are never generated.
+    /// Sequences of Marian's ids that are never generated.
     pub banned: Vec<Vec<u32>>,
-    /// Whether the probability of what is banned is shared out among the other tokens before a beam ranks.
+    /// Whether probabilities are renormalized after banned tokens are removed.
     pub renormalizes: bool,
 }
 
-/// Names the values of `early_stopping` in Hugging Face's Transformers.
+/// The values of `early_stopping` in Hugging Face's Transformers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EarlyStopping {
-    /// `false`: the best running hypothesis would lose if it ended now.
+    /// `false`: stops when the best running hypothesis would lose if it ended now.
     #[default]
     Heuristic,
-    /// `true`: as many have ended as the search follows.
+    /// `true`: stops when as many hypotheses have ended as the beam size.
     Early,
-    /// `"never"`: nothing that runs can win any more.
+    /// `"never"`: stops when no running hypothesis can win any more.
     Never,
 }
 
@@ -102,8 +102,8 @@ fn yes() -> bool {
     true
 }
 
-/// What a `config.json` that does not name it means in Transformers.
-fn marians_end() -> Option<u32> {
+/// The default of Transformers for a `config.json` without this key.
+fn default_forced_eos() -> Option<u32> {
     Some(0)
 }
 
@@ -120,12 +120,12 @@ impl Settings {
         settings.map_err(|source| MarianError::Json { path, source })
     }
 
-    /// Returns whether source and target are one vocabulary for the embeddings.
+    /// Checks whether source and target embeddings are tied.
     pub(super) fn shares_embeddings(&self) -> bool {
         self.share_encoder_decoder_embeddings
     }
 
-    /// Returns the key and the number of target tokens.
+    /// Returns the number of target tokens, and its key.
     pub(super) fn tgt_vocab_size(&self) -> (&'static str, usize) {
         match self.decoder_vocab_size {
             Some(size) if !self.share_encoder_decoder_embeddings => ("decoder_vocab_size", size),
@@ -148,7 +148,7 @@ impl Settings {
         self.d_model
     }
 
-    /// Returns our config, for vocabularies of these sizes.
+    /// Converts the settings to our config, for vocabularies of these sizes.
     pub(super) fn config(
         &self,
         folder: &Path,
@@ -208,12 +208,11 @@ impl Settings {
         }
     }
 
-    /// Returns how the model is meant to be searched: `generation_config.json`, or `config.json` if there is
-    /// none.
+    /// Returns the settings for decoding, from `generation_config.json`, or from `config.json` if there is none.
     ///
     /// # Errors
     ///
-    /// Returns a [`MarianError`] that names a file that is no such file, or an end that is no end.
+    /// Returns a [`MarianError`] if the file cannot be parsed, or if the forced last token is not `</s>`.
     pub(super) fn generation(self, folder: &Path) -> Result<Generation, MarianError> {
         let found = read_optional::<GenerationSettings>(&folder.join(GENERATION))?;
         let settings = found.unwrap_or(GenerationSettings {
@@ -231,7 +230,7 @@ impl Settings {
         }
         Ok(Generation {
             num_beams: settings.num_beams,
-            // The token that decoding starts from counts there.
+            // Transformers counts the token that decoding starts from.
             max_len: settings.max_length.map(|len| len.saturating_sub(1)),
             forces_end: forced.is_some(),
             length_penalty: settings.length_penalty.unwrap_or(1.0),
@@ -246,7 +245,7 @@ impl Settings {
     }
 }
 
-/// Says whether source and target have vocabularies of their own.
+/// Checks whether source and target have separate vocabularies.
 pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianError> {
     let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
     Ok(settings.unwrap_or_default().separate_vocabs)

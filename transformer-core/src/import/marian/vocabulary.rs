@@ -1,4 +1,4 @@
-//! The tokens of a Marian model: what its SentencePiece models cut, and what ids the pieces have.
+//! The tokenizers of a Marian model: SentencePiece models, and the ids of their pieces.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ const EOS_TOKEN: &str = "</s>";
 const UNK_TOKEN: &str = "<unk>";
 const PAD_TOKEN: &str = "<pad>";
 
-/// Names of the files of tokenizers that are ours, as an export of a model that was trained here has them.
-pub(crate) const OWN: [&str; 3] = [TOKENIZER, SRC_TOKENIZER, TGT_TOKENIZER];
+/// File names of this program's own tokenizers, in exports of models that it trained.
+pub(crate) const OWN_TOKENIZERS: [&str; 3] = [TOKENIZER, SRC_TOKENIZER, TGT_TOKENIZER];
 
-/// Returns for each of our ids that of the model elsewhere; a tokenizer of ours keeps its own.
+/// Returns Marian's id for each of our ids. A tokenizer that was trained here has the same ids in both.
 pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
     match tokenizer.pieces() {
         Some(pieces) => pieces.rows().to_vec(),
@@ -29,9 +29,9 @@ pub(crate) fn rows(tokenizer: &Tokenizer) -> Vec<Option<u32>> {
     }
 }
 
-/// Reads the tokenizers of both sides; where they have one vocabulary, their ids are the same.
+/// Reads the tokenizers of both sides. With a joint vocabulary their ids are the same.
 pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianError> {
-    let own = OWN.map(|name| folder.join(name));
+    let own = OWN_TOKENIZERS.map(|name| folder.join(name));
     let is_own = !folder.join(SRC_MODEL).exists() && own.iter().any(|path| path.exists());
     if !is_own {
         return read_pieces(folder, settings);
@@ -55,7 +55,7 @@ pub(super) fn read(folder: &Path, settings: &Settings) -> Result<Tokenizers, Mar
         ),
         ("</s>", EOS, "eos_token_id", settings.eos_token_id),
     ];
-    if let Some((token, found, key, expected)) = ours.into_iter().find(|it| it.1 != it.3) {
+    if let Some((token, found, key, expected)) = ours.into_iter().find(|token| token.1 != token.3) {
         let path = if joint.exists() { joint } else { tgt };
         return Err(MarianError::SpecialId {
             path: path.clone(),
@@ -150,18 +150,18 @@ fn read_pieces(folder: &Path, settings: &Settings) -> Result<Tokenizers, MarianE
     })
 }
 
-/// Says where the tokens of one side are.
+/// The files of one side.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     folder: &'a Path,
     vocab: &'static str,
     model: &'static str,
-    /// Key and number of the tokens that the model has.
+    /// Number of tokens of the model, with its key in the settings.
     size: (&'static str, usize),
 }
 
 impl Side<'_> {
-    /// Reads the tokens in the order of their ids.
+    /// Reads the tokens, in the order of their ids.
     fn tokens(&self) -> Result<Vec<String>, MarianError> {
         let path = self.folder.join(self.vocab);
         let ids: BTreeMap<String, usize> = read_json(&path)?;
@@ -178,11 +178,11 @@ impl Side<'_> {
         let mut tokens = vec![None; found];
         for (token, id) in ids {
             match tokens.get_mut(id) {
-                Some(place) if place.is_none() => *place = Some(token),
+                Some(slot) if slot.is_none() => *slot = Some(token),
                 _ => return Err(MarianError::VocabId { path, id }),
             }
         }
-        // As many tokens as places, and no place taken twice: all are taken.
+        // As many tokens as slots, and no slot filled twice: all are filled.
         Ok(tokens.into_iter().flatten().collect())
     }
 
@@ -202,7 +202,7 @@ impl Side<'_> {
 }
 
 fn id(tokens: &[String], token: &'static str, path: &Path) -> Result<u32, MarianError> {
-    let found = (0..).zip(tokens).find(|(_, it)| *it == token);
+    let found = (0..).zip(tokens).find(|(_, other)| *other == token);
     let path = path.to_owned();
     found
         .map(|(id, _)| id)

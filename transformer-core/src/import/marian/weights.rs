@@ -1,15 +1,14 @@
-//! The tensors of a Marian model, with the rows of its vocabulary matrices in our order.
+//! The tensors of a Marian model, with the rows of the vocabulary matrices in our order.
 
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use pytorch_reader::{PickleValue, PytorchReader};
 
+use super::MarianError;
 use super::settings::Settings;
 use super::vocabulary::rows;
-use super::{MarianError, NEVER};
 use crate::directory::Tokenizers;
-use crate::import::StateDict;
+use crate::import::{StateDict, pytorch};
 use crate::model::sinusoids;
 
 pub(crate) const SHARED: &str = "model.shared.weight";
@@ -22,10 +21,14 @@ const POSITIONS: [&str; 2] = [
     "model.decoder.embed_positions.weight",
 ];
 
-/// How far positions may be from ours: they are written in single precision, or in half.
+/// Maximum difference of positions to ours: the file has them in single or half precision.
 const POSITION_TOLERANCE: f32 = 2e-3;
 
-/// Reads the weights of a folder, in our order, and says from which file.
+/// The logit of our `<pad>` if Marian has no such token: its probability is 0 in single precision, and the value
+/// is within the range of half precision.
+const IMPOSSIBLE: f32 = -1e4;
+
+/// Reads the weights of a folder, in our order, and returns them with the path of the file.
 pub(super) fn read(
     folder: &Path,
     settings: &Settings,
@@ -40,10 +43,10 @@ pub(super) fn read(
         (true, _) => safetensors,
     };
     let dict = StateDict::read(&path)?;
-    if let Some(name) = no_tensor(&path, &dict) {
-        return Err(MarianError::NoTensor { path, name });
+    if let Some(name) = non_tensor(&path, &dict) {
+        return Err(MarianError::NotATensor { path, name });
     }
-    let mut arranging = Arranging {
+    let mut weights = MarianWeights {
         dict,
         path,
         d_model: settings.d_model(),
@@ -52,41 +55,42 @@ pub(super) fn read(
     let n_src = src.iter().flatten().count();
     let n_tgt = tgt.iter().flatten().count();
     if settings.shares_embeddings() {
-        arranging.spread_shared()?;
+        weights.copy_shared()?;
     }
-    arranging.put_in_order(SRC, &src, n_src)?;
-    arranging.put_in_order(TGT, &tgt, n_tgt)?;
-    arranging.put_in_order(OUTPUT, &tgt, n_tgt)?;
-    arranging.bias(&tgt, n_tgt)?;
-    arranging.check_positions(device)?;
-    Ok((arranging.dict, arranging.path))
+    weights.reorder(SRC, &src, n_src)?;
+    weights.reorder(TGT, &tgt, n_tgt)?;
+    weights.reorder(OUTPUT, &tgt, n_tgt)?;
+    weights.reorder_bias(&tgt, n_tgt)?;
+    weights.check_positions(device)?;
+    Ok((weights.dict, weights.path))
 }
 
-/// Returns the name of something in a pickle that is no tensor. What begins with an underscore is PyTorch's own.
-fn no_tensor(path: &Path, dict: &StateDict) -> Option<String> {
-    let Ok(PickleValue::Dict(entries)) = PytorchReader::read_pickle_data(path, None) else {
-        return None; // A file of safetensors, or a whole module.
-    };
-    let names = entries.into_keys();
+/// Returns the name of an entry of a pickle that is not a tensor. Names that start with an underscore are
+/// PyTorch's own.
+fn non_tensor(path: &Path, dict: &StateDict) -> Option<String> {
+    let names = pytorch::top_names(path).into_iter();
     let others = names.filter(|name| !name.starts_with('_') && dict.tensor(name).is_none());
-    // The first by name, because entries come in no order.
+    // The first by name, because the entries are not sorted.
     others.min()
 }
 
-struct Arranging {
+/// The state dict during conversion to our order.
+struct MarianWeights {
     dict: StateDict,
     path: PathBuf,
     d_model: usize,
 }
 
-impl Arranging {
-    /// Puts the matrix that encoder and decoder share under the names of both; whoever saved the model left
-    /// all names but one out, or none.
-    fn spread_shared(&mut self) -> Result<(), MarianError> {
+impl MarianWeights {
+    /// Copies the matrix that encoder and decoder share to the names of both. A file has it under one of three
+    /// names, or under several.
+    fn copy_shared(&mut self) -> Result<(), MarianError> {
         let names = [SHARED, SRC, TGT];
-        let there = names.into_iter().find(|it| self.dict.tensor(it).is_some());
-        let Some(first) = there else {
-            return Ok(()); // If the output has it, the config says whether that is enough.
+        let first = names
+            .into_iter()
+            .find(|name| self.dict.tensor(name).is_some());
+        let Some(first) = first else {
+            return Ok(()); // If only the output has it, `to_transformer` decides by the config.
         };
         let matrix = self.dict.tensor(first).cloned();
         for second in names {
@@ -108,20 +112,20 @@ impl Arranging {
         Ok(())
     }
 
-    /// Puts the rows of a vocabulary matrix, if it is there, in our order.
-    fn put_in_order(
+    /// Reorders the rows of a vocabulary matrix, if the file has it.
+    fn reorder(
         &mut self,
         name: &str,
         rows: &[Option<u32>],
         n_tokens: usize,
     ) -> Result<(), MarianError> {
         let d_model = self.d_model;
-        let Some(numbers) = self.numbers(name, &[n_tokens, d_model])? else {
+        let Some(values) = self.values(name, &[n_tokens, d_model])? else {
             return Ok(());
         };
         let zeros = vec![0.0; d_model];
         let row = |row: &Option<u32>| {
-            row.map_or(&*zeros, |row| &numbers[row as usize * d_model..][..d_model])
+            row.map_or(&*zeros, |row| &values[row as usize * d_model..][..d_model])
         };
         let ordered: Vec<f32> = rows.iter().flat_map(row).copied().collect();
         let data = TensorData::new(ordered, [rows.len(), d_model]);
@@ -129,11 +133,11 @@ impl Arranging {
         Ok(())
     }
 
-    /// Puts the bias of the logits in our order; a model without has one of zeros.
-    fn bias(&mut self, rows: &[Option<u32>], n_tokens: usize) -> Result<(), MarianError> {
-        let numbers = self.numbers(BIAS, &[1, n_tokens])?;
-        let numbers = numbers.unwrap_or_else(|| vec![0.0; n_tokens]);
-        let bias = |row: &Option<u32>| row.map_or(NEVER, |row| numbers[row as usize]);
+    /// Reorders the bias of the logits; a model without one gets zeros.
+    fn reorder_bias(&mut self, rows: &[Option<u32>], n_tokens: usize) -> Result<(), MarianError> {
+        let values = self.values(BIAS, &[1, n_tokens])?;
+        let values = values.unwrap_or_else(|| vec![0.0; n_tokens]);
+        let bias = |row: &Option<u32>| row.map_or(IMPOSSIBLE, |row| values[row as usize]);
         let ordered: Vec<f32> = rows.iter().map(bias).collect();
         self.dict.remove(BIAS);
         self.dict
@@ -141,17 +145,17 @@ impl Arranging {
         Ok(())
     }
 
-    /// Takes the positions out, which are computed here, if they are what is computed.
+    /// Removes the positions, which are computed here, after checking that they are sinusoids.
     fn check_positions(&mut self, device: &Device) -> Result<(), MarianError> {
         for name in POSITIONS {
             let Some(found) = self.dict.remove(name) else {
                 continue;
             };
             let shape: Vec<usize> = found.shape().iter().copied().collect();
-            let is_alike = matches!(shape[..], [len, width]
+            let is_sinusoidal = matches!(shape[..], [len, width]
                 if width == self.d_model && width.is_multiple_of(2)
                     && is_near(&found, halves(len, width, device)));
-            if !is_alike {
+            if !is_sinusoidal {
                 return Err(MarianError::Positions {
                     path: self.path.clone(),
                     name: name.to_owned(),
@@ -161,7 +165,7 @@ impl Arranging {
         Ok(())
     }
 
-    fn numbers(&self, name: &str, expected: &[usize]) -> Result<Option<Vec<f32>>, MarianError> {
+    fn values(&self, name: &str, expected: &[usize]) -> Result<Option<Vec<f32>>, MarianError> {
         let Some(tensor) = self.dict.tensor(name) else {
             return Ok(None);
         };
@@ -178,7 +182,7 @@ impl Arranging {
     }
 }
 
-/// Returns sines and then cosines; the paper's formula has them in turn.
+/// Returns all sines, then all cosines; the paper's formula alternates them.
 ///
 /// # Shapes
 ///

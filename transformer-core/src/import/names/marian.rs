@@ -1,9 +1,9 @@
-//! What the layers of a Marian model are called.
+//! Names of the layers of `MarianMTModel` in Hugging Face's Transformers.
 
-use crate::import::names::{Form, gain_or_bias, linear_form};
+use super::form::{Form, gain_or_bias, linear_form};
 
-/// Returns which tensor a parameter of a layer is, and in what form.
-pub(in crate::import) fn marian(path: &[&str]) -> Option<(String, Form)> {
+/// Returns the tensor of a layer's parameter, and its form.
+pub(super) fn layer(path: &[&str]) -> Option<(String, Form)> {
     let [stack, "layers", layer, block, rest @ ..] = path else {
         return None;
     };

@@ -1,4 +1,4 @@
-//! [`Reference`]: the logits of another program, and how far ours are from them.
+//! [`Reference`]: logits of another program, to compare with ours.
 
 use std::path::{Path, PathBuf};
 
@@ -11,42 +11,41 @@ use crate::import::StateDict;
 use crate::model::Transformer;
 use crate::padded::Padded;
 
-/// Marks a place behind the end of a sequence.
-const NOTHING: i64 = -1;
+/// Marks padding after the end of a sequence.
+const PADDING: i64 = -1;
 
-/// Holds sentences in Marian's numbers, and the logits that another program computed for them.
+/// Sentences as Marian's ids, and the logits that another program computed for them.
 #[derive(Clone, Debug)]
 pub struct Reference {
     path: PathBuf,
-    /// With EOS at their ends.
+    /// With EOS at the end.
     src: Vec<Vec<i64>>,
-    /// With what decoding starts from before them.
+    /// With the decoder's first input at the start.
     tgt: Vec<Vec<i64>>,
     /// `[n_sentences, tgt_len, vocab]`.
     logits: TensorData,
 }
 
-/// Says how far logits are from those of a reference.
+/// Differences between logits and those of a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The largest difference of two logits.
+    /// The largest absolute difference of two logits.
     pub largest: f32,
-    /// The largest logit of the reference, without sign.
+    /// The largest magnitude of the reference's logits.
     pub largest_logit: f32,
-    /// Number of target tokens that were compared.
+    /// Number of compared target tokens.
     pub n_tokens: usize,
-    /// For how many of them both find the same next token the likeliest.
+    /// Number of tokens for which both have the same most probable next token.
     pub n_same_best: usize,
 }
 
 impl Reference {
-    /// Reads a safetensors file with `src` and `tgt`, of the shapes `[n_sentences, src_len]` and
-    /// `[n_sentences, tgt_len]` in 64-bit integers, −1 behind each sentence's end; and `logits`, of the
-    /// shape `[n_sentences, tgt_len, vocab]`.
+    /// Reads a safetensors file with `src` and `tgt`, 64-bit integers of the shapes `[n_sentences, src_len]` and
+    /// `[n_sentences, tgt_len]`, padded with −1, and `logits` of the shape `[n_sentences, tgt_len, vocab]`.
     ///
     /// # Errors
     ///
-    /// Returns a [`MarianError`] if the file is damaged or has not these tensors.
+    /// Returns a [`MarianError`] if the file is damaged or lacks these tensors.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, MarianError> {
         let path = path.as_ref().to_owned();
         let mut dict = StateDict::read(&path)?;
@@ -79,11 +78,11 @@ impl Reference {
         })
     }
 
-    /// Compares the logits of a model that was imported, with its tokenizers, sentence by sentence.
+    /// Compares the logits of an imported model, sentence by sentence.
     ///
     /// # Errors
     ///
-    /// Returns a [`MarianError`] if the reference is of another vocabulary.
+    /// Returns a [`MarianError`] if the reference belongs to another vocabulary.
     pub fn compare(
         &self,
         model: &Transformer,
@@ -132,9 +131,9 @@ impl Reference {
 
     fn to_ours(&self, ids: &[i64], rows: &[Option<u32>]) -> Result<Vec<u32>, MarianError> {
         let ours = |id: &i64| {
-            let place = rows.iter().position(|row| row.map(i64::from) == Some(*id));
-            place
-                .map(|place| place as u32)
+            let position = rows.iter().position(|row| row.map(i64::from) == Some(*id));
+            position
+                .map(|position| position as u32)
                 .ok_or_else(|| MarianError::ReferenceToken {
                     path: self.path.clone(),
                     id: *id,
@@ -145,7 +144,7 @@ impl Reference {
 }
 
 impl Difference {
-    /// Takes the logits of one token in.
+    /// Adds the logits of one token.
     fn add(&mut self, ours: &[f32], theirs: &[f32], rows: &[Option<u32>]) {
         let (mut our_best, mut their_best) = (f32::MIN, f32::MIN);
         let mut best = (0, 0);
@@ -154,11 +153,13 @@ impl Difference {
                 continue;
             };
             let theirs = theirs[row];
-            // NaN on either side is as far off as can be.
-            let apart = (ours - theirs).abs();
-            self.largest = self
-                .largest
-                .max(if apart.is_nan() { f32::MAX } else { apart });
+            // NaN on either side counts as the largest difference.
+            let difference = (ours - theirs).abs();
+            self.largest = self.largest.max(if difference.is_nan() {
+                f32::MAX
+            } else {
+                difference
+            });
             self.largest_logit = self.largest_logit.max(theirs.abs());
             if *ours > our_best {
                 (our_best, best.0) = (*ours, row);
@@ -180,7 +181,7 @@ fn ids_of(tensor: &TensorData) -> Option<Vec<Vec<i64>>> {
     let until_end = |row: &[i64]| {
         row.iter()
             .copied()
-            .take_while(|id| *id != NOTHING)
+            .take_while(|id| *id != PADDING)
             .collect()
     };
     Some(ids.chunks(len.max(1)).map(until_end).collect())

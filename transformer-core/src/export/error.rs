@@ -1,0 +1,55 @@
+//! [`ExportError`]: why a model cannot be exported.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a model cannot be exported.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The format does not support the value of a setting.
+    #[error(
+        "`{key}` is {found}, which {format} cannot have; only {expected} can be exported: train with `model.{key}` so, or \
+         choose another format"
+    )]
+    Setting {
+        /// The field of the config.
+        key: &'static str,
+        /// Its value.
+        found: String,
+        /// The format.
+        format: &'static str,
+        /// The supported value.
+        expected: &'static str,
+    },
+    /// A number does not fit into the format's fields.
+    #[error("`{name}` is too large for {format}")]
+    TooLarge {
+        /// The tensor or setting.
+        name: String,
+        /// The format.
+        format: &'static str,
+    },
+    /// The folder is a model directory, whose files the export would overwrite.
+    #[error(
+        "`{}` has a manifest.json, as model directories have, and the export would damage one; choose another \
+         folder",
+        path.display()
+    )]
+    ModelDirectory {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A tensor cannot be written.
+    #[error("the weights cannot be put into a file")]
+    Safetensors(#[from] safetensors::SafeTensorError),
+    /// A file cannot be written.
+    #[error("cannot write `{}`", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,20 @@
+//! In place of `pytorch.rs` in builds without the feature `pytorch`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use burn::tensor::TensorData;
+
+use super::StateDictError;
+
+/// Refuses the file.
+pub(super) fn read(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictError> {
+    Err(StateDictError::NoPytorch {
+        path: path.to_owned(),
+    })
+}
+
+/// Returns no names.
+pub(super) fn top_names(_path: &Path) -> Vec<String> {
+    Vec::new()
+}

@@ -1,0 +1,79 @@
+//! [`StateDictError`]: why a file cannot be read as a state dict.
+
+use std::io;
+use std::path::PathBuf;
+
+#[cfg(feature = "pytorch")]
+use pytorch_reader::PytorchError;
+use safetensors::SafeTensorError;
+
+/// Why a file cannot be read as a state dict.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateDictError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file starts like a safetensors file, but is damaged.
+    #[error("`{}` is damaged: it starts like a safetensors file; download or save it again", path.display())]
+    Safetensors {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: SafeTensorError,
+    },
+    /// The file is not one of `torch.save`, or damaged.
+    #[cfg(feature = "pytorch")]
+    #[error(
+        "`{}` is neither a complete safetensors file nor one of torch.save; get the file again, or save the state \
+         dict with one of them",
+        path.display()
+    )]
+    Pytorch {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: PytorchError,
+    },
+    /// The program was built without support for files of `torch.save`.
+    #[cfg(not(feature = "pytorch"))]
+    #[error(
+        "`{}` is not a safetensors file, and this program was built without the cargo feature `pytorch`, which reads \
+         files of torch.save; build it with that feature, or save the state dict as safetensors",
+        path.display()
+    )]
+    NoPytorch {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A tensor repeats values (stride 0), so that it needs far more memory than the file has bytes.
+    #[cfg(feature = "pytorch")]
+    #[error(
+        "`{name}` in `{}` repeats its values to {n_bytes} bytes, more than the file has; save it with \
+         `.contiguous()`, or leave it out",
+        path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// The size of the expanded tensor, in bytes.
+        n_bytes: usize,
+    },
+    /// A tensor has an unsupported data type.
+    #[error("`{name}` in `{}` has the data type {dtype}; save it as float32", path.display())]
+    Dtype {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// Its data type, as the format calls it.
+        dtype: String,
+    },
+}
