@@ -1,4 +1,4 @@
-//! Named configurations: every row of the paper's Table 3, one for small data, and the models of others.
+//! [`Preset`]: named configurations, among them every row of the paper's Table 3.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 
-/// Names a configuration.
+/// A named configuration.
 ///
-/// The names of Table 3's rows are their letter and what they change: `a-h4` is row (A) with four heads.
+/// The name of a row of Table 3 is its letter and the changed value: `a-h4` is row (A) with four heads.
 ///
 /// # Example
 ///
@@ -22,7 +22,7 @@ use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tyi
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Preset {
-    /// A model for the built-in tasks, whose text does not run out: no dropout.
+    /// A model for the built-in tasks. It has no dropout because their data is unlimited.
     #[serde(rename = "numbers")]
     Numbers,
     /// A model for tens of thousands of sentences: [`TransformerConfig::tiny`].
@@ -86,28 +86,28 @@ pub enum Preset {
     /// Table 3 (D): dropout 0.2.
     #[serde(rename = "d-dropout0.2")]
     DDropout2,
-    /// Table 3 (D): no label smoothing, which is the training's business.
+    /// Table 3 (D): no label smoothing, which is a setting of training.
     #[serde(rename = "d-smoothing0.0")]
     DSmoothing0,
-    /// Table 3 (D): label smoothing 0.2, likewise.
+    /// Table 3 (D): label smoothing 0.2, which is a setting of training.
     #[serde(rename = "d-smoothing0.2")]
     DSmoothing2,
     /// Table 3 (E): learned positions.
     #[serde(rename = "e-learned")]
     ELearned,
-    /// `torch.nn.Transformer` with its defaults: post-norm stacks that end with one more normalization.
+    /// The defaults of `torch.nn.Transformer`: post-norm stacks with a final normalization.
     #[serde(rename = "pytorch")]
     Pytorch,
     /// The Annotated Transformer (<https://nlp.seas.harvard.edu/annotated-transformer/>): pre-norm, three
     /// separate vocabulary matrices, and a bias at the output.
     #[serde(rename = "annotated")]
     Annotated,
-    /// Matrices only in attention, as §3.2.2 writes them; three vocabulary matrices, embeddings as they are.
+    /// Attention without biases, as in §3.2.2; three separate vocabulary matrices, unscaled embeddings.
     #[serde(rename = "bias-free")]
     BiasFree,
 }
 
-/// Says why no preset has a name.
+/// There is no preset of this name.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("there is no preset `{name}`; choose one of {}", names())]
 pub struct PresetError {
@@ -116,7 +116,7 @@ pub struct PresetError {
 }
 
 impl Preset {
-    /// Every preset, Table 3's rows in the paper's order.
+    /// All presets, with the rows of Table 3 in the paper's order.
     pub const ALL: [Self; 27] = [
         Self::Numbers,
         Self::Tiny,
@@ -147,7 +147,7 @@ impl Preset {
         Self::BiasFree,
     ];
 
-    /// Returns the name by which the preset is asked for.
+    /// Returns the name of the preset.
     pub fn name(self) -> &'static str {
         match self {
             Self::Numbers => "numbers",
@@ -180,7 +180,7 @@ impl Preset {
         }
     }
 
-    /// Returns the label smoothing that goes with the preset: 0.1 (§5.4), but for two rows (D).
+    /// Returns the label smoothing of the preset: 0.1 (§5.4), except for two rows (D).
     pub fn label_smoothing(self) -> f64 {
         match self {
             Self::DSmoothing0 => 0.0,
@@ -189,8 +189,8 @@ impl Preset {
         }
     }
 
-    /// Returns the configuration that a preset of this size starts from.
-    fn start(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
+    /// Returns the configuration that the preset modifies.
+    fn base_config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
         let tiny = TransformerConfig::tiny(src_vocab_size, tgt_vocab_size);
         match self {
             Self::Numbers => TransformerConfig {
@@ -209,9 +209,9 @@ impl Preset {
         }
     }
 
-    /// Returns the configuration for vocabularies of these sizes; equal ones mean one joint vocabulary, as in `base`.
+    /// Returns the configuration for vocabularies of these sizes; equal sizes mean one joint vocabulary, as in `base`.
     pub fn config(self, src_vocab_size: usize, tgt_vocab_size: usize) -> TransformerConfig {
-        let mut config = self.start(src_vocab_size, tgt_vocab_size);
+        let mut config = self.base_config(src_vocab_size, tgt_vocab_size);
         let set_layers = |config: &mut TransformerConfig, n_layers| {
             config.n_encoder_layers = n_layers;
             config.n_decoder_layers = n_layers;
@@ -234,7 +234,7 @@ impl Preset {
             Self::CLayers2 => set_layers(&mut config, 2),
             Self::CLayers4 => set_layers(&mut config, 4),
             Self::CLayers8 => set_layers(&mut config, 8),
-            // There are 8 heads still, so that d_k = d_v = d_model / 8, as the table prints.
+            // Still 8 heads, so d_k = d_v = d_model / 8, as in the table.
             Self::CModel256 => config.d_model = 256,
             Self::CModel1024 => config.d_model = 1024,
             Self::CInner1024 => config.d_ff = 1024,
@@ -250,7 +250,7 @@ impl Preset {
             Self::Annotated => {
                 config.attention_dropout = config.dropout;
                 config.activation_dropout = config.dropout;
-                // The nearest to what it adds to the deviation, 1e-6, where that is 1.
+                // Closest to the 1e-6 that it adds to the standard deviation, where that is 1.
                 config.norm_epsilon = 2e-6;
                 config.norm_placement = NormPlacement::Pre;
                 config.final_norm = true;
@@ -298,8 +298,9 @@ impl Default for TransformerConfig {
 impl TransformerConfig {
     /// Returns the paper's base model (Table 3, first row).
     ///
-    /// Equal sizes mean one joint vocabulary, the paper's: all three matrices are tied (§3.4), otherwise target and
-    /// output only. Two vocabularies that merely have one size need `tying: Tying::Decoder`; sizes cannot tell.
+    /// Equal sizes mean one joint vocabulary, as in the paper: all three matrices are tied (§3.4). Otherwise only the
+    /// target embedding and the output are. Two vocabularies that happen to have equal sizes need
+    /// `tying: Tying::Decoder`.
     pub fn base(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         let joint = src_vocab_size == tgt_vocab_size;
         Self {
@@ -360,7 +361,7 @@ impl TransformerConfig {
 mod tests {
     use super::*;
 
-    /// What the paper's Table 3 prints, in millions.
+    /// Parameters in the paper's Table 3, in millions.
     const PRINTED: [(Preset, f64); 11] = [
         (Preset::Base, 65.0),
         (Preset::BKeys16, 58.0),
@@ -386,13 +387,13 @@ mod tests {
     }
 
     #[test]
-    fn separate_vocabularies_keep_the_source_embedding_apart() {
+    fn separate_vocabularies_have_an_untied_source_embedding() {
         assert_eq!(TransformerConfig::tiny(30, 15).tying, Tying::Decoder);
         assert_eq!(TransformerConfig::tiny(30, 30).tying, Tying::All);
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn every_name_parses_to_its_preset() {
         assert_eq!(
             Preset::ALL.map(|preset| preset.name().parse()),
             Preset::ALL.map(Ok)
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn every_preset_describes_a_model() {
+    fn every_preset_is_valid() {
         assert_eq!(
             Preset::ALL.map(|preset| preset.config(37_000, 37_000).validate()),
             Preset::ALL.map(|_| Ok(()))
@@ -417,9 +418,9 @@ mod tests {
         assert_eq!(config.parameter_count(), 2_568_192);
     }
 
-    /// With 41,000 tokens every printed number is met but that of the big model, which would want 36,000.
+    /// 41,000 tokens give the printed numbers of all rows except the big model's, which needs 36,000.
     #[test]
-    fn the_sizes_of_table_3_are_met() {
+    fn presets_have_the_sizes_of_table_3() {
         for (preset, printed) in PRINTED {
             let vocab_size = if preset == Preset::Big {
                 36_000
@@ -431,7 +432,7 @@ mod tests {
         }
     }
 
-    /// The rows of the table whose number of parameters is not printed have that of the base model.
+    /// Rows of the table without a printed size have that of the base model.
     #[test]
     fn heads_dropout_and_smoothing_change_no_size() {
         let same = [

@@ -1,8 +1,8 @@
-//! Why a config describes no model.
+//! [`ConfigError`]: why a config is not valid.
 
 use crate::text::N_SPECIAL;
 
-/// Says why a [`TransformerConfig`](super::TransformerConfig) describes no model.
+/// Why a [`TransformerConfig`](super::TransformerConfig) is not valid.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -12,17 +12,17 @@ pub enum ConfigError {
         /// The field's name.
         field: &'static str,
     },
-    /// A size is beyond every model, so that counting its parameters would overflow.
-    #[error("`{field}` is {size}; choose at most {most}")]
+    /// A size is so large that counting parameters could overflow.
+    #[error("`{field}` is {size}; choose at most {max}")]
     TooLarge {
         /// The field's name.
         field: &'static str,
         /// The size given.
         size: usize,
-        /// The largest that is allowed.
-        most: usize,
+        /// The largest valid size.
+        max: usize,
     },
-    /// A vocabulary has no room for a token that means something.
+    /// A vocabulary has only special tokens.
     #[error(
         "`{field}` is {size}; choose at least {}: the {N_SPECIAL} special tokens and one more",
         N_SPECIAL + 1
@@ -33,7 +33,7 @@ pub enum ConfigError {
         /// The size given.
         size: usize,
     },
-    /// The heads do not divide the width, and `d_k` or `d_v` is not given.
+    /// The number of heads does not divide the width, and `d_k` or `d_v` is not given.
     #[error(
         "`n_heads` ({n_heads}) does not divide `d_model` ({d_model}); choose a divisor, for example \
          {divisor}, or give `d_k` and `d_v`"
@@ -46,13 +46,13 @@ pub enum ConfigError {
         /// The divisor of `d_model` that is nearest to `n_heads`.
         divisor: usize,
     },
-    /// Sinusoids come in pairs.
+    /// The width is odd, but sinusoidal positions are pairs of sine and cosine.
     #[error("`d_model` ({d_model}) is odd; sinusoidal positions need an even one, for example {}", d_model + 1)]
     OddWidth {
         /// The width given.
         d_model: usize,
     },
-    /// All three matrices cannot be one when the vocabularies differ in size.
+    /// Three matrices are tied, but the vocabularies have different sizes.
     #[error(
         "`tying = \"all\"` needs one vocabulary, but `src_vocab_size` is {src} and `tgt_vocab_size` \
          is {tgt}; use a joint vocabulary or `tying = \"decoder\"`"
@@ -63,20 +63,20 @@ pub enum ConfigError {
         /// Size of the target vocabulary.
         tgt: usize,
     },
-    /// All three matrices cannot be one when the vocabularies have other tokens.
+    /// Three matrices are tied, but the vocabularies have different tokens.
     #[error(
         "`tying = \"all\"` needs one vocabulary, but the token {id} is `{src}` of the source and `{tgt}` of the \
          target; use a joint vocabulary or `tying = \"decoder\"`"
     )]
     TyingOfOtherTokens {
-        /// The first id that means two tokens.
+        /// The first id with two different tokens.
         id: u32,
         /// The source's token.
         src: String,
         /// The target's token.
         tgt: String,
     },
-    /// A probability or small number is outside its range.
+    /// A value is outside its range.
     #[error("`{field}` is {value}; choose {allowed}")]
     OutOfRange {
         /// The field's name.

@@ -1,21 +1,20 @@
-//! The hyper-parameters of the model (§3 and Table 3 of the paper), in one struct that every layer reads.
+//! [`TransformerConfig`]: the hyper-parameters of the model (§3 and Table 3 of the paper), which every layer reads.
 
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 use crate::text::N_SPECIAL;
 
-/// The largest sizes that are allowed: beyond what is built, and small enough that the number of parameters is
-/// less than 2^63.
-const MOST_ROWS: usize = 1 << 24;
-const MOST_FEATURES: usize = 1 << 18;
-const MOST_HEADS: usize = 1 << 12;
-const MOST_LAYERS: usize = 1 << 10;
+/// The largest valid sizes: larger than any real model, and small enough that the number of parameters is below
+/// 2^63.
+const MAX_ROWS: usize = 1 << 24;
+const MAX_FEATURES: usize = 1 << 18;
+const MAX_HEADS: usize = 1 << 12;
+const MAX_LAYERS: usize = 1 << 10;
 
-/// Says everything that fixes the shape and the arithmetic of a [`Transformer`](crate::Transformer).
+/// The hyper-parameters of a [`Transformer`](crate::Transformer).
 ///
-/// Layers take it by reference and store only what their `forward` reads. `Default` is the paper's
-/// base model with its shared vocabulary of 37,000 tokens (§5.1).
+/// `Default` is the paper's base model with its shared vocabulary of 37,000 tokens (§5.1).
 ///
 /// # Example
 ///
@@ -29,7 +28,7 @@ const MOST_LAYERS: usize = 1 << 10;
 #[serde(default, deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a switch of its own, and a key of the file people write"
+    reason = "each is a separate switch, and a key of the configuration file"
 )]
 pub struct TransformerConfig {
     /// Number of source tokens the model knows, special ones included. Default 37,000 (§5.1).
@@ -52,37 +51,37 @@ pub struct TransformerConfig {
     pub n_encoder_layers: usize,
     /// Number of decoder layers, `N` in the paper. Default 6 (§3.1).
     pub n_decoder_layers: usize,
-    /// Where a sub-layer is normalized: `post`, after the residual sum, or `pre`, before the sub-layer, which wants
+    /// Position of layer normalization: `post`, after the residual sum, or `pre`, before the sub-layer, which needs
     /// `final_norm`. Default: `post` (§3.1).
     pub norm_placement: NormPlacement,
-    /// Whether each stack ends with one more layer normalization. Default: no (§3.1). A pre-norm
-    /// stack needs it, and `torch.nn.Transformer` has it after its post-norm stacks as well.
+    /// Whether each stack ends with one more layer normalization. Default: no (§3.1). Pre-norm stacks
+    /// need it, and `torch.nn.Transformer` has it in its post-norm stacks too.
     pub final_norm: bool,
-    /// Added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
+    /// Constant added to the variance in layer normalization. Default 1e-5, as in PyTorch (not in the paper).
     pub norm_epsilon: f64,
-    /// How a token's place in its sequence is encoded: `sinusoidal`, `sinusoidal_halves` (all sines, then all
+    /// How the position of a token is encoded: `sinusoidal`, `sinusoidal_halves` (all sines, then all
     /// cosines), `learned` or `none`. Default: `sinusoidal`, interleaved (§3.5).
     pub positions: Positions,
-    /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Not read by the
-    /// other kinds, which have no limit.
+    /// Longest sequence, in tokens, that learned positions can encode. Default 1024. Other kinds of
+    /// positions have no limit and ignore it.
     pub max_positions: usize,
-    /// How far encoder self-attention sees to either side, in tokens (§4, restricted self-attention; the
-    /// paper's `r` counts the whole neighborhood, `2·window + 1`). Default: without limit.
+    /// Number of tokens on either side that encoder self-attention attends to (§4, restricted self-attention;
+    /// the paper's `r` is the whole neighborhood, `2·window + 1`). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder_window: Option<usize>,
-    /// How far decoder self-attention sees back, in tokens (§4). Default: without limit.
+    /// Number of previous tokens that decoder self-attention attends to (§4). Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decoder_window: Option<usize>,
     /// Non-linearity of the feed-forward networks: `relu`, `gelu` or `silu`. Default: `relu` (Eq. 2).
     pub activation: Activation,
-    /// Whether the four projections of attention have biases. Default: yes (as in PyTorch; the
-    /// paper's §3.2.2 writes matrices only).
+    /// Whether the four projections of attention have biases. Default: yes (as in PyTorch; §3.2.2 of the
+    /// paper has matrices only).
     pub attention_bias: bool,
-    /// Which of the three vocabulary matrices are one: `all`, `decoder` (target embedding and projection) or
+    /// Which of the three vocabulary matrices are tied: `all`, `decoder` (target embedding and projection) or
     /// `none`. Default: `all` (§3.4).
     pub tying: Tying,
-    /// Whether the pre-softmax projection adds a bias to each token's logit. Default: no (§3.4 shares a
-    /// matrix; the Annotated Transformer and Marian have one).
+    /// Whether the pre-softmax projection has a bias. Default: no (§3.4 only shares a matrix; the Annotated
+    /// Transformer and Marian have a bias).
     pub output_bias: bool,
     /// Whether embeddings are multiplied by `√d_model`. Default: yes (§3.4).
     pub scale_embeddings: bool,
@@ -95,47 +94,47 @@ pub struct TransformerConfig {
     pub activation_dropout: f64,
 }
 
-/// Says where layer normalization stands in a residual block.
+/// The position of layer normalization in a residual block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NormPlacement {
     /// `LayerNorm(x + Sublayer(x))`, the paper's (§3.1).
     Post,
-    /// `x + Sublayer(LayerNorm(x))`, easier to train when deep; wants `final_norm`.
+    /// `x + Sublayer(LayerNorm(x))`, easier to train in deep models; needs `final_norm`.
     Pre,
 }
 
-/// Says how places in a sequence are encoded (§3.5).
+/// How positions are encoded (§3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Positions {
     /// `sin` in even features, `cos` in odd ones: the paper's formula as printed.
     Sinusoidal,
-    /// All `sin` features, then all `cos` ones, as Marian and its descendants lay them out.
+    /// All `sin` features, then all `cos` features, as in Marian.
     SinusoidalHalves,
-    /// One trained vector for each place (Table 3, row E), the two stacks having their own.
+    /// One trained vector per position, separate for the two stacks (Table 3, row E).
     Learned,
     /// No positions: the model sees a bag of tokens.
     None,
 }
 
-/// Names the non-linearity between the two matrices of a feed-forward network.
+/// The non-linearity of a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// `max(0, x)` (Eq. 2).
     Relu,
-    /// `x·Φ(x)` with the exact normal distribution.
+    /// `x·Φ(x)` with the exact normal distribution function.
     Gelu,
     /// `x·σ(x)`, also called swish.
     Silu,
 }
 
-/// Says which of source embedding, target embedding and pre-softmax matrix are one parameter (§3.4).
+/// Which of source embedding, target embedding and pre-softmax matrix share one parameter (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tying {
-    /// Three matrices.
+    /// Three separate matrices.
     None,
     /// The target embedding is the pre-softmax matrix; the source has its own.
     Decoder,
@@ -154,7 +153,7 @@ impl TransformerConfig {
         self.d_v.unwrap_or(self.d_model / self.n_heads)
     }
 
-    /// Returns the number of parameters of the model, by formula.
+    /// Computes the number of parameters of the model.
     ///
     /// With `V` tokens, `d = d_model`, `f = d_ff` and `h` heads, and biases where the config has them:
     ///
@@ -167,7 +166,7 @@ impl TransformerConfig {
     /// vocabularies  V·d for each matrix that is not tied to another  (+ V)
     /// ```
     ///
-    /// Learned positions and final norms come on top. The config must be valid.
+    /// Learned positions and final norms are added. The config must be valid.
     pub fn parameter_count(&self) -> usize {
         let (d, heads) = (self.d_model, self.n_heads);
         let (keys, values) = (heads * self.head_d_k(), heads * self.head_d_v());
@@ -203,11 +202,11 @@ impl TransformerConfig {
             + output_bias
     }
 
-    /// Checks that the fields fit together and describe a model that can be built.
+    /// Checks that every field is in range and that the fields are consistent.
     ///
     /// # Errors
     ///
-    /// Returns the first [`ConfigError`] found; its text names the field and a value that would do.
+    /// Returns the first [`ConfigError`]; its message names the field and a valid value.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_sizes()?;
         self.validate_shape()?;
@@ -237,28 +236,28 @@ impl TransformerConfig {
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
-        let most_positions = match self.positions {
-            Positions::Learned => MOST_ROWS,
+        let max_positions = match self.positions {
+            Positions::Learned => MAX_ROWS,
             Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => usize::MAX,
         };
         let sizes = [
-            ("src_vocab_size", self.src_vocab_size, MOST_ROWS),
-            ("tgt_vocab_size", self.tgt_vocab_size, MOST_ROWS),
-            ("d_model", self.d_model, MOST_FEATURES),
-            ("d_ff", self.d_ff, MOST_FEATURES),
-            ("n_heads", self.n_heads, MOST_HEADS),
-            ("d_k", self.d_k.unwrap_or(1), MOST_FEATURES),
-            ("d_v", self.d_v.unwrap_or(1), MOST_FEATURES),
-            ("n_encoder_layers", self.n_encoder_layers, MOST_LAYERS),
-            ("n_decoder_layers", self.n_decoder_layers, MOST_LAYERS),
-            ("max_positions", self.max_positions, most_positions),
+            ("src_vocab_size", self.src_vocab_size, MAX_ROWS),
+            ("tgt_vocab_size", self.tgt_vocab_size, MAX_ROWS),
+            ("d_model", self.d_model, MAX_FEATURES),
+            ("d_ff", self.d_ff, MAX_FEATURES),
+            ("n_heads", self.n_heads, MAX_HEADS),
+            ("d_k", self.d_k.unwrap_or(1), MAX_FEATURES),
+            ("d_v", self.d_v.unwrap_or(1), MAX_FEATURES),
+            ("n_encoder_layers", self.n_encoder_layers, MAX_LAYERS),
+            ("n_decoder_layers", self.n_decoder_layers, MAX_LAYERS),
+            ("max_positions", self.max_positions, max_positions),
         ];
-        for (field, size, most) in sizes {
+        for (field, size, max) in sizes {
             if size == 0 {
                 return Err(ConfigError::Zero { field });
             }
-            if size > most {
-                return Err(ConfigError::TooLarge { field, size, most });
+            if size > max {
+                return Err(ConfigError::TooLarge { field, size, max });
             }
         }
         let too_small = |(_, size, _): &(_, usize, _)| *size <= N_SPECIAL;
@@ -269,8 +268,8 @@ impl TransformerConfig {
     }
 
     fn validate_shape(&self) -> Result<(), ConfigError> {
-        let head_width_needed = self.d_k.is_none() || self.d_v.is_none();
-        if head_width_needed && !self.d_model.is_multiple_of(self.n_heads) {
+        let is_divided = self.d_k.is_none() || self.d_v.is_none();
+        if is_divided && !self.d_model.is_multiple_of(self.n_heads) {
             return Err(ConfigError::HeadsDoNotDivide {
                 n_heads: self.n_heads,
                 d_model: self.d_model,
@@ -322,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn head_widths_free_the_number_of_heads() {
+    fn heads_need_not_divide_the_width_if_their_widths_are_given() {
         let config = TransformerConfig {
             n_heads: 7,
             d_k: Some(16),
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropout_that_is_no_number_is_refused() {
+    fn a_dropout_of_nan_is_refused() {
         let config = TransformerConfig {
             attention_dropout: f64::NAN,
             ..TransformerConfig::default()
@@ -370,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_everything_is_refused() {
+    fn a_dropout_of_one_is_refused() {
         let config = TransformerConfig {
             dropout: 1.0,
             ..TransformerConfig::default()

@@ -258,27 +258,27 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "norm_placement",
-                meaning: "Where a sub-layer is normalized: `post`, after the residual sum, or \
-                          `pre`, before the sub-layer, which wants `final_norm`. Default: `post` \
+                meaning: "Position of layer normalization: `post`, after the residual sum, or \
+                          `pre`, before the sub-layer, which needs `final_norm`. Default: `post` \
                           (§3.1).",
                 example: None,
             },
             Key {
                 name: "final_norm",
                 meaning: "Whether each stack ends with one more layer normalization. Default: no \
-                          (§3.1). A pre-norm stack needs it, and `torch.nn.Transformer` has it \
-                          after its post-norm stacks as well.",
+                          (§3.1). Pre-norm stacks need it, and `torch.nn.Transformer` has it in \
+                          its post-norm stacks too.",
                 example: None,
             },
             Key {
                 name: "norm_epsilon",
-                meaning: "Added to the variance in layer normalization. Default 1e-5, as in \
-                          PyTorch (not in the paper).",
+                meaning: "Constant added to the variance in layer normalization. Default 1e-5, as \
+                          in PyTorch (not in the paper).",
                 example: None,
             },
             Key {
                 name: "positions",
-                meaning: "How a token's place in its sequence is encoded: `sinusoidal`, \
+                meaning: "How the position of a token is encoded: `sinusoidal`, \
                           `sinusoidal_halves` (all sines, then all cosines), `learned` or `none`. \
                           Default: `sinusoidal`, interleaved (§3.5).",
                 example: None,
@@ -286,20 +286,20 @@ pub(super) const SECTIONS: &[Section] = &[
             Key {
                 name: "max_positions",
                 meaning: "Longest sequence, in tokens, that learned positions can encode. Default \
-                          1024. Not read by the other kinds, which have no limit.",
+                          1024. Other kinds of positions have no limit and ignore it.",
                 example: None,
             },
             Key {
                 name: "encoder_window",
-                meaning: "How far encoder self-attention sees to either side, in tokens (§4, \
-                          restricted self-attention; the paper's `r` counts the whole \
-                          neighborhood, `2·window + 1`). Default: without limit.",
+                meaning: "Number of tokens on either side that encoder self-attention attends to \
+                          (§4, restricted self-attention; the paper's `r` is the whole \
+                          neighborhood, `2·window + 1`). Default: no limit.",
                 example: Some("\"none\""),
             },
             Key {
                 name: "decoder_window",
-                meaning: "How far decoder self-attention sees back, in tokens (§4). Default: \
-                          without limit.",
+                meaning: "Number of previous tokens that decoder self-attention attends to (§4). \
+                          Default: no limit.",
                 example: Some("\"none\""),
             },
             Key {
@@ -311,20 +311,19 @@ pub(super) const SECTIONS: &[Section] = &[
             Key {
                 name: "attention_bias",
                 meaning: "Whether the four projections of attention have biases. Default: yes (as \
-                          in PyTorch; the paper's §3.2.2 writes matrices only).",
+                          in PyTorch; §3.2.2 of the paper has matrices only).",
                 example: None,
             },
             Key {
                 name: "tying",
-                meaning: "Which of the three vocabulary matrices are one: `all`, `decoder` (target \
-                          embedding and projection) or `none`. Default: `all` (§3.4).",
+                meaning: "Which of the three vocabulary matrices are tied: `all`, `decoder` \
+                          (target embedding and projection) or `none`. Default: `all` (§3.4).",
                 example: None,
             },
             Key {
                 name: "output_bias",
-                meaning: "Whether the pre-softmax projection adds a bias to each token's logit. \
-                          Default: no (§3.4 shares a matrix; the Annotated Transformer and Marian \
-                          have one).",
+                meaning: "Whether the pre-softmax projection has a bias. Default: no (§3.4 only \
+                          shares a matrix; the Annotated Transformer and Marian have a bias).",
                 example: None,
             },
             Key {
