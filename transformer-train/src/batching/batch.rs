@@ -10,8 +10,8 @@ use crate::corpus::SentencePair;
 
 /// A batch of sentence pairs as tensors.
 ///
-/// The encoder reads `src EOS`, the decoder reads `BOS tgt`, and the labels are `tgt EOS`: the label at
-/// a position is the token after the decoder's input there (teacher forcing).
+/// The encoder reads `src EOS`, the decoder reads `BOS tgt`, and the labels are `tgt EOS`: the
+/// label at a position is the token after the decoder's input there (teacher forcing).
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The encoder's input: each source sentence and `EOS`.
@@ -145,8 +145,8 @@ impl Update {
     ///
     /// # Panics
     ///
-    /// Panics if a micro-batch is empty, `shard_spec` has no shards, or the number of micro-batches is
-    /// not a multiple of the number of devices.
+    /// Panics if a micro-batch is empty, `shard_spec` has no shards, or the number of micro-batches
+    /// is not a multiple of the number of devices.
     pub fn new(
         mut micro_batches: Vec<Vec<SentencePair>>,
         number: u64,

@@ -125,8 +125,8 @@ impl DataLoader<Update> for TrainLoader {
         })
     }
 
-    /// Returns the loader of one device. Burn splits the items into one equal range per device; here
-    /// the range's position selects the device, which gets its micro-batches of every update.
+    /// Returns the loader of one device. Burn splits the items into one equal range per device;
+    /// here the range's position selects the device, which gets its micro-batches of every update.
     fn slice(&self, start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
         let device = start / self.interval as usize;
         let next_update = match device {

@@ -19,7 +19,8 @@ pub enum PlanError {
         /// Number of sentences.
         n_sentences: usize,
     },
-    /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
+    /// The weights are so small that a pass may be empty, or so large that it has too many
+    /// sentences.
     #[error(
         "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to \
          4,294,967,295"
@@ -84,8 +85,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans batches of sentences with these lengths, `(source, target)` in tokens without `BOS` and
-    /// `EOS`.
+    /// Plans batches of sentences with these lengths, `(source, target)` in tokens without `BOS`
+    /// and `EOS`.
     ///
     /// # Errors
     ///
@@ -199,8 +200,8 @@ impl Plan {
         &self.pass_starts
     }
 
-    /// Restores the [`pass_starts`](Self::pass_starts) of an equal plan, so that those passes need not
-    /// be planned again. Ignores values that contradict this plan.
+    /// Restores the [`pass_starts`](Self::pass_starts) of an equal plan, so that those passes need
+    /// not be planned again. Ignores values that contradict this plan.
     pub fn restore_pass_starts(&mut self, pass_starts: &[u64]) {
         let own = &self.pass_starts;
         let is_longer = pass_starts.len() > own.len() && pass_starts.starts_with(own);
@@ -209,8 +210,8 @@ impl Plan {
         }
     }
 
-    /// Returns the fraction of padding in source and target tensors of the most recently planned pass,
-    /// from 0 to 1.
+    /// Returns the fraction of padding in source and target tensors of the most recently planned
+    /// pass, from 0 to 1.
     pub fn padding_fraction(&self) -> f64 {
         self.pass.padding_fraction()
     }

@@ -1,4 +1,5 @@
-//! Tests of the plan: how often sentences are used, batch sizes, and independence of earlier requests.
+//! Tests of the plan: how often sentences are used, batch sizes, and independence of earlier
+//! requests.
 
 use proptest::prelude::*;
 use transformer_core::random::SplitMix64;
@@ -11,6 +12,10 @@ fn config(tokens_per_batch: usize, window: usize, seed: u64) -> PlanConfig {
         window,
         seed,
     }
+}
+
+fn new_plan(lengths: &[(u32, u32)], config: &PlanConfig) -> Plan {
+    Plan::new(lengths, config).expect("every sentence is within the budget")
 }
 
 /// Draws from an approximation of the standard normal distribution.
@@ -42,7 +47,7 @@ proptest! {
     fn a_pass_uses_every_sentence_exactly_once(
         lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
     ) {
-        let mut plan = Plan::new(&lengths, &config(budget, window, seed)).expect("every sentence is within the budget");
+        let mut plan = new_plan(&lengths, &config(budget, window, seed));
         let mut k = 0;
         for pass in 0..3 {
             let mut seen = Vec::new();
@@ -60,7 +65,7 @@ proptest! {
     fn no_batch_is_empty_or_over_the_budget(
         lengths in some_lengths(), budget in 40_usize..400, window in 1_usize..300, seed: u64,
     ) {
-        let mut plan = Plan::new(&lengths, &config(budget, window, seed)).expect("every sentence is within the budget");
+        let mut plan = new_plan(&lengths, &config(budget, window, seed));
         for k in 0..2 * plan.batches_per_pass(0) {
             let batch = plan.batch(k);
             let widest = batch.iter().map(|&i| lengths[i as usize]).map(|(s, t)| s.max(t)).max();
@@ -71,11 +76,12 @@ proptest! {
 
     #[test]
     fn a_batch_does_not_depend_on_earlier_requests(
-        lengths in some_lengths(), seed: u64, requests in proptest::collection::vec(0_u64..60, 1..20),
+        lengths in some_lengths(), seed: u64,
+        requests in proptest::collection::vec(0_u64..60, 1..20),
     ) {
-        let mut used = Plan::new(&lengths, &config(120, 50, seed)).expect("every sentence is within the budget");
+        let mut used = new_plan(&lengths, &config(120, 50, seed));
         for k in requests {
-            let mut fresh = Plan::new(&lengths, &config(120, 50, seed)).expect("every sentence is within the budget");
+            let mut fresh = new_plan(&lengths, &config(120, 50, seed));
             prop_assert_eq!(used.batch(k), fresh.batch(k));
             prop_assert_eq!(used.target_tokens(k), fresh.target_tokens(k));
         }
@@ -84,16 +90,14 @@ proptest! {
 
 #[test]
 fn target_tokens_count_the_end_token_of_every_sentence() {
-    let mut plan = Plan::new(&[(3, 4), (3, 2)], &config(100, 10, 1))
-        .expect("every sentence is within the budget");
+    let mut plan = new_plan(&[(3, 4), (3, 2)], &config(100, 10, 1));
     assert_eq!(plan.target_tokens(0), 5 + 3);
 }
 
 #[test]
 fn padding_is_counted_on_both_sides() {
     // With end tokens 4 and 5 for one pair, 4 and 3 for the other: 16 tokens of 2 × 4 + 2 × 5.
-    let mut plan = Plan::new(&[(3, 4), (3, 2)], &config(100, 10, 1))
-        .expect("every sentence is within the budget");
+    let mut plan = new_plan(&[(3, 4), (3, 2)], &config(100, 10, 1));
     assert_eq!(plan.batches_per_pass(0), 1);
     assert!((plan.padding_fraction() - 2.0 / 18.0).abs() < 1e-12);
 }
@@ -101,16 +105,14 @@ fn padding_is_counted_on_both_sides() {
 #[test]
 fn padding_is_below_a_tenth_for_the_lengths_of_translations() {
     let lengths = translation_lengths(30_000, 5);
-    let plan = Plan::new(&lengths, &config(4096, 131_072, 1))
-        .expect("every sentence is within the budget");
+    let plan = new_plan(&lengths, &config(4096, 131_072, 1));
     assert!(plan.padding_fraction() < 0.1, "{}", plan.padding_fraction());
 }
 
 #[test]
 fn batches_are_not_sorted_by_length() {
     let lengths = translation_lengths(3000, 5);
-    let mut plan = Plan::new(&lengths, &config(1024, 131_072, 1))
-        .expect("every sentence is within the budget");
+    let mut plan = new_plan(&lengths, &config(1024, 131_072, 1));
     let n_batches = plan.batches_per_pass(0);
     let sizes: Vec<usize> = (0..n_batches).map(|k| plan.batch(k).len()).collect();
     let n_decreases = sizes.windows(2).filter(|pair| pair[1] < pair[0]).count();
@@ -123,8 +125,7 @@ fn batches_are_not_sorted_by_length() {
 #[test]
 fn batch_mates_vary_from_pass_to_pass() {
     let lengths = translation_lengths(30_000, 5);
-    let mut plan = Plan::new(&lengths, &config(4096, 131_072, 1))
-        .expect("every sentence is within the budget");
+    let mut plan = new_plan(&lengths, &config(4096, 131_072, 1));
     let n_batches = plan.batches_per_pass(0);
     let mut batch_of = vec![0; lengths.len()];
     for k in 0..n_batches {
@@ -148,10 +149,8 @@ fn batch_mates_vary_from_pass_to_pass() {
 #[test]
 fn different_seeds_give_different_plans() {
     let lengths = translation_lengths(500, 5);
-    let mut one =
-        Plan::new(&lengths, &config(512, 100, 1)).expect("every sentence is within the budget");
-    let mut two =
-        Plan::new(&lengths, &config(512, 100, 2)).expect("every sentence is within the budget");
+    let mut one = new_plan(&lengths, &config(512, 100, 1));
+    let mut two = new_plan(&lengths, &config(512, 100, 2));
     assert_ne!(one.batch(0), two.batch(0));
 }
 
@@ -230,7 +229,7 @@ fn weights_of_one_give_the_unweighted_plan() {
         weight: 1.0,
     });
     let config = config(512, 100, 1);
-    let mut one = Plan::new(&lengths, &config).expect("every sentence is within the budget");
+    let mut one = new_plan(&lengths, &config);
     let mut two = Plan::weighted(lengths.into(), &config, &weights)
         .expect("every sentence is within the budget");
     let n_batches = one.batches_per_pass(0) + one.batches_per_pass(1);
@@ -258,11 +257,11 @@ fn weights_that_allow_an_empty_pass_are_an_error() {
 fn restored_pass_starts_do_not_change_the_plan() {
     let lengths = translation_lengths(300, 5);
     let config = config(512, 100, 1);
-    let mut counted = Plan::new(&lengths, &config).expect("every sentence is within the budget");
+    let mut counted = new_plan(&lengths, &config);
     let distant = counted.batches_per_pass(0) * 7 / 2;
     let expected = counted.batch(distant).to_vec();
     let pass_starts = counted.pass_starts().to_vec();
-    let mut restored = Plan::new(&lengths, &config).expect("every sentence is within the budget");
+    let mut restored = new_plan(&lengths, &config);
     restored.restore_pass_starts(&pass_starts);
     assert_eq!(restored.pass_starts(), pass_starts);
     assert_eq!(restored.batch(distant), expected);
@@ -272,8 +271,7 @@ fn restored_pass_starts_do_not_change_the_plan() {
 #[test]
 fn pass_starts_of_a_different_plan_are_ignored() {
     let lengths = translation_lengths(300, 5);
-    let plan =
-        || Plan::new(&lengths, &config(512, 100, 1)).expect("every sentence is within the budget");
+    let plan = || new_plan(&lengths, &config(512, 100, 1));
     let own = plan().pass_starts().to_vec();
     for wrong in [
         vec![],

@@ -20,8 +20,8 @@ pub fn global_norm<M: Module>(module: &M, gradients: &GradientsParams) -> Option
     squares.sum.map(Tensor::sqrt)
 }
 
-/// Scales all gradients by `min(1, max_norm / norm)`, so that their global norm is at most `max_norm`:
-/// `torch.nn.utils.clip_grad_norm_`.
+/// Scales all gradients by `min(1, max_norm / norm)`, so that their global norm is at most
+/// `max_norm`: `torch.nn.utils.clip_grad_norm_`.
 ///
 /// Burn clips each parameter separately, which changes the direction of the update. Nothing is read
 /// back from the device.

@@ -28,8 +28,9 @@ pub(crate) fn update<M: Module>(average: M, module: &M, decay: f64) -> M {
     })
 }
 
-/// Returns the decay of update `n`, counted from 1: `min(decay, (1 + n)/(10 + n))`, as in TensorFlow's
-/// `ExponentialMovingAverage`. The smaller decay at first lets the average forget the initial weights.
+/// Returns the decay of update `n`, counted from 1: `min(decay, (1 + n)/(10 + n))`, as in
+/// TensorFlow's `ExponentialMovingAverage`. The smaller decay at first lets the average forget the
+/// initial weights.
 pub(crate) fn decay_at(update: u64, decay: f64) -> f64 {
     let n = update as f64;
     decay.min((1.0 + n) / (10.0 + n))

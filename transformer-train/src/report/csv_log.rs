@@ -24,10 +24,11 @@ pub(crate) const SAMPLES_FILE: &str = "samples.tsv";
 /// File name of the image of the training curves.
 pub(crate) const CURVE_FILE: &str = "curve.svg";
 
-/// Writes the value of every metric over an interval to `metrics.csv`, as `update,split,metric,value`.
+/// Writes the value of every metric over an interval to `metrics.csv`, as
+/// `update,split,metric,value`.
 ///
-/// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg` from the
-/// table.
+/// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg`
+/// from the table.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -41,7 +42,8 @@ pub(crate) struct CsvLog {
 }
 
 impl CsvLog {
-    /// Opens the tables: empty ones, or on resuming those with the rows of the first `n_done` updates.
+    /// Opens the tables: empty ones, or on resuming those with the rows of the first `n_done`
+    /// updates.
     pub(crate) fn open(
         folder: &Path,
         training: &TrainingSettings,
@@ -106,8 +108,8 @@ impl CsvLog {
     }
 }
 
-/// Opens a table whose rows start with a number of updates, and keeps the rows of the first `n_done`
-/// updates. Returns the file, in append mode, and its contents.
+/// Opens a table whose rows start with a number of updates, and keeps the rows of the first
+/// `n_done` updates. Returns the file, in append mode, and its contents.
 fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
     let path = folder.join(name);
     let before = match n_done {
@@ -143,8 +145,8 @@ impl MetricLogger for CsvLog {
             self.write_samples(n_done);
             self.draw();
         }
-        // A failure to write the table must not end the training. If the disk is full, the checkpoint
-        // reports it.
+        // A failure to write the table must not end the training. If the disk is full, the
+        // checkpoint reports it.
         let _ = self.file.write_all(rows.as_bytes());
     }
 

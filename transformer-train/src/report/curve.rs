@@ -9,8 +9,8 @@ const N_RATES: u64 = 240;
 
 /// Draws the contents of `metrics.csv`.
 ///
-/// The upper panel has one vertical axis with two scales: perplexity, logarithmic, on the left, and the
-/// loss in nats per token on the right.
+/// The upper panel has one vertical axis with two scales: perplexity, logarithmic, on the left, and
+/// the loss in nats per token on the right.
 pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64) -> String {
     let train = series(table, "train", LOSS);
     let perplexity = series(table, "valid", PERPLEXITY);

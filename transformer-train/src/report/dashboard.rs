@@ -5,17 +5,17 @@ use burn_train::renderer::{MetricsRenderer, default_renderer};
 
 /// Starts the dashboard, at the checkpoint from which the run resumes, if any.
 ///
-/// Its stop key sets `keys` instead of stopping Burn's training, which would end within an interval and
-/// lose that interval's updates. A separate interrupter also preserves the error of a failed training:
-/// the dashboard resets its interrupter at the end. Ctrl-C works as without a dashboard.
+/// Its stop key sets `keys` instead of stopping Burn's training, which would end within an interval
+/// and lose that interval's updates. A separate interrupter also preserves the error of a failed
+/// training: the dashboard resets its interrupter at the end. Ctrl-C works as without a dashboard.
 pub(crate) fn dashboard(keys: &Interrupter, checkpoint: Option<usize>) -> Box<dyn MetricsRenderer> {
     let renderer = default_renderer(keys.clone(), checkpoint);
     enable_ctrl_c();
     renderer
 }
 
-/// Makes the terminal send a signal for Ctrl-C again, which the dashboard's thread turns off. Ctrl-Z and
-/// Ctrl-\\ stay off: a process that they stop or kill cannot restore the terminal.
+/// Makes the terminal send a signal for Ctrl-C again, which the dashboard's thread turns off.
+/// Ctrl-Z and Ctrl-\\ stay off: a process that they stop or kill cannot restore the terminal.
 #[cfg(unix)]
 fn enable_ctrl_c() {
     use std::fs::File;

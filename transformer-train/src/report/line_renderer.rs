@@ -85,8 +85,8 @@ impl LineRenderer {
         )
     }
 
-    /// Stores the latest value of a metric. The last one is that of the whole interval; for the learning
-    /// rate, whose average is of no use, the value of the last update is kept instead.
+    /// Stores the latest value of a metric. The last one is that of the whole interval; for the
+    /// learning rate, whose average is of no use, the value of the last update is kept instead.
     fn store(
         names: &HashMap<MetricId, String>,
         split: &mut HashMap<String, f64>,

@@ -128,7 +128,8 @@ impl Objective {
                 .map(|(shard, seed)| self.shard_gradients(shard, seed, scale))
                 .collect(),
             Some(threads) => {
-                // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its own.
+                // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its
+                // own.
                 let device = self.model.output_weight().device();
                 let shards = shards.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
                 threads.run(shards.collect(), |(objective, shard, seed)| {

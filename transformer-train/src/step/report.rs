@@ -11,7 +11,8 @@ use burn_train::ItemLazy;
 use super::loss::LossSums;
 use crate::batching::{BatchSize, IntervalTiming, Update};
 
-/// The global norm of an update's gradients, `[1]`: set when the gradients of all devices are summed.
+/// The global norm of an update's gradients, `[1]`: set when the gradients of all devices are
+/// summed.
 pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
 
 /// The report of one training update.

@@ -8,9 +8,10 @@ use transformer_core::device::limit_libtorch_to_one_thread;
 
 /// A set of threads for data parallelism on the CPU.
 ///
-/// Each thread is a rayon pool of size one. The backends parallelize large operations over the current
-/// rayon pool, so here every operation stays on its own thread, and shards do not wait for each other.
-/// Libtorch has a thread pool of its own, which is limited to the calling thread as well.
+/// Each thread is a rayon pool of size one. The backends parallelize large operations over the
+/// current rayon pool, so here every operation stays on its own thread, and shards do not wait for
+/// each other. Libtorch has a thread pool of its own, which is limited to the calling thread as
+/// well.
 ///
 /// # Example
 ///
@@ -31,7 +32,8 @@ impl fmt::Debug for Threads {
 }
 
 impl Threads {
-    /// Starts the threads. Returns `None` if `n_threads` is 0 or 1, or the system cannot start them.
+    /// Starts the threads. Returns `None` if `n_threads` is 0 or 1, or the system cannot start
+    /// them.
     pub fn new(n_threads: usize) -> Option<Self> {
         if n_threads <= 1 {
             return None;

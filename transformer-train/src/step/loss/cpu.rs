@@ -98,8 +98,8 @@ struct RowLoss {
 }
 
 impl RowLoss {
-    /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces the
-    /// row by its gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
+    /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces
+    /// the row by its gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
     #[inline(always)]
     fn compute(&self, row: &mut [f32], bias: Option<&[f32]>, gold: usize) -> TokenLoss {
         if let Some(bias) = bias {

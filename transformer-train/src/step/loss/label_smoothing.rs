@@ -20,15 +20,16 @@ use crate::config::SmoothingForm;
 /// Label smoothing: how much probability the target moves away from the gold token, and where.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelSmoothing {
-    /// Probability taken from the gold token, `ε_ls` in the paper (0.1 there); 0 turns smoothing off.
+    /// Probability taken from the gold token, `ε_ls` in the paper (0.1 there); 0 turns smoothing
+    /// off.
     pub epsilon: f64,
     /// The tokens that receive it.
     pub form: SmoothingForm,
 }
 
 impl LabelSmoothing {
-    /// Returns the `ε` that gives the same loss in the form [`SmoothingForm::AllTokens`], for which the
-    /// formulas above are written.
+    /// Returns the `ε` that gives the same loss in the form [`SmoothingForm::AllTokens`], for which
+    /// the formulas above are written.
     pub(super) fn all_tokens_epsilon(&self, vocab_size: usize) -> f64 {
         match self.form {
             SmoothingForm::AllTokens => self.epsilon,

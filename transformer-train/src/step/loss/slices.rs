@@ -119,8 +119,8 @@ impl SlicedLoss {
         }
     }
 
-    /// Returns the gradient of the slice's features, and `d_weight` plus the slice's gradient of the
-    /// weight without its `−ε/V` term.
+    /// Returns the gradient of the slice's features, and `d_weight` plus the slice's gradient of
+    /// the weight without its `−ε/V` term.
     fn gradients(
         &self,
         softmax: Softmax,
