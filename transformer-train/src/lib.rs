@@ -1,16 +1,17 @@
-//! How a Transformer learns: parallel text in, a model directory out (§5 of the paper).
+//! Trains Transformers: parallel text in, a model directory out (§5 of the paper).
 //!
 //! ```text
-//! text ─ corpus ─▶ ids ─ plan ─▶ batches ─▶ loss ─▶ Learner ─▶ checkpoints ─ average ─▶ model directory
+//! text ─ corpus ─▶ ids ─ batching ─▶ batches ─ step ─▶ updates ─ validation ─▶ scores
+//!                                                         └─ checkpoint ─▶ weights ─ average ─▶ model
 //! ```
 //!
-//! - [`config::Experiment`]: everything a run depends on, in one TOML file.
-//! - [`train`](fn@train): a whole run.
+//! - [`train`](fn@train): a whole run; [`dry_run`]: a forecast of it.
+//! - [`config::Experiment`]: everything that a run depends on, in one TOML file.
 //! - [`corpus`]: parallel text from files, filtered and tokenized into a compact store.
 //! - [`tasks`]: text made in code, for trying things out.
-//! - [`batching`]: which sentences are in which update, a pure function.
-//! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads that share an
-//!   update.
+//! - [`batching`]: the sentences of every update, a pure function of their lengths and a seed.
+//! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
+//!   that share an update.
 //! - [`optim`]: the optimizer, its learning rate, and clipping by the global norm.
 //!
 //! # Example

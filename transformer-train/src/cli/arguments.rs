@@ -19,7 +19,7 @@ use super::command::Command;
 #[command(name = "transformer-train", version)]
 #[command(
     args_conflicts_with_subcommands = true,
-    group(ArgGroup::new("place").args(["out", "resume"]))
+    group(ArgGroup::new("folder").args(["out", "resume"]))
 )]
 #[expect(
     clippy::struct_excessive_bools,
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     resume: Option<PathBuf>,
     /// Resume a run with other settings for its later updates: learning rate, schedule, dropout,
     /// label smoothing, Adam, clipping, weight decay
-    #[arg(long, requires = "place", conflicts_with = "overwrite")]
+    #[arg(long, requires = "folder", conflicts_with = "overwrite")]
     pub(crate) allow_changes: bool,
     /// Replace the run in the folder, unless it is this one, unfinished; other files in it are kept
     #[arg(long, requires = "out")]

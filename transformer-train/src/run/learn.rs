@@ -2,6 +2,7 @@
 //! (§5.1–5.3).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
@@ -122,26 +123,10 @@ impl Learning<'_> {
         let keys = Interrupter::new();
         let early_stop = EarlyStop::new(interrupt, &keys, training, history.clone());
 
-        let text_metrics = self.prepared.text_metrics(self.experiment);
-        let perplexity = Ratio::perplexity();
-        let bleu = TextMetric::bleu(text_metrics);
-        let chrf = TextMetric::chrf(text_metrics);
-        let history_logger = HistoryLogger::new(history, &perplexity, &bleu, &chrf);
         let next_update = train.next_update();
-        let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid)
-            .metric_train_numeric(Ratio::loss(watch.loss()))
-            .metric_train_numeric(Ratio::perplexity())
-            .metric_train_numeric(Ratio::speed())
-            .metric_train_numeric(Ratio::padding())
-            .metric_train_numeric(Ratio::waiting())
-            .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
-            .metric_train_numeric(LearningRateMetric::new())
-            .metric_valid_numeric(Ratio::loss(watch.valid_loss(next_update)))
-            .metric_valid_numeric(perplexity)
-            .metric_valid_numeric(Ratio::exact_match())
-            .metric_valid_numeric(bleu)
-            .metric_valid_numeric(chrf)
-            .with_metric_logger(history_logger)
+        let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid);
+        let supervised = self
+            .with_metrics(supervised, watch, next_update, history)
             .with_metric_logger(csv_log)
             .with_application_logger(None)
             .with_interrupter(interrupter.clone())
@@ -155,6 +140,35 @@ impl Learning<'_> {
             Some(interval) => supervised.checkpoint(interval),
             None => supervised,
         })
+    }
+
+    /// Adds the metrics of training and validation, and what writes the history from them.
+    fn with_metrics(
+        &self,
+        supervised: SupervisedTraining<Objective>,
+        watch: &NonFiniteWatch,
+        next_update: Arc<AtomicU64>,
+        history: History,
+    ) -> SupervisedTraining<Objective> {
+        let text_metrics = self.prepared.text_metrics(self.experiment);
+        let perplexity = Ratio::perplexity();
+        let bleu = TextMetric::bleu(text_metrics);
+        let chrf = TextMetric::chrf(text_metrics);
+        let history_logger = HistoryLogger::new(history, &perplexity, &bleu, &chrf);
+        supervised
+            .metric_train_numeric(Ratio::loss(watch.loss()))
+            .metric_train_numeric(Ratio::perplexity())
+            .metric_train_numeric(Ratio::speed())
+            .metric_train_numeric(Ratio::padding())
+            .metric_train_numeric(Ratio::waiting())
+            .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
+            .metric_train_numeric(LearningRateMetric::new())
+            .metric_valid_numeric(Ratio::loss(watch.valid_loss(next_update)))
+            .metric_valid_numeric(perplexity)
+            .metric_valid_numeric(Ratio::exact_match())
+            .metric_valid_numeric(bleu)
+            .metric_valid_numeric(chrf)
+            .with_metric_logger(history_logger)
     }
 
     /// Returns the checkpoint at which the run resumes.

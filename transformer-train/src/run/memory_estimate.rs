@@ -17,7 +17,7 @@ pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 pub(super) const PROGRAM: f64 = 6e7;
 
 /// Slices of logits per thread if the loss is computed in CPU memory: one buffer
-/// (docs/experiments.md has the measurements).
+/// (docs/lab-notes.md has the measurements).
 const SLICES_ON_CPU: f64 = 1.0;
 
 /// Slices of logits per thread if the loss is computed with tensor operations: logits, their
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(activations(&config, [6.0, 6.0], &on_device), expected);
     }
 
-    /// The measured peaks of docs/experiments.md, in megabytes: 6000 pairs of Multi30k, 4 updates.
+    /// The measured peaks of docs/lab-notes.md, in megabytes: 6000 pairs of Multi30k, 4 updates.
     #[test]
     fn the_estimate_is_within_a_sixth_of_the_measurement() {
         let measured = [

@@ -20,6 +20,7 @@ mod select;
 mod start;
 mod train;
 mod update_lines;
+mod validation_pairs;
 mod warnings;
 
 pub use average::{CheckpointChoice, average_checkpoints};

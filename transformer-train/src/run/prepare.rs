@@ -1,12 +1,10 @@
 //! Prepares a run: from an experiment to tokenizers, ids, the plan of batches, and the model's
 //! config.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use burn::tensor::Device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
-use transformer_core::text::Tokenizer;
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::BatchLimits;
 
@@ -14,12 +12,13 @@ use super::embeddings::InitialEmbeddings;
 use super::error::TrainError;
 use super::finetune;
 use super::initial_state::InitialState;
+use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
 use crate::batching::{CorpusWeight, Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
-    BpeDropout, CorpusError, CorpusSummary, Fingerprint, LoadedData, PairDropout, ParallelText,
-    SentencePair, StoreLocation, TokenStore, TrainingText, encode,
+    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, StoreLocation,
+    TrainingText,
 };
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
@@ -79,14 +78,8 @@ impl Prepared {
             valid,
             test,
         } = LoadedData::load(experiment, known, store, progress)?;
-        // A pair that is bad for training can still be measured.
-        let filter = Filter {
-            max_ratio: None,
-            duplicates: Duplicates::Keep,
-            copies: Copies::Keep,
-            ..experiment.data.filter()
-        };
         log(&format!("data        {train_summary}"));
+        let filter = validation_filter(experiment);
         let valid = ValidationPairs::encode(&valid, &filter, &tokenizers)?;
         log(&format!("validation  {}", valid.summary));
 
@@ -212,69 +205,14 @@ impl Prepared {
     }
 }
 
-/// The validation pairs that pass the filter.
-struct ValidationPairs {
-    pairs: Vec<SentencePair>,
-    text: Vec<(String, String)>,
-    summary: CorpusSummary,
-}
-
-impl ValidationPairs {
-    /// Encodes pairs and keeps their text: BLEU compares text, and a tokenizer may lose characters.
-    fn encode(
-        text: &ParallelText,
-        filter: &Filter,
-        tokenizers: &Tokenizers,
-    ) -> Result<Self, TrainError> {
-        let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
-        let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
-        let keep = |tokenizer: &Tokenizer, lines: &[String], kept: &mut Vec<_>| {
-            let ids = tokenizer.encode_all(lines);
-            kept.extend(ids.iter().cloned().zip(lines.iter().cloned()));
-            ids
-        };
-        let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
-        let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
-        let (corpus, summary) = encode(text, filter, src, tgt)?;
-        // The filter keeps the order, so each pair belongs to the next text whose ids equal or
-        // begin with its own.
-        let over_long = filter.over_long;
-        let mut texts = sources.into_iter().zip(targets);
-        let mut pairs = Vec::new();
-        let mut kept = Vec::new();
-        for pair in 0..corpus.len() {
-            let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
-            let text =
-                texts.find(|(a, b)| over_long.keeps(&src, &a.0) && over_long.keeps(&tgt, &b.0));
-            let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
-            pairs.push(SentencePair { src, tgt });
-            kept.push((src_text, tgt_text));
-        }
-        Ok(Self {
-            pairs,
-            text: kept,
-            summary,
-        })
+/// Returns the filter of validation pairs: a pair that is bad for training can still be measured.
+fn validation_filter(experiment: &Experiment) -> Filter {
+    Filter {
+        max_ratio: None,
+        duplicates: Duplicates::Keep,
+        copies: Copies::Keep,
+        ..experiment.data.filter()
     }
-}
-
-/// Counts the validation pairs that are in the training text.
-fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
-    let lengths = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
-    let widths: HashSet<(u32, u32)> = valid.iter().map(lengths).collect();
-    let both = |pair: &SentencePair| (pair.src.clone(), pair.tgt.clone());
-    let valid_ids: HashSet<_> = valid.iter().map(both).collect();
-    let mut seen = HashSet::new();
-    for (number, width) in store.lengths().iter().enumerate() {
-        if widths.contains(width) {
-            let SentencePair { src, tgt } = store.pair(number)?;
-            seen.extend(valid_ids.get(&(src, tgt)));
-        }
-    }
-    Ok(valid
-        .iter()
-        .filter(|pair| seen.contains(&both(pair)))
-        .count())
 }
 
 /// Returns the size and the sampling weight of each corpus.

@@ -25,6 +25,9 @@ use crate::validation::is_out_of_patience;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
 ///
+/// A run opens its folder and prepares its data, learns, selects a model among its checkpoints, and
+/// publishes that.
+///
 /// # Errors
 ///
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation is kept.
@@ -107,10 +110,12 @@ pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<
     Ok(())
 }
 
-/// Whether a run may write to its folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How a run uses its folder.
+#[derive(Clone, Copy)]
 enum Access {
+    /// Locks it, and may build a token store.
     Train,
+    /// Reads only.
     DryRun,
 }
 
