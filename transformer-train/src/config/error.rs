@@ -37,7 +37,7 @@ pub enum ConfigError {
         key: String,
     },
     /// The file is not TOML, or a value has the wrong type.
-    #[error("`{file}` line {line}: {message}, in `{text}`")]
+    #[error("`{file}`, line {line}: {message}, in `{text}`")]
     Toml {
         /// The file.
         file: String,

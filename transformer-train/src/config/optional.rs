@@ -113,7 +113,7 @@ mod tests {
         let message = |text| read(text).expect_err("the key needs a value").to_string();
         assert_eq!(
             message("[model]\n\ndropout = \"none\"\n"),
-            "`run.toml` line 3: invalid type: string \"none\", expected f64, in `dropout = \"none\"`"
+            "`run.toml`, line 3: invalid type: string \"none\", expected f64, in `dropout = \"none\"`"
         );
     }
 
@@ -122,7 +122,7 @@ mod tests {
         let error = read("[training]\n\nclip_norm = \"many\"\n").expect_err("it is not a number");
         assert_eq!(
             error.to_string(),
-            "`run.toml` line 3: invalid type: string \"many\", expected f64, in `clip_norm = \"many\"`"
+            "`run.toml`, line 3: invalid type: string \"many\", expected f64, in `clip_norm = \"many\"`"
         );
     }
 
@@ -131,7 +131,7 @@ mod tests {
         let error = read("[tokenizer]\ntgt_kind = \"bpee\"\n").expect_err("there is no such kind");
         assert_eq!(
             error.to_string(),
-            "`run.toml` line 2: `bpee` is unknown here; did you mean `bpe`?"
+            "`run.toml`, line 2: `bpee` is unknown here; did you mean `bpe`?"
         );
     }
 }

@@ -98,7 +98,7 @@ fn check_model_keys(experiment: &Experiment, text: &str, file: &str) -> Result<(
         let has_key = |line: &str| line.trim_start().starts_with(name.as_str());
         let line = section + text.lines().skip(section).position(has_key).unwrap_or(0) + 1;
         if !full.contains_key(name) {
-            let location = format!("`{file}` line {line}");
+            let location = format!("`{file}`, line {line}");
             return Err(unknown(location, name.clone(), known));
         }
         let mut table = full.clone();
@@ -136,7 +136,7 @@ fn located_error(error: &toml::de::Error, text: &str, file: &str) -> ConfigError
 fn toml_error(error: &toml::de::Error, text: &str, file: &str, line: usize) -> ConfigError {
     let message = error.message();
     if let Some((name, known)) = unknown_name(message) {
-        return unknown(format!("`{file}` line {line}"), name, known);
+        return unknown(format!("`{file}`, line {line}"), name, known);
     }
     ConfigError::Toml {
         file: file.to_owned(),
@@ -189,7 +189,7 @@ mod tests {
     fn unknown_keys_are_refused_with_line_and_nearest_key() {
         assert_eq!(
             message("[training]\nupdates = 5\nwarmup_step = 7\n"),
-            "`run.toml` line 3: `warmup_step` is unknown here; did you mean `warmup_steps`?"
+            "`run.toml`, line 3: `warmup_step` is unknown here; did you mean `warmup_steps`?"
         );
     }
 
@@ -197,7 +197,7 @@ mod tests {
     fn unknown_sections_are_refused_with_line_and_nearest_section() {
         assert_eq!(
             message("[data]\ntask = \"copy\"\n\n[trainning]\nupdates = 5\n"),
-            "`run.toml` line 4: `trainning` is unknown here; did you mean `training`?"
+            "`run.toml`, line 4: `trainning` is unknown here; did you mean `training`?"
         );
     }
 
@@ -205,7 +205,7 @@ mod tests {
     fn unknown_model_keys_are_refused_with_line_and_nearest_key() {
         assert_eq!(
             message("[data]\nsrc = \"a\"\ntgt = \"b\"\n[model]\npreset = \"tiny\"\nd_modle = 7\n"),
-            "`run.toml` line 6: `d_modle` is unknown here; did you mean `d_model`?"
+            "`run.toml`, line 6: `d_modle` is unknown here; did you mean `d_model`?"
         );
     }
 
@@ -220,7 +220,7 @@ mod tests {
     fn keys_without_a_similar_one_are_refused_with_the_list() {
         assert_eq!(
             message("\nqqqqqq = 1\n"),
-            "`run.toml` line 2: `qqqqqq` is unknown here; choose one of data, tokenizer, model, \
+            "`run.toml`, line 2: `qqqqqq` is unknown here; choose one of data, tokenizer, model, \
              finetune, embeddings, training, validation"
         );
     }
@@ -229,7 +229,7 @@ mod tests {
     fn unknown_names_are_refused_with_line_and_nearest_name() {
         assert_eq!(
             message("[data]\ntask = \"revers\"\n"),
-            "`run.toml` line 2: `revers` is unknown here; did you mean `reverse`?"
+            "`run.toml`, line 2: `revers` is unknown here; did you mean `reverse`?"
         );
     }
 
@@ -237,7 +237,7 @@ mod tests {
     fn unknown_presets_are_refused_with_line_and_nearest_name() {
         assert_eq!(
             message("[model]\nd_ff = 7\npreset = \"bse\"\n"),
-            "`run.toml` line 3: `bse` is unknown here; did you mean `base`?"
+            "`run.toml`, line 3: `bse` is unknown here; did you mean `base`?"
         );
     }
 
@@ -245,7 +245,7 @@ mod tests {
     fn values_of_the_wrong_type_are_refused_with_the_line() {
         assert_eq!(
             message("[training]\nupdates = \"many\"\n"),
-            "`run.toml` line 2: invalid type: string \"many\", expected u64, in `updates = \"many\"`"
+            "`run.toml`, line 2: invalid type: string \"many\", expected u64, in `updates = \"many\"`"
         );
     }
 
@@ -253,7 +253,7 @@ mod tests {
     fn negative_counts_are_refused() {
         let message = message("[data]\nmax_len = -1\n");
         assert!(
-            message.starts_with("`run.toml` line 2: invalid value: "),
+            message.starts_with("`run.toml`, line 2: invalid value: "),
             "{message}"
         );
     }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn invalid_toml_is_refused_with_a_message_of_one_line() {
         let message = message("[data]\ntask = \n");
-        assert!(message.starts_with("`run.toml` line 2: "), "{message}");
+        assert!(message.starts_with("`run.toml`, line 2: "), "{message}");
         assert!(!message.contains('\n'), "{message}");
     }
 

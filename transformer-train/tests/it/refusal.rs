@@ -106,7 +106,7 @@ fn a_matrix_for_two_vocabularies_of_one_size_is_refused_before_training() {
 #[test]
 fn an_unknown_setting_is_refused_with_line_and_nearest_name() {
     let message = config_refusal("warmup_steps", "warmup_step");
-    assert!(message.starts_with("`run.toml` line "), "{message}");
+    assert!(message.starts_with("`run.toml`, line "), "{message}");
     assert!(
         message.ends_with("did you mean `warmup_steps`?"),
         "{message}"
@@ -116,7 +116,7 @@ fn an_unknown_setting_is_refused_with_line_and_nearest_name() {
 #[test]
 fn an_unknown_setting_of_the_model_is_refused_with_line_and_nearest_name() {
     let message = config_refusal("n_encoder_layers", "n_encoder_layer");
-    assert!(message.starts_with("`run.toml` line "), "{message}");
+    assert!(message.starts_with("`run.toml`, line "), "{message}");
     assert!(
         message.ends_with("did you mean `n_encoder_layers`?"),
         "{message}"
