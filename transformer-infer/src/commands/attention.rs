@@ -1,4 +1,4 @@
-//! `transformer-infer attention`: a picture of what every head looks at.
+//! `transformer-infer attention`: a page, a figure or data of the attention weights of every head.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -15,37 +15,36 @@ use transformer_infer::search::Search;
 use super::picture::{Format, Picture};
 use super::{CommandError, on_one_line};
 
-/// Shows what every head looks at while a line is translated.
+/// Shows the attention weights of every head while a line is translated.
 ///
-/// The ending of --out says what is written. `.html`: a page with all layers and heads to look through,
-/// which needs no network and no other file. `.svg`: a figure of one map. `.json`: all weights. A file
-/// that is there already is replaced if this command wrote it, and kept otherwise. The translation is
-/// printed.
+/// The extension of --out decides the format. `.html`: a page with all layers and heads, which needs no
+/// network and no other file. `.svg`: a figure of one map. `.json`: all weights. An existing file is replaced
+/// if this command wrote it, and kept otherwise. The translation is printed.
 #[derive(Debug, Args)]
 #[command(name = "attention")]
 pub(crate) struct AttentionCommand {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// File to write: FILE.html, FILE.svg or FILE.json.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or 4].
+    /// Number of hypotheses kept at each step; 1 is greedy search, the fastest [default: the model's, or 4].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// Look at how the model would write this output, and not at how it writes its own.
+    /// Use this translation instead of the model's own.
     #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
     tgt: Option<String>,
     /// Which attention the figure shows, and the page first.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = KindName::Cross)]
     kind: KindName,
-    /// Which layer, counted from 1 at the bottom; without it five sixths up, as the fifth of six.
+    /// Which layer, counted from 1 at the bottom [default: at five sixths of the depth, such as 5 of 6].
     #[arg(long, value_name = "N")]
     layer: Option<usize>,
     /// Which head, counted from 1, or `mean`.
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean)]
     head: Head,
-    /// How it is drawn: as a heat map, or as lines between two columns of tokens.
+    /// How to draw it: as a heat map, or as lines between two columns of tokens.
     #[arg(long, value_name = "VIEW", value_enum, default_value_t = ViewName::Map)]
     view: ViewName,
     /// Print errors only to standard error.
@@ -69,7 +68,7 @@ enum ViewName {
     Lines,
 }
 
-/// Holds what a `.json` file holds.
+/// The content of a `.json` file.
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     generator: &'static str,
@@ -78,7 +77,7 @@ struct Data<'a> {
 }
 
 impl AttentionCommand {
-    /// Translates the line, and writes the picture.
+    /// Translates the line, and writes the file.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.search(&Search::default()).validate()?;
         let picture = Picture::new(&self.out)?;
@@ -96,7 +95,7 @@ impl AttentionCommand {
         Ok(())
     }
 
-    /// Returns the search for the best translation, as far as `defaults` say what no flag does.
+    /// Returns the search for the best translation; `defaults` apply where a flag is absent.
     fn search(&self, defaults: &Search) -> Search {
         Search {
             beam_size: self.beam.unwrap_or(defaults.beam_size),
@@ -143,12 +142,12 @@ impl AttentionCommand {
                     generator: GENERATOR,
                     attention,
                 };
-                serde_json::to_string(&data).expect("text and numbers have a JSON form") + "\n"
+                serde_json::to_string(&data).expect("text and numbers can be serialized") + "\n"
             }
         })
     }
 
-    /// Says what is about to run, so that nobody takes one backend for another.
+    /// Prints the backend and the model to standard error.
     fn report(&self, translator: &Translator, backend: Backend) {
         if self.quiet {
             return;

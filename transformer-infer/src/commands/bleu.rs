@@ -1,4 +1,4 @@
-//! `transformer-infer bleu`: what a translation is worth beside its reference.
+//! `transformer-infer bleu`: scores of a translation, given its references.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use super::{CommandError, ScoreOptions, print_scores, read_parallel};
 
 /// Scores a translation: BLEU, chrF and TER, equal to sacreBLEU's.
 ///
-/// Files may be plain or gzip, and `-` is standard input. What is printed names all that must be known
-/// to get the same number elsewhere.
+/// Files may be plain or gzip, and `-` is standard input. The signatures printed contain all settings that are needed
+/// to reproduce the scores.
 #[derive(Debug, Args)]
 #[command(name = "bleu")]
 pub(crate) struct BleuCommand {
-    /// File with the translations, one a line.
+    /// File with the translations, one per line.
     #[arg(long, value_name = "FILE")]
     hyp: PathBuf,
-    /// File with the references, one a line; give it again for each further reference.
+    /// File with the references, one per line; repeat the flag for further references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
     /// Print chrF2 and chrF2++ as well.

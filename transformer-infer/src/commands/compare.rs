@@ -1,4 +1,4 @@
-//! `transformer-infer compare`: whether one translation is better than another by more than chance.
+//! `transformer-infer compare`: whether the difference between translations is statistically significant.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,25 +16,25 @@ const SIGNIFICANT: f64 = 0.05;
 
 /// Compares translations with a baseline: BLEU and chrF, with the paired tests of sacreBLEU.
 ///
-/// For each translation: its score; in parentheses the mean of the resampled scores and half the interval in
-/// which 95% of them lie; the difference from the baseline, which is the first translation; and p, how likely
-/// a difference as large is by chance alone. A star marks p < 0.05, where the scores differ at all. With the same number of samples and the
-/// same seed, p is what sacreBLEU prints.
+/// Prints for each translation: its score; in parentheses the mean of the resampled scores and half of their 95%
+/// interval; the difference from the baseline, which is the first translation; and p, the probability of a
+/// difference as large by chance alone. A star marks p < 0.05 if the scores differ. With the same number of samples
+/// and the same seed, p is equal to sacreBLEU's.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// File with the references, one a line; give it again for each further reference.
+    /// File with the references, one per line; repeat the flag for further references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
-    /// File with translations, one a line; the first is the baseline, and one more at least is needed.
+    /// File with translations, one per line; repeat the flag for each system. The first is the baseline.
     #[arg(long = "hyp", value_name = "FILE", required = true)]
     hypotheses: Vec<PathBuf>,
-    /// How chance is simulated.
+    /// Kind of test.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = TestName::Bootstrap)]
     test: TestName,
-    /// How often: 1000 for bootstrap and 10000 for randomization, unless given.
+    /// Number of samples [default: 1000 for bootstrap, 10000 for randomization].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     samples: Option<u32>,
-    /// Seed of the simulation.
+    /// Seed of the random numbers.
     #[arg(long, value_name = "N", default_value_t = 12345)]
     seed: u64,
     /// Print one JSON object.
@@ -48,11 +48,11 @@ pub(crate) struct Compare {
 enum TestName {
     /// Sentences are drawn with replacement (Koehn 2004)
     Bootstrap,
-    /// Translations of a sentence are swapped between the two systems (Riezler and Maxwell 2005)
+    /// Translations of a sentence are swapped at random between the two systems (Riezler and Maxwell 2005)
     Randomization,
 }
 
-/// Holds what `--json` prints for one metric.
+/// The output of `--json` for one metric.
 #[derive(Debug, Serialize)]
 struct Comparison {
     metric: String,
@@ -71,7 +71,7 @@ struct System {
 }
 
 impl Compare {
-    /// Reads the files, resamples, and prints a block for each metric.
+    /// Reads the files, resamples, and prints a block per metric.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;
@@ -122,7 +122,7 @@ impl Compare {
         n_references: usize,
         results: &[Compared],
     ) -> Comparison {
-        // As sacreBLEU has it: the test stands behind the number of references.
+        // As in sacreBLEU, the test follows the number of references.
         let signature = metric.signature(n_references);
         let test = self.test().signature();
         let signature = match signature.split_once('|') {
@@ -171,7 +171,7 @@ impl Compare {
         Ok(())
     }
 
-    /// Writes a line for each system, in columns.
+    /// Returns a line per system, in columns.
     fn lines(&self, systems: &[System]) -> Vec<String> {
         let digits = self.options.width();
         let widest = systems.iter().map(|system| system.file.chars().count());
@@ -188,7 +188,7 @@ impl Compare {
                 return scores;
             };
             let difference = score - systems[0].score;
-            // Equal translations have the smallest p that there is: no sample differs by more than nothing.
+            // Equal translations have the smallest possible p, because no sample has a difference above 0.
             let is_marked = p_value < SIGNIFICANT && difference != 0.0;
             let star = if is_marked { " *" } else { "" };
             format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")

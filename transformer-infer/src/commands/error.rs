@@ -1,4 +1,4 @@
-//! Why a command ended early.
+//! [`CommandError`]: why a command failed.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,60 +15,60 @@ use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::search::SearchError;
 
-use super::{PictureError, PlaceError};
+use super::{OutputPathError, PictureError};
 
-/// Says why a command ended early.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
-    /// No backend can be used.
+    /// The backend cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The model cannot be read or does not work.
+    /// The model cannot be loaded, or computes NaN.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
     /// The flags contradict each other.
     #[error(transparent)]
     Usage(#[from] SearchError),
-    /// There is no attention to show.
+    /// Attention cannot be recorded or selected.
     #[error(transparent)]
     Attention(#[from] AttentionError),
-    /// The picture cannot be written.
+    /// The file of `attention` cannot be written.
     #[error(transparent)]
     Picture(#[from] PictureError),
-    /// Nothing may be written where it is wanted.
+    /// An output path cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
-    /// The model directory is broken.
+    OutputPath(#[from] OutputPathError),
+    /// The model directory cannot be used.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// The model cannot be stored in less precision.
+    /// The model cannot be stored with less precision.
     #[error(transparent)]
     Reduce(#[from] QuantizeError),
-    /// A model from elsewhere cannot be imported.
+    /// A Marian model cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),
-    /// A model from elsewhere says to search as nobody can.
+    /// The generation settings of a Marian model are not a valid search.
     #[error(
-        "the generation settings of the model in `{}` describe no search; correct its generation_config.json, or \
+        "the generation settings of the model in `{}` are not a valid search; correct its generation_config.json, or \
          config.json",
         from.display()
     )]
     Generation {
         /// The folder of the model.
         from: PathBuf,
-        /// What is wrong, in our words.
+        /// The setting at fault.
         source: SearchError,
     },
     /// A model cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// Weights cannot be put into a file.
-    #[error("the weights cannot be put into a file")]
+    /// Weights cannot be serialized.
+    #[error("the weights cannot be serialized")]
     Record(#[from] RecordError),
     /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),
-    /// Lines of files do not belong together.
+    /// Parallel files have different numbers of lines.
     #[error(
         "`{}` has {n_first} lines and `{}` has {n_other}; every line needs its {counterpart}",
         first.display(), other.display()
@@ -82,20 +82,20 @@ pub(crate) enum CommandError {
         other: PathBuf,
         /// Its number of lines.
         n_other: usize,
-        /// What a line is without.
+        /// What a line lacks.
         counterpart: &'static str,
     },
-    /// Standard input was named more than once.
+    /// Standard input was given more than once.
     #[error(
         "`-` stands for standard input, which can be read only once; give files for the others"
     )]
     StandardInputTwice,
-    /// Standard input was named among text.
+    /// `-` was given together with text.
     #[error(
         "`-` stands for standard input and must come alone; leave it out, or leave out the text"
     )]
     DashAmongText,
-    /// Text that the model never writes is banned.
+    /// The text to ban cannot be tokenized.
     #[error(
         "`{text}` of `--ban` is blank or has characters that the vocabulary lacks, so that it is never \
          generated; leave it out"
@@ -104,16 +104,16 @@ pub(crate) enum CommandError {
         /// The text.
         text: String,
     },
-    /// A token that the model does not have is banned.
+    /// The token to ban is not in the vocabulary.
     #[error(
-        "`{token}` of `--ban-token` is no token of the vocabulary; `--ban` takes text, and \
+        "`{token}` of `--ban-token` is not in the vocabulary; `--ban` takes text, and \
          `--json --token-scores` shows tokens"
     )]
     BanToken {
-        /// The token, as it was given.
+        /// The token given.
         token: String,
     },
-    /// The prefixes do not belong to the text.
+    /// The numbers of prefixes and lines differ.
     #[error(
         "`{}` has {n_prefixes} lines, and the text has {}; every line needs its prefix, a blank one for none",
         path.display(), if *has_more { "fewer" } else { "more" }
@@ -126,16 +126,16 @@ pub(crate) enum CommandError {
         /// Whether it has more lines than the text.
         has_more: bool,
     },
-    /// A number was given to a smoothing that has none.
+    /// A value was given for a smoothing that has none.
     #[error("`--smooth-value` belongs to `--smooth floor` or `--smooth add-k`; give one of these")]
     SmoothValue,
-    /// There is nothing to score.
+    /// The file to score is empty.
     #[error("`{}` has no line to score", path.display())]
     NothingToScore {
         /// The file without lines.
         path: PathBuf,
     },
-    /// There is nothing to compare with the baseline.
+    /// Only one translation was given to compare.
     #[error("there is only one translation to compare; give `--hyp` at least twice")]
     OneSystem,
     /// A file cannot be written.
@@ -143,32 +143,32 @@ pub(crate) enum CommandError {
     WriteFile {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Translations and scores would be one text.
+    /// Translations and scores would both go to standard output.
     #[error(
-        "`--out -` would mix translations with scores; give it a file, or take `translate` and then `bleu`"
+        "`--out -` would mix translations with scores; give it a file, or use `translate` and then `bleu`"
     )]
     OutIsDash,
-    /// The output would take the place of an input.
-    #[error("`{}` is read as well as written; give --out another file", path.display())]
+    /// The output file is one of the inputs.
+    #[error("`{}` is both input and output; give --out another file", path.display())]
     OutIsInput {
         /// The file.
         path: PathBuf,
     },
-    /// The translation cannot be written.
+    /// Standard output cannot be written.
     #[error("cannot write to standard output")]
     Write(#[source] io::Error),
 }
 
 impl CommandError {
-    /// Says whether the reader of the output went away, as `head` does: not an error.
+    /// Returns whether the reader of the output closed it, as `head` does, which is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Returns 2 for wrong usage and 1 for failure.
+    /// Returns 2 for wrong usage and 1 for other failures.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_)
@@ -178,7 +178,7 @@ impl CommandError {
             | Self::BanToken { .. }
             | Self::SmoothValue
             | Self::OneSystem
-            | Self::Place(_)
+            | Self::OutputPath(_)
             | Self::OutIsDash
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })

@@ -16,31 +16,31 @@ use super::{
     print_scores, read_parallel, unfinished,
 };
 
-/// Number of lines of like length that are translated before progress is shown.
+/// Number of lines of similar length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 256;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
 ///
-/// It is `translate` and `bleu` in one. Standard error has the time, lines and tokens a second.
+/// It combines `translate` and `bleu`. The time, and lines and tokens per second, are printed to standard error.
 #[derive(Debug, Args)]
 pub(crate) struct Evaluate {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// File with the sources, one a line, plain or gzip; `-` is standard input.
+    /// File with the sources, one per line, plain or gzip; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
-    /// File with the references, one a line; give it again for each further reference.
+    /// File with the references, one per line; repeat the flag for further references.
     #[arg(long = "ref", value_name = "FILE", required = true)]
     references: Vec<PathBuf>,
     /// File to write the translations to.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or
+    /// Number of hypotheses kept at each step; 1 is greedy search, the fastest [default: the model's, or
     /// 4].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: the
+    /// How scores are normalized by length: none, gnmt:ALPHA or power:ALPHA [default: the
     /// model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
@@ -51,7 +51,7 @@ pub(crate) struct Evaluate {
     /// Most source tokens in a batch, padding included, times the beam size.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
-    /// Longest line, in tokens; what is beyond is not translated, with a warning.
+    /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]
@@ -97,7 +97,7 @@ impl Evaluate {
                 path: input.clone(),
             });
         }
-        // A file that cannot be written is told before the work and not after it.
+        // An error of the output file is reported before the work and not after it.
         let out = self.out.as_deref().map(Out::create).transpose()?;
         let search = self.search(translator.search());
         let translations = self.translate(&translator, &sources, &search)?;
@@ -110,7 +110,7 @@ impl Evaluate {
         if let Some(ter) = options.ter() {
             metrics.push(Box::new(ter));
         }
-        // Scores are known even if the file cannot be written.
+        // The scores are printed even if the file cannot be written.
         let printed = print_scores(&metrics, &lines, &files, options.width());
         if let Some(out) = out {
             out.write(&lines)?;
@@ -118,20 +118,20 @@ impl Evaluate {
         printed
     }
 
-    /// Returns the search, as far as `defaults` say what no flag does.
+    /// Returns the search of the flags; `defaults` apply where a flag is absent.
     fn search(&self, defaults: &Search) -> Search {
         Search {
             beam_size: self.beam.unwrap_or(defaults.beam_size),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             max_len: self.max_len.unwrap_or(defaults.max_len),
-            // The likeliest translation is scored, whatever the model's manifest has several of.
+            // One translation is scored, whatever the model's manifest says.
             n_best: 1,
             sampling: None,
             ..defaults.clone()
         }
     }
 
-    /// Translates all lines, those of like length together.
+    /// Translates all lines, those of similar length together.
     fn translate(
         &self,
         translator: &Translator,
@@ -143,35 +143,35 @@ impl Evaluate {
         let mut translations: Vec<Option<Translation>> = vec![None; sources.len()];
         let mut n_tokens = 0;
         let progress = Progress::new(sources.len(), !self.quiet);
-        for (number, some) in order.chunks(LINES_AT_ONCE).enumerate() {
+        for (number, chunk) in order.chunks(LINES_AT_ONCE).enumerate() {
             let input = |line: &usize| Input {
                 text: &sources[*line],
                 index: *line as u64,
                 ..Input::default()
             };
-            let inputs: Vec<Input<'_>> = some.iter().map(input).collect();
+            let inputs: Vec<Input<'_>> = chunk.iter().map(input).collect();
             let translated = translator
                 .translate_inputs(&inputs, search, &mut |_| ())
-                .map_err(|error| error.with_line(|line| some[line - 1] + 1))?;
-            for (line, translation) in some.iter().zip(translated) {
+                .map_err(|error| error.with_line(|line| chunk[line - 1] + 1))?;
+            for (line, translation) in chunk.iter().zip(translated) {
                 let best = translation.candidates.first();
                 n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
                 translations[*line] = Some(translation);
             }
-            progress.show(number * LINES_AT_ONCE + some.len());
+            progress.show(number * LINES_AT_ONCE + chunk.len());
         }
         let seconds = progress.elapsed().as_secs_f64();
         drop(progress);
         let translations: Vec<Translation> = translations.into_iter().flatten().collect();
         if !self.quiet {
-            tell(&translations, n_tokens, seconds);
+            report(&translations, n_tokens, seconds);
         }
         Ok(translations)
     }
 }
 
-/// Says what was cut, and how long it took.
-fn tell(translations: &[Translation], n_tokens: usize, seconds: f64) {
+/// Prints warnings, and the speed, to standard error.
+fn report(translations: &[Translation], n_tokens: usize, seconds: f64) {
     let mut output = io::stderr().lock();
     for (index, translation) in translations.iter().enumerate() {
         if let Some(warning) = translation.warning {
@@ -181,16 +181,16 @@ fn tell(translations: &[Translation], n_tokens: usize, seconds: f64) {
     let n_lines = translations.len();
     let _ = writeln!(
         output,
-        "{n_lines} lines, {n_tokens} tokens in {seconds:.1} s: {:.0} lines and {:.0} tokens a second",
+        "{n_lines} lines, {n_tokens} tokens in {seconds:.1} s: {:.0} lines and {:.0} tokens per second",
         n_lines as f64 / seconds,
         n_tokens as f64 / seconds
     );
 }
 
-/// The file of translations, whose place is taken when all of them are there.
+/// The output file, which is replaced when all translations are complete.
 struct Out {
     path: PathBuf,
-    /// Absent for what is no file but a pipe or a terminal.
+    /// The temporary file; `None` if the path is a pipe or a terminal.
     unfinished: Option<NamedTempFile>,
 }
 

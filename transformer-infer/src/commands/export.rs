@@ -1,4 +1,4 @@
-//! `transformer-infer export`: writes a model in the form that another program reads.
+//! `transformer-infer export`: writes a model in the format of another program.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,25 +13,26 @@ use transformer_infer::{Translator, TranslatorError};
 
 use super::{CommandError, check_folder};
 
-/// Most tokens of a translation, its end included, where the model's own limit depends on its source: that of
-/// OPUS-MT's models, whose 512 places have the start among them.
+/// Most tokens of a translation, EOS included, if the model's own limit depends on the source: that of OPUS-MT's models,
+/// which have 512 positions, one of them for the start token.
 const MOST_TOKENS: usize = 511;
 
-/// Writes a model in a form that other programs read.
+/// Writes a model in the format of another program.
 ///
-/// With hf-marian the folder gets config.json, generation_config.json, model.safetensors and the tokenizers: those of an
-/// imported model as they came in, and others as tokenizer.json. What Marian's models cannot have is refused:
-/// pre-norm, final norms, interleaved or learned positions. What cannot be said of the search is noted.
+/// hf-marian writes config.json, generation_config.json, model.safetensors and the tokenizers: those of an imported
+/// model unchanged, and others as tokenizer.json. It refuses models that Marian's format cannot represent: with
+/// pre-norm, final norms, interleaved or learned positions. It prints a note for search settings that have no
+/// equivalent.
 ///
-/// With ctranslate2 it gets model.bin, config.json, the vocabularies and the tokenizers, of a model of any shape but
-/// for heads of their own widths and windows. CTranslate2 adds the end of a source itself. Here special tokens are
-/// never written; there that is `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
+/// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with
+/// a separate width of heads or an attention window. CTranslate2 adds EOS to a source itself. To exclude special
+/// tokens from its output, use `disable_unk=True, suppress_sequences=[["<pad>"], ["<s>"]]`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// Who is to read it.
+    /// Format to write.
     #[arg(long, value_name = "FORMAT")]
     format: Format,
     /// Folder to write: a new one, or an empty one.
@@ -42,15 +43,15 @@ pub(crate) struct Export {
     overwrite: bool,
 }
 
-/// Names a form that other programs read.
+/// A format of another program.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
     /// `MarianMTModel` of Hugging Face's Transformers.
     HfMarian,
-    /// A model of CTranslate2.
+    /// The model format of CTranslate2.
     #[value(name = "ctranslate2")]
     CTranslate2,
-    /// All weights by our names, the config and the tokenizers.
+    /// All weights under their names here, the config and the tokenizers.
     Safetensors,
 }
 
@@ -74,7 +75,7 @@ impl Export {
                     &generation,
                 )?;
                 for difference in differences(&search) {
-                    // Whoever cannot be told has the folder all the same.
+                    // A closed standard error does not make the export fail.
                     let _ = writeln!(io::stderr(), "note: {difference}");
                 }
             }
@@ -89,7 +90,7 @@ impl Export {
     }
 }
 
-/// Says where Hugging Face's Transformers will search otherwise than `search`, because they cannot be told of it.
+/// Returns a note for each setting of `search` that Hugging Face's Transformers has no equivalent for.
 fn differences(search: &Search) -> Vec<String> {
     let mut all = Vec::new();
     let Search {
@@ -103,44 +104,42 @@ fn differences(search: &Search) -> Vec<String> {
     } = search;
     if let LengthPenalty::Gnmt { alpha } = length_penalty {
         all.push(format!(
-            "the length penalty {length_penalty} goes out as power:{alpha}, the only kind there"
+            "the length penalty {length_penalty} is written as power:{alpha}, the only kind there"
         ));
     }
     if max_len.factor > 0.0 {
         all.push(format!(
-            "the limit of {max_len} tokens goes out as {MOST_TOKENS}: there it does not depend on the source"
+            "the limit of {max_len} tokens is written as {MOST_TOKENS}: there it cannot depend on the source"
         ));
     }
     if *min_len != LengthLimit::ZERO {
         all.push(format!(
-            "the least length of {min_len} tokens does not go out"
+            "the minimum length of {min_len} tokens is not written"
         ));
     }
     if *coverage_penalty > 0.0 {
-        all.push("the coverage penalty does not go out: there is none".to_owned());
+        all.push("the coverage penalty is not written: there is no equivalent".to_owned());
     }
     if no_repeat_ngram.is_some() {
-        all.push(
-            "the ban on repeated n-grams does not go out: set no_repeat_ngram_size".to_owned(),
-        );
+        all.push("the ban on repeated n-grams is not written: set no_repeat_ngram_size".to_owned());
     }
     if *repetition_penalty != 1.0 {
-        all.push("the repetition penalty does not go out: there it divides logits".to_owned());
+        all.push("the repetition penalty is not written: there it divides logits".to_owned());
     }
     all
 }
 
-/// Returns what Hugging Face's Transformers can be told of a search.
+/// Returns the generation settings of Hugging Face's Transformers that are closest to a search.
 fn generation(search: &Search, tokenizers: &Tokenizers) -> Generation {
-    let theirs = |id: &u32| match tokenizers.tgt().pieces() {
+    let their_id = |id: &u32| match tokenizers.tgt().pieces() {
         Some(pieces) => pieces.rows().get(*id as usize).copied().flatten(),
         None => Some(*id),
     };
     let banned = search.banned.iter();
-    let banned = banned.filter_map(|ids| ids.iter().map(theirs).collect());
+    let banned = banned.filter_map(|ids| ids.iter().map(their_id).collect());
     Generation {
         num_beams: Some(search.beam_size),
-        // A limit that grows with the source cannot be said there: the longest that their positions allow.
+        // There a limit cannot depend on the source; the positions of the model limit it.
         max_len: Some(match search.max_len {
             LengthLimit { factor: 0.0, extra } => extra,
             LengthLimit { .. } => MOST_TOKENS,

@@ -1,4 +1,4 @@
-//! `transformer-infer import`: makes a model directory of a Marian model.
+//! `transformer-infer import`: converts a Marian model to a model directory.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,11 +14,10 @@ use transformer_infer::marian_search;
 
 use super::{CommandError, check_folder};
 
-/// Makes a model directory of a Marian model, such as those of OPUS-MT, as Hugging Face's Transformers keeps
-/// them.
+/// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, to a model directory.
 ///
 /// The folder needs config.json, vocab.json, source.spm, target.spm and model.safetensors or
-/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they are there. Beam and
+/// pytorch_model.bin; generation_config.json and tokenizer_config.json are read if they exist. Beam size and
 /// length limits of the model become the defaults of `translate` and `evaluate`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
@@ -28,16 +27,16 @@ pub(crate) struct Import {
     /// Model directory to write: a new folder, or an empty one.
     #[arg(long, value_name = "DIR", required_unless_present = "check")]
     out: Option<PathBuf>,
-    /// Write into a folder that has files, and replace a model that is there.
+    /// Write into a folder that has files, and replace a model in it.
     #[arg(long, requires = "out")]
     overwrite: bool,
-    /// File of logits that benchmarks/marian_reference.py wrote: print how far ours are from them.
+    /// File of logits that benchmarks/marian_reference.py wrote: print how much the logits of this program differ.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
 
 impl Import {
-    /// Reads the folder, compares its logits if asked to, and writes the directory.
+    /// Reads the folder, compares logits with `--check`, and writes the directory.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         if let Some(out) = &self.out {
             check_folder(out, self.overwrite)?;

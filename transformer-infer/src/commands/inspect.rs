@@ -1,4 +1,4 @@
-//! `transformer-infer inspect`: what is in a model directory.
+//! `transformer-infer inspect`: the contents of a model directory.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ use transformer_core::text::special::SPECIAL_TOKENS;
 
 use super::CommandError;
 
-/// Shows what is in a model directory, and checks it.
+/// Shows the contents of a model directory, and checks them.
 ///
-/// Checked are the format version, the size and SHA-256 of every file, the config, and that the tokenizers
-/// belong to it: everything but whether the weights load. Fails as `translate` would.
+/// It checks the format version, the size and SHA-256 of every file, the config, and that the tokenizers
+/// match it: everything except loading the weights. It fails with the errors of `translate`.
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// Print one JSON object.
@@ -27,7 +27,7 @@ pub(crate) struct Inspect {
 }
 
 impl Inspect {
-    /// Opens the directory, and prints what it holds.
+    /// Opens the directory, and prints its contents.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
         let directory = ModelDirectory::open(&self.model)?;
         let text = if self.json {
@@ -42,13 +42,13 @@ impl Inspect {
     }
 }
 
-/// Returns the kind of a tokenizer, as its file names it.
+/// Returns the kind of a tokenizer, according to its file.
 fn kind(tokenizer_json: &str) -> String {
     let file: Value = serde_json::from_str(tokenizer_json).unwrap_or_default();
     match file["model"]["type"].as_str() {
         Some("BPE") => "BPE".to_owned(),
         Some("Unigram") => "unigram".to_owned(),
-        // A vocabulary of characters cuts the line between any two of them.
+        // A vocabulary of characters splits the line between any two characters.
         Some("WordLevel") if file["pre_tokenizer"]["type"] == "Split" => "characters".to_owned(),
         Some("WordLevel") => "words".to_owned(),
         Some(other) => other.to_owned(),
@@ -96,7 +96,7 @@ fn as_text(directory: &ModelDirectory) -> String {
     let config = directory.config();
     let mut text = String::new();
     let mut row = |name: &str, value: &str| {
-        // A string never fails to grow.
+        // Writing to a string does not fail.
         let _ = writeln!(text, "{name:<13}{value}");
     };
     row("model", &directory.path().display().to_string());
@@ -131,8 +131,8 @@ fn as_text(directory: &ModelDirectory) -> String {
     text
 }
 
-/// Shows how the model was trained, whatever the manifest says about it: objects by key, and at the end text
-/// of many lines, indented below its name.
+/// Adds a row for each entry of the manifest's `training`: objects key by key, and texts of several lines last, indented
+/// below their name.
 fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
     let Some(training) = training.as_object() else {
         return row("training", &training.to_string());
@@ -193,12 +193,12 @@ fn other_settings(config: &TransformerConfig) -> String {
     settings.collect::<Vec<_>>().join(", ")
 }
 
-/// Writes a number with a comma before each three digits.
+/// Formats an integer with a comma between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

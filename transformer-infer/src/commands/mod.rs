@@ -1,4 +1,4 @@
-//! The commands of `transformer-infer`, one file each.
+//! The commands of `transformer-infer`, one file or folder each, and the flags and files that they share.
 
 mod attention;
 mod bleu;
@@ -31,7 +31,7 @@ pub(crate) use import::Import;
 pub(crate) use inspect::Inspect;
 pub(crate) use lines::{on_one_line, read_lines};
 pub(crate) use open_translator::open;
-pub(crate) use output_path::{PlaceError, check_file, check_folder};
+pub(crate) use output_path::{OutputPathError, check_file, check_folder};
 pub(crate) use parallel::{count, print_scores, read_parallel};
 pub(crate) use picture::{PictureError, unfinished};
 pub(crate) use progress::Progress;

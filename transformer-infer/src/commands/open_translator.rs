@@ -1,4 +1,4 @@
-//! From the flags of a command to a model that is ready.
+//! Loads the model or models that the flags of a command name.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,22 +8,21 @@ use transformer_infer::{BatchLimits, Translator};
 
 use super::CommandError;
 
-/// Reads a model, or several that predict together, and says on standard error what runs, unless that is not
-/// wanted.
+/// Loads a model or an ensemble on the backend; if `reports`, prints both to standard error.
 pub(crate) fn open(
     models: &[PathBuf],
     backend: Option<&str>,
     limits: BatchLimits,
-    tell: bool,
+    reports: bool,
 ) -> Result<Translator, CommandError> {
     let (backend, device) = device::choose(backend)?;
     let translator = Translator::open_ensemble(models, &device)?.with_limits(limits);
-    if tell {
+    if reports {
         let config = translator.config();
         let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
         let models = models.iter().map(|path| path.display().to_string());
         let models = models.collect::<Vec<_>>().join(" + ");
-        // A closed standard error is no reason not to work.
+        // A closed standard error does not stop the command.
         let _ = writeln!(
             io::stderr(),
             "backend {backend}, model {models} ({encoder}+{decoder} layers, d_model {}, vocabulary {})",

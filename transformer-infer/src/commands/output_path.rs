@@ -1,4 +1,4 @@
-//! Where a command may write: told before its work and not after it.
+//! Checks of output paths, which fail before the work and not after it.
 
 use std::fs;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use super::run_folder::belongs_to_a_run;
 
-/// Says why nothing may be written there.
+/// Why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
-    /// A folder is wanted, and there is a file.
+pub(crate) enum OutputPathError {
+    /// The path of a folder is a file.
     #[error("`{}` is a file; give --out a folder", path.display())]
     IsFile {
         /// The path that was given.
         path: PathBuf,
     },
-    /// A file is wanted, and there is a folder.
+    /// The path of a file is a folder.
     #[error("`{}` is a folder; give --out a file", path.display())]
     IsFolder {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The folder to write a file into is not there.
+    /// The folder of a file does not exist.
     #[error("the folder `{}` does not exist; create it first", folder.display())]
     NoFolder {
         /// The folder.
@@ -33,41 +33,41 @@ pub(crate) enum PlaceError {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The folder has files, which may be worth something.
+    /// The folder has files, which might be lost.
     #[error(
-        "`{}` is not empty; choose another folder, or have files in it replaced with --overwrite",
+        "`{}` is not empty; choose another folder, or replace its files with --overwrite",
         path.display()
     )]
     NotEmpty {
         /// The path that was given.
         path: PathBuf,
     },
-    /// The folder cannot be looked into.
+    /// The folder cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The path that was given.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Checks that a file may be written there, if it is not something else than a file.
-pub(crate) fn check_file(path: &Path) -> Result<(), PlaceError> {
+/// Checks that a file can be written: the path is not a folder, and its folder exists.
+pub(crate) fn check_file(path: &Path) -> Result<(), OutputPathError> {
     if path.is_dir() {
         let path = path.to_owned();
-        return Err(PlaceError::IsFolder { path });
+        return Err(OutputPathError::IsFolder { path });
     }
     match folder_of(path) {
         folder if folder.is_dir() => Ok(()),
         folder => {
             let folder = folder.to_owned();
-            Err(PlaceError::NoFolder { folder })
+            Err(OutputPathError::NoFolder { folder })
         }
     }
 }
 
-/// Returns the folder that a file is in, or would be.
+/// Returns the folder of a file.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -75,25 +75,25 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Checks that a folder may be filled: it is not there, or empty, or `overwrites` says that its files are worth
-/// nothing. Those of a training run are never filled.
-pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), PlaceError> {
+/// Checks that files can be written into a folder: it does not exist, is empty, or may be overwritten. The folder of a
+/// training run is always refused.
+pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), OutputPathError> {
     let path = path.to_owned();
     if belongs_to_a_run(&path) {
-        return Err(PlaceError::Run { path });
+        return Err(OutputPathError::Run { path });
     }
-    if let Some(there) = path.ancestors().find(|path| path.exists())
-        && !there.is_dir()
+    if let Some(ancestor) = path.ancestors().find(|path| path.exists())
+        && !ancestor.is_dir()
     {
-        let path = there.to_owned();
-        return Err(PlaceError::IsFile { path });
+        let path = ancestor.to_owned();
+        return Err(OutputPathError::IsFile { path });
     }
     match fs::read_dir(&path) {
         Ok(mut entries) => match overwrites || entries.next().is_none() {
             true => Ok(()),
-            false => Err(PlaceError::NotEmpty { path }),
+            false => Err(OutputPathError::NotEmpty { path }),
         },
         Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(PlaceError::Read { path, source }),
+        Err(source) => Err(OutputPathError::Read { path, source }),
     }
 }

@@ -1,4 +1,4 @@
-//! Files whose lines belong together: translations and references, sources and targets.
+//! Parallel files: translations and references, or sources and targets, line by line.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,9 +7,9 @@ use transformer_infer::metrics::{CorpusCounts, Metric};
 
 use super::{CommandError, read_lines};
 
-/// Reads files of which every line has its counterpart in all others; at most one may be `-`.
+/// Reads files with the same number of lines; at most one may be `-`.
 ///
-/// `counterpart` is what the lines of the first file lack where another is shorter.
+/// `counterpart` names, for the error, what a line lacks if the numbers differ.
 pub(crate) fn read_parallel(
     paths: &[&Path],
     counterpart: &'static str,
@@ -36,7 +36,7 @@ pub(crate) fn read_parallel(
     Ok(files)
 }
 
-/// Counts what a metric needs of every line beside its references.
+/// Returns the counts of a metric for every line, given its references.
 pub(crate) fn count(
     metric: &dyn Metric,
     hypotheses: &[String],
@@ -46,13 +46,13 @@ pub(crate) fn count(
     CorpusCounts::new(
         metric,
         lines.map(|(line, hypothesis)| {
-            let of_line = references.iter().map(|it| it[line].as_str());
-            (hypothesis.as_str(), of_line.collect())
+            let references = references.iter().map(|it| it[line].as_str());
+            (hypothesis.as_str(), references.collect())
         }),
     )
 }
 
-/// Prints the scores of a translation, in the lines of `sacrebleu -f text`.
+/// Prints the scores of a translation in the format of `sacrebleu -f text`.
 pub(crate) fn print_scores(
     metrics: &[Box<dyn Metric>],
     hypotheses: &[String],

@@ -1,4 +1,4 @@
-//! The file that `attention` writes: by its ending a page, a figure or data.
+//! The output file of `attention`: a page, a figure or data, according to its extension.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -8,72 +8,71 @@ use tempfile::NamedTempFile;
 use transformer_infer::attention::GENERATOR;
 
 use super::output_path::folder_of;
-use super::{PlaceError, check_file};
+use super::{OutputPathError, check_file};
 
-/// A file of ours names its maker within so many bytes.
+/// Files of this command contain the name of their generator within this many bytes.
 const HEAD_BYTES: u64 = 2048;
 
-/// Says what is written.
+/// The format of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
-    /// A page for a browser.
+    /// An HTML page.
     Html,
-    /// A figure.
+    /// An SVG figure.
     Svg,
-    /// All weights as data.
+    /// All weights as JSON.
     Json,
 }
 
-/// Names the file to write.
+/// The file to write.
 #[derive(Debug)]
 pub(super) struct Picture {
     path: PathBuf,
     pub(super) format: Format,
 }
 
-/// Says why the file cannot be written.
+/// Why the file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PictureError {
-    /// The ending says nothing.
+    /// The extension is not known.
     #[error(
-        "`{}` does not say what to write; let its name end in .html for a page, .svg for a figure or \
-         .json for data",
+        "`{}` has no known extension; use .html for a page, .svg for a figure or .json for data",
         path.display()
     )]
     Ending {
         /// The path that was given.
         path: PathBuf,
     },
-    /// There is a file that somebody else wrote.
+    /// The file exists, and another program wrote it.
     #[error(
-        "`{}` is there already and was not written by this command; remove it, or choose another name",
+        "`{}` exists and was not written by this command; remove it, or choose another name",
         path.display()
     )]
     Foreign {
         /// The path that was given.
         path: PathBuf,
     },
-    /// There is a folder or a device of this name.
-    #[error("`{}` is no file; choose another name", path.display())]
+    /// The path is a folder or a device.
+    #[error("`{}` is not a file; choose another name", path.display())]
     NotAFile {
         /// The path that was given.
         path: PathBuf,
     },
-    /// Nothing may be written there.
+    /// The path cannot be used.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    OutputPath(#[from] OutputPathError),
     /// The file cannot be read or written.
     #[error("cannot write `{}`", path.display())]
     Write {
         /// The path that was given.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl Picture {
-    /// Checks that the file may be written: there is none of its name, or an older one of this command.
+    /// Checks that the file can be written: it does not exist, or is an older one of this command.
     pub(super) fn new(path: &Path) -> Result<Self, PictureError> {
         let path = path.to_owned();
         let ending = path.extension().and_then(|ending| ending.to_str());
@@ -96,7 +95,7 @@ impl Picture {
         Ok(Self { path, format })
     }
 
-    /// Writes the file; a kill at any moment leaves the old one or the new one.
+    /// Writes the file atomically: if the process is killed, the old file or the new one remains.
     pub(super) fn write(&self, content: &str) -> Result<(), PictureError> {
         let Self { path, .. } = self;
         replace(path, content).map_err(|source| PictureError::Write {
@@ -110,7 +109,7 @@ impl Picture {
     }
 }
 
-/// Says whether a file is empty, or names its maker as ours do.
+/// Returns whether a file is empty or was written by this command.
 fn is_replaceable(path: &Path) -> io::Result<bool> {
     if fs::metadata(path)?.is_file() {
         let mut head = Vec::new();
@@ -122,7 +121,7 @@ fn is_replaceable(path: &Path) -> io::Result<bool> {
 }
 
 fn replace(path: &Path, content: &str) -> io::Result<()> {
-    // A link stays a link, and the file it leads to is replaced.
+    // The target of a symbolic link is replaced, and the link stays.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut file = unfinished(&target)?;
     file.write_all(content.as_bytes())?;
@@ -131,14 +130,14 @@ fn replace(path: &Path, content: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file beside the target that can take its place when it is whole.
+/// Creates a temporary file beside the target, which replaces it when it is complete.
 pub(crate) fn unfinished(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".unfinished-");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As other programs create files: the user's umask takes from it.
+        // The usual permissions of a new file, which the umask restricts.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder_of(target))
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_says_what_is_written() {
+    fn the_extension_decides_the_format() {
         let folder = folder();
         let format = |name: &str| {
             Picture::new(&folder.path().join(name))
@@ -172,7 +171,7 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("a.svg");
         for content in [format!("<!-- {GENERATOR} --> old"), "new".to_owned()] {
-            let picture = Picture::new(&path).expect("the file is ours or missing");
+            let picture = Picture::new(&path).expect("the file is missing or of this command");
             picture.write(&content).expect("the folder is writable");
             assert_eq!(fs::read_to_string(&path).expect("it was written"), content);
         }
@@ -180,16 +179,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_kept() {
+    fn a_file_of_another_program_is_kept() {
         let folder = folder();
         let path = folder.path().join("thesis.html");
         fs::write(&path, "<p>months of work").expect("the folder is writable");
-        let error = Picture::new(&path).expect_err("the file is not ours");
+        let error = Picture::new(&path).expect_err("another program wrote the file");
         assert!(matches!(error, PictureError::Foreign { .. }), "{error}");
     }
 
     #[test]
-    fn a_folder_is_no_file() {
+    fn a_folder_is_refused() {
         let folder = folder();
         let path = folder.path().join("a.html");
         fs::create_dir(&path).expect("the folder is writable");
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_is_named() {
+    fn a_missing_folder_is_named() {
         let folder = folder();
         let error = Picture::new(&folder.path().join("no/a.html")).expect_err("there is no folder");
         assert!(error.to_string().contains("no` does not exist"), "{error}");
@@ -206,19 +205,19 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn others_may_read_what_is_written() {
+    fn the_file_has_the_usual_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let folder = folder();
-        let (ours, theirs) = (folder.path().join("a.svg"), folder.path().join("b"));
-        let picture = Picture::new(&ours).expect("there is no file yet");
+        let (written, usual) = (folder.path().join("a.svg"), folder.path().join("b"));
+        let picture = Picture::new(&written).expect("there is no file yet");
         picture.write("").expect("the folder is writable");
-        fs::write(&theirs, "").expect("the folder is writable");
+        fs::write(&usual, "").expect("the folder is writable");
         let mode = |path: &Path| {
             fs::metadata(path)
                 .expect("it is there")
                 .permissions()
                 .mode()
         };
-        assert_eq!(mode(&ours), mode(&theirs));
+        assert_eq!(mode(&written), mode(&usual));
     }
 }

@@ -1,4 +1,4 @@
-//! `transformer-infer quantize`: a smaller model directory.
+//! `transformer-infer quantize`: stores a model with less precision.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,22 +7,21 @@ use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Precision};
 
 use super::run_folder::belongs_to_a_run;
-use super::{CommandError, PlaceError};
+use super::{CommandError, OutputPathError};
 
-/// Writes a model in less precision: half or a quarter of the bytes, nearly the same translations.
+/// Stores a model with less precision: half or a quarter of the bytes, nearly the same translations.
 ///
-/// What is saved is disk and transport: weights are computed in what the backend computes in, so that neither
-/// speed nor memory change once the model is loaded. Keep the model as it was trained, too: nothing gives back
-/// what was rounded away.
+/// This saves disk space and transfer time. When the model is loaded, the weights are converted to the precision of
+/// the backend, so that speed and memory do not change. Keep the trained model as well: rounding cannot be undone.
 #[derive(Debug, Args)]
 pub(crate) struct Quantize {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// Directory to write, replaced if it holds a model in less precision.
+    /// Directory to write; a model with less precision in it is replaced.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// What the weights are stored in: `f16` (16-bit floats) or `int8` (8-bit integers, and a scale for each
+    /// Type of the stored weights: `f16` (16-bit floats) or `int8` (8-bit integers, and a scale for each
     /// output channel of a matrix).
     #[arg(long, value_enum)]
     precision: PrecisionName,
@@ -43,11 +42,11 @@ impl Quantize {
         };
         if self.out.is_file() {
             let path = self.out.clone();
-            return Err(PlaceError::IsFile { path }.into());
+            return Err(OutputPathError::IsFile { path }.into());
         }
         if belongs_to_a_run(&self.out) {
             let path = self.out.clone();
-            return Err(PlaceError::Run { path }.into());
+            return Err(OutputPathError::Run { path }.into());
         }
         let quantize = |original: &ModelDirectory| original.write_quantized(&self.out, precision);
         let (original, out) = ModelDirectory::open_with(&self.model, quantize)?;

@@ -1,4 +1,4 @@
-//! `transformer-infer score`: how likely a model finds given translations.
+//! `transformer-infer score`: the log-probabilities of given translations.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -10,25 +10,25 @@ use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator};
 
 use super::{CommandError, Progress, at_least_one, open, read_parallel};
 
-/// Number of pairs that are scored and written at once.
+/// Number of pairs that are scored before they are written.
 const PAIRS_AT_ONCE: usize = 2000;
 
-/// Scores given translations: the log-probability of each, one a line.
+/// Scores given translations: prints the log-probability of each, one per line.
 ///
-/// The logarithm is natural, and EOS is included. A blank line is scored as the model sees it, which is EOS
-/// alone. Standard error has the total and the perplexity per token.
+/// The logarithm is natural, and EOS is included. A blank line is scored as EOS alone. The total and the
+/// perplexity per token are printed to standard error.
 #[derive(Debug, Args)]
 pub(crate) struct Score {
-    /// Directory of the model, or of the training run that made it.
+    /// Directory of the model, or of the training run that trained it.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// File with the sources, one a line, plain or gzip; `-` is standard input.
+    /// File with the sources, one per line, plain or gzip; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     src: PathBuf,
     /// File with the translations to score, one for each source.
     #[arg(long, value_name = "FILE")]
     tgt: PathBuf,
-    /// Print behind each score a tab and the log-probabilities of its tokens, EOS last.
+    /// Print after each score a tab and the log-probabilities of its tokens, EOS last.
     #[arg(long)]
     per_token: bool,
     /// Print one JSON object for each pair; with --per-token, with the tokens.
@@ -37,7 +37,7 @@ pub(crate) struct Score {
     /// Most tokens of either side in a batch, padding included.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
-    /// Longest line of either side, in tokens; what is beyond is neither read nor scored, with a warning.
+    /// Longest line of either side, in tokens; the rest is neither read nor scored, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_len: usize,
     /// Print errors only to standard error.
@@ -45,7 +45,7 @@ pub(crate) struct Score {
     quiet: bool,
 }
 
-/// Holds what `--json` prints for one pair.
+/// The output of `--json` for one pair.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     src: &'a str,
@@ -65,7 +65,7 @@ struct Token {
 }
 
 impl Score {
-    /// Reads both files, and writes a line for each pair.
+    /// Reads both files, and writes one line per pair.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         let files = read_parallel(&[&self.src, &self.tgt], "translation")?;
         let limits = BatchLimits {
@@ -82,11 +82,11 @@ impl Score {
         let mut output = io::BufWriter::new(io::stdout().lock());
         let mut total = TotalScore::default();
         let progress = Progress::new(pairs.len(), !self.quiet);
-        for (number, some) in pairs.chunks(PAIRS_AT_ONCE).enumerate() {
+        for (number, chunk) in pairs.chunks(PAIRS_AT_ONCE).enumerate() {
             let n_before = number * PAIRS_AT_ONCE;
-            let scores = translator.score(some);
+            let scores = translator.score(chunk);
             let scores = scores.map_err(|error| error.with_line(|line| n_before + line))?;
-            for (index, (pair, score)) in some.iter().zip(&scores).enumerate() {
+            for (index, (pair, score)) in chunk.iter().zip(&scores).enumerate() {
                 total.add(score);
                 self.warn(n_before + index + 1, score);
                 self.write(&translator, *pair, score, &mut output)
@@ -108,10 +108,10 @@ impl Score {
         output: &mut impl Write,
     ) -> io::Result<()> {
         if self.json {
-            let spelled = translator.tokenizers().tgt();
+            let tokenizer = translator.tokenizers().tgt();
             let tokens = score.ids.iter().zip(&score.log_probs);
             let tokens = tokens.map(|(id, log_prob)| Token {
-                token: spelled.token(*id).unwrap_or_default(),
+                token: tokenizer.token(*id).unwrap_or_default(),
                 log_prob: *log_prob,
             });
             let line = Line {
@@ -158,7 +158,7 @@ impl Score {
     }
 }
 
-/// Says what of a pair was not scored.
+/// Returns a warning if a part of the pair was not scored.
 fn warning(score: &PairScore) -> Option<String> {
     let sides = [
         (score.n_src_cut, "source tokens"),
@@ -169,7 +169,7 @@ fn warning(score: &PairScore) -> Option<String> {
         .map(|(n_cut, side)| format!("the last {n_cut} {side}"))
         .collect();
     let text = format!(
-        "{} are beyond what is read (--max-len, or the places that the model knows) and left out",
+        "{} are beyond the limit (--max-len, or the positions of the model) and were left out",
         cut.join(" and ")
     );
     (!cut.is_empty()).then_some(text)

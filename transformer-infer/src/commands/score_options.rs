@@ -1,4 +1,4 @@
-//! How translations are scored: the flags that `bleu`, `evaluate` and `compare` share.
+//! The flags for metrics, which `bleu`, `evaluate` and `compare` share.
 
 use clap::{Args, ValueEnum};
 use transformer_infer::metrics::{
@@ -7,58 +7,58 @@ use transformer_infer::metrics::{
 
 use super::CommandError;
 
-/// Flags for scores, by default sacreBLEU's.
+/// Settings of the metrics, with sacreBLEU's defaults.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ScoreOptions {
-    /// How lines are cut into words for BLEU.
+    /// How lines are split into words for BLEU.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = TokenizeName::V13a)]
     tokenize: TokenizeName,
-    /// What happens to n-gram orders without a match, in BLEU.
+    /// Smoothing of n-gram orders without a match, in BLEU.
     #[arg(long, value_name = "KIND", value_enum, default_value_t = SmoothName::Exp)]
     smooth: SmoothName,
-    /// Number for the smoothings floor (0.1) and add-k (1).
+    /// Value for the smoothings floor (0.1) and add-k (1).
     #[arg(long, value_name = "NUMBER", value_parser = not_negative)]
     smooth_value: Option<f64>,
-    /// Compare in lower case, as TER does anyway.
+    /// Ignore case, as TER does by default.
     #[arg(long)]
     lowercase: bool,
-    /// Print TER as well, the edits for each hundred words; less is better.
+    /// Print TER as well: edits per hundred words; lower is better.
     #[arg(long)]
     ter: bool,
     #[command(flatten)]
     ter_options: TerOptions,
-    /// Digits after the point.
+    /// Number of decimals.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(..=15))]
     width: u8,
 }
 
-/// Flags for TER, named as in sacreBLEU.
+/// Settings of TER, named as in sacreBLEU.
 #[derive(Clone, Debug, Args)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "they are four flags of the command line, which become enums in `ter`"
 )]
 struct TerOptions {
-    /// Upper case counts in TER.
+    /// Distinguish case in TER.
     #[arg(long, requires = "ter")]
     ter_case_sensitive: bool,
-    /// Put punctuation apart before TER is computed.
+    /// Separate punctuation for TER.
     #[arg(long, requires = "ter")]
     ter_normalized: bool,
-    /// Leave punctuation out of TER.
+    /// Remove punctuation for TER.
     #[arg(long, requires = "ter")]
     ter_no_punct: bool,
-    /// Let the two flags above know Chinese and Japanese; normalized, characters become words.
+    /// Apply the two flags above to Chinese and Japanese as well; normalization makes characters words.
     #[arg(long, requires = "ter")]
     ter_asian_support: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TokenizeName {
-    /// As in WMT: ASCII punctuation apart
+    /// As in WMT: ASCII punctuation is separate
     #[value(name = "13a")]
     V13a,
-    /// Punctuation and symbols of all scripts apart
+    /// Punctuation and symbols of all scripts are separate
     Intl,
     /// Every character is a word
     Char,
@@ -72,7 +72,7 @@ enum SmoothName {
     Exp,
     /// A small number of matches
     Floor,
-    /// A number added to all orders above the first
+    /// A value added to all orders above the first
     AddK,
     /// The score is zero
     None,
@@ -86,7 +86,7 @@ fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 impl ScoreOptions {
-    /// Refuses flags that contradict each other.
+    /// Checks that the flags do not contradict each other.
     pub(crate) fn check(&self) -> Result<(), CommandError> {
         let has_value = matches!(self.smooth, SmoothName::Floor | SmoothName::AddK);
         if self.smooth_value.is_some() && !has_value {
@@ -114,7 +114,7 @@ impl ScoreOptions {
         }
     }
 
-    /// Returns a kind of chrF in the case asked for.
+    /// Returns this chrF with the case of the flags.
     pub(crate) fn chrf(&self, chrf: Chrf) -> Chrf {
         Chrf {
             case: self.case(),
@@ -122,7 +122,7 @@ impl ScoreOptions {
         }
     }
 
-    /// Returns TER, if it was asked for.
+    /// Returns TER with `--ter`.
     pub(crate) fn ter(&self) -> Option<Ter> {
         let options = &self.ter_options;
         let ter = Ter {
@@ -150,7 +150,7 @@ impl ScoreOptions {
         self.ter.then_some(ter)
     }
 
-    /// Returns the number of digits after the point.
+    /// Returns the number of decimals.
     pub(crate) fn width(&self) -> usize {
         usize::from(self.width)
     }

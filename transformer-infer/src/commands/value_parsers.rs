@@ -1,8 +1,8 @@
-//! Numbers on the command line.
+//! Parsers of values on the command line.
 
 use clap::builder::RangedU64ValueParser;
 
-/// Parses a number of at least 1.
+/// Parses an integer of at least 1.
 pub(crate) fn at_least_one() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..)
 }

@@ -113,8 +113,8 @@ fn score_cuts_what_is_too_long_and_says_so() {
     // Two characters, and what stands where EOS would.
     assert_eq!(tokens.split(' ').count(), 3);
     let warning = "warning: line 1: the last 4 source tokens and the last 1 target tokens (EOS \
-                   included) are beyond what is read (--max-len, or the places that the model knows) \
-                   and left out";
+                   included) are beyond the limit (--max-len, or the positions of the model) and were \
+                   left out";
     assert!(stderr(&output).contains(warning), "{}", stderr(&output));
 }
 
@@ -148,7 +148,7 @@ fn evaluate_is_translate_and_bleu_in_one() {
     assert_eq!(stdout(&evaluated), [expected[0], expected[1], expected[3]]);
     let last = stderr(&evaluated).lines().last().unwrap_or_default();
     assert!(
-        last.starts_with("4 lines, ") && last.ends_with(" tokens a second"),
+        last.starts_with("4 lines, ") && last.ends_with(" tokens per second"),
         "{last}"
     );
 }

@@ -115,7 +115,7 @@ fn bans_that_cannot_be_are_refused() {
         refusal(model.path(), &["--ban", ""], 2).starts_with("error: `` of `--ban` is blank or")
     );
     let token = refusal(model.path(), &["--ban-token", "ab"], 2);
-    assert!(token.starts_with("error: `ab` of `--ban-token` is no token of the vocabulary;"));
+    assert!(token.starts_with("error: `ab` of `--ban-token` is not in the vocabulary;"));
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn an_ending_that_says_nothing_is_wrong_usage() {
         Path::new("."),
         &["attention", "--model", "no-model", "--out", "a.png", "a"],
     );
-    let expected = "error: `a.png` does not say what to write; let its name end in .html for a page, .svg \
+    let expected = "error: `a.png` has no known extension; use .html for a page, .svg \
                     for a figure or .json for data";
     assert_eq!(refusal(&output, 2), expected);
 }
@@ -123,7 +123,7 @@ fn a_page_of_somebody_else_is_kept() {
     let path = model.path().join("a.html");
     fs::write(&path, "mine").expect("the temporary directory is writable");
     let output = attention(model.path(), &["--out", "a.html", "bad"]);
-    let expected = "error: `a.html` is there already and was not written by this command; remove it, or \
+    let expected = "error: `a.html` exists and was not written by this command; remove it, or \
                     choose another name";
     assert_eq!(refusal(&output, 1), expected);
     assert_eq!(fs::read(&path).expect("it is there"), b"mine");

@@ -1,4 +1,4 @@
-//! The flags of `translate` that ask which words belong together.
+//! The flags of `translate` for word alignments.
 
 use clap::Args;
 use transformer_infer::attention::{Alignment, Head, Heads, Kind};
@@ -8,15 +8,15 @@ use crate::commands::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct AlignmentFlags {
-    /// Print behind each translation a tab and which words belong together, as in `0-0 1-2`: word of the
-    /// source, word of the translation, counted from 0, as attention aligns them. With --json a field.
+    /// Print after each translation a tab and its word alignment, such as `0-0 1-2`: source word and translation
+    /// word, counted from 0, aligned by attention. With --json it is a field.
     #[arg(long)]
     alignments: bool,
-    /// With --alignments: which layer of the decoder is asked, counted from 1 at the bottom; without it
-    /// five sixths up, as the fifth of six.
+    /// With --alignments: which layer of the decoder to use, counted from 1 at the bottom [default: at five sixths of
+    /// the depth, such as 5 of 6].
     #[arg(long, value_name = "N", requires = "alignments")]
     alignment_layer: Option<usize>,
-    /// With --alignments: which head is asked, counted from 1, or `mean`.
+    /// With --alignments: which head to use, counted from 1, or `mean`.
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean, requires = "alignments")]
     alignment_head: Head,
 }
@@ -35,7 +35,7 @@ impl AlignmentFlags {
         Ok(())
     }
 
-    /// Returns the alignments of each line's translations, if they are asked for.
+    /// Returns the alignments of each line's translations, with `--alignments`.
     pub(super) fn align(
         &self,
         translator: &Translator,

@@ -1,4 +1,4 @@
-//! The command itself: reads lines, translates them and writes what comes of them.
+//! [`Translate`]: reads lines, and writes their translations.
 
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,40 +14,39 @@ use super::progress::Progress;
 use super::search_flags::SearchFlags;
 use crate::commands::{CommandError, at_least_one, open, read_lines};
 
-/// Most lines that are read, translated and written at once.
+/// Largest number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
 
-/// What stands for standard input.
+/// The argument that stands for standard input.
 const DASH: &str = "-";
 
 /// Translates text, line by line.
 ///
-/// The text is what follows the flags, each argument being one line, or else (or with `-`) standard
-/// input, plain or gzip. One line comes out for each line that goes in, in the same order; an empty line stays empty.
-/// Lines that come slowly, from a terminal or a pipe, are translated as they come.
+/// The text is the arguments, each of which is one line, or standard input, plain or gzip, if there is no argument
+/// or `-`. Every input line gives one output line, in the same order; an empty line stays empty. Lines that arrive
+/// slowly, from a terminal or a pipe, are translated as they arrive.
 #[derive(Debug, Args)]
 pub(crate) struct Translate {
-    /// Directory of the model, or of the training run that made it; given again, all of the models
-    /// predict together.
+    /// Directory of the model, or of the training run that trained it; repeat the flag for an ensemble.
     #[arg(long, value_name = "DIR", required = true)]
     model: Vec<PathBuf>,
     #[command(flatten)]
     search: SearchFlags,
-    /// What every translation begins with.
+    /// Text that every translation begins with.
     #[arg(long, value_name = "TEXT", conflicts_with = "prefixes")]
     prefix: Option<String>,
-    /// File with what each translation begins with: a line for each line of input, blank for nothing.
+    /// File with the text that each translation begins with: one line per input line, blank for none.
     #[arg(long, value_name = "FILE")]
     prefixes: Option<PathBuf>,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
     alignments: AlignmentFlags,
-    /// Most source tokens in a batch, padding included, times the beam size: more is faster up to a
-    /// point and needs more memory; the translation is the same.
+    /// Most source tokens in a batch, padding included, times the beam size: larger batches are faster up to a
+    /// point and need more memory; the translations are the same.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
-    /// Longest line, in tokens; what is beyond is not translated, with a warning.
+    /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     /// Print errors only to standard error.
@@ -94,8 +93,8 @@ impl Translate {
             for file in self.text.iter().filter(|text| Path::new(text).is_file()) {
                 let _ = writeln!(
                     io::stderr(),
-                    "note: `{file}` is a file, and what is translated is its name; for what is in it give it as standard \
-                     input: `< {file}`"
+                    "note: `{file}` is a file, but its name is translated; to translate its contents, use standard input: \
+                     `< {file}`"
                 );
             }
         }
@@ -109,10 +108,10 @@ impl Translate {
     }
 }
 
-/// Holds what all lines of one call share.
+/// The state of one call of the command.
 struct Session<'a> {
     command: &'a Translate,
-    /// What each line's translation begins with, where a file says so.
+    /// The lines of `--prefixes`.
     prefixes: Option<Vec<String>>,
     translator: &'a Translator,
     search: &'a Search,
@@ -121,7 +120,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Translates and writes group by group, so that any number of lines fits in memory.
+    /// Translates and writes group by group, so that memory does not grow with the input.
     fn translate_stream(
         &mut self,
         stream: &LineStream,
@@ -129,7 +128,7 @@ impl Session<'_> {
     ) -> Result<(), CommandError> {
         loop {
             let Group { lines, failure } = stream.next_group();
-            // What precedes an unreadable line is translated before the error ends the program.
+            // The lines before an unreadable one are translated before the error is returned.
             self.translate_lines(&lines, output)?;
             match failure {
                 Some(failure) => return Err(failure),
@@ -146,7 +145,7 @@ impl Session<'_> {
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
         let n_before = self.n_translated;
-        // Of lines that have no prefix in the file, those before are translated first.
+        // Lines that have a prefix are translated before the error for the first line without one.
         let n_prefixed = self.prefixes.as_ref().map_or(usize::MAX, Vec::len) - n_before;
         let known = &lines[..lines.len().min(n_prefixed)];
         let inputs: Vec<Input<'_>> = (n_before..)
@@ -180,7 +179,7 @@ impl Session<'_> {
                 translation,
                 alignments: alignments
                     .as_ref()
-                    .map(|of_lines| of_lines[index].as_slice()),
+                    .map(|alignments| alignments[index].as_slice()),
             };
             let tokenizer = self.translator.tokenizers().tgt();
             let (flags, n_best) = (&self.command.output, self.search.n_best);
@@ -191,21 +190,21 @@ impl Session<'_> {
         output.flush().map_err(CommandError::Write)?;
         self.n_translated += known.len();
         if known.len() < lines.len() {
-            return Err(self.prefixes_do_not_fit());
+            return Err(self.wrong_number_of_prefixes());
         }
         Ok(())
     }
 
-    /// Checks that nothing is left over.
+    /// Checks that no prefix is left over.
     fn end(&self) -> Result<(), CommandError> {
         let n_prefixes = self.prefixes.as_ref().map(Vec::len);
         if n_prefixes.is_some_and(|n_prefixes| n_prefixes != self.n_translated) {
-            return Err(self.prefixes_do_not_fit());
+            return Err(self.wrong_number_of_prefixes());
         }
         Ok(())
     }
 
-    fn prefixes_do_not_fit(&self) -> CommandError {
+    fn wrong_number_of_prefixes(&self) -> CommandError {
         CommandError::Prefixes {
             path: self.command.prefixes.clone().unwrap_or_default(),
             n_prefixes: self.prefixes.as_ref().map_or(0, Vec::len),

@@ -1,4 +1,4 @@
-//! Lines of standard input, in groups as large as their arrival allows.
+//! [`LineStream`]: groups of lines that arrive together on standard input.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -9,27 +9,27 @@ use transformer_core::lines::{LineReader, STANDARD_INPUT};
 
 use crate::commands::CommandError;
 
-/// How long a group waits for its next line. A file or a program is faster; a person, or a program that
-/// waits for an answer, is not kept waiting noticeably.
+/// How long a group waits for its next line: longer than a file or a program needs, and too short for a person to
+/// notice.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads lines on a thread of its own, so that a pause in the input can be told from its end.
+/// Reads lines on a separate thread, so that a pause in the input can be distinguished from its end.
 #[derive(Debug)]
 pub(super) struct LineStream {
     lines: Receiver<Result<String, CommandError>>,
     most: usize,
 }
 
-/// Holds lines that came without a pause.
+/// Lines that arrived without a pause.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) lines: Vec<String>,
-    /// Why the lines end here, if reading failed.
+    /// The error after these lines, if reading failed.
     pub(super) failure: Option<CommandError>,
 }
 
 impl LineStream {
-    /// Starts reading; no group will have more than `most` lines, at least one.
+    /// Starts reading; a group has at most `most` lines, and `most` is at least 1.
     pub(super) fn new(input: impl Read + Send + 'static, most: usize) -> Self {
         let (sender, lines) = sync_channel(most);
         // The thread ends with the input, with the first failure, or with the program.
@@ -48,7 +48,7 @@ impl LineStream {
         Self { lines, most }
     }
 
-    /// Waits for a line, and returns it with those that follow without a pause; none at the end.
+    /// Waits for a line, and returns it with those that follow without a pause; an empty group at the end.
     pub(super) fn next_group(&self) -> Group {
         let mut lines = Vec::new();
         let mut arrived = self
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_hold_all_lines_in_order_and_none_too_many() {
+    fn groups_contain_all_lines_in_order_and_at_most_the_limit() {
         let stream = LineStream::new(&b"a\nb\nc\n\nd"[..], 2);
         let mut read = Vec::new();
         loop {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_comes_behind_the_lines_before_it() {
+    fn a_failure_follows_the_lines_before_it() {
         let stream = LineStream::new(&b"a\n\xff\nb\n"[..], 9);
         let mut n_lines = 0;
         let failure = loop {

@@ -1,4 +1,4 @@
-//! `transformer-infer translate`: one line in, one line out.
+//! `transformer-infer translate`: translates text line by line.
 
 mod alignment_flags;
 mod command;

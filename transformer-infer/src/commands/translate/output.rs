@@ -1,4 +1,4 @@
-//! How translations are printed.
+//! The output of translations, and its flags.
 
 use std::io::{self, Write};
 
@@ -18,25 +18,25 @@ pub(super) struct OutputFlags {
     /// The score is the logarithm of the probability divided by the length penalty.
     #[arg(long)]
     scores: bool,
-    /// Print one JSON object for each line: `src`, `translations` with their `text` and `score`, and a `warning` if
+    /// Print one JSON object per line: `src`, `translations` with their `text` and `score`, and a `warning` if
     /// there is one.
     #[arg(long)]
     json: bool,
-    /// With --json: the tokens of each translation, its end included, and their log-probabilities.
+    /// With --json: the tokens of each translation, EOS included, and their log-probabilities.
     #[arg(long, requires = "json")]
     token_scores: bool,
 }
 
-/// Holds what there is to print for one line.
+/// The translations of one line to print.
 #[derive(Debug)]
 pub(super) struct Answer<'a> {
     pub(super) src: &'a str,
     pub(super) translation: &'a Translation,
-    /// Of each candidate, if they were asked for.
+    /// The alignment of each candidate, with `--alignments`.
     pub(super) alignments: Option<&'a [Alignment]>,
 }
 
-/// Holds what `--json` prints for one line.
+/// The output of `--json` for one line.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     src: &'a str,
@@ -51,7 +51,7 @@ struct Scored<'a> {
     score: f64,
     log_prob: f64,
     finished: bool,
-    /// Word of the source and word of the translation.
+    /// Indices of source word and translation word.
     #[serde(skip_serializing_if = "Option::is_none")]
     alignment: Option<&'a [(usize, usize)]>,
     #[serde(flatten)]
@@ -65,7 +65,7 @@ struct Tokens<'a> {
 }
 
 impl OutputFlags {
-    /// Writes the translations of a line: `n_best` lines, or one of JSON.
+    /// Writes the translations of a line: `n_best` lines, or one line of JSON.
     pub(super) fn write(
         &self,
         answer: &Answer<'_>,
@@ -129,12 +129,12 @@ impl OutputFlags {
 }
 
 impl<'a> Tokens<'a> {
-    /// Spells the tokens as the vocabulary does.
+    /// Returns the tokens of the vocabulary, and EOS if the hypothesis is finished.
     fn new(hypothesis: &'a Hypothesis, tokenizer: &Tokenizer) -> Self {
-        let spell = |id: &u32| tokenizer.token(*id).unwrap_or_default();
-        let end = hypothesis.finished.then(|| spell(&EOS));
+        let token = |id: &u32| tokenizer.token(*id).unwrap_or_default();
+        let end = hypothesis.finished.then(|| token(&EOS));
         Self {
-            tokens: hypothesis.ids.iter().map(spell).chain(end).collect(),
+            tokens: hypothesis.ids.iter().map(token).chain(end).collect(),
             token_log_probs: &hypothesis.token_log_probs,
         }
     }

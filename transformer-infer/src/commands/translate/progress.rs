@@ -1,9 +1,9 @@
-//! How far a translation is, on standard error.
+//! The progress of a translation, on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// How long a number stands at least.
+/// The shortest time between two updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Shows the number of lines translated on the last line of a terminal.
@@ -16,18 +16,18 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Shows progress if standard error is a terminal, and standard input is not: whoever types lines
-    /// sees what becomes of them.
-    pub(super) fn new(wanted: bool) -> Self {
+    /// Starts the clock; shows progress if `is_enabled`, standard error is a terminal, and standard input is not: a user
+    /// who types lines sees their translations.
+    pub(super) fn new(is_enabled: bool) -> Self {
         Self {
             start: Instant::now(),
             shown: None,
             n_done: 0,
-            is_on: wanted && io::stderr().is_terminal() && !io::stdin().is_terminal(),
+            is_on: is_enabled && io::stderr().is_terminal() && !io::stdin().is_terminal(),
         }
     }
 
-    /// Counts lines that are translated.
+    /// Adds translated lines, and updates the display.
     pub(super) fn add(&mut self, n_lines: usize) {
         self.n_done += n_lines;
         let is_new = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
@@ -35,16 +35,16 @@ impl Progress {
             let seconds = self.start.elapsed().as_secs_f64();
             let rate = self.n_done as f64 / seconds;
             let lines = format!(
-                "{} lines in {seconds:.0} s, {rate:.0} a second",
+                "{} lines in {seconds:.0} s, {rate:.0} per second",
                 self.n_done
             );
-            // Nothing is lost where it cannot be shown.
+            // An error of standard error does not stop the command.
             let _ = write!(io::stderr(), "\r\x1b[K{lines}");
             self.shown = Some(Instant::now());
         }
     }
 
-    /// Clears the line for what comes next.
+    /// Clears the line for other output.
     pub(super) fn clear(&mut self) {
         if self.shown.take().is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");

@@ -1,4 +1,4 @@
-//! The flags of `translate` that say how outputs are searched for.
+//! The flags of `translate` for the search.
 
 use clap::Args;
 use transformer_core::text::{Tokenizer, UNK};
@@ -10,61 +10,61 @@ use crate::commands::CommandError;
 
 #[derive(Debug, Args)]
 pub(super) struct SearchFlags {
-    /// Number of hypotheses followed at once; 1 is greedy search, the fastest [default: the model's, or 4, and
+    /// Number of hypotheses kept at each step; 1 is greedy search, the fastest [default: the model's, or 4, and
     /// at least as many as --n-best].
     #[arg(long, value_name = "N")]
     beam: Option<usize>,
-    /// How hypotheses of different lengths compare: none, gnmt:ALPHA or power:ALPHA [default: the
+    /// How scores are normalized by length: none, gnmt:ALPHA or power:ALPHA [default: the
     /// model's, or gnmt:0.6].
     #[arg(long, value_name = "KIND")]
     length_penalty: Option<LengthPenalty>,
-    /// How much to prefer hypotheses that looked at the whole source; 0 is not at all, 0.2 is usual [default: the
+    /// Weight of the preference for hypotheses that attended to the whole source; 0 is none, 0.2 is usual [default: the
     /// model's, or 0].
     #[arg(long, value_name = "BETA")]
     coverage_penalty: Option<f64>,
-    /// When a beam is done: present-length (the best that runs would lose if it ended now),
-    /// beam-finished (as many are finished as the beam holds; the fastest), never (nothing that runs
-    /// can still win) [default: the model's, or present-length].
+    /// When the search of a line stops: present-length (the best unfinished hypothesis would lose at its present
+    /// length), beam-finished (as many hypotheses are finished as the beam size; the fastest), never (no unfinished
+    /// hypothesis can still win) [default: the model's, or present-length].
     #[arg(long, value_name = "RULE")]
     stop: Option<StopRule>,
     /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
     /// the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
     max_len: Option<LengthLimit>,
-    /// What becomes of translations that reach this limit: cut (they come behind those that ended), end (their
-    /// last token is the end of the sentence, and they compete), free-end (the same, but this token costs
-    /// nothing) [default: the model's, or cut].
+    /// What happens to translations that reach this limit: cut (they rank behind finished ones), end (their last
+    /// token is EOS, and they compete), free-end (the same, but EOS does not change the score) [default: the
+    /// model's, or cut].
     #[arg(long, value_name = "RULE")]
     at_limit: Option<AtLimit>,
-    /// Fewest tokens to generate, written alike; the end of the output counts as one [default: the model's, or 0].
+    /// Fewest tokens to generate, EOS included, in the same notation [default: the model's, or 0].
     #[arg(long, value_name = "LIMIT")]
     min_len: Option<LengthLimit>,
-    /// Number of translations of each line, best first: always N output lines for one input line,
-    /// empty ones where there are not so many. With --json, one list for each input line.
+    /// Number of translations of each line, best first: always N output lines per input line, the last ones empty
+    /// if there are fewer. With --json, one list per input line.
     #[arg(long, value_name = "N", default_value_t = 1)]
     n_best: usize,
-    /// Let no sequence of N tokens come twice in a translation [default: the model's].
+    /// Forbid that a sequence of N tokens occurs twice in a translation [default: the model's].
     #[arg(long, value_name = "N")]
     no_repeat_ngram: Option<usize>,
     /// Multiply the log-probability of a token that was already generated; 1 changes nothing, 1.2
     /// repeats less [default: the model's, or 1].
     #[arg(long, value_name = "THETA")]
     repetition_penalty: Option<f64>,
-    /// Whether to share out the probability of what is not generated, bans and unknown tokens, among the
-    /// other tokens before a beam compares [default: the model's, or false].
+    /// Whether to scale the probabilities of the allowed tokens to sum to 1, without bans and special tokens, before
+    /// the beam search compares them [default: the model's, or false].
     #[arg(long, value_name = "BOOL")]
     renormalize: Option<bool>,
-    /// Do not generate this text, as the tokenizer cuts it into tokens; give it again for more.
+    /// Do not generate the tokens of this text in sequence; repeat the flag for further texts.
     #[arg(long, value_name = "TEXT")]
     ban: Vec<String>,
-    /// Do not generate this token, as the vocabulary spells it; give it again for more.
+    /// Do not generate this token of the vocabulary; repeat the flag for further tokens.
     #[arg(long, value_name = "TOKEN")]
     ban_token: Vec<String>,
     /// Draw tokens by their probability instead of searching; --n-best is the number of samples, in the
     /// order in which they are drawn.
     #[arg(long, conflicts_with_all = ["beam", "stop"])]
     sample: bool,
-    /// With --sample: below 1 likely tokens get likelier.
+    /// With --sample: divisor of the log-probabilities; values below 1 make likely tokens likelier.
     #[arg(long, value_name = "T", default_value_t = 1.0, requires = "sample")]
     temperature: f64,
     /// With --sample: draw from the K likeliest tokens only.
@@ -83,12 +83,12 @@ pub(super) struct SearchFlags {
 }
 
 impl SearchFlags {
-    /// Returns the search, as far as `defaults` say what no flag does, and without what flags ban: that needs
-    /// a tokenizer.
+    /// Returns the search of the flags, without their bans, which need a tokenizer; `defaults` apply where a flag is
+    /// absent.
     pub(super) fn search(&self, defaults: &Search) -> Search {
-        let wide_enough = self.n_best.min(Search::MOST_HYPOTHESES);
+        let at_least = self.n_best.min(Search::MOST_HYPOTHESES);
         Search {
-            beam_size: self.beam.unwrap_or(defaults.beam_size.max(wide_enough)),
+            beam_size: self.beam.unwrap_or(defaults.beam_size.max(at_least)),
             length_penalty: self.length_penalty.unwrap_or(defaults.length_penalty),
             n_best: self.n_best,
             max_len: self.max_len.unwrap_or(defaults.max_len),
@@ -112,12 +112,12 @@ impl SearchFlags {
         }
     }
 
-    /// Returns the tokens that are banned.
+    /// Returns the token sequences of `--ban` and `--ban-token`.
     pub(super) fn banned(&self, tokenizer: &Tokenizer) -> Result<Vec<Vec<u32>>, CommandError> {
         let texts = self.ban.iter().map(|text| {
             let ids = tokenizer.encode(text);
-            let writable = !text.trim().is_empty() && !ids.is_empty() && !ids.contains(&UNK);
-            writable
+            let is_tokenized = !text.trim().is_empty() && !ids.is_empty() && !ids.contains(&UNK);
+            is_tokenized
                 .then_some(ids)
                 .ok_or_else(|| CommandError::Ban { text: text.clone() })
         });
