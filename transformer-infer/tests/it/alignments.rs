@@ -1,4 +1,4 @@
-//! Word alignments of many lines are those of each line alone.
+//! The word alignments of many lines are those of each line alone.
 
 use transformer_infer::attention::{Alignment, AttentionError, Head, Heads};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
@@ -27,7 +27,7 @@ fn beam(n_best: usize) -> Search {
     }
 }
 
-/// Translates, so that every translation of a line with words begins with two.
+/// Translates with a prefix of two words.
 fn translated_by(translator: &Translator, search: &Search) -> Vec<Translation> {
     let input = |(index, line)| Input {
         text: line,
@@ -49,7 +49,7 @@ fn aligned(limits: BatchLimits, translations: &[Translation], heads: Heads) -> V
     found.expect("there are such heads")
 }
 
-/// Looks at every sentence by itself.
+/// Aligns every sentence by itself.
 fn one_by_one(translations: &[Translation], heads: Heads) -> Vec<Vec<Alignment>> {
     let translator = translator();
     let of_line = |(line, translation): (&&str, &Translation)| {
@@ -106,7 +106,7 @@ fn samples_have_alignments() {
 }
 
 #[test]
-fn one_head_of_one_layer_decides_where_it_is_asked_for() {
+fn the_selected_head_decides() {
     let heads = Heads {
         layer: Some(1),
         head: Head::One(2),
@@ -132,7 +132,7 @@ fn alignments_do_not_depend_on_the_batch() {
 }
 
 #[test]
-fn words_beyond_the_longest_source_have_no_pair() {
+fn words_beyond_the_length_limit_have_no_pair() {
     let limits = BatchLimits {
         max_src_len: 6, // "feed a"
         ..BatchLimits::default()
@@ -146,7 +146,7 @@ fn words_beyond_the_longest_source_have_no_pair() {
 }
 
 #[test]
-fn a_model_of_nan_aligns_nothing() {
+fn a_model_that_computes_nan_aligns_nothing() {
     let translations = translated(&beam(1));
     let refused = ruined_translator().alignments(&LINES, &translations, Heads::default());
     assert_eq!(refused, Err(AttentionError::NotANumber));

@@ -1,4 +1,4 @@
-//! The weights of a sentence are those of writing it, whoever wrote it.
+//! The recorded weights of a sentence are those of decoding it token by token.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
@@ -10,7 +10,7 @@ use transformer_infer::{BatchLimits, Translator};
 
 use crate::model::{LINES, Ruin, random_model, tokenizers};
 
-/// Of float32 sums in another order; weights are at most 1.
+/// For float32 sums in another order; weights are at most 1.
 const TOLERANCE: f32 = 1e-5;
 
 fn translator() -> Translator {
@@ -19,7 +19,7 @@ fn translator() -> Translator {
     Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's")
 }
 
-/// Searches, and looks at what was found.
+/// Searches, and records the attention of the best hypothesis.
 fn attention_of_search(line: &str, beam_size: usize) -> Attention {
     let translator = translator();
     let max_len = LengthLimit {
@@ -47,8 +47,8 @@ fn ids(attention: &Attention) -> [Vec<u32>; 2] {
         .map(|tokens| tokens.iter().map(|token| token.id).collect())
 }
 
-/// Decodes token by token, and keeps what each step looked at, `[layer][head][row][column]`; rows of the
-/// decoder are as long as what was read.
+/// Decodes token by token, and returns the weights of each step, `[layer][head][row][column]`; rows of the decoder's
+/// self-attention are as long as the input so far.
 fn step_by_step(src: &[u32], written: &[u32]) -> [Vec<Vec<Map>>; 2] {
     let (device, config, model) = random_model(tokenizers().src().vocab_size());
     let masks = AttentionMasks::default();
@@ -115,7 +115,7 @@ fn the_weights_of_greedy_search_are_those_of_its_steps() {
 }
 
 #[test]
-fn the_weights_of_beam_search_are_those_of_writing_what_it_found() {
+fn the_weights_of_beam_search_are_those_of_decoding_its_result() {
     let attention = attention_of_search("feed a cab", 4);
     let [src, written] = ids(&attention);
     let [decoder, cross] = step_by_step(&src, &written);
@@ -141,7 +141,7 @@ fn the_encoders_weights_are_those_of_encoding() {
 }
 
 #[test]
-fn a_forced_output_is_written_whatever_the_model_prefers() {
+fn a_forced_output_is_decoded_whatever_the_model_prefers() {
     let attention = translator()
         .forced_attention("a cab", "bad")
         .expect("the lines are short");
@@ -184,7 +184,7 @@ fn tokens_know_their_words() {
 }
 
 #[test]
-fn what_was_cut_does_not_end() {
+fn a_cut_output_has_no_eos() {
     let translator = translator();
     let max_len = LengthLimit {
         factor: 0.0,
@@ -206,7 +206,7 @@ fn what_was_cut_does_not_end() {
 }
 
 #[test]
-fn blank_text_has_nothing_to_look_at() {
+fn blank_text_is_refused() {
     for line in ["", " \t"] {
         let refused = translator().forced_attention(line, "bad");
         assert_eq!(refused, Err(AttentionError::BlankSource));
@@ -214,7 +214,7 @@ fn blank_text_has_nothing_to_look_at() {
 }
 
 #[test]
-fn text_beyond_the_models_places_is_refused() {
+fn text_beyond_the_positions_of_the_model_is_refused() {
     let limits = BatchLimits {
         max_src_len: 4,
         max_tgt_len: Some(3),
@@ -236,7 +236,7 @@ fn text_beyond_the_models_places_is_refused() {
 }
 
 #[test]
-fn a_model_of_nan_has_no_weights() {
+fn a_model_that_computes_nan_is_an_error() {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     let translator = Translator::new(model.map(&mut Ruin), &config, tokenizers)
@@ -248,7 +248,7 @@ fn a_model_of_nan_has_no_weights() {
 }
 
 #[test]
-fn a_model_in_training_is_looked_at_without_dropout() {
+fn the_attention_of_a_model_in_training_is_recorded_without_dropout() {
     let tokenizers = tokenizers();
     let (device, config, _) = random_model(tokenizers.src().vocab_size());
     assert!(config.dropout > 0.0);
@@ -257,16 +257,16 @@ fn a_model_in_training_is_looked_at_without_dropout() {
         .expect("the config describes a model");
     let translator =
         Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's");
-    let looked = || translator.forced_attention("a cab", "bad");
+    let attention = || translator.forced_attention("a cab", "bad");
     assert_eq!(
-        looked().expect("it is short"),
-        looked().expect("it is short")
+        attention().expect("it is short"),
+        attention().expect("it is short")
     );
 }
 
 #[test]
 #[should_panic(expected = "the target has the id 99, which is not in its vocabulary")]
-fn a_hypothesis_of_another_vocabulary_is_not_looked_at() {
+fn a_hypothesis_outside_of_the_vocabulary_panics() {
     let hypothesis = Hypothesis {
         ids: vec![5, 99],
         ..Hypothesis::empty()

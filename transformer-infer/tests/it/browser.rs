@@ -1,9 +1,9 @@
-//! The page in a browser: Chromium opens it, a head is clicked, and the picture is another one.
+//! The attention page in a browser: clicks and keys in Chromium change the figure.
 //!
-//! Chromium is driven by its DevTools protocol over a pipe: JSON messages, each ended by a NUL. It is looked
-//! for on the `PATH`; without one the tests say so and pass.
+//! Chromium is controlled by its DevTools protocol over a pipe: JSON messages, each ended by a NUL. It is searched for on
+//! the `PATH`; without it the tests print a note and pass.
 //!
-//! A browser takes seconds to start. These tests run all the same, for no other sees what the page does.
+//! A browser takes seconds to start. These tests still run by default, because no others execute the page's script.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -23,22 +23,22 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// How long a page or an end may take on a machine that does much else.
+/// How long a page or an exit may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Holds a browser with one page, which ends with this value.
+/// A browser with one page, which exits on drop.
 struct Browser {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     session: Option<Value>,
     n_calls: u64,
-    /// Where the browser keeps its profile.
+    /// The folder of the browser's profile.
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts the browser, if there is one.
+    /// Starts the browser, if it is installed.
     #[expect(
         clippy::print_stderr,
         reason = "who reads the results must know what did not run"
@@ -114,7 +114,7 @@ impl Browser {
         }
     }
 
-    /// Opens a page, and waits until it has run.
+    /// Opens a page, and waits until its script has run.
     fn open(&mut self, path: &Path) {
         let url = format!("file://{}", path.display());
         self.call("Page.navigate", &json!({"url": url}));
@@ -124,7 +124,7 @@ impl Browser {
         }
     }
 
-    /// Returns what a piece of JavaScript returns.
+    /// Evaluates a JavaScript expression.
     fn value(&mut self, expression: &str) -> Value {
         let arguments = json!({"expression": expression, "returnByValue": true});
         let result = self.call("Runtime.evaluate", &arguments);
@@ -137,12 +137,12 @@ impl Browser {
 
     /// Moves the mouse to the middle of an element.
     fn point_at(&mut self, selector: &str) -> Value {
-        let place = format!(
+        let rectangle = format!(
             "(() => {{ const element = document.querySelector(`{selector}`); element.scrollIntoView(); \
              const box = element.getBoundingClientRect(); \
              return {{ x: box.x + box.width / 2, y: box.y + box.height / 2 }} }})()"
         );
-        let mut event = self.value(&place);
+        let mut event = self.value(&rectangle);
         event["type"] = "mouseMoved".into();
         self.call("Input.dispatchMouseEvent", &event);
         event
@@ -159,7 +159,7 @@ impl Browser {
         }
     }
 
-    /// Presses a key that is no letter.
+    /// Presses a key that is not a letter.
     fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             self.call(
@@ -169,7 +169,7 @@ impl Browser {
         }
     }
 
-    /// Returns the picture: the pixels of the heat map, or the elements of the lines.
+    /// Returns the figure: the pixels of the heat map, or the elements of the lines.
     fn picture(&mut self) -> String {
         let script = "(() => { const picture = document.querySelector('#picture'); \
                       return picture.toDataURL ? picture.toDataURL() : picture.outerHTML })()";
@@ -218,7 +218,7 @@ fn write_page(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn clicks_and_keys_change_the_picture() {
+fn clicks_and_keys_change_the_figure() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
@@ -257,7 +257,7 @@ fn clicks_and_keys_change_the_picture() {
 }
 
 #[test]
-fn pointing_at_a_token_tells_its_weights() {
+fn pointing_at_a_token_shows_its_weights() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
@@ -288,7 +288,7 @@ fn pointing_at_a_token_tells_its_weights() {
     );
 }
 
-/// Returns attention over tokens that look like markup or are written from right to left.
+/// Returns attention with tokens that look like markup or are written from right to left.
 fn nasty() -> Attention {
     let token = |text: &str| Token {
         text: text.to_owned(),

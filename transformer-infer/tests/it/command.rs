@@ -44,7 +44,7 @@ pub(crate) fn model() -> tempfile::TempDir {
 }
 
 #[test]
-fn every_line_has_its_line_in_order() {
+fn every_input_line_has_an_output_line_in_order() {
     let model = model();
     let separate: Vec<String> = LINES
         .iter()
@@ -69,12 +69,12 @@ fn arguments_are_translated_one_line_each() {
 }
 
 #[test]
-fn nothing_in_gives_nothing_out() {
+fn empty_input_gives_empty_output() {
     assert!(stdout(&translate(model().path(), &[], b"")).is_empty());
 }
 
 #[test]
-fn the_first_line_on_standard_error_says_what_runs() {
+fn the_first_line_on_standard_error_names_backend_and_model() {
     let model = model();
     let output = translate(model.path(), &["bad"], b"");
     assert!(
@@ -90,7 +90,7 @@ fn the_first_line_on_standard_error_says_what_runs() {
 }
 
 #[test]
-fn n_best_prints_as_many_lines_for_each_line() {
+fn n_best_prints_n_lines_per_line() {
     let model = model();
     let output = translate(model.path(), &["--n-best", "3", "--scores"], b"bad\n\n");
     let lines = stdout(&output);
@@ -104,7 +104,7 @@ fn n_best_prints_as_many_lines_for_each_line() {
 }
 
 #[test]
-fn json_is_one_object_for_each_line() {
+fn json_is_one_object_per_line() {
     let model = model();
     let output = translate(model.path(), &["--json", "--n-best", "2"], b"bad\n\n");
     let lines: Vec<serde_json::Value> = stdout(&output)
@@ -122,7 +122,7 @@ fn json_is_one_object_for_each_line() {
 }
 
 #[test]
-fn over_long_lines_are_cut_with_a_warning() {
+fn lines_beyond_the_limit_are_cut_with_a_warning() {
     let model = model();
     let output = translate(model.path(), &["--max-src-len", "4"], b"d\nbadbad\n");
     assert_eq!(stdout(&output).len(), 2);
@@ -132,14 +132,17 @@ fn over_long_lines_are_cut_with_a_warning() {
 }
 
 #[test]
-fn lines_before_bytes_that_are_no_text_are_translated() {
+fn lines_before_invalid_utf8_are_translated() {
     let output = translate(model().path(), &[], b"bad\n\xff\nbad\n");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         output.stdout.iter().filter(|byte| **byte == b'\n').count(),
         1
     );
-    let last = stderr(&output).lines().last().expect("the error is told");
+    let last = stderr(&output)
+        .lines()
+        .last()
+        .expect("there is an error message");
     assert!(
         last.starts_with("error: standard input, line 2: byte 1 is not UTF-8;"),
         "{last}"
@@ -200,7 +203,7 @@ fn wrong_usage_is_exit_2() {
 }
 
 #[test]
-fn a_beam_that_nobody_gave_is_as_wide_as_what_is_asked_of_it() {
+fn the_default_beam_is_at_least_as_wide_as_n_best() {
     let model = model();
     let five = |flags: &[&str]| {
         let output = translate(model.path(), flags, b"a cab\n");
@@ -217,7 +220,7 @@ fn a_beam_that_nobody_gave_is_as_wide_as_what_is_asked_of_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn a_closed_output_is_no_error() {
     let model = model();
     let mut child = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
         .args(["translate", "--quiet", "--max-len", "3", "--model"])

@@ -24,7 +24,7 @@ fn export(model: &Path, format: &str, out: &Path) -> Output {
     run.expect("cargo has built the program")
 }
 
-/// A model that Marian's can be.
+/// Writes a model that Marian's format can represent.
 fn marian_model() -> TempDir {
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), LINES).expect("there are words");
     let vocab = tokenizer.vocab_size();
@@ -48,7 +48,7 @@ fn json(folder: &Path, name: &str) -> Value {
 }
 
 #[test]
-fn a_model_goes_out_to_transformers_with_the_search_that_it_is_used_with() {
+fn a_model_is_exported_to_transformers_with_its_search() {
     let model = marian_model();
     let out = model.path().join("out");
     let exported = export(model.path(), "hf-marian", &out);
@@ -70,7 +70,7 @@ fn a_model_goes_out_to_transformers_with_the_search_that_it_is_used_with() {
         serde_json::json!([[0], [2], [1]])
     );
     assert_eq!(generation["num_beams"], 4);
-    // As many places as OPUS-MT's models have.
+    // The number of positions of OPUS-MT models.
     assert_eq!(generation["max_length"], 512);
     assert_eq!(generation["forced_eos_token_id"], Value::Null);
     assert_eq!(generation["early_stopping"], false);
@@ -81,7 +81,7 @@ fn a_model_goes_out_to_transformers_with_the_search_that_it_is_used_with() {
 }
 
 #[test]
-fn a_model_goes_out_to_ctranslate2() {
+fn a_model_is_exported_to_ctranslate2() {
     let (model, out) = (model(), model());
     let out = out.path().join("out");
     let exported = export(model.path(), "ctranslate2", &out);
@@ -96,24 +96,30 @@ fn a_model_goes_out_to_ctranslate2() {
 }
 
 #[test]
-fn nothing_is_written_among_files_that_are_there() {
+fn a_folder_with_files_is_refused() {
     let (model, out) = (model(), tempfile::tempdir().expect("there is room"));
     let before = fs::read(model.path().join("config.json")).expect("the model has one");
     let own = out.path().join("config.json");
     fs::write(&own, "mine").expect("there is room");
     let cases = [
-        (model.path(), "is not empty; choose another folder, or have"),
-        (out.path(), "is not empty; choose another folder, or have"),
+        (
+            model.path(),
+            "is not empty; choose another folder, or replace",
+        ),
+        (
+            out.path(),
+            "is not empty; choose another folder, or replace",
+        ),
         (own.as_path(), "is a file; give --out a folder"),
     ];
-    for (place, expected) in cases {
-        let refused = export(model.path(), "safetensors", place);
+    for (folder, expected) in cases {
+        let refused = export(model.path(), "safetensors", folder);
         assert!(stderr(&refused).contains(expected), "{}", stderr(&refused));
         assert!(!refused.status.success());
     }
     assert_eq!(fs::read(&own).ok(), Some(b"mine".to_vec()));
 
-    let export_over = |place: &Path| {
+    let export_over = |folder: &Path| {
         Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
             .args([
                 "export",
@@ -122,7 +128,7 @@ fn nothing_is_written_among_files_that_are_there() {
                 "--overwrite",
                 "--model",
             ])
-            .args([model.path(), Path::new("--out"), place])
+            .args([model.path(), Path::new("--out"), folder])
             .output()
             .expect("cargo has built the program")
     };
@@ -140,7 +146,7 @@ fn nothing_is_written_among_files_that_are_there() {
 }
 
 #[test]
-fn what_a_format_cannot_say_is_refused_before_anything_is_written() {
+fn a_model_that_the_format_cannot_represent_is_refused_before_anything_is_written() {
     let (model, out) = (model(), model());
     let out = out.path().join("out");
     let refused = export(model.path(), "hf-marian", &out);

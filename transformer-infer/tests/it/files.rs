@@ -54,7 +54,7 @@ const SRC: &str = "a cab\n\nbad bad\nfeed a cab\n";
 const TGT: &str = "bad\na\n\nfaded cab d\n";
 
 #[test]
-fn score_prints_a_number_for_each_pair_in_any_order_and_batch() {
+fn score_prints_the_same_values_in_any_order_and_batch() {
     let reversed = |text: &str| {
         text.lines()
             .rev()
@@ -78,7 +78,7 @@ fn score_prints_a_number_for_each_pair_in_any_order_and_batch() {
 }
 
 #[test]
-fn score_tells_tokens_total_and_perplexity() {
+fn score_prints_tokens_total_and_perplexity() {
     let workplace = Workplace::with_model(&[("src", SRC), ("tgt", TGT)]);
     let output = workplace.run("score --model model --src src --tgt tgt --json --per-token");
     let lines: Vec<Value> = stdout(&output)
@@ -105,12 +105,12 @@ fn score_tells_tokens_total_and_perplexity() {
 }
 
 #[test]
-fn score_cuts_what_is_too_long_and_says_so() {
+fn score_cuts_long_lines_with_a_warning() {
     let workplace = Workplace::with_model(&[("src", "abcdef\n"), ("tgt", "abc\n")]);
     let output = workplace.run("score --model model --src src --tgt tgt --per-token --max-len 2");
     let line = stdout(&output).concat();
     let tokens = line.split_once('\t').expect("a tab follows the score").1;
-    // Two characters, and what stands where EOS would.
+    // Two characters, and the token at the position of EOS.
     assert_eq!(tokens.split(' ').count(), 3);
     let warning = "warning: line 1: the last 4 source tokens and the last 1 target tokens (EOS \
                    included) are beyond the limit (--max-len, or the positions of the model) and were \
@@ -128,7 +128,7 @@ fn score_refuses_files_of_different_length() {
 }
 
 #[test]
-fn evaluate_is_translate_and_bleu_in_one() {
+fn evaluate_combines_translate_and_bleu() {
     let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
     let search = "--beam 3 --max-len 9";
     let evaluate = format!("evaluate --model model --src src --ref ref {search} --out out --ter");
@@ -154,7 +154,7 @@ fn evaluate_is_translate_and_bleu_in_one() {
 }
 
 #[test]
-fn evaluate_scores_one_translation_of_a_model_that_is_used_for_several() {
+fn evaluate_scores_one_translation_whatever_n_best_the_model_has() {
     let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
     let plain = workplace.run("evaluate --model model --src src --ref ref --beam 2 --max-len 9");
     let path = workplace.path().join("model/manifest.json");
@@ -168,7 +168,7 @@ fn evaluate_scores_one_translation_of_a_model_that_is_used_for_several() {
 }
 
 #[test]
-fn a_byte_order_mark_is_translated_and_scored_as_nothing() {
+fn a_byte_order_mark_is_neither_translated_nor_scored() {
     let with_mark = format!("\u{feff}{SRC}");
     let marked_reference = format!("\u{feff}{TGT}");
     let workplace = Workplace::with_model(&[
@@ -187,7 +187,7 @@ fn a_byte_order_mark_is_translated_and_scored_as_nothing() {
 }
 
 #[test]
-fn evaluate_finds_out_that_it_cannot_write_before_it_translates() {
+fn evaluate_checks_the_output_path_before_it_translates() {
     let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
     let cases = [
         ("no/out", "the folder `no` does not exist; create it first"),
@@ -223,7 +223,7 @@ const REF: &str = "a dog ran home today\nthe cat sat on the mat\nit is cold outs
 const WORSE: &str = "a dog run home today\na cat sat at a mat\nit cold is outside now\n";
 
 #[test]
-fn compare_tells_a_worse_translation_from_the_baseline() {
+fn compare_marks_a_worse_translation() {
     let workplace = Workplace::new(&[("ref", REF), ("a", REF), ("b", WORSE)]);
     let output = workplace.run("compare --ref ref --hyp a --hyp b --hyp a --json --ter");
     let metrics: Value = serde_json::from_str(&stdout(&output).concat()).expect("it is JSON");
@@ -247,7 +247,7 @@ fn compare_tells_a_worse_translation_from_the_baseline() {
 }
 
 #[test]
-fn compare_marks_no_difference_of_nothing() {
+fn compare_does_not_mark_a_difference_of_zero() {
     let workplace = Workplace::new(&[("ref", REF), ("a", REF), ("b", WORSE)]);
     let output = workplace.run("compare --ref ref --hyp b --hyp b --hyp a");
     let lines = stdout(&output);
@@ -272,7 +272,7 @@ fn compare_prints_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn compare_wants_two_translations() {
+fn compare_requires_two_translations() {
     let workplace = Workplace::new(&[("ref", REF), ("a", REF)]);
     let output = workplace.run("compare --ref ref --hyp a");
     assert_eq!(output.status.code(), Some(2));
@@ -281,7 +281,7 @@ fn compare_wants_two_translations() {
 }
 
 #[test]
-fn inspect_shows_what_is_in_the_directory() {
+fn inspect_shows_the_contents_of_the_directory() {
     let workplace = Workplace::with_model(&[]);
     let output = workplace.run("inspect --model model --json");
     let shown: Value = serde_json::from_str(&stdout(&output).concat()).expect("it is JSON");
@@ -301,7 +301,7 @@ fn inspect_shows_what_is_in_the_directory() {
 }
 
 #[test]
-fn inspect_fails_as_loading_does() {
+fn inspect_fails_with_the_errors_of_loading() {
     let workplace = Workplace::with_model(&[]);
     fs::write(workplace.path().join("model/weights.bpk"), "cut").expect("the file is writable");
     let inspected = workplace.run("inspect --model model");

@@ -1,4 +1,4 @@
-//! Devices whose tensors are of half precision unless somebody says otherwise.
+//! Devices whose default float type has half precision.
 
 use std::process::Command;
 
@@ -8,12 +8,12 @@ use transformer_core::device::Backend;
 use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, translate_ids};
 
-/// Set in the process whose device is of half precision.
+/// Set in the process whose device has half precision.
 const IN_HALF: &str = "TRANSFORMER_INFER_TEST_IN_HALF";
 
-/// Burn lets a device be configured before its first tensor only, so that the test needs a process of its own.
+/// Burn configures a device only before its first tensor, so that the test needs a separate process.
 #[test]
-fn searches_run_on_a_device_of_half_precision() {
+fn searches_run_on_a_device_with_half_precision() {
     if std::env::var_os(IN_HALF).is_none() {
         let program = std::env::current_exe().expect("the test runs");
         let name = "half::searches_run_on_a_device_of_half_precision";

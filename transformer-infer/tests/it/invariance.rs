@@ -1,4 +1,4 @@
-//! A sentence is translated the same however it is computed.
+//! The translation of a sentence does not depend on how it is computed.
 
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};
@@ -15,7 +15,7 @@ use crate::model::random_model;
 
 const VOCAB_SIZE: usize = 13;
 
-/// Of float32 sums in another order, over a few layers; probabilities differ in the sixth digit.
+/// For float32 sums in another order, over a few layers; probabilities differ in the sixth digit.
 const TOLERANCE: f64 = 1e-4;
 
 fn source() -> impl Strategy<Value = Vec<u32>> {
@@ -34,7 +34,7 @@ fn searches() -> impl Strategy<Value = Search> {
     })
 }
 
-/// Every way to search, with its options on or off.
+/// All kinds of search, with each option on or off.
 fn all_options() -> impl Strategy<Value = Search> {
     let banned = proptest::collection::vec(proptest::collection::vec(4..13_u32, 1..3), 0..3);
     let ngram = proptest::option::of(1_usize..4);
@@ -89,7 +89,7 @@ fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
         })
 }
 
-/// Returns the log-probability of each token of a hypothesis from one pass over all of them.
+/// Returns the log-probability of each token of a hypothesis from one forward pass over all of them.
 fn rescore(model: &Transformer, source: &[u32], hypothesis: &Hypothesis) -> Vec<f64> {
     let device = model.output_weight().device();
     let src = Padded::new(&[[source, &[EOS]].concat()], &device);
@@ -205,7 +205,7 @@ proptest! {
 }
 
 #[test]
-fn a_model_with_itself_finds_what_it_finds_alone() {
+fn an_ensemble_of_two_copies_finds_what_the_model_finds() {
     let (_, config, model) = random_model(VOCAB_SIZE);
     let limits = BatchLimits::for_model(&config);
     let ids: [&[u32]; 2] = [&[4, 5, 6, 9], &[7, 12]];
@@ -235,9 +235,9 @@ fn attention_for_coverage_is_the_mean_over_the_heads_of_the_last_layer() {
         let weights: Vec<f64> = weights.iter::<f64>().collect();
         let src_len = source.len() + 1;
         assert_eq!(attention.len(), src_len);
-        for (place, found) in attention.iter().enumerate() {
-            // `[1, 3 heads, 2 target tokens, src_len]`, of which the second target token looks.
-            let of_head = |head: usize| weights[(head * 2 + 1) * src_len + place];
+        for (position, found) in attention.iter().enumerate() {
+            // `[1, 3 heads, 2 target tokens, src_len]`; the second target token is the query.
+            let of_head = |head: usize| weights[(head * 2 + 1) * src_len + position];
             let mean = (0..3).map(of_head).sum::<f64>() / 3.0;
             assert!((mean - f64::from(*found)).abs() < 1e-5);
         }
@@ -245,7 +245,7 @@ fn attention_for_coverage_is_the_mean_over_the_heads_of_the_last_layer() {
 }
 
 #[test]
-fn the_devices_best_token_is_the_hosts() {
+fn the_device_and_the_cpu_choose_the_same_token() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     let sources = [vec![4, 5, 6], vec![7]];
     let mut on_device = Scorer::new(&model, &sources);
@@ -271,7 +271,7 @@ fn the_devices_best_token_is_the_hosts() {
 }
 
 #[test]
-fn a_model_in_training_translates_as_one_out_of_training() {
+fn a_model_in_training_translates_without_dropout() {
     let (device, config, model) = random_model(VOCAB_SIZE);
     let limits = BatchLimits::for_model(&config);
     let training = config
@@ -288,7 +288,7 @@ fn a_model_in_training_translates_as_one_out_of_training() {
 
 #[test]
 #[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
-fn a_source_of_another_vocabulary_is_not_translated() {
+fn a_source_outside_of_the_vocabulary_panics() {
     let (_, config, model) = random_model(VOCAB_SIZE);
     let limits = BatchLimits::for_model(&config);
     let _ = translate_ids(&model, &[[5, 13]], &Search::greedy(), &limits);
@@ -296,7 +296,7 @@ fn a_source_of_another_vocabulary_is_not_translated() {
 
 #[test]
 #[should_panic(expected = "the target has the id 14, which is not in its vocabulary of 13 tokens")]
-fn a_scorer_takes_no_token_of_another_vocabulary() {
+fn a_scorer_panics_at_a_token_outside_of_the_vocabulary() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     let _ = Scorer::new(&model, &[[5, 9]]).log_probs(&[14]);
 }

@@ -1,4 +1,4 @@
-//! Options at their limits: with nothing, with one, and with too much of it.
+//! Options at their limits: zero, one, and very large.
 
 use transformer_core::Transformer;
 use transformer_infer::search::{Hypothesis, LengthLimit, Sampling, Search};
@@ -12,7 +12,7 @@ fn fixed(extra: usize) -> LengthLimit {
     LengthLimit { factor: 0.0, extra }
 }
 
-/// Returns a greedy search, a beam search and a sampling with these options.
+/// Returns greedy search, beam search and sampling with these options.
 fn each_way(options: &Search) -> [Search; 3] {
     let sampling = Some(Sampling::default());
     [
@@ -45,7 +45,7 @@ fn translate(model: &Transformer, source: &[u32], search: &Search) -> Vec<Hypoth
 }
 
 #[test]
-fn a_longest_output_of_nothing_is_empty_and_unfinished() {
+fn an_output_limit_of_zero_gives_an_empty_unfinished_output() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     for search in each_way(&Search {
         max_len: fixed(0),
@@ -61,7 +61,7 @@ fn a_longest_output_of_nothing_is_empty_and_unfinished() {
 }
 
 #[test]
-fn an_empty_source_has_the_empty_translation_whatever_is_demanded() {
+fn an_empty_source_has_the_empty_translation_whatever_the_search_requires() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     for search in each_way(&Search {
         min_len: fixed(3),
@@ -74,7 +74,7 @@ fn an_empty_source_has_the_empty_translation_whatever_is_demanded() {
 #[test]
 fn a_source_of_five_thousand_tokens_is_translated() {
     let (_, _, model) = random_model(VOCAB_SIZE);
-    let source: Vec<u32> = (0..5000).map(|place| 4 + place % 9).collect();
+    let source: Vec<u32> = (0..5000).map(|index| 4 + index % 9).collect();
     let search = Search {
         max_len: fixed(3),
         coverage_penalty: 0.2,
@@ -84,7 +84,7 @@ fn a_source_of_five_thousand_tokens_is_translated() {
 }
 
 #[test]
-fn a_beam_larger_than_the_vocabulary_finds_as_much_as_it_holds() {
+fn a_beam_larger_than_the_vocabulary_is_filled() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     let search = Search {
         beam_size: 40,
@@ -98,7 +98,7 @@ fn a_beam_larger_than_the_vocabulary_finds_as_much_as_it_holds() {
 }
 
 #[test]
-fn a_shortest_output_as_long_as_the_longest_has_this_length() {
+fn an_output_whose_limits_are_equal_has_this_length() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     let limits = Search {
         max_len: fixed(6),
@@ -126,7 +126,7 @@ fn a_ban_on_every_token_leaves_the_empty_output() {
 }
 
 #[test]
-fn without_repeated_tokens_the_output_ends_when_they_are_used_up() {
+fn without_repeated_tokens_the_output_ends_when_all_are_used() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     let options = Search {
         no_repeat_ngram: Some(1),

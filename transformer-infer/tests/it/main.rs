@@ -1,4 +1,4 @@
-//! What crosses files: the real model under the real search, and the program as a user runs it.
+//! Integration tests: a Transformer with the searches, and the program as a user runs it.
 
 mod alignments;
 mod attention;

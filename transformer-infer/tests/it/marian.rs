@@ -1,5 +1,5 @@
-//! Marian models, imported and run as a user does; transformer-core's fixtures say what Hugging Face's
-//! Transformers finds with them.
+//! Marian models, imported and run as a user does; the expected translations are those of Hugging Face's Transformers,
+//! in transformer-core's fixtures.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ use transformer_core::import::Marian;
 use crate::command::{stderr, stdout};
 use crate::model::test_device;
 
-/// Most tokens of a translation, its end included: of the 32 places that the models say, one is its start.
+/// Most tokens of a translation, EOS included: the models have 32 positions, one of them for the start token.
 const LIMIT: usize = 31;
 
 #[derive(Deserialize)]
@@ -27,7 +27,7 @@ struct Goldens {
     src: Vec<Vec<u32>>,
     greedy: Vec<Vec<u32>>,
     beam: Vec<Vec<u32>>,
-    /// Of a beam that shares out the probability of what is banned.
+    /// Of a beam that renormalizes.
     renormalized: Vec<Vec<u32>>,
     decoded: Vec<String>,
 }
@@ -57,17 +57,17 @@ fn goldens(folder: &Path) -> Goldens {
     serde_json::from_slice(&json).expect("the generator writes the fields above")
 }
 
-/// Names what Transformers was asked for.
+/// The settings that Transformers was run with.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Greedy,
-    /// A beam of 4, with what the model says about searching.
+    /// A beam of 4, with the generation settings of the model.
     Beam,
-    /// A beam of 4 that renormalizes, whatever the model says.
+    /// A beam of 4 that renormalizes, whatever the settings of the model.
     Renormalized,
 }
 
-/// Counts the sentences for which a search finds what Transformers found: of all, those that are the same.
+/// Returns the number of sentences with the same translation as Transformers, and the number of all.
 fn n_same(folder: &Path, asked: Asked) -> (usize, usize) {
     let goldens = goldens(folder);
     let marian = Marian::read(folder, &test_device()).expect("the generator made it");
@@ -151,7 +151,7 @@ fn a_beam_that_renormalizes_finds_something_else() {
     assert_ne!(goldens.beam, goldens.renormalized);
 }
 
-/// As transformer-core's test of this name; prints how many sentences agree.
+/// Like transformer-core's test of this name; prints the number of equal sentences.
 #[test]
 #[expect(clippy::print_stdout, reason = "the number is what is asked for")]
 fn more_models_agree_where_they_were_made() {
@@ -210,7 +210,7 @@ fn two_commands_translate_as_transformers_does() {
 }
 
 #[test]
-fn a_model_that_is_there_is_not_replaced_unasked() {
+fn an_existing_model_is_not_replaced_without_overwrite() {
     let folder = fixture("shared");
     let import = ["import", "--from", ".", "--out", "model"];
     assert!(run(folder.path(), &import, "").status.success());
@@ -218,7 +218,7 @@ fn a_model_that_is_there_is_not_replaced_unasked() {
     let before = fs::read(&manifest).expect("it was written");
     let refused = run(folder.path(), &import, "");
     assert_eq!(refused.status.code(), Some(2));
-    assert!(stderr(&refused).contains("`model` is not empty; choose another folder, or have"));
+    assert!(stderr(&refused).contains("`model` is not empty; choose another folder, or replace"));
     assert_eq!(fs::read(&manifest).ok(), Some(before));
     let again = [&import[..], &["--overwrite"]].concat();
     assert!(run(folder.path(), &again, "").status.success());
@@ -236,7 +236,7 @@ fn a_model_that_is_there_is_not_replaced_unasked() {
 }
 
 #[test]
-fn what_the_model_says_about_searching_gives_way_to_flags() {
+fn flags_override_the_generation_settings_of_the_model() {
     let folder = fixture("shared");
     run(
         folder.path(),
@@ -296,7 +296,7 @@ fn the_check_prints_the_largest_difference() {
 }
 
 #[test]
-fn a_broken_folder_is_one_line() {
+fn a_broken_folder_gives_an_error_of_one_line() {
     let folder = fixture("shared");
     fs::remove_file(folder.path().join("target.spm")).expect("it was there");
     let refused = run(

@@ -21,7 +21,7 @@ pub(crate) fn test_device() -> Device {
     chosen.expect("tests are built with a backend").1
 }
 
-/// Returns a device and a model on it, of a vocabulary of `vocab_size`, always with the same weights.
+/// Returns a device and a model on it with `vocab_size` tokens, always with the same weights.
 pub(crate) fn random_model(vocab_size: usize) -> (Device, TransformerConfig, Transformer) {
     let device = test_device();
     let config = TransformerConfig {
@@ -79,7 +79,7 @@ pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
 }
 
 #[test]
-fn a_model_read_back_translates_as_the_one_written() {
+fn a_stored_model_translates_like_the_original() {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     let written = write_model(directory.path());
     let device = test_device();
@@ -129,7 +129,7 @@ fn blank_lines_have_blank_translations() {
     assert_eq!((translations[0].text(), translations[2].text()), ("", ""));
 }
 
-/// Fills every matrix with numbers between −0.5 and 0.5; so large ones make probabilities uneven.
+/// Fills every matrix with values between −0.5 and 0.5, which are large enough to make probabilities uneven.
 struct Fill {
     state: u32,
 }
@@ -163,7 +163,7 @@ impl ModuleMapper for Ruin {
     }
 }
 
-/// Returns a translator whose every weight is NaN.
+/// Returns a translator whose weights are all NaN.
 pub(crate) fn ruined_translator() -> Translator {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
@@ -172,7 +172,7 @@ pub(crate) fn ruined_translator() -> Translator {
 }
 
 #[test]
-fn a_model_of_nan_is_an_error_that_names_the_line() {
+fn a_model_that_computes_nan_is_an_error_with_the_line() {
     let translator = ruined_translator();
     for search in [Search::greedy(), Search::default()] {
         let error = translator
@@ -185,7 +185,7 @@ fn a_model_of_nan_is_an_error_that_names_the_line() {
     }
 }
 
-/// Writes a random model directory with this in its manifest.
+/// Writes a random model directory with `training` in its manifest.
 fn write_with(path: &Path, training: serde_json::Value, weights: &[u8]) {
     let tokenizers = tokenizers();
     let (_, config, _) = random_model(tokenizers.src().vocab_size());
@@ -198,7 +198,7 @@ fn write_with(path: &Path, training: serde_json::Value, weights: &[u8]) {
     ModelDirectory::write(path, &parts).expect("the temporary directory is writable");
 }
 
-/// Returns random weights, always the same for a state.
+/// Returns pseudorandom weights, which `state` determines.
 fn weights_of(state: u32) -> Vec<u8> {
     let (_, _, model) = random_model(tokenizers().src().vocab_size());
     let bytes = model.map(&mut Fill { state }).into_record().into_bytes();
@@ -206,7 +206,7 @@ fn weights_of(state: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_stored_search_that_nobody_knows_is_refused_and_not_left_out() {
+fn an_unknown_stored_search_is_refused_and_not_ignored() {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     let weights = weights_of(1);
     let search = serde_json::json!({ "search": { "beam_size": 3 } });
@@ -221,7 +221,7 @@ fn a_stored_search_that_nobody_knows_is_refused_and_not_left_out() {
 }
 
 #[test]
-fn a_model_that_is_written_again_and_again_can_be_opened_at_every_moment() {
+fn a_model_can_be_opened_while_it_is_rewritten() {
     let directory = tempfile::tempdir().expect("the system has temporary directories");
     // What is the same in both is not written again.
     let weights = [1, 2].map(weights_of);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::command::{model, stderr, stdout, translate};
 
-/// Returns what is printed for one line.
+/// Returns the output for one line.
 fn line_of(model: &Path, flags: &[&str]) -> String {
     stdout(&translate(model, flags, b"a bad cab\n")).concat()
 }
@@ -17,7 +17,10 @@ fn line_of(model: &Path, flags: &[&str]) -> String {
 fn refusal(model: &Path, flags: &[&str], code: i32) -> String {
     let output = translate(model, flags, b"bad\n");
     assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
-    let last = stderr(&output).lines().last().expect("the error is told");
+    let last = stderr(&output)
+        .lines()
+        .last()
+        .expect("there is an error message");
     last.to_owned()
 }
 
@@ -72,7 +75,7 @@ fn a_file_of_prefixes_has_one_for_each_line() {
 }
 
 #[test]
-fn a_prefix_that_cannot_be_written_is_told_by_its_line() {
+fn a_prefix_with_unknown_characters_is_reported_with_its_line() {
     let model = model();
     let error = refusal(model.path(), &["--prefix", "a語"], 1);
     assert_eq!(
@@ -82,7 +85,7 @@ fn a_prefix_that_cannot_be_written_is_told_by_its_line() {
 }
 
 #[test]
-fn a_prefix_that_leaves_no_room_is_told_by_its_line() {
+fn a_prefix_at_the_length_limit_is_reported_with_its_line() {
     let model = model();
     let error = refusal(model.path(), &["--prefix", "fed a bad"], 1);
     assert_eq!(
@@ -93,7 +96,7 @@ fn a_prefix_that_leaves_no_room_is_told_by_its_line() {
 }
 
 #[test]
-fn banned_text_and_tokens_do_not_come() {
+fn banned_text_and_tokens_are_not_generated() {
     let model = model();
     // Where none may come twice, all tokens come.
     let all = ["--no-repeat-ngram", "1", "--min-len", "9"];
@@ -105,7 +108,7 @@ fn banned_text_and_tokens_do_not_come() {
 }
 
 #[test]
-fn bans_that_cannot_be_are_refused() {
+fn bans_outside_of_the_vocabulary_are_refused() {
     let model = model();
     assert!(
         refusal(model.path(), &["--ban", "語"], 2)
@@ -119,7 +122,7 @@ fn bans_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn no_token_comes_twice_where_none_may() {
+fn no_token_is_repeated_with_no_repeat_ngram_1() {
     let model = model();
     let line = line_of(model.path(), &["--no-repeat-ngram", "1", "--min-len", "9"]);
     let mut characters: Vec<char> = line.chars().collect();
@@ -129,7 +132,7 @@ fn no_token_comes_twice_where_none_may() {
 }
 
 #[test]
-fn samples_depend_on_the_seed_and_the_place_and_not_on_the_batch() {
+fn samples_depend_on_the_seed_and_the_index_and_not_on_the_batch() {
     let model = model();
     let sample = |seed: &str, batch: &str, input: &[u8]| {
         let flags = [
@@ -151,7 +154,7 @@ fn samples_depend_on_the_seed_and_the_place_and_not_on_the_batch() {
 }
 
 #[test]
-fn numbers_that_do_not_fit_are_refused_with_some_that_do() {
+fn the_errors_for_invalid_values_have_valid_ones() {
     let model = model();
     for (flags, start) in [
         (
@@ -183,7 +186,7 @@ fn numbers_that_do_not_fit_are_refused_with_some_that_do() {
 }
 
 #[test]
-fn a_model_with_itself_translates_as_alone() {
+fn an_ensemble_of_two_copies_translates_like_the_model() {
     let model = model();
     let path = model.path().to_str().expect("the path is UTF-8");
     let alone = line_of(model.path(), &["--scores"]);
@@ -197,7 +200,7 @@ fn a_model_with_itself_translates_as_alone() {
 }
 
 #[test]
-fn models_of_other_tokens_are_refused_in_one_line() {
+fn an_ensemble_with_different_tokenizers_is_refused_in_one_line() {
     let (model, other) = (
         model(),
         tempfile::tempdir().expect("the system has temporary directories"),
@@ -215,7 +218,7 @@ fn models_of_other_tokens_are_refused_in_one_line() {
 }
 
 #[test]
-fn a_dash_is_standard_input_and_stands_alone() {
+fn a_dash_is_standard_input_and_must_be_alone() {
     let model = model();
     let dash = translate(model.path(), &["-"], b"bad\n");
     assert_eq!(dash.stdout, translate(model.path(), &[], b"bad\n").stdout);
@@ -270,7 +273,7 @@ fn a_line_is_answered_before_the_next_is_written() {
     assert!(answers.recv().is_err(), "there were three lines");
 }
 
-/// Returns lines of characters that programs stumble over, as bytes without newlines; always the same.
+/// Returns lines of characters that often break programs, without newlines; always the same lines.
 fn hostile_lines(n_lines: usize, longest: usize) -> Vec<String> {
     const PIECES: [&str; 20] = [
         "a",
@@ -331,7 +334,7 @@ fn run_hostile(model: &Path, flags: &[&str], input: Vec<u8>) -> Output {
 }
 
 #[test]
-fn hostile_lines_have_their_lines() {
+fn every_hostile_line_has_an_output_line() {
     let model = model();
     let lines = hostile_lines(n_hostile_lines(), 30_000);
     assert!(lines.iter().any(|line| line.len() > 100_000));
@@ -354,22 +357,22 @@ fn hostile_lines_have_their_lines() {
 }
 
 #[test]
-fn a_hostile_line_that_is_no_text_is_named() {
+fn a_hostile_line_with_invalid_utf8_is_named() {
     let model = model();
     let lines = hostile_lines(300, 30);
-    for place in [0, 7, 299] {
+    for bad in [0, 7, 299] {
         let mut input = Vec::new();
         for (index, line) in lines.iter().enumerate() {
             input.extend_from_slice(line.as_bytes());
-            input.extend_from_slice(if index == place { b"\xf0\x9f\n" } else { b"\n" });
+            input.extend_from_slice(if index == bad { b"\xf0\x9f\n" } else { b"\n" });
         }
         let output = run_hostile(model.path(), &[], input);
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(
             output.stdout.iter().filter(|byte| **byte == b'\n').count(),
-            place
+            bad
         );
-        let expected = format!("error: standard input, line {}: byte ", place + 1);
+        let expected = format!("error: standard input, line {}: byte ", bad + 1);
         assert!(
             stderr(&output).starts_with(&expected),
             "{}",

@@ -1,4 +1,4 @@
-//! Given translations are scored as a search scores what it finds.
+//! Given translations get the scores that a search gives its hypotheses.
 
 use proptest::prelude::*;
 use transformer_core::text::EOS;
@@ -11,7 +11,7 @@ use crate::model::{LINES, random_model, ruined_translator, tokenizers};
 
 const VOCAB_SIZE: usize = 13;
 
-/// Of float32 sums in another order, over a few layers.
+/// For float32 sums in another order, over a few layers.
 const TOLERANCE: f64 = 1e-4;
 
 fn side() -> impl Strategy<Value = Vec<u32>> {
@@ -97,7 +97,7 @@ fn a_translator_scores_text_as_its_tokens_and_blank_text_as_none() {
 }
 
 #[test]
-fn a_model_of_nan_is_an_error_that_names_the_pair() {
+fn a_model_that_computes_nan_is_an_error_with_the_pair() {
     let error = ruined_translator()
         .score(&[("", ""), ("bad", "d")])
         .expect_err("NaN says nothing");
@@ -106,7 +106,7 @@ fn a_model_of_nan_is_an_error_that_names_the_pair() {
 
 #[test]
 #[should_panic(expected = "the source has the id 13, which is not in its vocabulary of 13 tokens")]
-fn a_source_of_another_vocabulary_is_not_scored() {
+fn a_source_outside_of_the_vocabulary_panics() {
     let (_, config, model) = random_model(VOCAB_SIZE);
     let limits = BatchLimits::for_model(&config);
     let _ = score_ids(&model, &[(vec![5, 13], vec![6])], &limits);
@@ -114,7 +114,7 @@ fn a_source_of_another_vocabulary_is_not_scored() {
 
 #[test]
 #[should_panic(expected = "the target has the id 99, which is not in its vocabulary of 13 tokens")]
-fn a_target_of_another_vocabulary_is_not_scored() {
+fn a_target_outside_of_the_vocabulary_panics() {
     let (_, config, model) = random_model(VOCAB_SIZE);
     // The last token that is scored is looked up among the log-probabilities alone: nothing is predicted from it.
     let limits = BatchLimits {

@@ -33,7 +33,7 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).expect("messages are UTF-8")
 }
 
-/// Checks that the program refused, and returns the one line that it gave as the reason.
+/// Checks that the program failed, and returns the last line, the error.
 fn refusal(output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
     assert_eq!(output.stdout, b"");
@@ -57,7 +57,7 @@ fn a_page_is_written_and_the_translation_printed() {
 }
 
 #[test]
-fn a_figure_shows_the_head_that_was_asked_for() {
+fn a_figure_shows_the_selected_head() {
     let model = model();
     let draw = |head: &str| {
         let arguments = [
@@ -75,7 +75,7 @@ fn a_figure_shows_the_head_that_was_asked_for() {
 }
 
 #[test]
-fn data_are_all_weights_of_all_heads() {
+fn data_contain_all_weights_of_all_heads() {
     let model = model();
     let output = attention(model.path(), &["--out", "a.json", "--tgt", "bad", "a cab"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -98,7 +98,7 @@ fn data_are_all_weights_of_all_heads() {
 }
 
 #[test]
-fn an_ending_that_says_nothing_is_wrong_usage() {
+fn an_unknown_extension_is_wrong_usage() {
     let output = run(
         Path::new("."),
         &["attention", "--model", "no-model", "--out", "a.png", "a"],
@@ -109,7 +109,7 @@ fn an_ending_that_says_nothing_is_wrong_usage() {
 }
 
 #[test]
-fn a_layer_that_is_not_there_is_wrong_usage_and_writes_nothing() {
+fn a_layer_that_does_not_exist_is_wrong_usage_and_writes_nothing() {
     let model = model();
     let output = attention(model.path(), &["--out", "a.html", "--layer", "4", "bad"]);
     let expected = "error: there is no layer 4 in cross attention; choose 1 to 3";
@@ -118,7 +118,7 @@ fn a_layer_that_is_not_there_is_wrong_usage_and_writes_nothing() {
 }
 
 #[test]
-fn a_page_of_somebody_else_is_kept() {
+fn a_page_of_another_program_is_kept() {
     let model = model();
     let path = model.path().join("a.html");
     fs::write(&path, "mine").expect("the temporary directory is writable");
@@ -130,7 +130,7 @@ fn a_page_of_somebody_else_is_kept() {
 }
 
 #[test]
-fn a_page_of_this_command_is_written_again() {
+fn a_page_of_this_command_is_replaced() {
     let model = model();
     for text in ["bad", "a cab"] {
         let output = attention(model.path(), &["--out", "a.html", text]);
@@ -141,7 +141,7 @@ fn a_page_of_this_command_is_written_again() {
 }
 
 #[test]
-fn blank_text_is_one_line_and_exit_1() {
+fn blank_text_is_an_error_of_one_line_and_exit_1() {
     let model = model();
     let output = attention(model.path(), &["--out", "a.html", " "]);
     let expected = "error: the text to translate is blank; give a line with at least one word";

@@ -63,7 +63,7 @@ fn a_model_is_not_written_over_itself() {
 }
 
 #[test]
-fn the_folder_of_a_run_is_not_written_into() {
+fn the_folder_of_a_run_is_refused() {
     let (model, run) = (
         model(),
         tempdir().expect("the system has temporary directories"),

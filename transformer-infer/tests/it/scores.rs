@@ -1,4 +1,4 @@
-//! The same translations in sacreBLEU: `tests/fixtures/generate_scores.py` says how they were made.
+//! Scores are those of sacreBLEU, from `tests/fixtures/generate_scores.py`.
 
 use std::sync::LazyLock;
 
@@ -129,7 +129,7 @@ impl GoldenTer {
 }
 
 #[test]
-fn bleu_is_printed_as_sacrebleu_prints_it() {
+fn bleu_is_printed_as_by_sacrebleu() {
     assert!(SETS.len() >= 60);
     for (number, set) in SETS.iter().enumerate() {
         for golden in &set.bleu {
@@ -142,7 +142,7 @@ fn bleu_is_printed_as_sacrebleu_prints_it() {
 }
 
 #[test]
-fn chrf_is_printed_as_sacrebleu_prints_it() {
+fn chrf_is_printed_as_by_sacrebleu() {
     for (number, set) in SETS.iter().enumerate() {
         for golden in &set.chrf {
             let chrf = Chrf {
@@ -159,7 +159,7 @@ fn chrf_is_printed_as_sacrebleu_prints_it() {
 }
 
 #[test]
-fn ter_is_printed_as_sacrebleu_prints_it() {
+fn ter_is_printed_as_by_sacrebleu() {
     for (number, set) in SETS.iter().enumerate() {
         assert_eq!(set.ter.len(), 7);
         for golden in &set.ter {

@@ -1,11 +1,11 @@
-//! The paired tests of sacreBLEU: `tests/fixtures/generate_scores.py` says how they were made.
+//! Paired tests have the results of sacreBLEU, from `tests/fixtures/generate_scores.py`.
 
 use serde::Deserialize;
 use transformer_infer::metrics::{
     Bleu, Chrf, CorpusCounts, Metric, PairedTest, PairedTestKind, Ter,
 };
 
-/// sacreBLEU adds up and divides in single precision while it resamples, we in double.
+/// sacreBLEU resamples in single precision, this crate in double precision.
 const TOLERANCE: f64 = 1e-4;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ fn counts(metric: &dyn Metric, system: &[String], references: &[Vec<String>]) ->
     )
 }
 
-/// Goes through all tests of a kind, and compares them with what we make of the same texts.
+/// Compares the results of all tests of a kind with sacreBLEU's.
 fn check(kind: &str, settings: PairedTest) {
     let mut n_checked = 0;
     for set in sets() {
@@ -97,14 +97,14 @@ fn check(kind: &str, settings: PairedTest) {
 }
 
 #[test]
-fn paired_bootstrap_is_that_of_sacrebleu() {
+fn paired_bootstrap_has_the_results_of_sacrebleu() {
     let settings = PairedTest::bootstrap();
     assert_eq!(settings.kind, PairedTestKind::Bootstrap);
     check("bs", settings);
 }
 
 #[test]
-fn paired_randomization_is_that_of_sacrebleu() {
+fn paired_randomization_has_the_results_of_sacrebleu() {
     let settings = PairedTest::randomization();
     assert_eq!(settings.kind, PairedTestKind::Randomization);
     check("ar", settings);
