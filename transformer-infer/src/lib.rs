@@ -11,7 +11,7 @@
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
-//! - [`allocator::keep_freed_memory`]: makes programs faster that compute on the CPU.
+//! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
 //! rounding of the backend's matrix products.

@@ -38,7 +38,7 @@ pub fn beam_search(
     let mut rows = Vec::new();
     for (index, request) in requests.iter().enumerate() {
         if request.max_len == 0 {
-            found[index].push(Prefix::new().cut(search));
+            found[index].push(Prefix::default().cut(search));
         } else {
             active.push(Sentence::new(index, request));
             rows.push(index);
@@ -145,7 +145,7 @@ impl<'a> Sentence<'a> {
             index,
             request,
             n_tokens: 0,
-            beam: vec![Prefix::new()],
+            beam: vec![Prefix::default()],
             finished: Vec::new(),
             given_up: None,
         }

@@ -48,8 +48,8 @@ pub(super) struct Step {
     pub(super) score: f32,
 }
 
-/// An unfinished sequence.
-#[derive(Clone, Debug)]
+/// An unfinished sequence; the default is empty.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Prefix {
     /// The tokens so far, without BOS.
     pub(super) ids: Vec<u32>,
@@ -63,16 +63,6 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    pub(super) fn new() -> Self {
-        Self {
-            ids: Vec::new(),
-            token_log_probs: Vec::new(),
-            log_prob: 0.0,
-            score_sum: 0.0,
-            attended: Vec::new(),
-        }
-    }
-
     /// Returns the decoder's next input: the last token, or BOS.
     pub(super) fn last_token(&self) -> u32 {
         self.ids.last().copied().unwrap_or(BOS)

@@ -62,7 +62,7 @@ pub(super) fn walk(
         for sample in 0..n_samples {
             let index = row * n_samples + sample;
             if request.max_len == 0 {
-                found[index] = Some(Prefix::new().cut(search));
+                found[index] = Some(Prefix::default().cut(search));
                 continue;
             }
             rows.push(row);
@@ -70,7 +70,7 @@ pub(super) fn walk(
                 index,
                 sample,
                 request,
-                prefix: Prefix::new(),
+                prefix: Prefix::default(),
             });
         }
     }
