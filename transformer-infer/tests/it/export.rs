@@ -54,14 +54,14 @@ fn a_model_is_exported_to_transformers_with_its_search() {
     let exported = export(model.path(), "hf-marian", &out);
     assert!(exported.status.success(), "{}", stderr(&exported));
     assert_eq!(stdout(&exported), [out.display().to_string()]);
-    // What goes out otherwise than it is used is said.
+    // Settings without an equivalent are reported.
     let notes = stderr(&exported);
     assert!(
-        notes.contains("note: the length penalty gnmt:0.6 goes out as power:0.6"),
+        notes.contains("note: the length penalty gnmt:0.6 is written as power:0.6"),
         "{notes}"
     );
     assert!(
-        notes.contains("note: the limit of 1x+50 tokens goes out as 511"),
+        notes.contains("note: the limit of 1x+50 tokens is written as 511"),
         "{notes}"
     );
     let generation = json(&out, "generation_config.json");

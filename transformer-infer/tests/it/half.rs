@@ -16,7 +16,7 @@ const IN_HALF: &str = "TRANSFORMER_INFER_TEST_IN_HALF";
 fn searches_run_on_a_device_with_half_precision() {
     if std::env::var_os(IN_HALF).is_none() {
         let program = std::env::current_exe().expect("the test runs");
-        let name = "half::searches_run_on_a_device_of_half_precision";
+        let name = "half::searches_run_on_a_device_with_half_precision";
         let ran = Command::new(program)
             .args(["--exact", name])
             .env(IN_HALF, "1")
