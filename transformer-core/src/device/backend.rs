@@ -63,7 +63,7 @@ impl Backend {
     /// Returns the backend's default device without using it, or `None` if the backend is not
     /// compiled in.
     ///
-    /// Unlike [`choose`](super::choose), this computes nothing on the device: it may not work, and
+    /// Unlike [`choose`](super::choose()), this computes nothing on the device: it may not work, and
     /// its default element types can still be [configured](Device::configure).
     ///
     /// # Example

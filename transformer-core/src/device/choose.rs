@@ -146,6 +146,7 @@ pub fn has_collectives(device: &Device) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "flex")]
     use crate::device::is_rust_cpu;
 
     #[test]
