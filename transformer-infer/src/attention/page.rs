@@ -8,9 +8,9 @@ use crate::xml::escape_xml;
 /// The name of the generator in every page and figure, by which `attention` recognizes its own files.
 pub const GENERATOR: &str = "transformer-infer attention";
 
-const TEMPLATE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const TEMPLATE: &str = include_str!("template/page.html");
+const STYLE: &str = include_str!("template/page.css");
+const SCRIPT: &str = include_str!("template/page.js");
 
 /// The integer that stands for a weight of 1 in the data of the page, which shows four decimals.
 const ONE: f32 = 10_000.0;
