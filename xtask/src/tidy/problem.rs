@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A line or file that breaks a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     /// The path of the file or folder from the root, and the line where there is one.
     pub(super) location: String,

@@ -15,24 +15,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let rules = [
         sources::check,
-        layers::check,
         folders::check,
+        layers::check,
+        imports::check,
+        words::check,
         documents::check,
+        listings::check,
         paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();
     problems.extend(settings::check(root)?);
     problems.extend(one_build::check(root)?);
-    // While folders and documents are being put in order, these are only printed.
-    for problem in [
-        imports::check(&tree),
-        listings::check(&tree),
-        words::check(&tree),
-    ]
-    .concat()
-    {
-        eprintln!("not yet an error: {problem}");
-    }
     for problem in &problems {
         eprintln!("{problem}");
     }
