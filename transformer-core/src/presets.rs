@@ -422,10 +422,9 @@ mod tests {
     #[test]
     fn presets_have_the_sizes_of_table_3() {
         for (preset, printed) in PRINTED {
-            let vocab_size = if preset == Preset::Big {
-                36_000
-            } else {
-                41_000
+            let vocab_size = match preset {
+                Preset::Big => 36_000,
+                _ => 41_000,
             };
             let ours = millions(preset, vocab_size);
             assert!((ours - printed).abs() <= 0.5, "{preset}: {ours}");
