@@ -110,7 +110,7 @@ type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 #[derive(Debug)]
 enum Input<R> {
     Plain(Peeked<R>),
-    Gzip(BufReader<MultiGzDecoder<Peeked<R>>>),
+    Gzip(Box<BufReader<MultiGzDecoder<Peeked<R>>>>),
 }
 
 impl LineReader<File> {
@@ -273,7 +273,7 @@ impl<R: Read> Input<R> {
         Ok(match is_gzip {
             true => {
                 let decoder = MultiGzDecoder::new(whole);
-                Self::Gzip(BufReader::with_capacity(BUFFER_BYTES, decoder))
+                Self::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
             }
             false => Self::Plain(whole),
         })
