@@ -37,7 +37,7 @@ enum Selection {
     /// On the CPU, because the logits are in its memory.
     Cpu,
     /// On the device, so that it does not copy a whole vocabulary per row.
-    Device(DeviceTopK),
+    Device(Box<DeviceTopK>),
 }
 
 impl<'a> Scorer<'a> {
@@ -59,7 +59,7 @@ impl<'a> Scorer<'a> {
         let state = model.begin(&model.encode(&Padded::new(&ended, &device)));
         let selection = match is_cpu_memory(&device) {
             true => Selection::Cpu,
-            false => Selection::Device(DeviceTopK::new(vocab_size, &device)),
+            false => Selection::Device(Box::new(DeviceTopK::new(vocab_size, &device))),
         };
         Self {
             model,
