@@ -33,7 +33,7 @@ pub(crate) fn write(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails if the file is not what [`write`] would write.
+/// Fails if the file is not what [`write()`] would write.
 pub(crate) fn check(root: &Path) -> Result<()> {
     let is = fs::read_to_string(root.join(FILE)).unwrap_or_default();
     ensure!(
