@@ -100,10 +100,15 @@ pub struct TrainingSettings {
 /// All schedules rise linearly to the same peak, `factor · d_model^−0.5 · warmup_steps^−0.5` or the
 /// one given, so switching to another needs no new factor.
 ///
-/// To add a schedule, add a variant here, with its name in the documentation of
-/// [`TrainingSettings::schedule`], and its formula in `Schedule::learning_rate`
-/// (`optim/schedule.rs`). Then `cargo xtask settings` updates the documentation of the settings. If
-/// other settings can make the schedule invalid, check them in `config/validate.rs`.
+/// To add a schedule:
+///
+/// 1. Add a variant here, and its name to the documentation of [`TrainingSettings::schedule`]. The
+///    compiler then asks for its formula in `Schedule::learning_rate` (`optim/schedule.rs`), and
+///    for its line in `ScheduleKind::depends_on_end`: true if the formula reads `n_updates`.
+/// 2. If other settings can make it invalid, check them in `config/check.rs`.
+/// 3. Add it to the test of the warm-up in `optim/schedule.rs`, with a test of its own.
+/// 4. Add its name to the two sections of `docs/training.md` on schedules and on resuming.
+/// 5. `cargo xtask settings` updates the documentation of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleKind {
@@ -119,6 +124,17 @@ pub enum ScheduleKind {
     /// Falls along half a cosine, to zero after the last update (Loshchilov and Hutter 2017, Eq. 5
     /// without restarts, <https://arxiv.org/abs/1608.03983>).
     Cosine,
+}
+
+impl ScheduleKind {
+    /// Returns whether every learning rate depends on the number of updates. A run with such a
+    /// schedule cannot be extended without a change of the updates that it has done.
+    pub(crate) fn depends_on_end(self) -> bool {
+        match self {
+            Self::Noam | Self::InverseSqrt | Self::Constant => false,
+            Self::Linear | Self::Cosine => true,
+        }
+    }
 }
 
 /// The tokens that receive the probability taken from the gold token.

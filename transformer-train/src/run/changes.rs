@@ -58,6 +58,10 @@ pub(super) struct Change {
 
 /// Lists the differences between two experiments that make their runs differ.
 pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Change>, TrainError> {
+    // With a schedule that ends with the run, every update depends on the run's length.
+    let depends_on_end = [before, now]
+        .iter()
+        .any(|experiment| experiment.training.schedule.depends_on_end());
     // Batches are the same whether one device computes them or several.
     let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
     let n_batches_before = n_batches(before);
@@ -66,18 +70,12 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    // With a schedule that ends with the run, every update depends on the run's length.
     let key_of_end = "training.updates";
-    let has_end = |flat: &BTreeMap<String, String>| {
-        let schedule = flat.get("training.schedule").map(String::as_str);
-        matches!(schedule, Some("\"linear\"" | "\"cosine\""))
-    };
-    let has_end = has_end(&before) || has_end(&now);
     let matters = |key: &str| {
         if matches!(key, "training.accumulate" | "training.devices") {
             return !is_same_update;
         }
-        (has_end && key == key_of_end)
+        (depends_on_end && key == key_of_end)
             || !MAY_DIFFER.iter().any(|free| match free.strip_suffix('.') {
                 Some(section) => key.split('.').next() == Some(section),
                 None => key == *free,
@@ -137,6 +135,7 @@ fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ScheduleKind;
 
     fn with_batches(devices: u64, accumulate: u64) -> Experiment {
         let mut experiment =
@@ -158,5 +157,53 @@ mod tests {
         };
         assert!(text.starts_with("`training.devices` is 2 here and 1 there"));
         assert!(text.ends_with("`training.devices` times `training.accumulate` stays 4)"));
+    }
+
+    fn changes_by_another_end(schedule: ScheduleKind) -> Vec<Change> {
+        let before = with_schedule(schedule, 100);
+        changes(&before, &with_schedule(schedule, 200)).expect("settings can be written")
+    }
+
+    fn with_schedule(schedule: ScheduleKind, updates: u64) -> Experiment {
+        let mut experiment = with_batches(1, 1);
+        experiment.training.schedule = schedule;
+        experiment.training.updates = updates;
+        experiment
+    }
+
+    #[test]
+    fn another_end_is_a_change_if_the_schedule_falls_to_zero_there() {
+        for schedule in [ScheduleKind::Linear, ScheduleKind::Cosine] {
+            let found = changes_by_another_end(schedule);
+            let [Change { is_possible, text }] = found.as_slice() else {
+                panic!("{schedule:?}: {found:?}");
+            };
+            assert!(*is_possible);
+            assert!(text.starts_with("`training.updates` is 200 here and 100 there"));
+        }
+    }
+
+    #[test]
+    fn another_end_is_no_change_for_a_schedule_that_does_not_depend_on_it() {
+        for schedule in [
+            ScheduleKind::Noam,
+            ScheduleKind::InverseSqrt,
+            ScheduleKind::Constant,
+        ] {
+            let found = changes_by_another_end(schedule);
+            assert!(found.is_empty(), "{schedule:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn another_end_is_a_change_if_only_the_new_schedule_depends_on_it() {
+        let before = with_schedule(ScheduleKind::Constant, 100);
+        let found = changes(&before, &with_schedule(ScheduleKind::Linear, 200));
+        let found = found.expect("settings can be written");
+        let [schedule, updates] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert!(schedule.text.starts_with("`training.schedule`"));
+        assert!(updates.text.starts_with("`training.updates`"));
     }
 }
