@@ -1,5 +1,6 @@
 //! The experiment: every setting of a training run, read from one TOML file.
 
+mod check;
 mod data;
 mod documented;
 mod embeddings;
@@ -18,9 +19,9 @@ mod setting;
 mod tokenizer;
 mod training;
 mod user_settings;
-mod validate;
 mod validation;
 
+pub(crate) use check::check_tokenizer;
 pub use data::{CorpusSettings, CorpusSource, DataSettings, DataSource, Store};
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
@@ -32,5 +33,4 @@ pub(crate) use model::check_positions;
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
 pub use training::{BestBy, ComputePrecision, ScheduleKind, SmoothingForm, TrainingSettings};
 pub use user_settings::UserSettings;
-pub(crate) use validate::check_tokenizer;
 pub use validation::ValidationSettings;
