@@ -7,7 +7,7 @@ use transformer_core::TransformerConfig;
 use transformer_infer::BatchLimits;
 
 use crate::config::Experiment;
-use crate::step::slice_len;
+use crate::step::chunk_len;
 
 /// Bytes of a value in single precision.
 pub(super) const BYTES_PER_VALUE: f64 = 4.0;
@@ -16,14 +16,14 @@ pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 /// memory of reading the text. Measured with 30,000 and 100,000 pairs.
 pub(super) const PROGRAM: f64 = 6e7;
 
-/// Slices of logits per thread if the loss is computed in CPU memory: one buffer
+/// Chunks of logits per thread if the loss is computed in CPU memory: one buffer
 /// (docs/lab-notes.md has the measurements).
-const SLICES_ON_CPU: f64 = 1.0;
+const CHUNKS_ON_CPU: f64 = 1.0;
 
-/// Slices of logits per thread if the loss is computed with tensor operations: logits, their
+/// Chunks of logits per thread if the loss is computed with tensor operations: logits, their
 /// exponentials, and a matrix product with them. Fitted to nine runs on flex, when it computed the
 /// loss so.
-const SLICES_ON_DEVICE: f64 = 3.0;
+const CHUNKS_ON_DEVICE: f64 = 3.0;
 
 /// Returns the memory of the machine or of the container in bytes, if the system has it in files
 /// (Linux).
@@ -96,17 +96,17 @@ impl MemoryEstimate {
         let n_threads = sizes.n_threads as f64;
         let tokens_per_thread = (tgt_tokens / n_threads).ceil().max(1.0) as usize;
         let vocab_size = config.tgt_vocab_size;
-        let slice = slice_len(vocab_size, tokens_per_thread, sizes.is_cpu_memory) * vocab_size;
-        let slices = match sizes.is_cpu_memory {
-            true => SLICES_ON_CPU,
-            false => SLICES_ON_DEVICE,
+        let chunk = chunk_len(vocab_size, tokens_per_thread, sizes.is_cpu_memory) * vocab_size;
+        let chunks = match sizes.is_cpu_memory {
+            true => CHUNKS_ON_CPU,
+            false => CHUNKS_ON_DEVICE,
         };
         let with_average = f64::from(u8::from(training.ema_decay.is_some()));
         let copies = 4.0 + with_average + n_threads;
         Self {
             parameters: BYTES_PER_VALUE * copies * config.parameter_count() as f64,
             activations: activations(config, [src_tokens, tgt_tokens], sizes),
-            logits: BYTES_PER_VALUE * slices * n_threads * slice as f64,
+            logits: BYTES_PER_VALUE * chunks * n_threads * chunk as f64,
             translation: translation(experiment, config, sizes),
             text: sizes.store_bytes as f64,
         }

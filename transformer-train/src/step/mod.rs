@@ -7,7 +7,7 @@ mod report;
 mod threads;
 
 pub(crate) use devices::{have_collectives, strategy};
-pub(crate) use loss::slice_len;
+pub(crate) use loss::chunk_len;
 pub use loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };

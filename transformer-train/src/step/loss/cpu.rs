@@ -1,4 +1,4 @@
-//! The loss in CPU memory: one buffer of logits per slice of tokens, and one pass over each row.
+//! The loss in CPU memory: one buffer of logits per chunk of tokens, and one pass over each row.
 //!
 //! Tensor operations would take a pass over all logits each, and allocate a new tensor.
 
@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use transformer_core::cpu::gemm::{Matrix, Output, multiply};
 use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
 
-use super::inputs::{LossGradients, LossInputs, LossSums, slice_len};
+use super::inputs::{LossGradients, LossInputs, LossSums, chunk_len};
 
 /// Minimum number of rows per thread.
 const ROWS_PER_THREAD: usize = 8;
@@ -21,12 +21,12 @@ pub(super) fn supports(features: &Tensor<2>) -> bool {
 /// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     let [n_tokens, _] = inputs.features.dims();
-    let len = slice_len(inputs.projection.vocab_size(), n_tokens, true);
-    loss_in_slices(inputs, len)
+    let len = chunk_len(inputs.projection.vocab_size(), n_tokens, true);
+    loss_in_chunks(inputs, len)
 }
 
 /// Computes the loss with the logits of `len` tokens at a time.
-fn loss_in_slices(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradients>) {
+fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradients>) {
     let device = inputs.features.device();
     let row_loss = RowLoss {
         epsilon: inputs.epsilon,
@@ -113,9 +113,9 @@ impl RowLoss {
         let log_normalizer = f64::from(normalizer).ln() + f64::from(max);
         if let Some(scale) = self.scale {
             let factor = (scale / f64::from(normalizer)) as f32;
-            let uniform = (self.epsilon * scale / row.len() as f64) as f32;
+            let smoothing_term = (self.epsilon * scale / row.len() as f64) as f32;
             for value in row.iter_mut() {
-                *value = *value * factor - uniform;
+                *value = *value * factor - smoothing_term;
             }
             row[gold] -= ((1.0 - self.epsilon) * scale) as f32;
         }
@@ -127,7 +127,7 @@ impl RowLoss {
     }
 }
 
-/// The inputs of the loss as slices of CPU memory.
+/// The inputs of the loss, copied to buffers in CPU memory.
 struct Buffers {
     /// `[n_tokens, d_model]`.
     features: Vec<f32>,
@@ -189,7 +189,7 @@ fn into_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("projection and features are in single precision")
 }
 
-/// The gradients of the loss as slices of CPU memory.
+/// The gradients of the loss in buffers of CPU memory.
 struct GradientBuffers {
     features: Vec<f32>,
     weight: Vec<f32>,
@@ -223,7 +223,7 @@ impl GradientBuffers {
 #[cfg(test)]
 mod tests {
     use super::super::inputs::Projection;
-    use super::super::slices;
+    use super::super::tensors;
     use transformer_core::device;
 
     use super::*;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_gradients_equal_those_of_tensor_operations_for_any_slice_length() {
+    fn loss_and_gradients_equal_those_of_tensor_operations_for_any_chunk_length() {
         let flat = |(sums, gradients): (LossSums, LossGradients)| {
             let of = |tensor: Tensor<2>| tensor.into_data().iter::<f32>().collect::<Vec<_>>();
             let bias = gradients.bias.map(|bias| of(bias.unsqueeze()));
@@ -274,9 +274,9 @@ mod tests {
             ]
         };
         for (bias, epsilon) in [(true, 0.1), (false, 0.1), (true, 0.0)] {
-            let expected = flat(loss_of_twenty(bias, epsilon, slices::loss));
+            let expected = flat(loss_of_twenty(bias, epsilon, tensors::loss));
             for len in [1, 3, 20] {
-                let found = loss_of_twenty(bias, epsilon, |inputs| loss_in_slices(inputs, len));
+                let found = loss_of_twenty(bias, epsilon, |inputs| loss_in_chunks(inputs, len));
                 for (found, expected) in flat(found).iter().zip(&expected) {
                     assert_eq!(found.len(), expected.len());
                     // Single precision, relative to the largest value.

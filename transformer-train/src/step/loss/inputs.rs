@@ -14,8 +14,8 @@ pub(super) const MAX_LOGITS_CPU: usize = 8 << 20;
 /// products (256 MiB).
 const MAX_LOGITS_DEVICE: usize = 64 << 20;
 
-/// Returns the number of tokens whose logits are computed at once.
-pub(crate) fn slice_len(vocab_size: usize, n_tokens: usize, is_cpu_memory: bool) -> usize {
+/// Returns the length of a chunk: the number of tokens whose logits are computed at once.
+pub(crate) fn chunk_len(vocab_size: usize, n_tokens: usize, is_cpu_memory: bool) -> usize {
     let max_logits = match is_cpu_memory {
         true => MAX_LOGITS_CPU,
         false => MAX_LOGITS_DEVICE,

@@ -1,8 +1,10 @@
 //! Label smoothing (§5.4): the target distribution, the loss, and the gradient.
 //!
 //! Let `z` be the logits of one token over a vocabulary of size `V`, `p = softmax(z)`,
-//! `lse(z) = ln Σ exp(z)`, and `y` the gold token. The target distribution has `1 − ε` on `y`, and
-//! `ε` spread evenly over the vocabulary. Its cross-entropy with `p` is
+//! `lse(z) = ln Σ exp(z)`, and `y` the gold token. In the form [`SmoothingForm::AllTokens`] the
+//! target distribution has `1 − ε + ε/V` on `y` and `ε/V` on every other token. In the form
+//! [`SmoothingForm::OtherTokens`] it has `1 − ε` on `y` and `ε/(V−1)` on every other token, which is
+//! the first form with `ε·V/(V−1)` instead of `ε`. In the first form, its cross-entropy with `p` is
 //!
 //! ```text
 //! nll      = lse(z) − z_y           −ln p of the gold token, from which perplexity is computed
@@ -11,7 +13,8 @@
 //! ∂loss/∂z = p − (1 − ε)·onehot(y) − ε/V
 //! ```
 //!
-//! `slices.rs` computes this with tensors on any device, `cpu.rs` with slices in CPU memory.
+//! `tensors.rs` computes this with tensor operations on any device, `cpu.rs` in one buffer of CPU
+//! memory.
 //!
 //! Szegedy et al. 2016, §7, <https://arxiv.org/abs/1512.00567>.
 
@@ -20,10 +23,10 @@ use crate::config::SmoothingForm;
 /// Label smoothing: how much probability the target moves away from the gold token, and where.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelSmoothing {
-    /// Probability taken from the gold token, `ε_ls` in the paper (0.1 there); 0 turns smoothing
-    /// off.
+    /// Probability that is spread over the tokens of `form`: `ε_ls` in the paper (0.1 there); 0
+    /// turns smoothing off.
     pub epsilon: f64,
-    /// The tokens that receive it.
+    /// The tokens that it is spread over.
     pub form: SmoothingForm,
 }
 

@@ -2,15 +2,16 @@
 //!
 //! - `label_smoothing.rs`: the formulas of loss and gradient.
 //! - `projected.rs`: the two entry points.
-//! - `slices.rs`, `cpu.rs`: the formulas computed by tensor operations, and in CPU memory.
+//! - `tensors.rs`: the formulas computed with tensor operations, on any device.
+//! - `cpu.rs`: the same in one buffer of CPU memory.
 
 mod cpu;
 mod inputs;
 mod label_smoothing;
 mod projected;
-mod slices;
+mod tensors;
 
-pub(crate) use inputs::slice_len;
+pub(crate) use inputs::chunk_len;
 pub use inputs::{LossSums, Projection};
 pub use label_smoothing::LabelSmoothing;
 pub use projected::{projected_loss, projected_loss_with_gradient};

@@ -1,14 +1,14 @@
 //! The loss from the decoder's features, with the projection onto the vocabulary (§3.4) included.
 //!
 //! The logits, tokens × vocabulary, are by far the largest tensor of a training step. They are
-//! therefore computed for a slice of the tokens at a time and discarded, outside the autodiff
+//! therefore computed for a chunk of the tokens at a time and discarded, outside the autodiff
 //! graph. The gradient is known in closed form, and enters the graph through a surrogate loss.
 
 use burn::tensor::{Int, Tensor};
 
 use super::inputs::{LossGradients, LossInputs, LossSums, Projection};
 use super::label_smoothing::LabelSmoothing;
-use super::{cpu, slices};
+use super::{cpu, tensors};
 
 /// Computes the loss of tokens from their features, without gradients.
 ///
@@ -74,6 +74,6 @@ fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     if cpu::supports(&inputs.features) {
         cpu::loss(inputs)
     } else {
-        slices::loss(inputs)
+        tensors::loss(inputs)
     }
 }

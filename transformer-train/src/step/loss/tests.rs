@@ -4,7 +4,7 @@ use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, act
 use transformer_core::device;
 
 use super::inputs::{LossInputs, MAX_LOGITS_CPU};
-use super::slices::{self, SlicedLoss};
+use super::tensors::{self, ChunkedLoss};
 use super::*;
 use crate::config::SmoothingForm;
 
@@ -103,24 +103,24 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
         &smoothing,
         Some(0.25),
     );
-    let (sums, by_slices) = slices::loss(inputs);
-    let by_slices = by_slices.expect("there is a scale");
+    let (sums, by_tensors) = tensors::loss(inputs);
+    let by_tensors = by_tensors.expect("there is a scale");
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
-    let by_slices = [
-        by_slices.features,
-        by_slices.weight,
-        by_slices.bias.expect("there is a bias").unsqueeze(),
+    let by_tensors = [
+        by_tensors.features,
+        by_tensors.weight,
+        by_tensors.bias.expect("there is a bias").unsqueeze(),
     ];
-    for (tensor, by_slices) in [features, weight, bias].into_iter().zip(by_slices) {
+    for (tensor, by_tensors) in [features, weight, bias].into_iter().zip(by_tensors) {
         let ours = tensor
             .grad(&gradients)
             .expect("the surrogate depends on every input");
         let theirs = tensor
             .grad(&expected_gradients)
             .expect("the loss depends on every input");
-        agree(by_slices, theirs.clone());
+        agree(by_tensors, theirs.clone());
         agree(ours, theirs);
     }
 }
@@ -136,17 +136,17 @@ fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
 }
 
 #[test]
-fn slices_are_as_long_as_the_limit_of_logits_allows() {
+fn chunks_are_as_long_as_the_limit_of_logits_allows() {
     let device = device();
     let projection = Projection {
         weight: Tensor::zeros([MAX_LOGITS_CPU / 2, 1], &device),
         bias: None,
     };
-    let loss = SlicedLoss::new(projection, SMOOTHING.epsilon);
+    let loss = ChunkedLoss::new(projection, SMOOTHING.epsilon);
     let features = Tensor::<2>::zeros([5, 1], &device);
     let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
     let lengths: Vec<usize> = loss
-        .slices(features, labels)
+        .chunks(features, labels)
         .map(|(h, _)| h.dims()[0])
         .collect();
     assert_eq!(lengths, [2, 2, 1]);

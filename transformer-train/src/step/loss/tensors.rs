@@ -1,28 +1,28 @@
-//! The loss by tensor operations, on any device: the logits of one slice of tokens at a time.
+//! The loss by tensor operations, on any device: the logits of one chunk of tokens at a time.
 
 use std::ops::Add;
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use transformer_core::device::is_cpu_memory;
 
-use super::inputs::{LossGradients, LossInputs, LossSums, Projection, slice_len};
+use super::inputs::{LossGradients, LossInputs, LossSums, Projection, chunk_len};
 
 /// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
-    let loss = SlicedLoss::new(inputs.projection, inputs.epsilon);
+    let loss = ChunkedLoss::new(inputs.projection, inputs.epsilon);
     let all_features = inputs.features.clone();
-    let slices = loss.slices(inputs.features, inputs.labels);
+    let chunks = loss.chunks(inputs.features, inputs.labels);
     let Some(scale) = inputs.scale else {
-        return (total(slices.map(|(h, y)| loss.softmax(h, y).sums)), None);
+        return (total(chunks.map(|(h, y)| loss.softmax(h, y).sums)), None);
     };
     // The term −ε/V of ∂loss/∂z is the same for all tokens, and so for all rows of the weight.
     let per_token = loss.epsilon * scale / loss.vocab_size as f64;
-    let uniform = all_features.sum_dim(0) * -per_token; // [1, d_model]
-    let mut d_weight = uniform.expand(loss.weight.dims());
+    let smoothing_term = all_features.sum_dim(0) * -per_token; // [1, d_model]
+    let mut d_weight = smoothing_term.expand(loss.weight.dims());
     let mut d_bias = loss.bias.as_ref().map(Tensor::zeros_like);
     let mut d_features = Vec::new();
     let mut sums = Vec::new();
-    for (h, y) in slices {
+    for (h, y) in chunks {
         let softmax = loss.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
         d_bias = d_bias.map(|d_bias| loss.add_bias_gradient(d_bias, &softmax, y.clone(), scale));
@@ -38,8 +38,8 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     (total(sums.into_iter()), Some(gradients))
 }
 
-/// The values that all slices share.
-pub(super) struct SlicedLoss {
+/// The values that all chunks share.
+pub(super) struct ChunkedLoss {
     /// `[vocab, d_model]`.
     weight: Tensor<2>,
     /// Mean of the rows of `weight`, which gives the mean logit: `[1, d_model]`.
@@ -50,7 +50,7 @@ pub(super) struct SlicedLoss {
     vocab_size: usize,
 }
 
-/// The softmax over the vocabulary for one slice of tokens, not yet normalized.
+/// The softmax over the vocabulary for one chunk of tokens, not yet normalized.
 struct Softmax {
     /// `exp(z − max z)`: `[n, vocab]`.
     exponentials: Tensor<2>,
@@ -61,7 +61,7 @@ struct Softmax {
     sums: LossSums,
 }
 
-impl SlicedLoss {
+impl ChunkedLoss {
     pub(super) fn new(projection: Projection, epsilon: f64) -> Self {
         let vocab_size = projection.vocab_size();
         let Projection { weight, bias } = projection;
@@ -74,14 +74,14 @@ impl SlicedLoss {
         }
     }
 
-    /// Splits features and labels into slices whose logits fit the limit of their device.
-    pub(super) fn slices(
+    /// Splits features and labels into chunks whose logits fit the limit of their device.
+    pub(super) fn chunks(
         &self,
         features: Tensor<2>,
         labels: Tensor<1, Int>,
     ) -> impl Iterator<Item = (Tensor<2>, Tensor<1, Int>)> + use<> {
         let [n_tokens, _] = features.dims();
-        let n = slice_len(self.vocab_size, n_tokens, is_cpu_memory(&features.device()));
+        let n = chunk_len(self.vocab_size, n_tokens, is_cpu_memory(&features.device()));
         (0..n_tokens).step_by(n).map(move |start| {
             let len = n.min(n_tokens - start);
             (
@@ -91,7 +91,7 @@ impl SlicedLoss {
         })
     }
 
-    /// Computes softmax and summed losses of a slice with features `h` and gold tokens `y`.
+    /// Computes softmax and summed losses of a chunk with features `h` and gold tokens `y`.
     fn softmax(&self, h: Tensor<2>, y: Tensor<1, Int>) -> Softmax {
         let mut logits = h.clone().matmul(self.weight.clone().transpose()); // [n, vocab]
         if let Some(bias) = &self.bias {
@@ -119,7 +119,7 @@ impl SlicedLoss {
         }
     }
 
-    /// Returns the gradient of the slice's features, and `d_weight` plus the slice's gradient of
+    /// Returns the gradient of the chunk's features, and `d_weight` plus the chunk's gradient of
     /// the weight without its `−ε/V` term.
     fn gradients(
         &self,
@@ -146,7 +146,7 @@ impl SlicedLoss {
         (d_h, d_weight)
     }
 
-    /// Returns `d_bias` plus the slice's gradient of the bias.
+    /// Returns `d_bias` plus the chunk's gradient of the bias.
     fn add_bias_gradient(
         &self,
         d_bias: Tensor<1>,
@@ -157,10 +157,10 @@ impl SlicedLoss {
         let [n_tokens, vocab_size] = softmax.exponentials.dims();
         let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
         let expected = weighting.transpose().matmul(softmax.exponentials.clone()); // [1, vocab]
-        let uniform = self.epsilon * scale * n_tokens as f64 / vocab_size as f64;
+        let smoothing_term = self.epsilon * scale * n_tokens as f64 / vocab_size as f64;
         let on_gold = (1.0 - self.epsilon) * scale;
         let gold = Tensor::full([n_tokens], -on_gold, &d_bias.device());
-        (d_bias + expected.squeeze_dim(0) - uniform).select_assign(
+        (d_bias + expected.squeeze_dim(0) - smoothing_term).select_assign(
             0,
             y,
             gold,
