@@ -8,7 +8,7 @@ use transformer_core::{Padded, Transformer};
 
 use super::alignment::Words;
 use super::record::words_of;
-use super::{Alignment, AttentionError, Head, Heads, Kind};
+use super::{Alignment, AttentionError, Head, Kind, LayerHead};
 use crate::batch::batches_within;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};
@@ -35,13 +35,13 @@ impl Translator {
     /// ```no_run
     /// use transformer_core::device;
     /// use transformer_infer::Translator;
-    /// use transformer_infer::attention::Heads;
+    /// use transformer_infer::attention::LayerHead;
     ///
     /// let (_, device) = device::choose(None)?;
     /// let translator = Translator::open("runs/numbers", &device)?;
     /// let lines = ["one million and seven", "twelve"];
     /// let translations = translator.translate(&lines, translator.search())?;
-    /// for of_line in translator.alignments(&lines, &translations, Heads::default())? {
+    /// for of_line in translator.alignments(&lines, &translations, LayerHead::default())? {
     ///     println!("{}", of_line[0]);
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -50,14 +50,14 @@ impl Translator {
         &self,
         lines: &[T],
         translations: &[Translation],
-        heads: Heads,
+        layer_head: LayerHead,
     ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
         assert_eq!(
             lines.len(),
             translations.len(),
             "every line needs its translation"
         );
-        let layer = heads.layer_in(self.config(), Kind::Cross)? - 1;
+        let layer = layer_head.layer_in(self.config(), Kind::Cross)? - 1;
         let model = without_autodiff(&self.model);
         let lines: Vec<Line> = lines
             .iter()
@@ -73,7 +73,7 @@ impl Translator {
         let width = |index: usize| lines[index].width();
         for batch in batches_within(self.limits.batch_tokens, order, width) {
             let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
-            let weights = Weights::of(&model, &of_batch, layer, heads.head);
+            let weights = Weights::of(&model, &of_batch, layer, layer_head.head);
             let mut row = 0;
             for (index, line) in batch.iter().zip(of_batch) {
                 for target in &line.targets {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Attention, AttentionError, Heads, Kind, Token};
+use super::{Attention, AttentionError, Kind, LayerHead, Token};
 
 /// For each token the index of its word, if it is part of one.
 pub(super) type Words = [Option<usize>];
@@ -35,8 +35,8 @@ impl Attention {
     /// # Errors
     ///
     /// Returns an [`AttentionError`] if there is no such layer or no such head.
-    pub fn alignment(&self, heads: Heads) -> Result<Alignment, AttentionError> {
-        let map = heads.map(self, Kind::Cross)?;
+    pub fn alignment(&self, layer_head: LayerHead) -> Result<Alignment, AttentionError> {
+        let map = layer_head.map(self, Kind::Cross)?;
         let words = |tokens: &[Token]| tokens.iter().map(|token| token.word).collect::<Vec<_>>();
         Ok(Alignment::between(
             &words(&self.src_tokens),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     fn aligned(attention: &Attention) -> String {
-        let alignment = attention.alignment(Heads::default());
+        let alignment = attention.alignment(LayerHead::default());
         alignment.expect("the default needs one layer").to_string()
     }
 
@@ -177,12 +177,12 @@ mod tests {
         let heads = vec![vec![vec![0.9, 0.1]], vec![vec![0.2, 0.8]]];
         let attention = attention(&[Some(0), Some(1)], &[Some(0)], vec![heads]);
         let of_head = |head| {
-            let heads = Heads {
+            let layer_head = LayerHead {
                 layer: Some(1),
                 head,
             };
             attention
-                .alignment(heads)
+                .alignment(layer_head)
                 .expect("there are two heads")
                 .pairs
         };

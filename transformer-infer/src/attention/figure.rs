@@ -36,20 +36,24 @@ const RAMP: [[f32; 3]; 3] = [
 ///
 /// Returns an [`AttentionError`] if there is no such layer or no such head.
 pub fn figure(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
-    let Selection { kind, heads, view } = selection;
-    let map = heads.map(attention, kind)?;
-    let layer = heads.layer_of(attention, kind)?;
+    let Selection {
+        kind,
+        layer_head,
+        view,
+    } = selection;
+    let map = layer_head.map(attention, kind)?;
+    let layer = layer_head.layer_of(attention, kind)?;
     let (rows, columns) = (
         labels(&attention.rows(kind)),
         labels(&attention.columns(kind)),
     );
-    let head = match heads.head {
+    let head = match layer_head.head {
         Head::Mean => "mean of all heads".to_owned(),
         Head::One(head) => format!("head {head}"),
     };
     let title = format!("{kind} attention, layer {layer}, {head}: {}", attention.src);
     let drawn = match view {
-        View::Map => draw_map(&map, &rows, &columns),
+        View::HeatMap => draw_map(&map, &rows, &columns),
         View::Lines => draw_lines(&map, &rows, &columns),
     };
     Ok(drawn.done(&title))
@@ -252,7 +256,7 @@ fn color(weight: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attention::{Heads, Kind};
+    use crate::attention::{Kind, LayerHead};
 
     fn attention(words: [&str; 2], row: [f32; 2]) -> Attention {
         let token = |word: &str| Token {
@@ -274,7 +278,7 @@ mod tests {
     fn drawn(attention: &Attention, view: View) -> String {
         let selection = Selection {
             kind: Kind::Cross,
-            heads: Heads::default(),
+            layer_head: LayerHead::default(),
             view,
         };
         figure(attention, selection).expect("there is one layer")
@@ -304,7 +308,7 @@ mod tests {
 
     #[test]
     fn tokens_that_look_like_markup_stay_text() {
-        for view in [View::Map, View::Lines] {
+        for view in [View::HeatMap, View::Lines] {
             let nasty = drawn(&attention(["</text><script>&", "\u{1}"], [0.6, 0.4]), view);
             let plain = drawn(&attention(["a", "b"], [0.6, 0.4]), view);
             assert!(

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A use of attention in the model (§3.2.3).
+/// Which attention of the model: encoder self-attention, decoder self-attention, or
+/// cross-attention (§3.2.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// The encoder's self-attention.
@@ -16,7 +17,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of the page.
+    /// All kinds, as the HTML page lists them.
     pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
 
     /// Returns the name in commands and pages.

@@ -1,7 +1,7 @@
 //! The attention weights of every head for one sentence: as data, alignment, HTML page and figure.
 //!
 //! - [`Attention`]: the weights and the tokens, from [`Translator::attention`](crate::Translator::attention).
-//! - [`Heads`]: a layer, and one of its heads or their mean.
+//! - [`LayerHead`]: a layer, and one of its heads or their mean.
 //! - [`Alignment`]: for each word of the output the source word with the highest weight, in Pharaoh format; for many
 //!   lines at once from [`Translator::alignments`](crate::Translator::alignments).
 //! - [`page`]: all maps on one self-contained HTML page.
@@ -11,8 +11,8 @@ mod align_lines;
 mod alignment;
 mod error;
 mod figure;
-mod heads;
 mod kind;
+mod layer_head;
 mod page;
 mod record;
 mod selection;
@@ -21,8 +21,8 @@ mod weights;
 pub use alignment::Alignment;
 pub use error::AttentionError;
 pub use figure::figure;
-pub use heads::Heads;
 pub use kind::{Head, Kind};
+pub use layer_head::LayerHead;
 pub use page::{GENERATOR, page};
 pub use selection::{Selection, View};
 pub use weights::{Attention, Map, Token};

@@ -56,11 +56,15 @@ struct Start {
 ///
 /// Never: the template is constant, and text and numbers can be serialized.
 pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
-    let Selection { kind, heads, view } = selection;
+    let Selection {
+        kind,
+        layer_head,
+        view,
+    } = selection;
     let start = Start {
         kind: kind.name(),
-        layer: heads.layer_of(attention, kind)? - 1,
-        head: match heads.head {
+        layer: layer_head.layer_of(attention, kind)? - 1,
+        head: match layer_head.head {
             Head::Mean => 0,
             Head::One(head) => head,
         },
@@ -123,7 +127,7 @@ fn in_script(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attention::{Heads, Token};
+    use crate::attention::{LayerHead, Token};
 
     const NASTY: &str =
         "</script><!-- <img src=x onerror=alert(1)> {data} {script} &amp; \" \u{2028} \0";
@@ -203,7 +207,7 @@ mod tests {
     fn the_page_shows_the_selection_first() {
         let selection = Selection {
             kind: Kind::Decoder,
-            heads: Heads {
+            layer_head: LayerHead {
                 layer: Some(1),
                 head: Head::One(1),
             },

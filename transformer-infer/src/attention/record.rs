@@ -31,14 +31,14 @@ impl Translator {
     /// ```no_run
     /// use transformer_core::device;
     /// use transformer_infer::Translator;
-    /// use transformer_infer::attention::Heads;
+    /// use transformer_infer::attention::LayerHead;
     ///
     /// let (_, device) = device::choose(None)?;
     /// let translator = Translator::open("runs/numbers", &device)?;
     /// let line = "one million and seven";
     /// let translations = translator.translate(&[line], translator.search())?;
     /// let attention = translator.attention(line, &translations[0].candidates[0].hypothesis)?;
-    /// println!("{}", attention.alignment(Heads::default())?);
+    /// println!("{}", attention.alignment(LayerHead::default())?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attention(

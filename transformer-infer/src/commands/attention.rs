@@ -8,7 +8,7 @@ use serde::Serialize;
 use transformer_core::device::{self, Backend};
 use transformer_infer::Translator;
 use transformer_infer::attention::{
-    Attention, GENERATOR, Head, Heads, Kind, Selection, View, figure, page,
+    Attention, GENERATOR, Head, Kind, LayerHead, Selection, View, figure, page,
 };
 use transformer_infer::search::Search;
 
@@ -125,12 +125,12 @@ impl AttentionCommand {
                 KindName::Encoder => Kind::Encoder,
                 KindName::Decoder => Kind::Decoder,
             },
-            heads: Heads {
+            layer_head: LayerHead {
                 layer: self.layer,
                 head: self.head,
             },
             view: match self.view {
-                ViewName::Map => View::Map,
+                ViewName::Map => View::HeatMap,
                 ViewName::Lines => View::Lines,
             },
         };

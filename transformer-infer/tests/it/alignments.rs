@@ -1,6 +1,6 @@
 //! The word alignments of many lines are those of each line alone.
 
-use transformer_infer::attention::{Alignment, AttentionError, Head, Heads};
+use transformer_infer::attention::{Alignment, AttentionError, Head, LayerHead};
 use transformer_infer::search::{LengthLimit, Sampling, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
@@ -43,14 +43,18 @@ fn translated(search: &Search) -> Vec<Translation> {
     translated_by(&translator(), search)
 }
 
-fn aligned(limits: BatchLimits, translations: &[Translation], heads: Heads) -> Vec<Vec<Alignment>> {
+fn aligned(
+    limits: BatchLimits,
+    translations: &[Translation],
+    layer_head: LayerHead,
+) -> Vec<Vec<Alignment>> {
     let translator = translator().with_limits(limits);
-    let found = translator.alignments(&LINES, translations, heads);
+    let found = translator.alignments(&LINES, translations, layer_head);
     found.expect("there are such heads")
 }
 
 /// Aligns every sentence by itself.
-fn one_by_one(translations: &[Translation], heads: Heads) -> Vec<Vec<Alignment>> {
+fn one_by_one(translations: &[Translation], layer_head: LayerHead) -> Vec<Vec<Alignment>> {
     let translator = translator();
     let of_line = |(line, translation): (&&str, &Translation)| {
         let of_one = |candidate: &transformer_infer::Candidate| {
@@ -59,18 +63,20 @@ fn one_by_one(translations: &[Translation], heads: Heads) -> Vec<Vec<Alignment>>
             }
             let attention = translator.attention(line, &candidate.hypothesis);
             let attention = attention.expect("the line is short");
-            attention.alignment(heads).expect("there are such heads")
+            attention
+                .alignment(layer_head)
+                .expect("there are such heads")
         };
         translation.candidates.iter().map(of_one).collect()
     };
     LINES.iter().zip(translations).map(of_line).collect()
 }
 
-fn assert_as_one_by_one(search: &Search, heads: Heads) {
+fn assert_as_one_by_one(search: &Search, layer_head: LayerHead) {
     let translations = translated(search);
-    let expected = one_by_one(&translations, heads);
+    let expected = one_by_one(&translations, layer_head);
     assert!(expected.concat().iter().any(|it| it.pairs.len() > 1));
-    let found = aligned(BatchLimits::default(), &translations, heads);
+    let found = aligned(BatchLimits::default(), &translations, layer_head);
     assert_eq!(found, expected);
 }
 
@@ -81,13 +87,13 @@ fn alignments_of_greedy_search_are_those_of_each_sentence_alone() {
             beam_size: 1,
             ..beam(1)
         },
-        Heads::default(),
+        LayerHead::default(),
     );
 }
 
 #[test]
 fn every_translation_of_a_beam_has_its_alignment() {
-    assert_as_one_by_one(&beam(3), Heads::default());
+    assert_as_one_by_one(&beam(3), LayerHead::default());
 }
 
 #[test]
@@ -101,33 +107,36 @@ fn samples_have_alignments() {
             sampling,
             ..beam(2)
         },
-        Heads::default(),
+        LayerHead::default(),
     );
 }
 
 #[test]
 fn the_selected_head_decides() {
-    let heads = Heads {
+    let layer_head = LayerHead {
         layer: Some(1),
         head: Head::One(2),
     };
-    assert_as_one_by_one(&beam(2), heads);
+    assert_as_one_by_one(&beam(2), layer_head);
     let translations = translated(&beam(2));
     let limits = BatchLimits::default();
-    let of_default = aligned(limits.clone(), &translations, Heads::default());
-    assert_ne!(aligned(limits, &translations, heads), of_default);
+    let of_default = aligned(limits.clone(), &translations, LayerHead::default());
+    assert_ne!(aligned(limits, &translations, layer_head), of_default);
 }
 
 #[test]
 fn alignments_do_not_depend_on_the_batch() {
     let translations = translated(&beam(2));
-    let together = aligned(BatchLimits::default(), &translations, Heads::default());
+    let together = aligned(BatchLimits::default(), &translations, LayerHead::default());
     for batch_tokens in [1, 30, 60] {
         let limits = BatchLimits {
             batch_tokens,
             ..BatchLimits::default()
         };
-        assert_eq!(aligned(limits, &translations, Heads::default()), together);
+        assert_eq!(
+            aligned(limits, &translations, LayerHead::default()),
+            together
+        );
     }
 }
 
@@ -139,7 +148,7 @@ fn words_beyond_the_length_limit_have_no_pair() {
     };
     let translator = translator().with_limits(limits);
     let translations = translated_by(&translator, &beam(1));
-    let found = translator.alignments(&LINES, &translations, Heads::default());
+    let found = translator.alignments(&LINES, &translations, LayerHead::default());
     let pairs = &found.expect("the default needs one layer")[2][0].pairs;
     assert!(!pairs.is_empty());
     assert!(pairs.iter().all(|(src, _)| *src < 2), "{pairs:?}");
@@ -148,7 +157,7 @@ fn words_beyond_the_length_limit_have_no_pair() {
 #[test]
 fn a_model_that_computes_nan_aligns_nothing() {
     let translations = translated(&beam(1));
-    let refused = ruined_translator().alignments(&LINES, &translations, Heads::default());
+    let refused = ruined_translator().alignments(&LINES, &translations, LayerHead::default());
     assert_eq!(refused, Err(AttentionError::NotANumber));
 }
 

@@ -1,7 +1,7 @@
 //! The flags of `translate` for word alignments.
 
 use clap::Args;
-use transformer_infer::attention::{Alignment, Head, Heads, Kind};
+use transformer_infer::attention::{Alignment, Head, Kind, LayerHead};
 use transformer_infer::{Translation, Translator};
 
 use crate::commands::CommandError;
@@ -22,8 +22,8 @@ pub(super) struct AlignmentFlags {
 }
 
 impl AlignmentFlags {
-    fn heads(&self) -> Heads {
-        Heads {
+    fn layer_head(&self) -> LayerHead {
+        LayerHead {
             layer: self.alignment_layer,
             head: self.alignment_head,
         }
@@ -31,7 +31,8 @@ impl AlignmentFlags {
 
     /// Checks that the model has the layer and the head.
     pub(super) fn check(&self, translator: &Translator) -> Result<(), CommandError> {
-        self.heads().layer_in(translator.config(), Kind::Cross)?;
+        self.layer_head()
+            .layer_in(translator.config(), Kind::Cross)?;
         Ok(())
     }
 
@@ -45,7 +46,7 @@ impl AlignmentFlags {
         if !self.alignments {
             return Ok(None);
         }
-        let found = translator.alignments(lines, translations, self.heads())?;
+        let found = translator.alignments(lines, translations, self.layer_head())?;
         Ok(Some(found))
     }
 }

@@ -1,4 +1,4 @@
-//! [`Heads`]: which map of a kind to use.
+//! [`LayerHead`]: a layer, and one of its heads or their mean.
 
 use transformer_core::TransformerConfig;
 
@@ -9,14 +9,14 @@ use super::{Attention, AttentionError, Head, Kind, Map};
 /// Default: the mean of all heads of layer 5 of 6, whose alignments were found to be best (Garg et al. 2019,
 /// <https://arxiv.org/abs/1909.02074>), and of the layer at five sixths of another depth, rounded up: layer 4 of 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heads {
+pub struct LayerHead {
     /// The layer, from 1 at the bottom; `None` is the default layer.
     pub layer: Option<usize>,
     /// The head.
     pub head: Head,
 }
 
-impl Heads {
+impl LayerHead {
     /// Returns the number of the layer, from 1.
     ///
     /// # Errors
@@ -111,16 +111,19 @@ mod tests {
 
     #[test]
     fn layers_and_heads_count_from_one() {
-        let heads = Heads {
+        let layer_head = LayerHead {
             layer: Some(2),
             head: Head::One(1),
         };
-        assert_eq!(heads.map(&four_maps(), Kind::Cross), Ok(vec![vec![0.5]]));
+        assert_eq!(
+            layer_head.map(&four_maps(), Kind::Cross),
+            Ok(vec![vec![0.5]])
+        );
     }
 
     #[test]
     fn the_default_is_the_mean_of_a_high_layer() {
-        let map = Heads::default().map(&four_maps(), Kind::Cross);
+        let map = LayerHead::default().map(&four_maps(), Kind::Cross);
         assert_eq!(map, Ok(vec![vec![0.625]]));
     }
 
@@ -131,7 +134,7 @@ mod tests {
                 cross: vec![Vec::new(); n_layers],
                 ..four_maps()
             };
-            Heads::default().layer_of(&attention, Kind::Cross)
+            LayerHead::default().layer_of(&attention, Kind::Cross)
         };
         assert_eq!([1, 2, 4, 6, 12].map(default), [1, 2, 4, 5, 10].map(Ok));
     }
@@ -139,11 +142,11 @@ mod tests {
     #[test]
     fn layers_that_do_not_exist_are_refused() {
         for layer in [0, 3] {
-            let heads = Heads {
+            let layer_head = LayerHead {
                 layer: Some(layer),
                 head: Head::Mean,
             };
-            let error = heads
+            let error = layer_head
                 .map(&four_maps(), Kind::Cross)
                 .expect_err("there are two layers");
             let expected = format!("there is no layer {layer} in cross attention; choose 1 to 2");
@@ -154,11 +157,11 @@ mod tests {
     #[test]
     fn heads_that_do_not_exist_are_refused() {
         for head in [0, 3] {
-            let heads = Heads {
+            let layer_head = LayerHead {
                 layer: None,
                 head: Head::One(head),
             };
-            let error = heads
+            let error = layer_head
                 .map(&four_maps(), Kind::Cross)
                 .expect_err("there are two heads");
             let expected =
