@@ -29,11 +29,11 @@ pub struct Scorer<'a> {
     /// Number of source tokens of each row, EOS included.
     src_lens: Vec<usize>,
     vocab_size: usize,
-    selection: Selection,
+    selection: TokenSelection,
 }
 
 /// Where log-probabilities are computed and the likeliest tokens are chosen.
-enum Selection {
+enum TokenSelection {
     /// On the CPU, because the logits are in its memory.
     Cpu,
     /// On the device, so that it does not copy a whole vocabulary per row.
@@ -58,8 +58,8 @@ impl<'a> Scorer<'a> {
             .collect();
         let state = model.begin(&model.encode(&Padded::new(&ended, &device)));
         let selection = match is_cpu_memory(&device) {
-            true => Selection::Cpu,
-            false => Selection::Device(Box::new(DeviceTopK::new(vocab_size, &device))),
+            true => TokenSelection::Cpu,
+            false => TokenSelection::Device(Box::new(DeviceTopK::new(vocab_size, &device))),
         };
         Self {
             model,
@@ -94,15 +94,15 @@ impl<'a> Scorer<'a> {
     /// Returns what to read from the device: log-probabilities, or logits if the CPU computes the softmax.
     fn before_read(&self, logits: Tensor<2>) -> Tensor<2> {
         match &self.selection {
-            Selection::Cpu => logits,
-            Selection::Device(_) => activation::log_softmax(logits, 1),
+            TokenSelection::Cpu => logits,
+            TokenSelection::Device(_) => activation::log_softmax(logits, 1),
         }
     }
 
     /// Returns the log-probabilities, row by row, from the data of [`before_read`](Self::before_read).
     fn after_read(&self, data: TensorData) -> Vec<f32> {
         let mut values = read_values(data);
-        if let Selection::Cpu = &self.selection {
+        if let TokenSelection::Cpu = &self.selection {
             kernels::log_softmax(&mut values, self.vocab_size);
         }
         values
@@ -148,19 +148,19 @@ impl NextToken for Scorer<'_> {
     fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
         let logits = self.decode_step(last_tokens, None);
         match &self.selection {
-            Selection::Cpu => cpu::best(&read_values(logits.into_data()), self.vocab_size),
-            Selection::Device(top_k) => top_k.best(logits),
+            TokenSelection::Cpu => cpu::best(&read_values(logits.into_data()), self.vocab_size),
+            TokenSelection::Device(top_k) => top_k.best(logits),
         }
     }
 
     fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
-        if matches!(self.selection, Selection::Device(_)) && k > MAX_TOP_K {
+        if matches!(self.selection, TokenSelection::Device(_)) && k > MAX_TOP_K {
             return None;
         }
         let logits = self.decode_step(last_tokens, None);
         Some(match &self.selection {
-            Selection::Cpu => cpu::top_k(&read_values(logits.into_data()), self.vocab_size, k),
-            Selection::Device(top_k) => top_k.top_k(logits, k),
+            TokenSelection::Cpu => cpu::top_k(&read_values(logits.into_data()), self.vocab_size, k),
+            TokenSelection::Device(top_k) => top_k.top_k(logits, k),
         })
     }
 

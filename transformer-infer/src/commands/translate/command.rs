@@ -8,9 +8,9 @@ use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, Input, Translator};
 
 use super::alignment_flags::AlignmentFlags;
+use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
-use super::progress::Progress;
 use super::search_flags::SearchFlags;
 use crate::commands::{CommandError, at_least_one, open, read_lines};
 
@@ -86,7 +86,7 @@ impl Translate {
             translator: &translator,
             search: &search,
             n_translated: 0,
-            progress: Progress::new(from_input && !self.quiet),
+            line_rate: LineRate::new(from_input && !self.quiet),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
         if !from_input && !self.quiet {
@@ -116,7 +116,7 @@ struct Session<'a> {
     translator: &'a Translator,
     search: &'a Search,
     n_translated: usize,
-    progress: Progress,
+    line_rate: LineRate,
 }
 
 impl Session<'_> {
@@ -159,12 +159,12 @@ impl Session<'_> {
                 index: index as u64,
             })
             .collect();
-        let progress = &mut self.progress;
-        let mut on_progress = |n_lines| progress.add(n_lines);
+        let line_rate = &mut self.line_rate;
+        let mut on_progress = |n_lines| line_rate.add(n_lines);
         let translated = self
             .translator
             .translate_inputs(&inputs, self.search, &mut on_progress);
-        self.progress.clear();
+        self.line_rate.clear();
         let translations = translated.map_err(|error| error.with_line(|line| n_before + line))?;
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;

@@ -2,9 +2,9 @@
 
 mod alignment_flags;
 mod command;
+mod line_rate;
 mod line_stream;
 mod output;
-mod progress;
 mod search_flags;
 
 pub(crate) use command::Translate;

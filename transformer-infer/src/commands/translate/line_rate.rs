@@ -1,4 +1,4 @@
-//! The progress of a translation, on standard error.
+//! [`LineRate`]: how many lines are translated, and how fast, on standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 /// The shortest time between two updates.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Shows the number of lines translated on the last line of a terminal.
+/// Shows the number of lines translated, and their rate, on the last line of a terminal.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct LineRate {
     start: Instant,
     shown: Option<Instant>,
     n_done: usize,
     is_on: bool,
 }
 
-impl Progress {
+impl LineRate {
     /// Starts the clock; shows progress if `is_enabled`, standard error is a terminal, and standard input is not: a user
     /// who types lines sees their translations.
     pub(super) fn new(is_enabled: bool) -> Self {
