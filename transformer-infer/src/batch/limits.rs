@@ -12,12 +12,13 @@ use crate::search::{Request, Search};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BatchLimits {
-    /// Most source tokens in a batch, EOS and padding included, times the beam size or the number of
-    /// samples. Default 4096. A single source may exceed it.
+    /// Maximum of a batch's source tokens, EOS and padding included, times the beam size or the
+    /// number of samples. Default 4096. A single source may exceed it.
     pub batch_tokens: usize,
-    /// Longest source, in tokens without EOS; the rest is cut off. Default 1024.
+    /// Maximum length of a source, in tokens without EOS; longer sources are truncated. Default 1024.
     pub max_src_len: usize,
-    /// Most tokens to generate, EOS included, whatever [`Search::max_len`] allows. Default: no limit.
+    /// Maximum number of tokens to generate, EOS included, whatever [`Search::max_len`] allows.
+    /// Default: no limit.
     pub max_tgt_len: Option<usize>,
 }
 

@@ -27,13 +27,13 @@ pub struct Search {
     /// Number of hypotheses returned for each source, at most `beam_size`, or number of samples.
     /// Default 1. The hypotheses themselves do not depend on it.
     pub n_best: usize,
-    /// Most tokens to generate. Default: source length + 50 (§6.1).
+    /// Maximum number of tokens to generate. Default: source length + 50 (§6.1).
     pub max_len: LengthLimit,
     /// What happens to hypotheses that reach `max_len` without EOS. Default: they are cut, and rank behind the
     /// finished ones.
     pub at_limit: AtLimit,
-    /// Fewest tokens to generate: EOS is not allowed before. Default 0; a value above `max_len` counts as
-    /// `max_len`.
+    /// Minimum number of tokens to generate: EOS is not allowed before. Default 0; a value above
+    /// `max_len` counts as `max_len`.
     pub min_len: LengthLimit,
     /// When the beam search of a sentence stops. Default: the present-length rule.
     pub stop: StopRule,

@@ -9,8 +9,9 @@ use super::SearchError;
 
 /// A number of generated tokens, EOS included: `factor · source tokens + extra`.
 ///
-/// It is used for the most and for the fewest tokens to generate. Source tokens are counted without
-/// EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where `x` is the number of source tokens.
+/// It is used as the maximum and as the minimum length of the output. Source tokens are counted
+/// without EOS. Written as text, a limit is `1x+50`, `2x` or `100`, where `x` is the number of
+/// source tokens.
 ///
 /// # Example
 ///
@@ -40,7 +41,7 @@ impl LengthLimit {
     /// The largest number allowed in a limit.
     pub const MOST_TOKENS: usize = 1_000_000;
 
-    /// No token: as the fewest tokens to generate, it requires nothing.
+    /// Zero tokens: as the minimum length, no restriction.
     pub const ZERO: Self = Self {
         factor: 0.0,
         extra: 0,

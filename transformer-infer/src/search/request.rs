@@ -5,9 +5,9 @@
 /// [`Search::request`](super::Search::request) makes one from the length of the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Most tokens to generate, EOS included.
+    /// Maximum number of tokens to generate, EOS included.
     pub max_len: usize,
-    /// Fewest tokens to generate, EOS included; a value above `max_len` counts as `max_len`.
+    /// Minimum number of tokens to generate, EOS included; a value above `max_len` counts as `max_len`.
     pub min_len: usize,
     /// The tokens that the output begins with, without BOS. They count as generated, and their
     /// log-probabilities are part of the score. No other rule applies to them; an EOS among them ends
