@@ -13,22 +13,22 @@
 mod attention;
 mod autodiff;
 mod dropout;
+mod elements;
 pub mod gemm;
 mod layer_norm;
 mod linear;
 mod log_softmax;
-mod memory;
 mod softmax;
 mod vector;
 
 pub(crate) use attention::{AttentionInputs, ScoreMask, attention};
 pub(crate) use dropout::dropout;
 pub use dropout::seed_dropout;
+pub(crate) use elements::contiguous_for_inference;
+pub use elements::{supports, update_in_place};
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
 pub use log_softmax::{Normalizer, log_softmax, normalizers};
-pub(crate) use memory::contiguous_for_inference;
-pub use memory::{supports, update_in_place};
 pub(crate) use softmax::softmax;
 pub use vector::{max_and_sum, replace_by_exponentials};
 
