@@ -108,7 +108,7 @@ fn values(
     model: &Transformer,
     config: &TransformerConfig,
 ) -> Result<BTreeMap<String, Value>, ExportError> {
-    let weights = Weights(StateDict::of(model));
+    let weights = Weights(StateDict::from_model(model));
     let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
         name: "n_heads".to_owned(),
         format: FORMAT,

@@ -34,7 +34,7 @@ pub fn to_safetensors(
     write(
         folder,
         "model.safetensors",
-        &StateDict::of(model).to_safetensors()?,
+        &StateDict::from_model(model).to_safetensors()?,
     )?;
     write_tokenizers(folder, tokenizers)?;
     write_json(folder, "config.json", &json!(config))

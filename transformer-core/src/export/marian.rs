@@ -187,7 +187,7 @@ fn weights(
     tgt: &[Option<u32>],
 ) -> Result<Vec<u8>, ExportError> {
     let conversion = Conversion { config, src, tgt };
-    let ours = StateDict::of(model);
+    let ours = StateDict::from_model(model);
     let mut theirs = StateDict::default();
     for parameter in ours.names() {
         let data = ours.tensor(parameter);

@@ -2,6 +2,8 @@
 //!
 //! - `marian`: [`to_marian`], for Hugging Face's Transformers.
 //! - `ctranslate2`: [`to_ctranslate2`], for CTranslate2.
+//! - `state_dict`: [`StateDict::from_model`](crate::import::StateDict::from_model), the weights of a
+//!   model by name.
 //! - `files`: [`to_safetensors`], for programs of one's own; and the files that all formats share.
 
 mod ctranslate2;
@@ -9,6 +11,7 @@ mod error;
 mod files;
 mod marian;
 mod settings_check;
+mod state_dict;
 mod transpose;
 
 pub use ctranslate2::to_ctranslate2;

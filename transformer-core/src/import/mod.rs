@@ -1,7 +1,7 @@
 //! Import of weights: PyTorch state dicts, Marian's models and word vectors.
 //!
 //! - [`state_dict`]: [`StateDict`], the named tensors of a `.pt` or `.safetensors` file.
-//!   [`StateDict::of`] collects those of a model.
+//!   [`StateDict::from_model`], in [`export`](crate::export), collects those of a model.
 //! - [`names`]: [`Names`], the naming conventions of other programs.
 //! - [`fit`]: [`StateDict::to_transformer`], which builds a model from a state dict or lists all differences.
 //! - [`marian`]: [`Marian`], a model with its tokenizers.
@@ -13,7 +13,6 @@ pub mod names;
 pub mod state_dict;
 pub mod word_vectors;
 
-mod collect;
 #[cfg(feature = "pytorch")]
 mod pytorch;
 #[cfg(not(feature = "pytorch"))]

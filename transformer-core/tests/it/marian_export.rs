@@ -37,7 +37,10 @@ fn check_round_trip(name: &str) {
     let again = read(exported.path());
     assert_eq!(again.config, marian.config);
     assert_eq!(again.generation, marian.generation);
-    let (before, after) = (StateDict::of(&marian.model), StateDict::of(&again.model));
+    let (before, after) = (
+        StateDict::from_model(&marian.model),
+        StateDict::from_model(&again.model),
+    );
     assert!(before.names().eq(after.names()));
     for name in before.names() {
         assert_eq!(before.tensor(name), after.tensor(name), "{name}");
@@ -110,7 +113,10 @@ fn a_model_that_was_trained_here_survives_a_round_trip() {
     assert_eq!(again.config, config);
     assert_eq!(again.generation, generation);
     assert_eq!(again.tokenizers.src().to_json(), tokenizers.src().to_json());
-    let (before, after) = (StateDict::of(&model), StateDict::of(&again.model));
+    let (before, after) = (
+        StateDict::from_model(&model),
+        StateDict::from_model(&again.model),
+    );
     assert!(before.names().eq(after.names()));
     for name in before.names() {
         assert_eq!(before.tensor(name), after.tensor(name), "{name}");

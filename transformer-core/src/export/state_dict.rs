@@ -1,11 +1,11 @@
-//! [`StateDict::of`]: the weights of a model by name, for export.
+//! [`StateDict::from_model`]: the weights of a model by name, and the bytes of a safetensors file.
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, TensorView};
 
-use super::state_dict::StateDict;
+use crate::import::StateDict;
 use crate::model::Transformer;
 
 impl StateDict {
@@ -19,12 +19,12 @@ impl StateDict {
     ///
     /// let (_, device) = device::choose(None)?;
     /// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
-    /// let weights = StateDict::of(&config.init(&device)?);
-    /// let matrix = weights.tensor("src_vocabulary.weight").expect("every model has one");
-    /// assert_eq!(matrix.iter::<f32>().count(), 11 * 16);
+    /// let weights = StateDict::from_model(&config.init(&device)?);
+    /// let src_embedding = weights.tensor("src_vocabulary.weight").expect("every model has one");
+    /// assert_eq!(src_embedding.iter::<f32>().count(), 11 * 16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of(model: &Transformer) -> Self {
+    pub fn from_model(model: &Transformer) -> Self {
         let mut collect = Collect::default();
         model.visit(&mut collect);
         collect.dict
