@@ -94,7 +94,7 @@ fn load(path: &Path, device: &Device) -> Result<Transformer> {
     let config: TransformerConfig = serde_json::from_str(&read(&path.join("config.json"))?)?;
     let weights = StateDict::read(path.join("weights.safetensors"))?;
     let names = PytorchNames {
-        stacks: "model".to_owned(),
+        prefix: "model".to_owned(),
         ..PytorchNames::default()
     };
     Ok(weights.to_transformer(&config, &Names::Pytorch(names), device)?)

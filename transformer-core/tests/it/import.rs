@@ -104,7 +104,7 @@ fn a_safetensors_file_of_the_annotated_transformer_gives_equal_logits() {
 }
 
 #[test]
-fn tensors_outside_of_the_stacks_may_have_other_names() {
+fn tensors_outside_of_the_layers_may_have_other_names() {
     let mut dict = StateDict::default();
     let file = read("pytorch.pt");
     for name in file.names() {
@@ -114,7 +114,7 @@ fn tensors_outside_of_the_stacks_may_have_other_names() {
         dict.insert(name, tensor.clone());
     }
     let names = PytorchNames {
-        stacks: String::new(),
+        prefix: String::new(),
         src_embedding: Some("embed.in.weight".to_owned()),
         ..PytorchNames::default()
     };

@@ -25,8 +25,9 @@ pub enum Names {
 /// `None` means that the file has no such tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PytorchNames {
-    /// Path of the `nn.Transformer`; empty if it was saved alone. Default `transformer`.
-    pub stacks: String,
+    /// Key prefix of the `nn.Transformer`, without the dot; empty if it was saved alone. Default
+    /// `transformer`.
+    pub prefix: String,
     /// Source embedding, `[vocab, d_model]`. Default `src_embedding.weight`.
     pub src_embedding: Option<String>,
     /// Target embedding, `[vocab, d_model]`. Default `tgt_embedding.weight`.
@@ -42,7 +43,7 @@ pub struct PytorchNames {
 impl Default for PytorchNames {
     fn default() -> Self {
         Self {
-            stacks: "transformer".to_owned(),
+            prefix: "transformer".to_owned(),
             src_embedding: Some("src_embedding.weight".to_owned()),
             tgt_embedding: Some("tgt_embedding.weight".to_owned()),
             output: Some("output.weight".to_owned()),
@@ -53,7 +54,8 @@ impl Default for PytorchNames {
 }
 
 impl Names {
-    /// Returns the tensor that a parameter comes from; `None` if this convention has no name for it.
+    /// Returns the key and the layout of the tensor from which our parameter is loaded; `None` if this
+    /// convention has no name for it.
     pub(crate) fn origin(&self, parameter: &str, config: &TransformerConfig) -> Option<Origin> {
         if parameter == "output_bias" {
             let name = self.output_bias()?;
@@ -70,9 +72,9 @@ impl Names {
         match self {
             Self::Pytorch(names) => {
                 let (name, form) = pytorch::layer(&path, config)?;
-                let stacks = &names.stacks;
-                let dot = if stacks.is_empty() { "" } else { "." };
-                let name = format!("{stacks}{dot}{name}");
+                let prefix = &names.prefix;
+                let dot = if prefix.is_empty() { "" } else { "." };
+                let name = format!("{prefix}{dot}{name}");
                 Some(Origin { name, form })
             }
             Self::Annotated => {
@@ -86,7 +88,7 @@ impl Names {
         }
     }
 
-    /// Returns the name of the output's bias: that of its weight, with another last part.
+    /// Returns the key of the output's bias: that of its weight, with `bias` instead of `weight`.
     pub(in crate::import) fn output_bias(&self) -> Option<String> {
         let linear = self
             .outside_of_layers("output.weight")?
@@ -94,7 +96,7 @@ impl Names {
         Some(format!("{linear}bias"))
     }
 
-    /// Returns the name of a parameter outside of the two stacks.
+    /// Returns the key of a parameter outside the encoder and decoder layers.
     pub(in crate::import) fn outside_of_layers(&self, parameter: &str) -> Option<&str> {
         match (self, parameter) {
             (Self::Pytorch(names), "src_vocabulary.weight") => names.src_embedding.as_deref(),
