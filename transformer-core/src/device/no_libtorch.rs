@@ -2,19 +2,20 @@
 
 use burn::tensor::Tensor;
 
-/// Returns whether the tensor is on libtorch's CPU: never, without libtorch.
+/// Returns `false`: without libtorch no tensor is on its CPU.
 pub(crate) fn is_libtorch_cpu<const D: usize>(_: &Tensor<D>) -> bool {
     false
 }
 
-/// Limits libtorch to the calling thread: does nothing, without libtorch.
+/// Does nothing; in a program with libtorch, it limits operations of the calling thread to that
+/// thread.
 pub fn limit_libtorch_to_one_thread() {}
 
-/// Updates libtorch tensors in place.
+/// Is never called, because [`is_libtorch_cpu`] returns `false`.
 ///
 /// # Panics
 ///
-/// Panics: no tensor passes [`is_libtorch_cpu`].
+/// Always.
 pub(crate) fn update_libtorch<const D: usize, const N: usize>(
     _: [Tensor<D>; N],
     _: Tensor<D>,

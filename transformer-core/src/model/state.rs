@@ -23,7 +23,7 @@ pub struct DecoderState {
     pub(crate) n_decoded: usize,
     /// For each row of the memory, the index of its source sentence.
     sources: Vec<usize>,
-    /// Number of consecutive rows that share each row of the memory.
+    /// Number of consecutive rows, such as hypotheses of a beam, for each row of the memory.
     rows_per_memory: usize,
     device: Device,
 }
@@ -172,7 +172,8 @@ impl DecoderState {
     }
 }
 
-/// Returns the largest size that divides all runs of equal entries.
+/// Returns the greatest common divisor of the lengths of all runs of equal entries; 1 if there are
+/// none.
 fn common_group_size(sources: &[usize]) -> usize {
     let runs = sources.chunk_by(|a, b| a == b).map(<[usize]>::len);
     runs.fold(0, greatest_common_divisor).max(1)

@@ -56,7 +56,7 @@ pub(super) fn train(
                 (bpe.vocab.len() - 1) as u32
             });
         corpus.merge(pair, id);
-        // Through such a token, a pair that was merged before can occur again.
+        // Such a token can bring back a pair that was merged before; each merge is recorded once.
         if learned.insert(pair) {
             bpe.merges.push((left, right));
         }
@@ -105,7 +105,8 @@ impl Corpus {
         while let Some((queued, Reverse(pair))) = self.queue.pop() {
             let count = self.counts.get(&pair).copied().unwrap_or(0);
             if count != queued {
-                // A pair whose count grew is in the queue again already; only a lower count must be queued.
+                // The entry is outdated. If the count grew, a newer entry is in the queue already; if it
+                // fell, the pair is queued again with the lower count.
                 if (MIN_COUNT..queued).contains(&count) {
                     self.queue.push((count, Reverse(pair)));
                 }
