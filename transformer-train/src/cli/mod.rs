@@ -2,12 +2,12 @@
 
 mod arguments;
 mod command;
-mod interrupt;
 mod output;
+mod signal;
 mod summary;
 
 pub(crate) use arguments::Arguments;
 pub(crate) use command::Failure;
-pub(crate) use interrupt::{INTERRUPTED, status, stop_on_interrupt};
 pub(crate) use output::print_line;
+pub(crate) use signal::{INTERRUPTED, status, stop_on_interrupt};
 pub(crate) use summary::{print_summary, was_stopped};

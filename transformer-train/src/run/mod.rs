@@ -1,6 +1,6 @@
 //! A run from an experiment to a model directory: open the folder, prepare, learn, select, publish.
 
-mod average;
+mod average_checkpoints;
 mod changes;
 mod embeddings;
 mod environment;
@@ -23,7 +23,7 @@ mod update_lines;
 mod validation_pairs;
 mod warnings;
 
-pub use average::{CheckpointChoice, average_checkpoints};
+pub use average_checkpoints::{CheckpointChoice, average_checkpoints};
 pub use environment::{Display, RunEnvironment, ThreadCount};
 pub use error::TrainError;
 pub use folder::{Existing, is_unfinished};

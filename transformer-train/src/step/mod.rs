@@ -3,8 +3,8 @@
 mod devices;
 mod loss;
 mod objective;
-mod report;
 mod threads;
+mod train_report;
 
 pub(crate) use devices::{have_collectives, strategy};
 pub(crate) use loss::chunk_len;
@@ -12,5 +12,5 @@ pub use loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
 pub(crate) use objective::Objective;
-pub(crate) use report::{GradientNorm, ReadScalars, Scalars, TrainReport};
 pub use threads::Threads;
+pub(crate) use train_report::{GradientNorm, ReadScalars, Scalars, TrainReport};

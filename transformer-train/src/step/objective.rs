@@ -14,8 +14,8 @@ use transformer_core::{Transformer, seed_dropout};
 use super::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
-use super::report::{GradientNorm, TrainReport};
 use super::threads::Threads;
+use super::train_report::{GradientNorm, TrainReport};
 use crate::batching::{Batch, Update};
 use crate::config::TrainingSettings;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
