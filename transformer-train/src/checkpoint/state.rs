@@ -1,5 +1,8 @@
 //! The state of a run, `state-N.json`: how far it has come, and the hashes of the checkpoint's
 //! other files.
+//!
+//! `N` counts validation intervals, not updates: interval `N` ends after update
+//! `N · training.validation_interval`, or at the end of the run.
 
 use std::fs;
 use std::io;
@@ -36,17 +39,18 @@ pub(crate) struct SavedState {
     /// The devices, in Burn's notation.
     pub(crate) device: String,
     /// Fingerprint of the training pairs.
-    pub(crate) corpus: u64,
+    #[serde(rename = "corpus")]
+    pub(crate) corpus_fingerprint: u64,
     /// The validations so far.
     #[serde(default)]
     pub(crate) validations: Vec<Validation>,
     /// Fingerprint of the validation pairs and settings.
-    #[serde(default)]
-    pub(crate) measure: Option<u64>,
+    #[serde(default, rename = "measure")]
+    pub(crate) validation_fingerprint: Option<u64>,
     /// Checkpoints that were the best by earlier validation settings; they are kept.
     #[serde(default)]
     pub(crate) pinned: Vec<usize>,
-    /// The first batch of each pass over the data that was planned.
+    /// For each pass over the data (epoch) planned so far, the index of its first batch.
     #[serde(default)]
     pub(crate) passes: Vec<u64>,
     /// The other files of the checkpoint.
@@ -75,22 +79,22 @@ impl From<io::Error> for Unusable {
 }
 
 impl SavedState {
-    /// Returns the same progress with the facts of the program that trains on from it: its threads
-    /// and devices, and the fingerprints of its training pairs and of its validation.
+    /// Returns the same progress for the program that resumes from it: with its threads and devices,
+    /// and the fingerprints of its training pairs and of its validation.
     pub(crate) fn continued_with(
         self,
         n_threads: usize,
         device: String,
-        corpus: u64,
-        measure: u64,
+        corpus_fingerprint: u64,
+        validation_fingerprint: u64,
     ) -> Self {
         Self {
             format: FORMAT,
             seconds: self.elapsed().as_secs_f64(),
             n_threads,
             device,
-            corpus,
-            measure: Some(measure),
+            corpus_fingerprint,
+            validation_fingerprint: Some(validation_fingerprint),
             files: Vec::new(),
             sha256: String::new(),
             ..self

@@ -221,7 +221,7 @@ impl RunFolder {
         resumed: &ResumePoint,
         fingerprint: u64,
     ) -> Result<(), TrainError> {
-        if resumed.state.corpus == fingerprint {
+        if resumed.state.corpus_fingerprint == fingerprint {
             return Ok(());
         }
         Err(TrainError::OtherCorpus {

@@ -17,17 +17,27 @@ pub(super) fn start_point(
     prepared: &mut Prepared,
     mut resumed: Option<ResumePoint>,
 ) -> ResumePoint {
-    let measure = prepared.validation_fingerprint(&experiment.validation);
+    let validation_fingerprint = prepared.validation_fingerprint(&experiment.validation);
     if let Some(resumed) = &mut resumed {
         prepared.plan.restore_pass_starts(&resumed.state.passes);
-        drop_other_validations(resumed, measure, experiment, &environment.log);
+        drop_other_validations(
+            resumed,
+            validation_fingerprint,
+            experiment,
+            &environment.log,
+        );
     }
     let n_threads = n_threads(environment, resumed.as_ref());
     let ResumePoint { interval, state } = resumed.unwrap_or_default();
     let devices = environment.device_names();
     ResumePoint {
         interval,
-        state: state.continued_with(n_threads, devices, prepared.fingerprint, measure),
+        state: state.continued_with(
+            n_threads,
+            devices,
+            prepared.fingerprint,
+            validation_fingerprint,
+        ),
     }
 }
 
@@ -35,13 +45,14 @@ pub(super) fn start_point(
 /// validation pairs or settings have changed; the best checkpoints by them are kept from then on.
 fn drop_other_validations(
     resumed: &mut ResumePoint,
-    measure: u64,
+    validation_fingerprint: u64,
     experiment: &Experiment,
     log: &LogFn,
 ) {
     let state = &mut resumed.state;
     let training = &experiment.training;
-    if state.measure.is_some_and(|before| before != measure) {
+    let before = state.validation_fingerprint;
+    if before.is_some_and(|before| before != validation_fingerprint) {
         let best = best(&state.validations, training.best_by, training.n_best());
         state.pinned.extend(best);
         log(&format!(
