@@ -13,25 +13,25 @@ use crate::validation::{History, is_out_of_patience, wait_for_validation};
 #[derive(Clone)]
 pub(crate) struct EarlyStop {
     interrupt: Interrupt,
-    /// Set by the stop key of the dashboard.
-    keys: Interrupter,
+    /// Set when the user stops the run in the dashboard.
+    dashboard_stop: Interrupter,
     training: TrainingSettings,
     history: History,
-    /// The last interval that was decided, and the decision.
+    /// The last interval that was decided, and the decision; all clones share it.
     decided: Arc<Mutex<(usize, bool)>>,
 }
 
 impl EarlyStop {
-    /// Either of `interrupt` and `keys` ends the run after the current interval.
+    /// Either of `interrupt` and `dashboard_stop` ends the run after the current interval.
     pub(crate) fn new(
         interrupt: &Interrupt,
-        keys: &Interrupter,
+        dashboard_stop: &Interrupter,
         training: &TrainingSettings,
         history: History,
     ) -> Self {
         Self {
             interrupt: interrupt.clone(),
-            keys: keys.clone(),
+            dashboard_stop: dashboard_stop.clone(),
             training: training.clone(),
             history,
             decided: Arc::default(),
@@ -40,15 +40,15 @@ impl EarlyStop {
 }
 
 impl EarlyStoppingStrategy for EarlyStop {
-    /// Returns the same decision on every device: each has a clone, and a request may come between
-    /// their calls.
+    /// Returns the same decision on every device, even if Ctrl-C is pressed between the calls of two
+    /// devices.
     fn should_stop(&mut self, interval: usize, store: &EventStoreClient) -> bool {
-        // Devices that save no checkpoint have not waited yet.
+        // Only the device that saves checkpoints has waited for the validation so far.
         wait_for_validation(store, interval);
         let mut decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
         if decided.0 != interval {
             let is_end = self.interrupt.is_requested()
-                || self.keys.should_stop()
+                || self.dashboard_stop.should_stop()
                 || is_out_of_patience(&self.history.up_to(interval), &self.training);
             *decided = (interval, is_end);
         }

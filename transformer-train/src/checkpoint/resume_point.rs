@@ -53,8 +53,8 @@ impl ResumePoint {
                     return Err(CheckpointError::Unreadable { path, source });
                 }
             };
-            // A shorter run ended within an interval; a longer one resumes at the end of the
-            // interval before.
+            // A run whose `updates` is not a multiple of the interval has a last checkpoint within an
+            // interval. If such a run is extended, that checkpoint is skipped.
             let is_boundary = state.updates == interval as u64 * training.validation_interval;
             if is_boundary || state.updates == training.updates {
                 return Ok(Some(Self { interval, state }));

@@ -28,7 +28,7 @@ enum Content {
 
 impl Input {
     /// Prepares a path. Standard input and pipes can be read only once, so they are read now and
-    /// buffered in memory, without unpacking.
+    /// buffered in memory as they are: gzip stays compressed.
     pub(super) fn new(path: &Path, stdin: &mut dyn Read) -> Result<Self, CorpusError> {
         let is_stdin = path == Path::new("-");
         let name = match is_stdin {

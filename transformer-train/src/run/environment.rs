@@ -16,8 +16,8 @@ pub struct RunEnvironment {
     pub directory: PathBuf,
     /// What happens to a run that is in the folder already.
     pub existing: Existing,
-    /// The device to train on, without autodiff; if there are several, the one that validates and
-    /// saves.
+    /// The device to train on, as a plain device without autodiff; with several, the first one
+    /// (rank 0), which also validates and saves.
     pub device: Device,
     /// The other devices that share each update, one fewer than `training.devices`.
     pub more_devices: Vec<Device>,
@@ -35,9 +35,9 @@ pub struct RunEnvironment {
 
 /// The number of threads that share an update.
 ///
-/// More than one pays off where tensors are in CPU memory (flex, ndarray, libtorch): single
-/// operations leave most of a second core idle. The number of threads is part of what determines a
-/// run's weights to the last bit.
+/// More than one pays off where tensors are in CPU memory (flex, ndarray, libtorch): one operation
+/// at a time cannot keep two cores busy. A run's weights depend on the number of threads, in their
+/// last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadCount {
     /// This number, even if a resumed run began with another.

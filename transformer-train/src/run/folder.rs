@@ -199,8 +199,9 @@ impl RunFolder {
         }
     }
 
-    /// Makes the folder that of this run, whose text has this fingerprint: deletes the run before,
-    /// or what is newer than the checkpoint at which the run resumes.
+    /// Takes over the folder for this run, and writes its settings. Of a run that is resumed, it
+    /// checks that the text has this fingerprint, and deletes the checkpoints newer than the resume
+    /// point; any other run in the folder is deleted.
     pub(crate) fn accept(
         &self,
         experiment: &Experiment,

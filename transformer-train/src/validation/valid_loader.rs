@@ -24,7 +24,7 @@ pub(crate) struct ValidLoader {
 }
 
 impl ValidLoader {
-    /// `samples` receives the translations of its sentences.
+    /// `samples` are the sentences to display; they get their translations when these are made.
     pub(crate) fn new(
         batches: Vec<ValidPairs>,
         translator: PairTranslator,
@@ -44,7 +44,8 @@ impl ValidLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
-    /// The text of each target, if the sources are translated as well.
+    /// The reference text of each pair; `None` if the pairs are not translated, and only their loss
+    /// is computed.
     pub(crate) references: Option<Vec<String>>,
 }
 
@@ -167,7 +168,7 @@ pub(crate) fn valid_batches(
 fn in_batches(pairs: Vec<SentencePair>, budget: usize) -> Vec<Vec<SentencePair>> {
     let width = |index: usize| {
         let SentencePair { src, tgt } = &pairs[index];
-        src.len().max(tgt.len()) + 1 // EOS, and BOS
+        src.len().max(tgt.len()) + 1 // EOS of the source; BOS of the input, or EOS of the labels
     };
     let batches = batches_within(budget, 0..pairs.len(), width);
     let mut pairs = pairs.into_iter();
