@@ -5,11 +5,15 @@ use burn_train::renderer::{MetricsRenderer, default_renderer};
 
 /// Starts the dashboard, at the checkpoint from which the run resumes, if any.
 ///
-/// Its stop key sets `keys` instead of stopping Burn's training, which would end within an interval
-/// and lose that interval's updates. A separate interrupter also preserves the error of a failed
-/// training: the dashboard resets its interrupter at the end. Ctrl-C works as without a dashboard.
-pub(crate) fn dashboard(keys: &Interrupter, checkpoint: Option<usize>) -> Box<dyn MetricsRenderer> {
-    let renderer = default_renderer(keys.clone(), checkpoint);
+/// Its stop key sets `dashboard_stop` instead of stopping Burn's training, which would end within an
+/// interval and lose that interval's updates. A separate interrupter also preserves the error of a
+/// failed training: the dashboard resets its interrupter at the end. Ctrl-C works as without a
+/// dashboard.
+pub(crate) fn dashboard(
+    dashboard_stop: &Interrupter,
+    checkpoint: Option<usize>,
+) -> Box<dyn MetricsRenderer> {
+    let renderer = default_renderer(dashboard_stop.clone(), checkpoint);
     enable_ctrl_c();
     renderer
 }

@@ -120,8 +120,8 @@ impl Learning<'_> {
         );
         let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
         let interrupt = &self.environment.interrupt;
-        let keys = Interrupter::new();
-        let early_stop = EarlyStop::new(interrupt, &keys, training, history.clone());
+        let dashboard_stop = Interrupter::new();
+        let early_stop = EarlyStop::new(interrupt, &dashboard_stop, training, history.clone());
 
         let next_update = train.next_update();
         let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid);
@@ -135,7 +135,7 @@ impl Learning<'_> {
             .early_stopping(early_stop)
             .with_training_strategy(strategy(&self.environment.devices()).into())
             .num_epochs(training.updates.div_ceil(training.validation_interval) as usize)
-            .renderer(self.renderer(samples, deferred, &keys));
+            .renderer(self.renderer(samples, deferred, &dashboard_stop));
         Ok(match self.resumed_interval() {
             Some(interval) => supervised.checkpoint(interval),
             None => supervised,
@@ -194,10 +194,10 @@ impl Learning<'_> {
         &self,
         samples: Samples,
         deferred: &DeferredLog,
-        keys: &Interrupter,
+        dashboard_stop: &Interrupter,
     ) -> Box<dyn MetricsRenderer> {
         match self.environment.display {
-            Display::Dashboard => dashboard(keys, self.resumed_interval()),
+            Display::Dashboard => dashboard(dashboard_stop, self.resumed_interval()),
             Display::Lines => Box::new(LineRenderer::new(
                 deferred.clone(),
                 &self.experiment.training,
