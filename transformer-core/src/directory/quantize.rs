@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::store::RecordError;
 
 use super::stored_weights::{self, ConvertError};
-use super::{DirectoryError, ModelDirectory, ModelParts, Precision};
+use super::{DirectoryError, ModelDirectory, ModelParts, Precision, belongs_to_a_run};
 
 /// Why a model cannot be written in reduced precision.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,12 @@ pub enum QuantizeError {
         path.display()
     )]
     FullPrecision {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The target belongs to a training run, which may write a model there when it next saves one.
+    #[error("`{}` is a folder of a training run; choose another folder", path.display())]
+    Run {
         /// The target.
         path: PathBuf,
     },
@@ -75,7 +81,8 @@ impl ModelDirectory {
     /// # Errors
     ///
     /// Returns a [`QuantizeError`] if this model is in reduced precision already, if a value is out of
-    /// range, if a model in full precision would be overwritten, or if reading or writing fails.
+    /// range, if a model in full precision would be overwritten, if the path belongs to a training run, or if
+    /// reading or writing fails.
     pub fn write_quantized(
         &self,
         path: impl AsRef<Path>,
@@ -109,17 +116,19 @@ impl ModelDirectory {
     }
 }
 
-/// Returns the directory that may be written without losing a model in full precision.
+/// Returns the directory to write, where neither a model in full precision nor a training run is.
 fn target(path: &Path) -> Result<PathBuf, QuantizeError> {
-    match ModelDirectory::find(path) {
+    let path = match ModelDirectory::find(path) {
         Ok((path, manifest)) if manifest.precision == Precision::F32 => {
-            Err(QuantizeError::FullPrecision { path })
+            return Err(QuantizeError::FullPrecision { path });
         }
-        Ok((found, _)) => Ok(found),
-        Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => {
-            Ok(path.to_owned())
-        }
+        Ok((found, _)) => found,
+        Err(DirectoryError::Missing { .. } | DirectoryError::NotAModel { .. }) => path.to_owned(),
         // A manifest that cannot be read may belong to a model in full precision.
-        Err(other) => Err(other.into()),
+        Err(other) => return Err(other.into()),
+    };
+    match belongs_to_a_run(&path) {
+        true => Err(QuantizeError::Run { path }),
+        false => Ok(path),
     }
 }

@@ -322,6 +322,28 @@ fn a_damaged_model_in_full_precision_is_never_replaced() {
 }
 
 #[test]
+fn the_folder_of_a_run_without_a_model_is_refused() {
+    let (directory, _) = written(unchanged);
+    let run = tempdir().expect("the system has temporary directories");
+    fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
+    let parts = ["model", "checkpoints"].map(|name| run.path().join(name));
+    for path in [run.path(), &parts[0], &parts[1]] {
+        let refused = open(&directory).write_quantized(path, Precision::F16);
+        assert!(matches!(refused, Err(QuantizeError::Run { .. })));
+    }
+    assert!(!run.path().join("manifest.json").exists());
+    assert!(!parts[0].exists() && !parts[1].exists());
+}
+
+#[test]
+fn the_model_of_a_run_is_refused_as_a_model_in_full_precision() {
+    let (run, _) = written(unchanged);
+    fs::write(run.path().join("experiment.toml"), "").expect("the directory is writable");
+    let refused = open(&run).write_quantized(&run, Precision::F16);
+    assert!(matches!(refused, Err(QuantizeError::FullPrecision { .. })));
+}
+
+#[test]
 fn a_quantized_model_in_a_nested_directory_is_replaced_there() {
     let (directory, _) = written(unchanged);
     let outer = tempdir().expect("the system has temporary directories");

@@ -184,7 +184,9 @@ impl CommandError {
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })
             | Self::Reduce(
-                QuantizeError::AlreadyQuantized { .. } | QuantizeError::FullPrecision { .. },
+                QuantizeError::AlreadyQuantized { .. }
+                | QuantizeError::FullPrecision { .. }
+                | QuantizeError::Run { .. },
             ) => ExitCode::from(2),
             _ => ExitCode::FAILURE,
         }

@@ -15,7 +15,6 @@ mod parallel;
 mod picture;
 mod progress;
 mod quantize;
-mod run_folder;
 mod score;
 mod score_options;
 mod translate;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::run_folder::belongs_to_a_run;
+use transformer_core::directory::belongs_to_a_run;
 
 /// Why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Precision};
 
-use super::run_folder::belongs_to_a_run;
 use super::{CommandError, OutputPathError};
 
 /// Stores a model with less precision: half or a quarter of the bytes, nearly the same translations.
@@ -43,10 +42,6 @@ impl Quantize {
         if self.out.is_file() {
             let path = self.out.clone();
             return Err(OutputPathError::IsFile { path }.into());
-        }
-        if belongs_to_a_run(&self.out) {
-            let path = self.out.clone();
-            return Err(OutputPathError::Run { path }.into());
         }
         let quantize = |original: &ModelDirectory| original.write_quantized(&self.out, precision);
         let (original, out) = ModelDirectory::open_with(&self.model, quantize)?;

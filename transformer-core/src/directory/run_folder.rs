@@ -1,4 +1,4 @@
-//! Recognizes the folder of a training run, where commands must not write.
+//! Recognizes the folder of a training run, where nothing else may be written.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +6,13 @@ use std::path::Path;
 /// The file by which the folder of a training run is recognized.
 const SETTINGS: &str = "experiment.toml";
 
-/// Folders inside it that a run writes whenever it resumes.
+/// The folders inside it for the model and the checkpoints.
 const WRITTEN: [&str; 2] = ["model", "checkpoints"];
 
-/// Checks whether a path is the folder of a training run, or its folder of the model or of checkpoints.
-pub(super) fn belongs_to_a_run(path: &Path) -> bool {
+/// Returns whether a path is the folder of a training run, or its folder of the model or of checkpoints.
+///
+/// A run writes these folders whenever it resumes, so that other files in them would be lost or in its way.
+pub fn belongs_to_a_run(path: &Path) -> bool {
     // Another spelling of the path, such as `.`, is the same folder.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let is_run = |path: &Path| path.join(SETTINGS).exists();
