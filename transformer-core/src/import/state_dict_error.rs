@@ -40,8 +40,7 @@ pub enum StateDictError {
         /// The cause.
         source: PytorchError,
     },
-    /// The program was built without support for files of `torch.save`.
-    #[cfg(not(feature = "pytorch"))]
+    /// The file is not one of safetensors, and the feature `pytorch` is off.
     #[error(
         "`{}` is not a safetensors file, and this program was built without the cargo feature `pytorch`, which reads \
          files of torch.save; build it with that feature, or save the state dict as safetensors",
