@@ -19,26 +19,29 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Why a line cannot be read. Lines and bytes are counted from 1.
+///
+/// The message contains that of the cause. [`source`](std::error::Error::source) therefore returns `None`, so
+/// that programs that print all sources print the cause once.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
     /// The file cannot be opened, or its first bytes cannot be read.
-    #[error("cannot open {name}: {source}; check the path")]
+    #[error("cannot open {name}: {error}; check the path")]
     Open {
         /// The file or stream.
         name: String,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file cannot be read to its end.
-    #[error("cannot read {name} after line {line}: {source}; check the disk and the file")]
+    #[error("cannot read {name} after line {line}: {error}; check the disk and the file")]
     Read {
         /// The file or stream.
         name: String,
         /// Number of lines read before.
         line: u64,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
     /// A line is not UTF-8.
     #[error("{name}, line {line}: byte {byte} is not UTF-8; {remedy}")]
@@ -61,16 +64,14 @@ pub enum LineError {
         line: u64,
     },
     /// A gzip file cannot be decompressed.
-    #[error(
-        "{name} is damaged after line {line}: {source}; check it with `gzip -t`, copy it again"
-    )]
+    #[error("{name} is damaged after line {line}: {error}; check it with `gzip -t`, copy it again")]
     GzipDamaged {
         /// The file or stream.
         name: String,
         /// Number of lines read before.
         line: u64,
         /// The decoder's error.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -123,7 +124,7 @@ impl LineReader<File> {
         let name = format!("`{}`", path.display());
         match File::open(path) {
             Ok(file) => Self::new(name, file),
-            Err(source) => Err(LineError::Open { name, source }),
+            Err(error) => Err(LineError::Open { name, error }),
         }
     }
 }
@@ -138,7 +139,7 @@ impl<R: Read> LineReader<R> {
         let name = name.into();
         let input = match Input::new(input) {
             Ok(input) => input,
-            Err(source) => return Err(LineError::Open { name, source }),
+            Err(error) => return Err(LineError::Open { name, error }),
         };
         Ok(Self {
             name,
@@ -216,7 +217,7 @@ impl<R: Read> LineReader<R> {
                 }
                 Ok(true)
             }
-            Err(source) => Err(self.read_error(source)),
+            Err(error) => Err(self.read_error(error)),
         }
     }
 
@@ -235,15 +236,15 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    fn read_error(&self, source: io::Error) -> LineError {
+    fn read_error(&self, error: io::Error) -> LineError {
         let (name, line) = (self.name.clone(), self.n_read);
         let is_gzip = matches!(self.input, Input::Gzip(_));
-        match source.kind() {
+        match error.kind() {
             io::ErrorKind::UnexpectedEof if is_gzip => LineError::GzipTruncated { name, line },
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if is_gzip => {
-                LineError::GzipDamaged { name, line, source }
+                LineError::GzipDamaged { name, line, error }
             }
-            _ => LineError::Read { name, line, source },
+            _ => LineError::Read { name, line, error },
         }
     }
 }
@@ -382,6 +383,19 @@ mod tests {
             matches!(damaged, LineError::GzipDamaged { .. }),
             "{damaged}"
         );
+    }
+
+    #[test]
+    fn an_error_names_its_cause_in_its_message_alone() {
+        let error = LineReader::open(Path::new("no/such/file")).expect_err("it is missing");
+        let LineError::Open { error: cause, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(
+            error.to_string(),
+            format!("cannot open `no/such/file`: {cause}; check the path")
+        );
+        assert!(std::error::Error::source(&error).is_none());
     }
 
     #[test]

@@ -35,9 +35,9 @@ impl Input {
             true => STANDARD_INPUT.to_owned(),
             false => format!("`{}`", path.display()),
         };
-        let cannot_open = |source| LineError::Open {
+        let cannot_open = |error| LineError::Open {
             name: name.clone(),
-            source,
+            error,
         };
         if is_stdin {
             let content = buffered(stdin).map_err(cannot_open)?;
@@ -61,7 +61,7 @@ impl Input {
         let reader: Box<dyn Read + Send> = match &self.content {
             Content::File(path) => match File::open(path) {
                 Ok(file) => Box::new(file),
-                Err(source) => return Err(LineError::Open { name, source }.into()),
+                Err(error) => return Err(LineError::Open { name, error }.into()),
             },
             Content::Buffered(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
         };
