@@ -82,6 +82,14 @@ fn the_header_of_word2vec_is_not_a_vector() {
 }
 
 #[test]
+fn a_byte_order_mark_belongs_to_no_word() {
+    let glove = read("\u{feff}cat 1 2\n".as_bytes()).expect("it is well-formed");
+    assert_eq!(rows(&glove)[0], [1.0, 2.0]);
+    let word2vec = read("\u{feff}1 2\ncat 1 2\n".as_bytes()).expect("it is well-formed");
+    assert_eq!(word2vec, glove);
+}
+
+#[test]
 fn gzip_is_recognized_by_content() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(b"cat 1 2\n").expect("memory is writable");
