@@ -55,8 +55,8 @@ pub enum LineError {
         /// How to convert the file to UTF-8.
         remedy: &'static str,
     },
-    /// A gzip file has no end.
-    #[error("{name} is cut off after line {line}: its gzip data has no end; copy it again")]
+    /// A gzip file is incomplete.
+    #[error("{name} is truncated after line {line}: the gzip stream is incomplete; copy it again")]
     GzipTruncated {
         /// The file or stream.
         name: String,

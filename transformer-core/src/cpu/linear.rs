@@ -126,7 +126,10 @@ impl<B: CpuBackend> State<B> {
     /// Returns `n`, `d_in` and `d_out`.
     fn sizes(&self) -> [usize; 3] {
         let (x, weight) = (self.x.shape(), self.weight.shape());
-        assert_eq!(x[1], weight[0], "`x` is as wide as `weight` is high");
+        assert_eq!(
+            x[1], weight[0],
+            "`x` needs as many columns as `weight` has rows"
+        );
         [x[0], x[1], weight[1]]
     }
 

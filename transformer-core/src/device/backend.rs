@@ -149,7 +149,7 @@ impl Backend {
                 "ask for no more than there are"
             }
             Self::Tch | Self::NdArray | Self::Flex => {
-                "it is the CPU, whose cores share an update anyway"
+                "the CPU is one device; its cores already work on each update in parallel"
             }
         }
     }

@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn the_cpu_is_one_device() {
         let error = several(Backend::Flex, 2).expect_err("flex has one device");
-        let expected = "2 devices are requested, and backend `flex` has 1 here: it is the CPU, whose cores \
-                        share an update anyway";
+        let expected = "2 devices are requested, and backend `flex` has 1 here: the CPU is one \
+                        device; its cores already work on each update in parallel";
         assert_eq!(error.to_string(), expected);
     }
 

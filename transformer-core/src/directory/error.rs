@@ -80,7 +80,7 @@ pub enum DirectoryError {
     },
     /// A file of the model has another size than it had.
     #[error(
-        "`{}` has {found} bytes, but manifest.json says {expected}; the file was cut off or changed \
+        "`{}` has {found} bytes, but manifest.json says {expected}; the file was truncated or changed \
          after training: restore it, or train again",
         path.display()
     )]

@@ -10,7 +10,7 @@ use thiserror::Error;
 pub enum ExportError {
     /// The format does not support the value of a setting.
     #[error(
-        "`{key}` is {found}, which {format} cannot have; only {expected} can be exported: train with `model.{key}` so, or \
+        "`{key}` is {found}, but {format} support only {expected}; retrain with another `model.{key}`, or \
          choose another format"
     )]
     Setting {

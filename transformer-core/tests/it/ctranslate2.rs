@@ -223,8 +223,8 @@ fn custom_head_widths_are_refused() {
     let message = refused.expect_err("d_model is 7, with 2 heads").to_string();
     assert_eq!(
         message,
-        "`d_k` is 5, which CTranslate2's models cannot have; only d_model / n_heads can be \
-         exported: train with `model.d_k` so, or choose another format"
+        "`d_k` is 5, but CTranslate2's models support only d_model / n_heads; retrain with \
+         another `model.d_k`, or choose another format"
     );
 }
 

@@ -142,8 +142,8 @@ fn unsupported_settings_are_refused() {
         .to_string();
     assert_eq!(
         message,
-        "`positions` is \"sinusoidal\", which Marian's models cannot have; only sinusoidal_halves can be exported: \
-         train with `model.positions` so, or choose another format"
+        "`positions` is \"sinusoidal\", but Marian's models support only sinusoidal_halves; retrain with another \
+         `model.positions`, or choose another format"
     );
     assert!(!out.exists());
 }

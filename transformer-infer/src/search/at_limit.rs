@@ -75,7 +75,7 @@ mod tests {
         let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
         assert_eq!(
             error.to_string(),
-            "`stop` is no rule for the length limit; write cut, end or free-end"
+            "`stop` is not a valid `at_limit`; write cut, end or free-end"
         );
     }
 }

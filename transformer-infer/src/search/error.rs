@@ -38,7 +38,7 @@ pub enum SearchError {
     },
     /// The text is not a length penalty.
     #[error(
-        "`{text}` is no length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
+        "`{text}` is not a valid length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
     )]
     UnknownPenalty {
         /// The text given.
@@ -60,26 +60,26 @@ pub enum SearchError {
     },
     /// The text is not a length limit.
     #[error(
-        "`{text}` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
+        "`{text}` is not a valid length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
     )]
     UnknownLimit {
         /// The text given.
         text: String,
     },
     /// The text is not a stop rule.
-    #[error("`{text}` is no stop rule; write present-length, beam-finished or never")]
+    #[error("`{text}` is not a valid stop rule; write present-length, beam-finished or never")]
     UnknownStopRule {
         /// The text given.
         text: String,
     },
     /// The text is not a rule for the length limit.
-    #[error("`{text}` is no rule for the length limit; write cut, end or free-end")]
+    #[error("`{text}` is not a valid `at_limit`; write cut, end or free-end")]
     UnknownAtLimit {
         /// The text given.
         text: String,
     },
     /// The text is not a kind of mean.
-    #[error("`{text}` is no mean for an ensemble; write probs or log-probs")]
+    #[error("`{text}` is not a valid ensemble mean; write probs or log-probs")]
     UnknownMean {
         /// The text given.
         text: String,

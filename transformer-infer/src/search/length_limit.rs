@@ -146,7 +146,7 @@ mod tests {
             .expect_err("the plus sign is missing");
         assert_eq!(
             error.to_string(),
-            "`x50` is no length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
+            "`x50` is not a valid length limit; write 100, 2x or 1x+50, where x is the number of source tokens"
         );
     }
 }

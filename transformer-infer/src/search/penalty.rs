@@ -143,7 +143,7 @@ mod tests {
             .expect_err("`wu` is no kind");
         assert_eq!(
             error.to_string(),
-            "`wu:0.6` is no length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
+            "`wu:0.6` is not a valid length penalty; write none, gnmt:0.6 or power:1, where the number is alpha"
         );
     }
 

@@ -77,7 +77,7 @@ mod tests {
         let error = "first".parse::<StopRule>().expect_err("no rule is `first`");
         assert_eq!(
             error.to_string(),
-            "`first` is no stop rule; write present-length, beam-finished or never"
+            "`first` is not a valid stop rule; write present-length, beam-finished or never"
         );
     }
 }

@@ -35,7 +35,7 @@ pub enum TranslatorError {
     Search(#[from] SearchError),
     /// The manifest of the model has search settings that this program does not know.
     #[error(
-        "`training.search` in `{}` is not a search that this program knows; use the program that wrote it, or \
+        "`training.search` in `{}` has search settings unknown to this version; use the version that wrote it, or \
          remove the key", path.join("manifest.json").display()
     )]
     StoredSearch {

@@ -153,7 +153,7 @@ fn a_model_that_the_format_cannot_represent_is_refused_before_anything_is_writte
     assert_eq!(refused.status.code(), Some(1));
     let message = stderr(&refused);
     assert!(
-        message.contains("which Marian's models cannot have; only "),
+        message.contains("but Marian's models support only "),
         "{message}"
     );
     assert!(!out.exists());
