@@ -1,6 +1,6 @@
 //! Greedy search: the likeliest token at each step.
 
-use super::walk::{Choice, walk};
+use super::generate::{Choice, generate};
 use super::{Hypothesis, NextToken, Request, Search};
 
 /// Chooses the likeliest token at each step, and returns the sequence of each row.
@@ -18,7 +18,7 @@ pub fn greedy_search(
     search: &Search,
 ) -> Vec<Hypothesis> {
     search.assert_valid();
-    walk(model, requests, search, Choice::Best)
+    generate(model, requests, search, Choice::Best)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod config;
 mod coverage;
 mod ensemble;
 mod error;
+mod generate;
 mod greedy;
 mod hypothesis;
 mod length_limit;
@@ -21,7 +22,6 @@ mod sampling;
 mod stop_rule;
 #[cfg(test)]
 mod tests;
-mod walk;
 
 pub use at_limit::AtLimit;
 pub use beam::beam_search;

@@ -12,8 +12,8 @@ use super::{Hypothesis, NextToken, Request, Sampling, ScoredToken, Search};
 pub(super) enum Choice<'a> {
     /// The token with the highest score.
     Best,
-    /// A token drawn at random, with the number of samples of each row.
-    Drawn(&'a Sampling, usize),
+    /// A token sampled by its probability, with the number of samples of each row.
+    Sampled(&'a Sampling, usize),
 }
 
 /// The prediction of one step for all rows.
@@ -27,7 +27,7 @@ enum Predicted {
 
 /// A sequence that is being generated.
 #[derive(Debug)]
-struct Walker<'a> {
+struct Sequence<'a> {
     /// Index of its hypothesis in the result.
     index: usize,
     /// Number of the sample of its row, from 0.
@@ -43,7 +43,7 @@ struct Walker<'a> {
 /// # Panics
 ///
 /// Panics if the number of requests is not the number of rows.
-pub(super) fn walk(
+pub(super) fn generate(
     model: &mut impl NextToken,
     requests: &[Request],
     search: &Search,
@@ -52,11 +52,11 @@ pub(super) fn walk(
     assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
     let n_samples = match choice {
         Choice::Best => 1,
-        Choice::Drawn(_, n_samples) => n_samples.max(1),
+        Choice::Sampled(_, n_samples) => n_samples.max(1),
     };
     let processors = Processors::new(search, requests);
     let mut found: Vec<Option<Hypothesis>> = vec![None; requests.len() * n_samples];
-    let mut walkers = Vec::with_capacity(found.len());
+    let mut sequences = Vec::with_capacity(found.len());
     let mut rows = Vec::with_capacity(found.len());
     for (row, request) in requests.iter().enumerate() {
         for sample in 0..n_samples {
@@ -66,7 +66,7 @@ pub(super) fn walk(
                 continue;
             }
             rows.push(row);
-            walkers.push(Walker {
+            sequences.push(Sequence {
                 index,
                 sample,
                 request,
@@ -74,39 +74,41 @@ pub(super) fn walk(
             });
         }
     }
-    while !walkers.is_empty() {
+    while !sequences.is_empty() {
         select_rows(model, &rows);
         rows.clear();
-        let prefixes = walkers.iter().map(|it| (it.request, &it.prefix));
+        let prefixes = sequences.iter().map(|it| (it.request, &it.prefix));
         let predicted = if matches!(choice, Choice::Best)
             && processors.need_only_best(prefixes.clone())
-            && walkers.iter().all(|walker| walker.forced().is_none())
+            && sequences.iter().all(|sequence| sequence.forced().is_none())
         {
-            let last_tokens = walkers.iter().map(|walker| walker.prefix.last_token());
+            let last_tokens = sequences
+                .iter()
+                .map(|sequence| sequence.prefix.last_token());
             Predicted::Best(model.best(&last_tokens.collect::<Vec<_>>()))
         } else {
             Predicted::All(processors.predict(model, prefixes))
         };
-        let mut unfinished = Vec::with_capacity(walkers.len());
-        for (row, mut walker) in walkers.into_iter().enumerate() {
+        let mut unfinished = Vec::with_capacity(sequences.len());
+        for (row, mut sequence) in sequences.into_iter().enumerate() {
             let ended = match &predicted {
-                Predicted::Best(best) => walker.follow(best[row], search),
-                Predicted::All(prediction) => walker.choose(prediction, row, search, choice),
+                Predicted::Best(best) => sequence.follow(best[row], search),
+                Predicted::All(prediction) => sequence.choose(prediction, row, search, choice),
             };
             match ended {
-                Some(hypothesis) => found[walker.index] = Some(hypothesis),
+                Some(hypothesis) => found[sequence.index] = Some(hypothesis),
                 None => {
                     rows.push(row);
-                    unfinished.push(walker);
+                    unfinished.push(sequence);
                 }
             }
         }
-        walkers = unfinished;
+        sequences = unfinished;
     }
     found.into_iter().flatten().collect()
 }
 
-impl Walker<'_> {
+impl Sequence<'_> {
     /// Returns the next token of the forced prefix, if the sequence is still inside of it.
     fn forced(&self) -> Option<u32> {
         self.request.prefix.get(self.prefix.ids.len()).copied()
@@ -150,7 +152,7 @@ impl Walker<'_> {
                     score: best.log_prob,
                     ..unchanged(best.id)
                 }),
-            (None, Choice::Drawn(sampling, _)) => {
+            (None, Choice::Sampled(sampling, _)) => {
                 let (index, step) = (self.request.index, self.prefix.ids.len());
                 let draw = [index, self.sample as u64, step as u64];
                 sampling.draw(scores, draw).map(unchanged)
