@@ -15,7 +15,7 @@ use crate::import::StateDict;
 use crate::import::marian::vocabulary::rows;
 use crate::import::marian::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
 use crate::import::marian::{EarlyStopping, Generation};
-use crate::import::names::{Form, Names};
+use crate::import::names::{Layout, Names};
 use crate::model::Transformer;
 use crate::text::sentencepiece::SpecialIds;
 use crate::text::{BOS, EOS, PAD, UNK};
@@ -158,12 +158,12 @@ impl Conversion<'_> {
 
     /// Converts a parameter of a layer.
     fn layer(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
-        let origin = Names::Marian.origin(parameter, self.config)?;
-        let tensor = match (origin.form, &data.shape()[..]) {
-            (Form::Linear, &[_, _]) => transposed(data),
+        let target = Names::Marian.source_tensor(parameter, self.config)?;
+        let tensor = match (target.layout, &data.shape()[..]) {
+            (Layout::Linear, &[_, _]) => transposed(data),
             _ => data.clone(),
         };
-        Some((origin.name, tensor))
+        Some((target.name, tensor))
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::names::{Names, Origin};
+use super::names::{Names, SourceTensor};
 use super::state_dict::StateDict;
 use crate::config::{ConfigError, Positions, TransformerConfig, Tying};
 use crate::model::Transformer;
@@ -261,13 +261,13 @@ impl ModuleMapper for Fit<'_> {
 impl Fit<'_> {
     /// Returns the values of a parameter in our layout; `None` after noting a difference.
     fn values(&mut self, parameter: &str, shape: &[usize]) -> Option<Vec<f32>> {
-        let Some(Origin { name, form }) = self.origin(parameter) else {
+        let Some(SourceTensor { name, layout }) = self.source_tensor(parameter) else {
             self.note(Misfit::Unnamed {
                 parameter: parameter.to_owned(),
             });
             return None;
         };
-        let expected = form.tensor_shape(shape);
+        let expected = layout.tensor_shape(shape);
         let Some(tensor) = self.dict.tensor(&name) else {
             self.note(Misfit::Missing { name, expected });
             return None;
@@ -282,13 +282,13 @@ impl Fit<'_> {
             });
             return None;
         }
-        Some(form.convert(tensor.iter::<f32>().collect(), shape))
+        Some(layout.convert(tensor.iter::<f32>().collect(), shape))
     }
 
-    /// Returns the tensor that a parameter comes from: for a tied matrix, the first of its names that is in the
-    /// state dict.
-    fn origin(&self, parameter: &str) -> Option<Origin> {
-        let own = self.names.origin(parameter, self.config);
+    /// Returns the tensor from which a parameter is loaded: for a tied matrix, the first of its names that
+    /// is in the state dict.
+    fn source_tensor(&self, parameter: &str) -> Option<SourceTensor> {
+        let own = self.names.source_tensor(parameter, self.config);
         let exists = |name: &str| self.dict.tensor(name).is_some();
         if own.as_ref().is_some_and(|own| exists(&own.name)) {
             return own;
@@ -296,7 +296,7 @@ impl Fit<'_> {
         let mut twins = tied(self.config.tying)
             .iter()
             .filter(|(_, first)| *first == parameter)
-            .filter_map(|(twin, _)| self.names.origin(twin, self.config));
+            .filter_map(|(twin, _)| self.names.source_tensor(twin, self.config));
         let found = twins.find(|twin| exists(&twin.name));
         found.or(own)
     }
@@ -304,7 +304,7 @@ impl Fit<'_> {
     /// Checks that matrices that the config ties are equal.
     fn check_tied(&mut self) {
         for (twin, first) in tied(self.config.tying) {
-            let first = self.origin(first).map(|origin| origin.name);
+            let first = self.source_tensor(first).map(|tensor| tensor.name);
             let (Some(name), Some(first)) = (self.names.outside_of_layers(twin), first) else {
                 continue;
             };

@@ -1,21 +1,21 @@
 //! Names of the layers of harvardnlp's Annotated Transformer.
 
-use super::form::{Form, linear_form, sub_layer};
+use super::layout::{Layout, linear_layout, sub_layer};
 use crate::config::TransformerConfig;
 
-/// Returns the tensor of a layer's parameter, and its form.
-pub(super) fn layer(path: &[&str], config: &TransformerConfig) -> Option<(String, Form)> {
-    // It divides by the sample standard deviation, which is √(n/(n−1)) times ours.
+/// Returns the tensor of a layer's parameter, and its layout.
+pub(super) fn layer(path: &[&str], config: &TransformerConfig) -> Option<(String, Layout)> {
+    // It divides by the sample standard deviation, which is √(n/(n−1)) times the biased one.
     let n = config.d_model as f64;
     let norm = |kind: &str| match kind {
-        "gamma" => Some(("a_2", Form::Scaled(((n - 1.0) / n).sqrt()))),
-        "beta" => Some(("b_2", Form::Same)),
+        "gamma" => Some(("a_2", Layout::Scaled(((n - 1.0) / n).sqrt()))),
+        "beta" => Some(("b_2", Layout::Same)),
         _ => None,
     };
     let (layer, block, rest) = match path {
         [stack, "final_norm", kind] => {
-            let (kind, form) = norm(kind)?;
-            return Some((format!("{stack}.norm.{kind}"), form));
+            let (kind, layout) = norm(kind)?;
+            return Some((format!("{stack}.norm.{kind}"), layout));
         }
         [stack, "layers", layer, block, rest @ ..] => {
             (format!("{stack}.layers.{layer}"), *block, rest)
@@ -23,8 +23,8 @@ pub(super) fn layer(path: &[&str], config: &TransformerConfig) -> Option<(String
         _ => return None,
     };
     if let ([_, kind], Some(index)) = (rest, sub_layer(path[0], block)) {
-        let (kind, form) = norm(kind)?;
-        return Some((format!("{layer}.sublayer.{index}.norm.{kind}"), form));
+        let (kind, layout) = norm(kind)?;
+        return Some((format!("{layer}.sublayer.{index}.norm.{kind}"), layout));
     }
     let [projection, kind] = rest else {
         return None;
@@ -42,5 +42,5 @@ pub(super) fn layer(path: &[&str], config: &TransformerConfig) -> Option<(String
         ("cross_attention", "output") => "src_attn.linears.3",
         _ => return None,
     };
-    Some((format!("{layer}.{module}.{kind}"), linear_form(kind)))
+    Some((format!("{layer}.{module}.{kind}"), linear_layout(kind)))
 }

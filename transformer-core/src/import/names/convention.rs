@@ -1,6 +1,6 @@
 //! [`Names`]: the naming conventions of state dicts.
 
-use super::form::{Form, Origin};
+use super::layout::{Layout, SourceTensor};
 use super::{annotated, marian, pytorch};
 use crate::config::TransformerConfig;
 
@@ -56,34 +56,38 @@ impl Default for PytorchNames {
 impl Names {
     /// Returns the key and the layout of the tensor from which our parameter is loaded; `None` if this
     /// convention has no name for it.
-    pub(crate) fn origin(&self, parameter: &str, config: &TransformerConfig) -> Option<Origin> {
+    pub(crate) fn source_tensor(
+        &self,
+        parameter: &str,
+        config: &TransformerConfig,
+    ) -> Option<SourceTensor> {
         if parameter == "output_bias" {
             let name = self.output_bias()?;
-            let form = Form::Same;
-            return Some(Origin { name, form });
+            let layout = Layout::Same;
+            return Some(SourceTensor { name, layout });
         }
         let path: Vec<&str> = parameter.split('.').collect();
         if let Some(name) = self.outside_of_layers(parameter) {
-            return Some(Origin {
+            return Some(SourceTensor {
                 name: name.to_owned(),
-                form: Form::Same,
+                layout: Layout::Same,
             });
         }
         match self {
             Self::Pytorch(names) => {
-                let (name, form) = pytorch::layer(&path, config)?;
+                let (name, layout) = pytorch::layer(&path, config)?;
                 let prefix = &names.prefix;
                 let dot = if prefix.is_empty() { "" } else { "." };
                 let name = format!("{prefix}{dot}{name}");
-                Some(Origin { name, form })
+                Some(SourceTensor { name, layout })
             }
             Self::Annotated => {
-                let (name, form) = annotated::layer(&path, config)?;
-                Some(Origin { name, form })
+                let (name, layout) = annotated::layer(&path, config)?;
+                Some(SourceTensor { name, layout })
             }
             Self::Marian => {
-                let (name, form) = marian::layer(&path)?;
-                Some(Origin { name, form })
+                let (name, layout) = marian::layer(&path)?;
+                Some(SourceTensor { name, layout })
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Names of the layers of `MarianMTModel` in Hugging Face's Transformers.
 
-use super::form::{Form, gain_or_bias, linear_form};
+use super::layout::{Layout, gain_or_bias, linear_layout};
 
-/// Returns the tensor of a layer's parameter, and its form.
-pub(super) fn layer(path: &[&str]) -> Option<(String, Form)> {
+/// Returns the tensor of a layer's parameter, and its layout.
+pub(super) fn layer(path: &[&str]) -> Option<(String, Layout)> {
     let [stack, "layers", layer, block, rest @ ..] = path else {
         return None;
     };
@@ -18,7 +18,7 @@ pub(super) fn layer(path: &[&str]) -> Option<(String, Form)> {
             };
             Some((
                 format!("{layer}.{norm}.{}", gain_or_bias(kind)?),
-                Form::Same,
+                Layout::Same,
             ))
         }
         [projection, kind] => {
@@ -35,7 +35,7 @@ pub(super) fn layer(path: &[&str]) -> Option<(String, Form)> {
                 ("cross_attention", "output") => "encoder_attn.out_proj",
                 _ => return None,
             };
-            Some((format!("{layer}.{module}.{kind}"), linear_form(kind)))
+            Some((format!("{layer}.{module}.{kind}"), linear_layout(kind)))
         }
         _ => None,
     }

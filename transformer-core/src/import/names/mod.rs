@@ -2,9 +2,9 @@
 
 mod annotated;
 mod convention;
-mod form;
+mod layout;
 mod marian;
 mod pytorch;
 
 pub use convention::{Names, PytorchNames};
-pub(crate) use form::{Form, Origin, transpose};
+pub(crate) use layout::{Layout, SourceTensor, transpose};

@@ -1,18 +1,19 @@
-//! [`Form`]: how a parameter is stored in the tensor of another program.
+//! [`Layout`]: how another program stores a parameter in a tensor.
 
-/// The tensor of a state dict that a parameter comes from.
+/// The tensor of a state dict from which a parameter is loaded.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Origin {
+pub(crate) struct SourceTensor {
+    /// Its key in the state dict.
     pub(crate) name: String,
-    pub(crate) form: Form,
+    pub(crate) layout: Layout,
 }
 
-/// The layout of a parameter in its tensor.
+/// The layout of a parameter in another program's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Form {
-    /// The same as ours.
+pub(crate) enum Layout {
+    /// That of the parameter.
     Same,
-    /// The weight of an `nn.Linear`: `[out, in]`, the transpose of ours.
+    /// The weight of an `nn.Linear`: `[out, in]`, the transpose of the parameter.
     Linear,
     /// Rows of packed projections, from row `start` on, of `n_rows` in total.
     Packed { start: usize, n_rows: usize },
@@ -20,25 +21,31 @@ pub(crate) enum Form {
     Scaled(f64),
 }
 
-impl Form {
+impl Layout {
     /// Returns the shape of the tensor for a parameter of this shape.
-    pub(in crate::import) fn tensor_shape(self, ours: &[usize]) -> Vec<usize> {
-        match (self, ours) {
+    pub(in crate::import) fn tensor_shape(self, parameter_shape: &[usize]) -> Vec<usize> {
+        match (self, parameter_shape) {
             (Self::Linear, [d_in, d_out]) => vec![*d_out, *d_in],
             (Self::Packed { n_rows, .. }, [d_in, _]) => vec![n_rows, *d_in],
             (Self::Packed { n_rows, .. }, _) => vec![n_rows],
-            (Self::Same | Self::Scaled(_) | Self::Linear, _) => ours.to_vec(),
+            (Self::Same | Self::Scaled(_) | Self::Linear, _) => parameter_shape.to_vec(),
         }
     }
 
-    /// Converts the values of the tensor to our layout.
-    pub(in crate::import) fn convert(self, values: Vec<f32>, ours: &[usize]) -> Vec<f32> {
-        match (self, ours) {
+    /// Returns the values of the parameter from those of the tensor.
+    pub(in crate::import) fn convert(
+        self,
+        values: Vec<f32>,
+        parameter_shape: &[usize],
+    ) -> Vec<f32> {
+        match (self, parameter_shape) {
             (Self::Linear, [d_in, _]) => transpose(&values, *d_in),
             (Self::Packed { start, .. }, [d_in, d_out]) => {
                 transpose(&values[start * d_in..][..d_out * d_in], *d_in)
             }
-            (Self::Packed { start, .. }, _) => values[start..][..ours.iter().product()].to_vec(),
+            (Self::Packed { start, .. }, _) => {
+                values[start..][..parameter_shape.iter().product()].to_vec()
+            }
             (Self::Scaled(factor), _) => {
                 let scale = |value| (f64::from(value) * factor) as f32;
                 values.into_iter().map(scale).collect()
@@ -73,11 +80,11 @@ pub(super) fn gain_or_bias(kind: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the form of a parameter of a linear layer.
-pub(super) fn linear_form(kind: &str) -> Form {
+/// Returns the layout of a parameter of a linear layer.
+pub(super) fn linear_layout(kind: &str) -> Layout {
     if kind == "weight" {
-        Form::Linear
+        Layout::Linear
     } else {
-        Form::Same
+        Layout::Same
     }
 }
