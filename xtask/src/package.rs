@@ -38,9 +38,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     for name in PACKAGES {
         let archive = target.join(format!("package/{name}-{version}.crate"));
+        // `m`: new times. Those in the archive are always the same, so that cargo would see no change.
         call(
             Command::new("tar")
-                .arg("-xzf")
+                .arg("-xzmf")
                 .arg(archive)
                 .arg("-C")
                 .arg(&folder),
