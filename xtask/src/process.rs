@@ -1,13 +1,15 @@
 //! Calls of cargo and of other programs.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// Returns a call, in a folder, of the cargo that called this program.
+/// Returns a call, in a folder, of the cargo that called this program, or else of the one that built it.
 pub(crate) fn cargo(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    let program = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let mut command = Command::new(program);
     command.current_dir(folder).stdin(Stdio::null());
     command
 }
