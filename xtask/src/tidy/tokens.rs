@@ -3,10 +3,10 @@
 //! `syn` knows lines only with a feature of `proc-macro2` that nothing else in the workspace uses, and with
 //! it Burn would be compiled again. Imports require only names and punctuation.
 
-/// One name, `::`, or another punctuation character.
+/// One name, string in plain quotes, `::`, or another punctuation character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
-    /// The text; raw identifiers are without their `r#`.
+    /// The text; raw identifiers are without their `r#`, and strings have their quotes.
     pub(super) text: &'a str,
     /// The line in the file, from 1.
     pub(super) line: usize,
@@ -19,7 +19,7 @@ impl Token<'_> {
     }
 }
 
-/// Returns the tokens of a source text without comments, literals and lifetimes.
+/// Returns the tokens of a source text without comments, lifetimes, and literals other than plain strings.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = source;
@@ -28,7 +28,7 @@ pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
         let (length, is_token) = if first.is_whitespace() {
             (first.len_utf8(), false)
         } else if let Some(length) = comment(rest).or_else(|| literal(rest)) {
-            (length, false)
+            (length, first == '"')
         } else if let Some(raw) = rest
             .strip_prefix("r#")
             .filter(|it| it.starts_with(is_name_start))
@@ -155,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn literals_are_left_out() {
+    fn only_plain_strings_of_all_literals_are_tokens() {
         let source = r##"a "b \" c" 'd' '\'' b"e" r#"f " g"# br"h" 1.5e3 0x_ff i"##;
-        assert_eq!(texts(source), ["a", ".", "i"]);
+        assert_eq!(texts(source), ["a", r#""b \" c""#, ".", "i"]);
     }
 
     #[test]
@@ -171,6 +171,6 @@ mod tests {
             .iter()
             .map(|it| it.line)
             .collect();
-        assert_eq!(lines, [1, 4, 6]);
+        assert_eq!(lines, [1, 2, 4, 6]);
     }
 }

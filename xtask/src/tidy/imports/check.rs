@@ -75,10 +75,12 @@ fn tables_of_contents(package: &str, modules: &Modules) -> Vec<Problem> {
         .files_with_items()
         .filter(|file| file.ends_with("mod.rs"))
         .collect();
-    let problem = |file: &str| Problem {
+    let problem = |file: &str| {
+        Problem {
         location: format!("{package}/src/{file}"),
-        message: "defines items; a mod.rs is a table of contents: move them to a file of their own"
+        message: "has items or `impl` blocks; a mod.rs is a table of contents: move them to a file of their own"
             .to_owned(),
+    }
     };
     files.into_iter().map(problem).collect()
 }
@@ -135,7 +137,7 @@ fn describe(src: &str, circle: &[&Arrow], n_files: usize) -> Problem {
     Problem {
         location: format!("{src}{first}"),
         message: format!(
-            "is in a circle of imports: {}{others}; move what two of them share into a file below both, or \
+            "is part of an import cycle: {}{others}; move what two of them share into a file below both, or \
              pass the value as an argument",
             chain.join(", "),
         ),
@@ -212,17 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn items_in_a_table_of_contents_are_found() {
-        let files = [
-            LIB,
-            ("a/src/low/mod.rs", "pub struct L;"),
-            ("a/src/high.rs", ""),
-        ];
-        let found = problems(&files, &[]);
-        assert!(
-            found[0].starts_with("a/src/low/mod.rs: defines items"),
-            "{found:?}"
-        );
+    fn items_and_impl_blocks_in_a_table_of_contents_are_found() {
+        for text in ["pub struct L;", "impl crate::high::H {}"] {
+            let files = [
+                LIB,
+                ("a/src/low/mod.rs", text),
+                ("a/src/high.rs", "pub struct H;"),
+            ];
+            let found = problems(&files, &[]);
+            let start = "a/src/low/mod.rs: has items or `impl` blocks";
+            assert!(found.iter().any(|it| it.starts_with(start)), "{found:?}");
+        }
     }
 
     /// Two files that import each other.
@@ -238,7 +240,7 @@ mod tests {
     fn a_circle_is_described_with_every_import() {
         assert_eq!(
             problems(&CIRCLE, &[]),
-            ["a/src/low/b.rs: is in a circle of imports: \
+            ["a/src/low/b.rs: is part of an import cycle: \
               low/b.rs uses `super::c::C` of low/c.rs (line 1), \
               low/c.rs uses `super::b::B` of low/b.rs (line 2); \
               move what two of them share into a file below both, or pass the value as an argument"]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::scope::{Import, Path, Scope};
+use super::scope::{Child, Import, Path, Scope};
 use crate::tidy::tree::Tree;
 
 /// A file of the crate uses an item that another one defines.
@@ -22,6 +22,8 @@ pub(in crate::tidy) struct Arrow {
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     modules: Vec<Module>,
+    /// Pairs of files that contain the same module, each under its own condition; paths lead to the first.
+    variants: Vec<(String, String)>,
     /// The name of the library as paths write it, with underscores.
     library: String,
 }
@@ -34,6 +36,7 @@ struct Module {
     children: BTreeMap<String, usize>,
     /// The items defined here, each with the file that defines it.
     items: BTreeMap<String, String>,
+    has_impls: bool,
     imports: Vec<Import>,
     paths: Vec<Path>,
 }
@@ -81,6 +84,7 @@ impl Modules {
             parent,
             children: BTreeMap::new(),
             items: items.collect(),
+            has_impls: scope.has_impls,
             imports: scope.imports,
             paths: scope.paths,
         });
@@ -88,18 +92,27 @@ impl Modules {
         for name in scope.exported_macros {
             self.modules[root].items.insert(name, file.to_owned());
         }
-        for (name, inline) in scope.children {
+        for Child { name, inline, path } in scope.children {
             let below = format!("{folder}{name}/");
             let child = if let Some(scope) = inline {
                 self.add(scope, Some(index), file, &below, source)
             } else {
-                let files = [format!("{below}mod.rs"), format!("{folder}{name}.rs")];
+                let beside = &file[..file.rfind('/').map_or(0, |slash| slash + 1)];
+                let files = match path {
+                    Some(path) => vec![format!("{beside}{path}")],
+                    None => vec![format!("{below}mod.rs"), format!("{folder}{name}.rs")],
+                };
                 let found = files.iter().find_map(|path| Some((path, source(path)?)));
                 // The compiler complains of a missing file better than this check could.
                 let Some((path, text)) = found else { continue };
                 self.add(Scope::of(text), Some(index), path, &below, source)
             };
-            self.modules[index].children.insert(name, child);
+            if let Some(&first) = self.modules[index].children.get(&name) {
+                let file = |it: usize| self.modules[it].file.clone();
+                self.variants.push((file(first), file(child)));
+            } else {
+                self.modules[index].children.insert(name, child);
+            }
         }
         index
     }
@@ -118,7 +131,13 @@ impl Modules {
                     Target::Module(_) => None,
                 }
             });
-            for (to, path) in imports.chain(paths) {
+            let found = imports.chain(paths).flat_map(|(to, path)| {
+                let variants = self.variants.iter().filter(|it| it.0 == to);
+                let mut files: Vec<String> = variants.map(|it| it.1.clone()).collect();
+                files.push(to);
+                files.into_iter().map(move |to| (to, path))
+            });
+            for (to, path) in found {
                 if to == module.file {
                     continue;
                 }
@@ -140,33 +159,32 @@ impl Modules {
             .collect()
     }
 
-    /// Returns the files whose modules define something else than modules.
+    /// Returns the files whose modules contain items or `impl` blocks, and not modules alone.
     pub(super) fn files_with_items(&self) -> impl Iterator<Item = &str> {
         let defining = self
             .modules
             .iter()
-            .filter(|module| !module.items.is_empty());
+            .filter(|module| !module.items.is_empty() || module.has_impls);
         defining.map(|module| module.file.as_str())
     }
 
     /// Returns the file that a `use` declaration makes its own file depend on.
     ///
     /// A module's name alone is no dependency, but the paths that begin with it are. A re-export from a
-    /// module below is no dependency either: it is a line of a table of contents.
+    /// module below is no dependency either: it is a line of a table of contents. `*` leads to the module's own
+    /// file, not to those that it re-exports: clippy's `wildcard_imports` refuses it in `use`, so that only
+    /// `pub use` can have it.
     fn file_of(&self, import: &Import, module: usize) -> Option<String> {
-        match self.resolve(module, &import.path.names, &mut Vec::new())? {
-            Target::File(file) => {
-                let is_below = self
-                    .below(module)
-                    .iter()
-                    .any(|&it| self.modules[it].file == file);
-                (!import.is_reexport || !is_below).then_some(file)
-            }
-            Target::Module(index) if import.name == "*" && !import.is_reexport => {
-                Some(self.modules[index].file.clone())
-            }
-            Target::Module(_) => None,
-        }
+        let file = match self.resolve(module, &import.path.names, &mut Vec::new())? {
+            Target::File(file) => file,
+            Target::Module(index) if import.name == "*" => self.modules[index].file.clone(),
+            Target::Module(_) => return None,
+        };
+        let is_below = self
+            .below(module)
+            .iter()
+            .any(|&it| self.modules[it].file == file);
+        (!import.is_reexport || !is_below).then_some(file)
     }
 
     /// Returns the modules below a module.
@@ -310,6 +328,36 @@ mod tests {
             ("c/d.rs", "pub struct D;"),
         ];
         assert_eq!(arrows(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_glob_reexport_of_a_module_that_is_not_below_is_an_import() {
+        let files = [
+            ("lib.rs", "mod c;\nmod d;\npub use c::*;"),
+            ("c.rs", "\npub use crate::d::*;"),
+            ("d.rs", "pub struct D;"),
+        ];
+        assert_eq!(arrows(&files), ["c.rs:2 -> d.rs"]);
+    }
+
+    #[test]
+    fn both_files_of_a_module_that_depends_on_a_feature_are_read_and_imported() {
+        let lib = "#[cfg(a)]\nmod c;\n#[cfg(not(a))]\n#[path = \"no_c.rs\"]\nmod c;\nmod d;";
+        let files = [
+            ("lib.rs", "mod e;"),
+            ("e/mod.rs", lib),
+            ("e/c.rs", "pub fn f() {}"),
+            ("e/no_c.rs", "use super::d::D;\npub fn f() {}"),
+            ("e/d.rs", "pub struct D;\nfn g() { super::c::f() }"),
+        ];
+        assert_eq!(
+            arrows(&files),
+            [
+                "e/d.rs:2 -> e/c.rs",
+                "e/d.rs:2 -> e/no_c.rs",
+                "e/no_c.rs:1 -> e/d.rs"
+            ]
+        );
     }
 
     #[test]

@@ -14,12 +14,24 @@ pub(super) struct Scope {
     pub(super) defined: Vec<String>,
     /// The macros defined here with `#[macro_export]`, which puts them at the root of the crate.
     pub(super) exported_macros: Vec<String>,
-    /// The modules declared here: those in files of their own are `None`.
-    pub(super) children: Vec<(String, Option<Self>)>,
+    /// The modules declared here.
+    pub(super) children: Vec<Child>,
+    /// Whether there are `impl` blocks.
+    pub(super) has_impls: bool,
     /// The `use` declarations, in functions too.
     pub(super) imports: Vec<Import>,
-    /// The other paths of at least two names, in types and expressions.
+    /// The other paths of at least two names, in types, expressions and attributes.
     pub(super) paths: Vec<Path>,
+}
+
+/// A module that another one declares.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Child {
+    pub(super) name: String,
+    /// What the module contains, if it is in braces and not in a file of its own.
+    pub(super) inline: Option<Scope>,
+    /// The file of `#[path = "…"]`.
+    pub(super) path: Option<String>,
 }
 
 /// One name that a `use` declaration brings into scope.
@@ -82,6 +94,7 @@ impl<'a> Reader<'a> {
         let mut depth = 0_usize;
         let mut is_exported = false;
         let mut is_reexport = false;
+        let mut file = None;
         while !self.is_at_end() {
             match self.peek(0) {
                 "}" if depth == 0 => {
@@ -92,8 +105,13 @@ impl<'a> Reader<'a> {
                     Attribute::TestFile => return Scope::default(),
                     Attribute::TestItem => self.skip_item(),
                     Attribute::MacroExport => is_exported = true,
-                    Attribute::Other => {}
+                    Attribute::File(path) => file = Some(path),
+                    Attribute::Other(paths) => scope.paths.extend(paths),
                 },
+                "mod" if depth == 0 && self.is_name(1) => {
+                    let child = self.child(file.take());
+                    scope.children.push(child);
+                }
                 "pub" => {
                     self.at += 1;
                     if self.peek(0) == "(" {
@@ -132,7 +150,19 @@ impl<'a> Reader<'a> {
         scope
     }
 
-    /// Reads the keyword and the name of an item, or a whole module in braces; returns whether one is next.
+    /// Reads `mod name;`, or a whole module in braces.
+    fn child(&mut self, path: Option<String>) -> Child {
+        let name = self.peek(1).to_owned();
+        let is_inline = self.peek(2) == "{";
+        self.at += 3;
+        Child {
+            name,
+            inline: is_inline.then(|| self.scope()),
+            path,
+        }
+    }
+
+    /// Reads the keyword and the name of an item; returns whether one is next.
     fn definition(&mut self, scope: &mut Scope, is_exported: bool) -> bool {
         let (keyword, name) = (self.peek(0), self.peek(1));
         match keyword {
@@ -144,11 +174,9 @@ impl<'a> Reader<'a> {
                 names.push(self.peek(2).to_owned());
                 self.at += 3;
             }
-            "mod" if self.is_name(1) => {
-                let is_inline = self.peek(2) == "{";
-                self.at += 3;
-                let child = is_inline.then(|| self.scope());
-                scope.children.push((name.to_owned(), child));
+            "impl" => {
+                scope.has_impls = true;
+                self.at += 1;
             }
             // Of `const fn name`, only `fn` is followed by the name.
             _ if ITEMS.contains(&keyword) && ITEMS.contains(&name) => self.at += 1,
@@ -177,7 +205,7 @@ impl<'a> Reader<'a> {
         Path { names, line }
     }
 
-    /// Reads what stands behind `use`, up to its semicolon or the end of its group.
+    /// Reads the tree after `use`, up to its semicolon or the end of its group.
     fn use_tree(&mut self, prefix: &[String], is_reexport: bool, imports: &mut Vec<Import>) {
         let mut names = prefix.to_vec();
         let line = self.line();
@@ -232,26 +260,23 @@ impl<'a> Reader<'a> {
         let is_inner = self.peek(1) == "!";
         self.at += if is_inner { 2 } else { 1 };
         if self.peek(0) != "[" {
-            return Attribute::Other;
+            return Attribute::Other(Vec::new());
         }
-        let start = self.at;
+        let start = self.at + 1;
         self.skip_group();
-        let inside: Vec<&str> = self.tokens[start + 1..self.at]
-            .iter()
-            .map(|it| it.text)
-            .collect();
+        let tokens = self.tokens.get(start..self.at - 1).unwrap_or_default();
+        let inside: Vec<&str> = tokens.iter().map(|it| it.text).collect();
         match inside.as_slice() {
             ["macro_export", ..] => Attribute::MacroExport,
-            ["cfg", condition @ ..]
-                if condition.contains(&"test") && !condition.contains(&"not") =>
-            {
+            ["path", "=", file] => Attribute::File(file.trim_matches('"').to_owned()),
+            ["cfg", "(", condition @ .., ")"] if is_for_tests(condition) => {
                 if is_inner {
                     Attribute::TestFile
                 } else {
                     Attribute::TestItem
                 }
             }
-            _ => Attribute::Other,
+            _ => Attribute::Other(paths(tokens)),
         }
     }
 
@@ -271,7 +296,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Skips what an attribute stands before: an item, a field, a variant or a statement.
+    /// Skips the item, field, variant or statement that an attribute applies to.
     fn skip_item(&mut self) {
         while self.peek(0) == "#" {
             self.attribute();
@@ -306,6 +331,45 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns whether code under the condition of a `cfg` is compiled for tests only.
+fn is_for_tests(condition: &[&str]) -> bool {
+    match condition {
+        ["test"] => true,
+        ["all", "(", conditions @ .., ")"] => {
+            let mut depth = 0_usize;
+            conditions.iter().any(|&token| {
+                match token {
+                    "(" => depth += 1,
+                    ")" => depth -= 1,
+                    _ => {}
+                }
+                depth == 0 && token == "test"
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Returns the paths of at least two names among the tokens of an attribute, also those that are strings.
+fn paths(attribute: &[Token<'_>]) -> Vec<Path> {
+    let mut reader = Reader {
+        tokens: attribute,
+        at: 0,
+    };
+    let mut paths = reader.scope().paths;
+    for token in attribute {
+        let text = token.text.trim_matches('"');
+        let is_part = |c: char| c.is_alphanumeric() || "_:".contains(c);
+        if token.text.starts_with('"') && text.contains("::") && text.chars().all(is_part) {
+            paths.push(Path {
+                names: text.split("::").map(str::to_owned).collect(),
+                line: token.line,
+            });
+        }
+    }
+    paths
+}
+
 /// What an attribute means for imports.
 enum Attribute {
     /// The whole file is for tests.
@@ -314,7 +378,10 @@ enum Attribute {
     TestItem,
     /// The next macro is at the root of the crate.
     MacroExport,
-    Other,
+    /// The next module is in this file.
+    File(String),
+    /// Nothing but the paths in it.
+    Other(Vec<Path>),
 }
 
 #[cfg(test)]
@@ -389,8 +456,9 @@ mod tests {
     #[test]
     fn modules_in_files_and_in_braces_are_told_apart() {
         let scope = Scope::of("mod a;\npub mod b { use super::C; }\nfn d() {}");
-        assert_eq!(scope.children[0], ("a".to_owned(), None));
-        let inline = scope.children[1].1.as_ref();
+        assert_eq!(scope.children[0].name, "a");
+        assert_eq!(scope.children[0].inline, None);
+        let inline = scope.children[1].inline.as_ref();
         assert_eq!(inline.map(|it| it.imports.len()), Some(1));
         assert_eq!(scope.defined, ["d"]);
     }
@@ -403,6 +471,29 @@ mod tests {
         assert!(scope.children.is_empty() && scope.defined.is_empty() && scope.paths.is_empty());
         assert_eq!(imports(source), ["j::K as K"]);
         assert_eq!(Scope::of("#![cfg(test)]\nuse a::B;"), Scope::default());
+    }
+
+    #[test]
+    fn code_for_tests_or_under_another_condition_is_read() {
+        let source = "#[cfg(any(test, feature = \"a\"))]\nuse b::C;\n#[cfg(all(unix, any(test, d)))]\nuse e::F;\n\
+                      #[cfg(all(unix, test))]\nuse g::H;";
+        assert_eq!(imports(source), ["b::C as C", "e::F as F"]);
+    }
+
+    #[test]
+    fn paths_in_attributes_are_found() {
+        let source = "#[derive(a::B)]\nstruct C {\n    #[arg(value_parser = d::e())]\n    f: u8,\n    \
+                      #[serde(with = \"g::h\", rename = \"i\")]\n    j: u8,\n}\n\
+                      #[expect(lint, reason = \"k::l is a word here\")]\n#[cfg(test)]\n#[m(n::o)]\nfn p() {}";
+        assert_eq!(paths(source), ["a::B", "d::e", "g::h"]);
+        assert_eq!(Scope::of(source).paths[2].line, 5);
+    }
+
+    #[test]
+    fn the_file_of_a_path_attribute_belongs_to_the_next_module() {
+        let scope = Scope::of("#[cfg(a)]\n#[path = \"b.rs\"]\nmod c;\nmod d;");
+        assert_eq!(scope.children[0].path.as_deref(), Some("b.rs"));
+        assert_eq!(scope.children[1].path, None);
     }
 
     #[test]
