@@ -1,6 +1,7 @@
 //! Which crate may use which: `transformer-core ← transformer-infer ← transformer-train ← examples`.
 
 use super::problem::Problem;
+use super::tokens::{Token, tokens};
 use super::tree::{TextFile, Tree};
 
 /// The packages of the workspace, each with those of them that it may use.
@@ -18,11 +19,8 @@ pub(super) const MAY_USE: [(&str, &[&str]); 5] = [
     ("xtask", &[]),
 ];
 
-/// Folders of the core, each with what it must not import.
-const APART: [(&str, &str); 2] = [
-    ("transformer-core/src/text/", "burn"),
-    ("transformer-core/src/model/", "crate::text"),
-];
+/// The folder that knows no tensors, and the crate that it must not use.
+const WITHOUT_TENSORS: (&str, &str) = ("transformer-core/src/text/", "burn");
 
 /// Checks the dependencies in manifests and the imports in sources.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
@@ -43,36 +41,27 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
             }));
         }
         for TextFile { path, text } in tree.ending(".rs").filter(of_package) {
-            let used = imports(text).filter(|(_, import)| {
-                let root = import.split("::").next().unwrap_or_default();
-                is_forbidden(&root.replace('_', "-"))
-            });
-            problems.extend(used.map(|(line, import)| Problem {
-                location: format!("{path}:{line}"),
-                message: format!("{package} must not use `{import}`"),
+            problems.extend(crates_in(text).into_iter().filter_map(|name| {
+                let is_refused = is_forbidden(&name.text.replace('_', "-"));
+                is_refused.then(|| refused(package, path, name))
             }));
         }
     }
-    problems.extend(check_folders(tree));
+    let (folder, other) = WITHOUT_TENSORS;
+    let of_folder = |file: &&TextFile| file.path.starts_with(folder);
+    for TextFile { path, text } in tree.ending(".rs").filter(of_folder) {
+        let names = crates_in(text).into_iter();
+        let used = names.filter(|name| name.text == other);
+        problems.extend(used.map(|name| refused(folder, path, name)));
+    }
     problems
 }
 
-fn check_folders(tree: &Tree) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (folder, forbidden) in APART {
-        let of_folder = |file: &&TextFile| file.path.starts_with(folder);
-        for TextFile { path, text } in tree.ending(".rs").filter(of_folder) {
-            let used = imports(text).filter(|(_, import)| {
-                let rest = import.strip_prefix(forbidden);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-            });
-            problems.extend(used.map(|(line, import)| Problem {
-                location: format!("{path}:{line}"),
-                message: format!("{folder} must not import `{forbidden}`, but imports `{import}`"),
-            }));
-        }
+fn refused(user: &str, path: &str, name: Token<'_>) -> Problem {
+    Problem {
+        location: format!("{path}:{}", name.line),
+        message: format!("{user} must not use `{}`", name.text),
     }
-    problems
 }
 
 /// Returns all dependencies of a manifest (normal, build and dev), each with its line.
@@ -92,18 +81,17 @@ fn dependencies(manifest: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the imports of a source file, each with its line: `a::b` of `pub use a::b::{c, d};`.
-fn imports(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    source.lines().zip(1..).filter_map(|(line, number)| {
-        let line = line.trim();
-        let line = match line.strip_prefix("pub") {
-            Some(rest) => rest.split_once(' ').map_or(line, |(_, rest)| rest),
-            None => line,
-        };
-        let import = line.strip_prefix("use ")?;
-        let import = import.split([' ', '{', ';']).next()?;
-        Some((number, import.trim_end_matches("::")))
-    })
+/// Returns the names with which paths begin, in imports and inline.
+fn crates_in(source: &str) -> Vec<Token<'_>> {
+    let tokens = tokens(source);
+    let text = |at: usize| tokens.get(at).map_or("", |it| it.text);
+    let begins_path = |at: usize| {
+        let is_inside = at > 1 && text(at - 1) == "::" && tokens[at - 2].is_name();
+        let is_import = at > 0 && ["use", "crate"].contains(&text(at - 1));
+        is_import || (!is_inside && text(at + 1) == "::")
+    };
+    let begins = (0..tokens.len()).filter(|&at| tokens[at].is_name() && begins_path(at));
+    begins.map(|at| tokens[at]).collect()
 }
 
 #[cfg(test)]
@@ -150,10 +138,7 @@ mod tests {
         let source = "//! x\n    pub(crate) use transformer_infer::search::{Search, greedy};\n";
         assert_eq!(
             faults("transformer-core/src/lib.rs", source),
-            [
-                "transformer-core/src/lib.rs:2: transformer-core must not use \
-                 `transformer_infer::search`"
-            ]
+            ["transformer-core/src/lib.rs:2: transformer-core must not use `transformer_infer`"]
         );
     }
 
@@ -164,19 +149,15 @@ mod tests {
     }
 
     #[test]
-    fn text_must_not_import_burn() {
-        let source = "use burn::tensor::Tensor;\nuse burner::Oven;\n";
+    fn text_must_not_use_burn_in_imports_and_inline() {
+        let source = "use burn as b;\nuse {burn::tensor, burner::Oven};\nuse crate::burn::A;\n\
+                      fn f(x: Option<::burn::B>) { a::burn::g(\"burn::C\") } // burn::D\n";
         let faults = faults("transformer-core/src/text/bpe.rs", source);
-        assert_eq!(faults.len(), 1);
-        assert!(faults[0].starts_with("transformer-core/src/text/bpe.rs:1: "));
-    }
-
-    #[test]
-    fn the_model_must_not_import_text() {
-        let source = "use crate::text::PAD;\n";
-        assert_eq!(
-            faults("transformer-core/src/model/mask.rs", source).len(),
-            1
-        );
+        let line = |n| {
+            format!(
+                "transformer-core/src/text/bpe.rs:{n}: transformer-core/src/text/ must not use `burn`"
+            )
+        };
+        assert_eq!(faults, [line(1), line(2), line(4)]);
     }
 }

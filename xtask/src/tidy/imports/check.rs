@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::circles::circles;
 use super::modules::{Arrow, Modules};
-use super::order::{ALLOWED, ORDERS, UNORDERED};
+use super::order::{ALLOWED, APART, ORDERS, UNORDERED};
 use crate::tidy::problem::Problem;
 use crate::tidy::tree::Tree;
 
@@ -16,6 +16,7 @@ pub(in crate::tidy) fn check(tree: &Tree) -> Vec<Problem> {
         let modules = Modules::read(tree, package);
         let arrows = modules.arrows();
         let mut problems = upward(package, order, &arrows);
+        problems.extend(apart(package, &arrows, &APART));
         problems.extend(unlisted(package, order, tree));
         problems.extend(tables_of_contents(package, &modules));
         problems.extend(check_circles(package, arrows, &ALLOWED));
@@ -48,6 +49,21 @@ fn upward(package: &str, order: &[&str], arrows: &[Arrow]) -> Vec<Problem> {
         ),
     };
     arrows.iter().filter(is_upward).map(problem).collect()
+}
+
+/// Returns the imports between folders that must not know each other.
+fn apart(package: &str, arrows: &[Arrow], pairs: &[(&str, &str, &str)]) -> Vec<Problem> {
+    let is_refused = |it: &&Arrow| pairs.contains(&(package, entry(&it.from), entry(&it.to)));
+    let problem = |arrow: &Arrow| Problem {
+        location: format!("{package}/src/{}:{}", arrow.from, arrow.line),
+        message: format!(
+            "`{}` must not import `{}`, but uses `{}`; pass the value as an argument",
+            entry(&arrow.from),
+            entry(&arrow.to),
+            arrow.path,
+        ),
+    };
+    arrows.iter().filter(is_refused).map(problem).collect()
 }
 
 /// Returns the entries of `src` that have no rank in the order, and the ranks without an entry.
@@ -193,6 +209,27 @@ mod tests {
         let start = "a/src/low.rs:2: `low` must not import `high`, which comes later in ";
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with(start), "{found:?}");
+    }
+
+    #[test]
+    fn an_import_between_folders_that_are_apart_is_found_however_it_is_written() {
+        for import in [
+            "use crate::{low::L, x};",
+            "use super::super::low::L;",
+            "fn f() -> crate::low::L { todo }",
+        ] {
+            let files = [
+                LIB,
+                ("a/src/low.rs", "pub struct L;"),
+                ("a/src/high/mod.rs", "mod h;"),
+                ("a/src/high/h.rs", import),
+            ];
+            let arrows = Modules::read(&Tree::of(&files), "a").arrows();
+            let found = apart("a", &arrows, &[("a", "high", "low")]);
+            assert_eq!(found.len(), 1, "{import}");
+            assert_eq!(found[0].location, "a/src/high/h.rs:1");
+            assert!(apart("a", &arrows, &[("a", "low", "high")]).is_empty());
+        }
     }
 
     #[test]

@@ -7,7 +7,11 @@
 mod check;
 mod circles;
 mod modules;
+#[cfg(test)]
+mod modules_tests;
 mod order;
 mod scope;
+#[cfg(test)]
+mod scope_tests;
 
 pub(super) use check::check;

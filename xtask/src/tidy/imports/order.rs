@@ -57,6 +57,9 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
     ),
 ];
 
+/// Folders of a crate that must not import each other, though the order allows it: the user and the used.
+pub(super) const APART: [(&str, &str, &str); 1] = [("transformer-core", "model", "text")];
+
 /// Crates without an order of their own; circles between their files are refused too.
 pub(super) const UNORDERED: [&str; 1] = ["xtask"];
 
