@@ -19,10 +19,12 @@ const PACKAGES: [&str; 3] = ["transformer-core", "transformer-infer", "transform
 pub(crate) fn run(root: &Path) -> Result<()> {
     let target = target_folder(root)?;
     let mut package = cargo(root);
-    // The sources are checked before they are committed.
+    // The sources are checked before they are committed. Without lock files in the packages, cargo does not look
+    // for one crate in the registry of another, which it refuses for crates with `publish = false`.
     package.args([
         "package",
         "--locked",
+        "--exclude-lockfile",
         "--no-verify",
         "--allow-dirty",
         "--quiet",
