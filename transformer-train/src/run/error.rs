@@ -40,7 +40,8 @@ pub enum TrainError {
     /// The weights of the model to be trained further cannot be read.
     #[error(transparent)]
     Load(#[from] transformer_core::LoadError),
-    /// A checkpoint cannot be read or written, or a run cannot be resumed at it.
+    /// A checkpoint or a file of the token store cannot be read or written, or a run cannot be
+    /// resumed at a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// The output folder holds another run.
@@ -226,6 +227,9 @@ impl From<CorpusError> for TrainError {
     fn from(error: CorpusError) -> Self {
         match error {
             CorpusError::Interrupted => Self::Interrupted,
+            CorpusError::Config(error) => Self::Config(error),
+            CorpusError::Tokenizer(error) => Self::Tokenizer(error),
+            CorpusError::Directory(error) => Self::Checkpoint(error.into()),
             error => Self::Corpus(error),
         }
     }
@@ -287,5 +291,35 @@ fn saved(model: Option<&Path>) -> String {
             path.display()
         ),
         None => "no model was saved yet".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transformer_core::directory::DirectoryError;
+
+    use super::*;
+
+    #[test]
+    fn errors_below_the_corpus_have_the_variants_of_their_kind() {
+        let missing = || DirectoryError::Missing {
+            path: PathBuf::from("model"),
+        };
+        assert!(matches!(
+            TrainError::from(CorpusError::from(TokenizerError::EmptyCorpus)),
+            TrainError::Tokenizer(TokenizerError::EmptyCorpus)
+        ));
+        assert!(matches!(
+            TrainError::from(CorpusError::from(ConfigError::NoData)),
+            TrainError::Config(ConfigError::NoData)
+        ));
+        assert!(matches!(
+            TrainError::from(CorpusError::from(missing())),
+            TrainError::Checkpoint(CheckpointError::Directory(DirectoryError::Missing { .. }))
+        ));
+        assert!(matches!(
+            TrainError::from(CorpusError::StandardInputTwice),
+            TrainError::Corpus(CorpusError::StandardInputTwice)
+        ));
     }
 }
