@@ -63,23 +63,28 @@ impl Pass {
 
     /// Cuts the sorted window `start..end` into batches that are as full as the budget allows.
     fn cut_window(&mut self, lengths: &[Lengths], budget: usize, start: usize, end: usize) {
-        let pair = |index: usize| lengths_with_eos(lengths[self.order[index] as usize]);
-        let width = |index| {
-            let (src, tgt) = pair(index);
+        // Look up each sentence once: on a large corpus every access to `lengths` is a cache miss.
+        let pairs: Vec<(u64, u64)> = self.order[start..end]
+            .iter()
+            .map(|&sentence| lengths_with_eos(lengths[sentence as usize]))
+            .collect();
+        let width = |index: usize| {
+            let (src, tgt) = pairs[index];
             src.max(tgt) as usize
         };
-        for batch in batches_within(budget, start..end, width) {
+        let mut first = 0;
+        for batch in batches_within(budget, 0..pairs.len(), width) {
+            let end = first + batch.len();
             let (mut longest_src, mut longest_tgt) = (0, 0);
-            for &index in &batch {
-                let (src, tgt) = pair(index);
+            for &(src, tgt) in &pairs[first..end] {
                 longest_src = longest_src.max(src);
                 longest_tgt = longest_tgt.max(tgt);
                 self.tokens += src + tgt;
             }
             self.padded_tokens += batch.len() as u64 * (longest_src + longest_tgt);
-            let first = batch[0];
             self.batches
-                .push((first as u32, (first + batch.len()) as u32));
+                .push(((start + first) as u32, (start + end) as u32));
+            first = end;
         }
     }
 
