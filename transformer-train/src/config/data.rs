@@ -69,16 +69,16 @@ pub struct DataSettings {
     pub task_pairs: usize,
     /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk`
     /// for 2 GiB of text or more (gzip files count three times their size). A store on disk is
-    /// reused as long as path, size and modification time of the files stay the same.
-    /// Default: `auto`.
+    /// reused as long as these stay the same: path, size and modification time of the files, the
+    /// filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
     pub store: Store,
     /// Folder of the token stores on disk, which several runs can share. Default: `store` in the
     /// run's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store_folder: Option<PathBuf>,
     /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and
-    /// `tgt`, or `tsv`, and `weight`: how often each of its pairs occurs in an epoch, on average
-    /// (default 1). Default: none.
+    /// `tgt`, or `tsv`, and `weight`: how often each of its pairs occurs in a pass over the
+    /// data, on average (default 1). Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corpora: Vec<CorpusSettings>,
 }
@@ -101,7 +101,7 @@ pub struct CorpusSettings {
     /// File with both sides, instead of `src` and `tgt`: source, tab and target on each line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tsv: Option<PathBuf>,
-    /// How often each pair occurs in an epoch, on average. Default 1.
+    /// How often each pair occurs in a pass over the data, on average. Default 1.
     pub weight: f64,
 }
 
@@ -156,7 +156,8 @@ pub enum DataSource {
     Task(Task),
     /// They are read from files.
     Corpus {
-        /// The training corpora, each with its weight: how often its pairs occur in an epoch.
+        /// The training corpora, each with its weight: how often its pairs occur in a pass over the
+        /// data.
         train: Vec<(CorpusSource, f64)>,
         /// The validation pairs; `None` holds some out of the training data.
         valid: Option<CorpusSource>,

@@ -131,8 +131,10 @@ pub(super) const SECTIONS: &[Section] = &[
                 name: "store",
                 meaning: "Where the tokenized training data is stored: `memory`, `disk`, or \
                           `auto`, which is `disk` for 2 GiB of text or more (gzip files count \
-                          three times their size). A store on disk is reused as long as path, size \
-                          and modification time of the files stay the same. Default: `auto`.",
+                          three times their size). A store on disk is reused as long as these stay \
+                          the same: path, size and modification time of the files, the filters, \
+                          the tokenizers, the seed, and the number of held-out pairs. Default: \
+                          `auto`.",
                 example: None,
             },
             Key {
@@ -145,8 +147,8 @@ pub(super) const SECTIONS: &[Section] = &[
                 name: "corpora",
                 meaning: "Several training corpora, instead of one. Each is a table \
                           `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and `weight`: how \
-                          often each of its pairs occurs in an epoch, on average (default 1). \
-                          Default: none.",
+                          often each of its pairs occurs in a pass over the data, on average \
+                          (default 1). Default: none.",
                 example: Some("[{ src = \"FILE\", tgt = \"FILE\", weight = 1.0 }]"),
             },
         ],
@@ -434,8 +436,9 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "window",
-                meaning: "Number of sentences that are shuffled and sorted by length together; \
-                          more means less padding. Default 131,072 (not in the paper).",
+                meaning: "Maximum number of sentences that are sorted by length together. A larger \
+                          number means less padding, but the same sentences are in one batch more \
+                          often. Default 131,072 (not in the paper).",
                 example: None,
             },
             Key {

@@ -21,8 +21,9 @@ pub struct TrainingSettings {
     /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices
     /// compute the same update as one device with twice the `accumulate`. Default 1.
     pub devices: u64,
-    /// Number of sentences that are shuffled and sorted by length together; more means less
-    /// padding. Default 131,072 (not in the paper).
+    /// Maximum number of sentences that are sorted by length together. A larger number means less
+    /// padding, but the same sentences are in one batch more often. Default 131,072 (not in the
+    /// paper).
     pub window: usize,
     /// Learning rate schedule after the warm-up: `noam`, `inverse-sqrt`, `constant`, `linear` or
     /// `cosine`. Default: `noam` (§5.3, Eq. 3).

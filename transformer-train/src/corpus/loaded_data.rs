@@ -32,7 +32,7 @@ pub(crate) struct LoadedData {
     pub(crate) summary: CorpusSummary,
     /// Fingerprint of the kept training pairs.
     pub(crate) fingerprint: u64,
-    /// The weight of each corpus: how often its pairs occur in an epoch.
+    /// The weight of each corpus: how often its pairs occur in a pass over the data.
     pub(crate) weights: Vec<f64>,
     /// The validation pairs.
     pub(crate) valid: ParallelText,
