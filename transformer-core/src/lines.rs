@@ -44,7 +44,7 @@ pub enum LineError {
         error: io::Error,
     },
     /// A line is not UTF-8.
-    #[error("{name}, line {line}: byte {byte} is not UTF-8; {remedy}")]
+    #[error("{name}, line {line}: byte {byte} of the line is not UTF-8; {remedy}")]
     NotUtf8 {
         /// The file or stream.
         name: String,
@@ -399,11 +399,11 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_byte_is_reported_by_line_and_byte_of_the_file() {
+    fn an_invalid_byte_is_reported_by_line_and_byte_of_the_line() {
         assert_eq!(
             error(b"ok\nab\xff").to_string(),
-            "text, line 2: byte 3 is not UTF-8; convert the file, for example with `iconv -f LATIN1 \
-             -t UTF-8` if that is its encoding"
+            "text, line 2: byte 3 of the line is not UTF-8; convert the file, for example with \
+             `iconv -f LATIN1 -t UTF-8` if that is its encoding"
         );
         let marked = error(&["\u{feff}a".as_bytes(), b"\xff"].concat());
         assert!(matches!(marked, LineError::NotUtf8 { byte: 5, .. }));

@@ -144,7 +144,7 @@ fn lines_before_invalid_utf8_are_translated() {
         .last()
         .expect("there is an error message");
     assert!(
-        last.starts_with("error: standard input, line 2: byte 1 is not UTF-8;"),
+        last.starts_with("error: standard input, line 2: byte 1 of the line is not UTF-8;"),
         "{last}"
     );
 }

@@ -317,8 +317,8 @@ mod tests {
     fn bytes_that_are_not_utf8_are_an_error() {
         assert_eq!(
             message(read_files(b"a\nna\xefve\n", b"1\n2\n")),
-            "`a`, line 2: byte 3 is not UTF-8; convert the file, for example with `iconv -f LATIN1 -t \
-             UTF-8` if that is its encoding"
+            "`a`, line 2: byte 3 of the line is not UTF-8; convert the file, for example with `iconv -f \
+             LATIN1 -t UTF-8` if that is its encoding"
         );
     }
 
