@@ -36,7 +36,7 @@ pub(crate) struct RunFolder {
     settings: PathBuf,
     pub(crate) model: PathBuf,
     pub(crate) checkpoints: PathBuf,
-    pub(crate) curve: PathBuf,
+    pub(crate) metrics: PathBuf,
 }
 
 /// Keeps other programs from training in a folder until it is dropped; `None` on file systems
@@ -57,7 +57,7 @@ impl RunFolder {
             settings: directory.join(SETTINGS),
             model: directory.join("model"),
             checkpoints: directory.join("checkpoints"),
-            curve: directory.join(METRICS_FILE),
+            metrics: directory.join(METRICS_FILE),
         }
     }
 
@@ -275,7 +275,7 @@ impl RunFolder {
     fn files(&self) -> Vec<PathBuf> {
         let manifest = self.model.join("manifest.json");
         let [picture, samples] = [CURVE_FILE, SAMPLES_FILE].map(|name| self.directory.join(name));
-        let named = [&self.settings, &self.curve, &samples, &picture, &manifest];
+        let named = [&self.settings, &self.metrics, &samples, &picture, &manifest];
         let mut files: Vec<PathBuf> = named
             .into_iter()
             .filter(|path| path.exists())

@@ -217,7 +217,7 @@ impl Learning<'_> {
             self.start.state.updates,
             samples,
         );
-        log.map_err(TrainError::write(&self.folder.curve))
+        log.map_err(TrainError::write(&self.folder.metrics))
     }
 
     fn train_loader(&self, gate: &Arc<UpdateGate>) -> TrainLoader {

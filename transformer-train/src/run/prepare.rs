@@ -91,7 +91,7 @@ impl Prepared {
             tokenizers.check_tying(&config)?;
         }
         log(&format!("vocabulary  {}", vocabulary_sizes(&tokenizers)));
-        let subwords = subwords(experiment, &tokenizers)?;
+        let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
         let weights = corpus_weights(&train_summary, &weights);
         log_corpus_shares(&weights, log);
@@ -110,7 +110,7 @@ impl Prepared {
             base: base.filter(|_| is_fresh),
             embeddings,
             fingerprint,
-            train: Arc::new(TrainingText::new(store, subwords)),
+            train: Arc::new(TrainingText::new(store, bpe_dropout)),
             tokenizers,
             train_summary,
             plan,
@@ -245,7 +245,7 @@ fn log_corpus_shares(corpora: &[CorpusWeight], log: &LogFn) {
 }
 
 /// Returns the BPE-dropout of the training text, if it is set.
-fn subwords(
+fn bpe_dropout(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
 ) -> Result<Option<PairDropout>, ConfigError> {

@@ -33,7 +33,7 @@ use crate::validation::is_out_of_patience;
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation is kept.
 pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Outcome, TrainError> {
     let (training, log) = (&experiment.training, &environment.log);
-    let Opened {
+    let OpenedRun {
         folder,
         lock,
         resumed,
@@ -95,7 +95,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
 ///
 /// Returns the [`TrainError`] that would end the run before its first update.
 pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
-    let Opened {
+    let OpenedRun {
         folder,
         resumed,
         mut prepared,
@@ -120,7 +120,7 @@ enum Access {
 }
 
 /// A run before its first update.
-struct Opened {
+struct OpenedRun {
     folder: RunFolder,
     /// The lock of a folder that holds a run already.
     lock: Option<FolderLock>,
@@ -131,12 +131,13 @@ struct Opened {
     prepared: Prepared,
 }
 
-/// Opens the folder of a run and prepares its data. A run that fails here has changed nothing.
+/// Opens the folder of a run and prepares its data. A run that fails here has changed nothing but
+/// the token store and the lock.
 fn open(
     experiment: &Experiment,
     environment: &RunEnvironment,
     access: Access,
-) -> Result<Opened, TrainError> {
+) -> Result<OpenedRun, TrainError> {
     experiment.validate()?;
     environment.check_devices(experiment)?;
     let folder = RunFolder::new(&environment.directory);
@@ -155,7 +156,7 @@ fn open(
     let store = StoreLocation::of(experiment, &folder.directory, base, if_missing)?;
     let progress = environment.progress();
     let prepared = Prepared::new(experiment, initial, store.clone(), &progress)?;
-    Ok(Opened {
+    Ok(OpenedRun {
         folder,
         lock,
         resumed,

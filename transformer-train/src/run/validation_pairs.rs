@@ -57,14 +57,14 @@ impl ValidationPairs {
 
 /// Counts the validation pairs that are in the training text.
 pub(super) fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
-    let lengths = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
-    let widths: HashSet<(u32, u32)> = valid.iter().map(lengths).collect();
+    let lengths_of = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
+    let valid_lengths: HashSet<(u32, u32)> = valid.iter().map(lengths_of).collect();
     let both = |pair: &SentencePair| (pair.src.clone(), pair.tgt.clone());
     let valid_ids: HashSet<_> = valid.iter().map(both).collect();
     let mut seen = HashSet::new();
-    for (number, width) in store.lengths().iter().enumerate() {
-        if widths.contains(width) {
-            let SentencePair { src, tgt } = store.pair(number)?;
+    for (index, lengths) in store.lengths().iter().enumerate() {
+        if valid_lengths.contains(lengths) {
+            let SentencePair { src, tgt } = store.pair(index)?;
             seen.extend(valid_ids.get(&(src, tgt)));
         }
     }

@@ -13,4 +13,4 @@ pub use loss::{
 };
 pub(crate) use objective::Objective;
 pub use threads::Threads;
-pub(crate) use train_report::{GradientNorm, ReadScalars, Scalars, TrainReport};
+pub(crate) use train_report::{GradientNorm, HostScalars, Scalars, TrainReport};

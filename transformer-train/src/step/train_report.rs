@@ -56,7 +56,7 @@ impl ItemLazy for TrainReport {
 #[derive(Clone, Debug)]
 pub(crate) enum Scalars {
     OnDevice(Box<DeviceScalars>),
-    Read(ReadScalars),
+    Host(HostScalars),
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub(crate) struct DeviceScalars {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ReadScalars {
+pub(crate) struct HostScalars {
     /// Summed label-smoothed cross-entropy, in nats.
     pub(crate) smoothed: f64,
     /// Summed negative log-likelihood, in nats.
@@ -98,21 +98,21 @@ impl Scalars {
                 let data = Tensor::cat(tensors.collect(), 0).try_into_data()?;
                 let mut values = data.iter::<f64>();
                 let mut next = || values.next().unwrap_or(f64::NAN);
-                Ok(Self::Read(ReadScalars {
+                Ok(Self::Host(HostScalars {
                     smoothed: next(),
                     nll: next(),
                     gradient_norm: values.next(),
                 }))
             }
-            read @ Self::Read(_) => Ok(read),
+            host @ Self::Host(_) => Ok(host),
         }
     }
 
     /// Returns the values that were read; NaN before that.
-    pub(crate) fn values(&self) -> ReadScalars {
+    pub(crate) fn values(&self) -> HostScalars {
         match self {
-            Self::Read(scalars) => *scalars,
-            Self::OnDevice(_) => ReadScalars {
+            Self::Host(scalars) => *scalars,
+            Self::OnDevice(_) => HostScalars {
                 smoothed: f64::NAN,
                 nll: f64::NAN,
                 gradient_norm: None,

@@ -7,7 +7,7 @@ use burn_train::{InferenceStep, ItemLazy};
 use super::metrics::{BatchMetrics, TranslationCounts};
 use super::valid_loader::ValidBatch;
 use crate::batching::BatchSize;
-use crate::step::{GradientNorm, Objective, ReadScalars, Scalars};
+use crate::step::{GradientNorm, HostScalars, Objective, Scalars};
 
 impl InferenceStep for Objective {
     type Input = ValidBatch;
@@ -42,7 +42,7 @@ impl ItemLazy for ValidReport {
 
 impl Adaptor<BatchMetrics> for ValidReport {
     fn adapt(&self) -> BatchMetrics {
-        let ReadScalars { smoothed, nll, .. } = self.scalars.values();
+        let HostScalars { smoothed, nll, .. } = self.scalars.values();
         BatchMetrics {
             size: self.size,
             smoothed,

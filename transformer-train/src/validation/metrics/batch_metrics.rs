@@ -5,7 +5,7 @@ use std::time::Duration;
 use burn_train::metric::Adaptor;
 
 use crate::batching::{BatchSize, IntervalTiming};
-use crate::step::{ReadScalars, TrainReport};
+use crate::step::{HostScalars, TrainReport};
 use crate::validation::text_scores::TextCounts;
 
 /// The measurements of one training update or one validation batch.
@@ -38,7 +38,7 @@ pub(crate) struct TranslationCounts {
 
 impl Adaptor<BatchMetrics> for TrainReport {
     fn adapt(&self) -> BatchMetrics {
-        let ReadScalars {
+        let HostScalars {
             smoothed,
             nll,
             gradient_norm,
