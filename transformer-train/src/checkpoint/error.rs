@@ -43,8 +43,8 @@ pub enum CheckpointError {
     },
     /// The run has done more updates than are requested.
     #[error(
-        "the run has done {done} updates, and none is taken back; give --updates {done} or more, or another folder \
-         with --out"
+        "the run has already done {done} updates and cannot be shortened; give --updates {done} or more, or another \
+         folder with --out"
     )]
     TooManyUpdates {
         /// Number of updates done.
@@ -54,8 +54,8 @@ pub enum CheckpointError {
     },
     /// The run ended within an interval, and has no checkpoint at the end of one.
     #[error(
-        "the run ended after {done} updates, within an interval of {interval}, and a longer one resumes only at the \
-         end of an interval; train in another folder with --out, or replace the run with --overwrite"
+        "the run ended after {done} updates, which is not a multiple of `validation_interval` ({interval}), so it \
+         cannot be extended; train in another folder with --out, or replace the run with --overwrite"
     )]
     WithinInterval {
         /// Number of updates done.

@@ -23,8 +23,9 @@ impl ResumePoint {
     ///
     /// # Errors
     ///
-    /// Refuses a run that has done more updates than are requested, since none is taken back, and
-    /// one whose only intact checkpoint is within an interval, since a fresh start would delete it.
+    /// Refuses a run that has done more updates than are requested, since it cannot be shortened,
+    /// and one whose only intact checkpoint is within an interval, since a fresh start would delete
+    /// it.
     pub(crate) fn find(
         checkpoints: &Path,
         training: &TrainingSettings,

@@ -67,8 +67,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Resume the run in this folder, with its settings; its length can be changed, unless its
-    /// learning rate falls to zero at the end, and by --set what has no effect on its weights, for
-    /// example training.patience
+    /// learning rate falls to zero at the end. --set can change settings without effect on the
+    /// weights, for example training.patience
     #[arg(
         long,
         value_name = "DIR",

@@ -34,7 +34,7 @@ pub enum CorpusError {
         tgt_lines: u64,
     },
     /// A line of a TSV file has no tab.
-    #[error("{file}, line {line} has no tab; write the source, one tab, the target")]
+    #[error("{file}, line {line}: no tab; write the source, one tab, the target")]
     NoTab {
         /// The file.
         file: String,
@@ -43,7 +43,7 @@ pub enum CorpusError {
     },
     /// A line of a TSV file has more than two columns.
     #[error(
-        "{file}, line {line} has {columns} columns; keep source and target only, for example with \
+        "{file}, line {line}: {columns} columns; keep source and target only, for example with \
          `cut -f 1,2`"
     )]
     ExtraColumns {

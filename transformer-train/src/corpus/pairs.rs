@@ -334,7 +334,7 @@ mod tests {
     fn a_missing_tab_is_an_error() {
         assert_eq!(
             message(read_tsv(b"a\t1\nb 2\n")),
-            "`pairs.tsv`, line 2 has no tab; write the source, one tab, the target"
+            "`pairs.tsv`, line 2: no tab; write the source, one tab, the target"
         );
     }
 
@@ -342,7 +342,7 @@ mod tests {
     fn a_third_column_is_an_error() {
         assert_eq!(
             message(read_tsv(b"a\t1\textra\n")),
-            "`pairs.tsv`, line 1 has 3 columns; keep source and target only, for example with `cut -f 1,2`"
+            "`pairs.tsv`, line 1: 3 columns; keep source and target only, for example with `cut -f 1,2`"
         );
     }
 

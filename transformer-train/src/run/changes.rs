@@ -89,7 +89,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
     Ok(differing
         .map(|key| {
             let values = (formatted(now.get(key)), formatted(before.get(key)));
-            let difference = format!("`{key}` is {} here and {} there", values.0, values.1);
+            let difference = format!("`{key}` is {} now, but the run in the folder has {}", values.0, values.1);
             let text = match key.as_str() {
                 "training.devices" => format!(
                     "{difference} (any number can be resumed if `training.devices` times `training.accumulate` stays \
@@ -155,7 +155,7 @@ mod tests {
         let [Change { text, .. }] = found.as_slice() else {
             panic!("{found:?}");
         };
-        assert!(text.starts_with("`training.devices` is 2 here and 1 there"));
+        assert!(text.starts_with("`training.devices` is 2 now, but the run in the folder has 1"));
         assert!(text.ends_with("`training.devices` times `training.accumulate` stays 4)"));
     }
 
@@ -179,7 +179,11 @@ mod tests {
                 panic!("{schedule:?}: {found:?}");
             };
             assert!(*is_possible);
-            assert!(text.starts_with("`training.updates` is 200 here and 100 there"));
+            assert!(
+                text.starts_with(
+                    "`training.updates` is 200 now, but the run in the folder has 100"
+                )
+            );
         }
     }
 

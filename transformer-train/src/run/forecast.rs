@@ -25,8 +25,8 @@ pub(super) fn log_forecast(
         && memory.total() > available
     {
         log(&format!(
-            "warning     the run takes about {}, and there is {} of memory; lower what takes most of it, \
-             as the model's size, or `training.tokens_per_batch` for activations",
+            "warning     the run takes about {}, and there is {} of memory; reduce the largest part, for \
+             example with a smaller model, or with a lower `training.tokens_per_batch` for activations",
             bytes(memory.total()),
             bytes(available)
         ));

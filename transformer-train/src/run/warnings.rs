@@ -103,7 +103,7 @@ fn peak(facts: &Facts<'_>) -> Option<String> {
     };
     (peak * (facts.config.d_model as f64).sqrt() > MAX_PEAK).then(|| {
         format!(
-            "the learning rate rises to {peak:.1e}, at which hardly a model learns; lower `training.{key}`"
+            "the learning rate rises to {peak:.1e}, at which few models learn; lower `training.{key}`"
         )
     })
 }

@@ -64,7 +64,7 @@ fn a_rate_at_which_nothing_is_learnt_causes_a_warning() {
     assert_eq!(
         warnings,
         [
-            "the learning rate rises to 3.2e-2, at which hardly a model learns; lower `training.learning_rate_factor`"
+            "the learning rate rises to 3.2e-2, at which few models learn; lower `training.learning_rate_factor`"
         ]
     );
 }

@@ -19,7 +19,8 @@ fn settings_of_later_updates_can_be_changed_on_request() {
         "{message}"
     );
     let changed = workplace.train("run", &[&rate[..], &["--allow-changes"]].concat());
-    let expected = "changed     `training.learning_rate_factor` is 0.5 here and 0.8 there";
+    let expected =
+        "changed     `training.learning_rate_factor` is 0.5 now, but the run in the folder has 0.8";
     assert!(changed.lines().contains(&expected), "{changed:?}");
     assert!(
         changed.lines().contains(&"resumed     after update 20"),
@@ -34,7 +35,7 @@ fn settings_of_later_updates_can_be_changed_on_request() {
 
     let fixed = workplace.train("run", &["--set", "training.window=7", "--allow-changes"]);
     let message = fixed.failure();
-    assert!(message.contains("`training.window` is 7 here"), "{message}");
+    assert!(message.contains("`training.window` is 7 now"), "{message}");
     assert!(!message.contains("--allow-changes"), "{message}");
 }
 

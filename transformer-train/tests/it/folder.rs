@@ -19,7 +19,7 @@ fn a_folder_with_another_run_is_refused_and_not_changed() {
     let message = ended.failure();
     assert!(
         message.starts_with(
-            "`run` holds a run with other settings: `training.seed` is 2 here and 1 there;"
+            "`run` holds a run with other settings: `training.seed` is 2 now, but the run in the folder has 1;"
         ),
         "{message}"
     );

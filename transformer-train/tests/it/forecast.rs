@@ -188,7 +188,7 @@ fn a_dry_run_reports_that_the_run_would_resume() {
         "{ended:?}"
     );
     let refused = workplace.train("run", &["--seed", "2", "--dry-run"]);
-    assert!(refused.failure().contains("`training.seed` is 2 here"));
+    assert!(refused.failure().contains("`training.seed` is 2 now"));
 }
 
 #[test]

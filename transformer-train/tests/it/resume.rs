@@ -208,7 +208,7 @@ fn a_run_cannot_be_made_shorter() {
     let ended = workplace.run(&["--resume", "run", "--updates", "20"]);
     let message = ended.failure();
     assert!(
-        message.starts_with("the run has done 25 updates, and none is taken back;"),
+        message.starts_with("the run has already done 25 updates and cannot be shortened;"),
         "{message}"
     );
 }
@@ -235,7 +235,10 @@ fn making_a_run_longer_does_not_delete_one_that_never_completed_an_interval() {
     let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
     let message = ended.failure();
     assert!(
-        message.starts_with("the run ended after 7 updates, within an interval of 10,"),
+        message.starts_with(
+            "the run ended after 7 updates, which is not a multiple of `validation_interval` (10), so it cannot be \
+             extended;"
+        ),
         "{message}"
     );
     assert!(workplace.weights("run") == before);
@@ -303,9 +306,9 @@ fn every_setting_that_differs_is_named() {
     let ended = workplace.train("run", &[]);
     assert_eq!(
         ended.failure(),
-        "`run` holds a run with other settings: `training.clip_norm` is 1.0 here and \"none\" there, \
-         `training.warmup_steps` is 16 here and 15 there; resume without the change, or with it by --allow-changes, \
-         train in another folder with --out, or replace the run with --overwrite"
+        "`run` holds a run with other settings: `training.clip_norm` is 1.0 now, but the run in the folder has \
+         \"none\", `training.warmup_steps` is 16 now, but the run in the folder has 15; resume without the change, or \
+         with it by --allow-changes, train in another folder with --out, or replace the run with --overwrite"
     );
 }
 
@@ -351,7 +354,8 @@ fn a_run_whose_learning_rate_ends_at_zero_cannot_be_made_longer() {
     let message = ended.failure();
     assert!(
         message.contains(
-            "`training.updates` is 40 here and 25 there (the learning rate falls to zero at the end,"
+            "`training.updates` is 40 now, but the run in the folder has 25 (the learning rate falls to zero at the \
+             end,"
         ),
         "{message}"
     );
