@@ -166,6 +166,14 @@ pub enum DataSource {
 
 impl Default for DataSettings {
     fn default() -> Self {
+        let Filter {
+            max_len,
+            over_long,
+            max_ratio,
+            empty,
+            duplicates,
+            copies,
+        } = Filter::default();
         Self {
             task: None,
             src: None,
@@ -174,12 +182,12 @@ impl Default for DataSettings {
             valid_src: None,
             valid_tgt: None,
             valid_tsv: None,
-            max_len: 256,
-            over_long: OverLong::Drop,
-            max_ratio: None,
-            empty: Empty::Drop,
-            duplicates: Duplicates::Keep,
-            copies: Copies::Keep,
+            max_len,
+            over_long,
+            max_ratio,
+            empty,
+            duplicates,
+            copies,
             tokenizer_sample: 1_000_000,
             valid_pairs: 1000,
             task_pairs: 100_000,

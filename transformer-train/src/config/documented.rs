@@ -3,7 +3,8 @@
 
 use toml::{Table, Value};
 
-use crate::config::keys::{SECTIONS, Section};
+use crate::config::keys::SECTIONS;
+use crate::config::section::Section;
 use crate::config::{ConfigError, Experiment};
 
 /// The width of comments, in characters.

@@ -15,6 +15,7 @@ mod optional;
 mod range;
 mod read;
 mod recipe;
+mod section;
 mod setting;
 mod tokenizer;
 mod training;

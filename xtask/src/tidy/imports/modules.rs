@@ -24,8 +24,8 @@ pub(super) struct Modules {
     modules: Vec<Module>,
     /// Pairs of files that contain the same module, each under its own condition; paths lead to the first.
     variants: Vec<(String, String)>,
-    /// The name of the library as paths write it, with underscores.
-    library: String,
+    /// The name of the crate as paths write it, with underscores.
+    crate_name: String,
 }
 
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Modules {
     /// Reads the library and the program of a package, without the modules for tests.
     pub(super) fn read(tree: &Tree, package: &str) -> Self {
         let mut modules = Self {
-            library: package.replace('-', "_"),
+            crate_name: package.replace('-', "_"),
             ..Self::default()
         };
         for root in ["lib.rs", "main.rs"] {
@@ -221,7 +221,9 @@ impl Modules {
             "crate" => Target::Module(self.root(module)),
             "self" => Target::Module(module),
             "super" => Target::Module(self.modules[module].parent?),
-            name if name == self.library && !self.modules[module].children.contains_key(name) => {
+            name if name == self.crate_name
+                && !self.modules[module].children.contains_key(name) =>
+            {
                 Target::Module(0)
             }
             name => self.find(module, name, rest.is_empty(), visited)?,
