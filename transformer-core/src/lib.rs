@@ -52,6 +52,7 @@ pub mod lines;
 pub mod model;
 pub mod presets;
 pub mod random;
+pub mod regular_file;
 pub mod text;
 
 mod padded;

@@ -18,6 +18,10 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Size of the read buffer, in bytes.
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// Limit of the size of a line, in bytes, unless [`LineReader::with_max_bytes`] sets another: 1 MiB, far
+/// more than any sentence has.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
+
 /// Why a line cannot be read. Lines and bytes are counted from 1.
 ///
 /// The message contains that of the cause. [`source`](std::error::Error::source) therefore returns `None`, so
@@ -55,6 +59,18 @@ pub enum LineError {
         /// How to convert the file to UTF-8.
         remedy: &'static str,
     },
+    /// A line is longer than the limit.
+    #[error("{name}, line {line} has more than {max_bytes} bytes, the limit of a line; {remedy}")]
+    TooLong {
+        /// The file or stream.
+        name: String,
+        /// The line.
+        line: u64,
+        /// The limit, in bytes without the line end.
+        max_bytes: usize,
+        /// How to split the line or raise the limit.
+        remedy: &'static str,
+    },
     /// A gzip file is incomplete.
     #[error("{name} is truncated after line {line}: the gzip stream is incomplete; copy it again")]
     GzipTruncated {
@@ -76,6 +92,10 @@ pub enum LineError {
 }
 
 /// Reads a text line by line, with a buffer of bounded size beside the current line.
+///
+/// The size of a line is limited too, to [`MAX_LINE_BYTES`] or by [`with_max_bytes`](Self::with_max_bytes),
+/// so that memory is bounded whatever the input is: a file without line ends, or a small gzip file of a
+/// huge text. A longer line is an error; the next call skips the rest of it and goes on with the next line.
 ///
 /// Gzip is recognized by its first bytes, not by the name of the file; several gzip members are one text.
 /// Lines end at `\n`, and one `\r` before it belongs to the line end; the last line may lack both. A byte
@@ -102,7 +122,13 @@ pub struct LineReader<R> {
     /// Bytes of the current line, line end included.
     line: Vec<u8>,
     n_read: u64,
+    /// How to convert the file to UTF-8.
     remedy: &'static str,
+    max_bytes: usize,
+    /// What to do about a line that is too long.
+    too_long_remedy: &'static str,
+    /// Whether the rest of a line that is too long has not been read yet.
+    has_unread_rest: bool,
 }
 
 /// A stream whose first bytes were read to recognize gzip.
@@ -147,7 +173,21 @@ impl<R: Read> LineReader<R> {
             line: Vec::new(),
             n_read: 0,
             remedy: "",
+            max_bytes: MAX_LINE_BYTES,
+            too_long_remedy: "check that it is a text file, and split the line",
+            has_unread_rest: false,
         })
+    }
+
+    /// Sets the limit of the size of a line, in bytes without the line end; `remedy` is the end of the
+    /// message about a longer line, such as how to raise the limit.
+    #[must_use]
+    pub fn with_max_bytes(self, max_bytes: usize, remedy: &'static str) -> Self {
+        Self {
+            max_bytes,
+            too_long_remedy: remedy,
+            ..self
+        }
     }
 
     /// Returns the name that error messages use.
@@ -164,7 +204,8 @@ impl<R: Read> LineReader<R> {
     ///
     /// # Errors
     ///
-    /// Returns a [`LineError`] if reading fails or the line is not UTF-8.
+    /// Returns a [`LineError`] if reading fails, or if the line is too long or not UTF-8. After the last two
+    /// the next call returns the next line.
     pub fn next_line(&mut self) -> Result<Option<&str>, LineError> {
         if !self.advance()? {
             return Ok(None);
@@ -185,40 +226,70 @@ impl<R: Read> LineReader<R> {
     ///
     /// # Errors
     ///
-    /// Returns a [`LineError`] if reading fails.
+    /// Returns a [`LineError`] if reading fails or the line is too long.
     pub fn next_bytes(&mut self) -> Result<Option<&[u8]>, LineError> {
         let has_line = self.advance()?;
         Ok(has_line.then(|| self.content()))
     }
 
-    /// Reads to the end and returns the number of all lines.
+    /// Reads to the end and returns the number of all lines, whatever their size and encoding.
     ///
     /// # Errors
     ///
     /// Returns a [`LineError`] if reading fails.
     pub fn count_all(&mut self) -> Result<u64, LineError> {
-        while self.advance()? {}
+        self.skip_rest()?;
+        while self.skip_to_line_end()? {
+            self.n_read += 1;
+        }
         Ok(self.n_read)
     }
 
     /// Reads the bytes of the next line; `false` at the end.
     fn advance(&mut self) -> Result<bool, LineError> {
+        self.skip_rest()?;
         self.line.clear();
+        // A line of the largest size may have a byte order mark before it and a line end of two bytes.
+        let most = self.max_bytes.saturating_add(BYTE_ORDER_MARK.len() + 2);
         let read = match &mut self.input {
-            Input::Plain(input) => input.read_until(b'\n', &mut self.line),
-            Input::Gzip(input) => input.read_until(b'\n', &mut self.line),
+            Input::Plain(input) => read_line(input, most, &mut self.line),
+            Input::Gzip(input) => read_line(input, most, &mut self.line),
         };
         match read {
-            Ok(0) => Ok(false),
-            Ok(_) => {
-                self.n_read += 1;
-                if self.n_read == 1 {
-                    self.remedy = remedy(&self.line);
-                }
-                Ok(true)
-            }
-            Err(error) => Err(self.read_error(error)),
+            Ok(0) => return Ok(false),
+            Ok(_) => self.n_read += 1,
+            Err(error) => return Err(self.read_error(error)),
         }
+        if self.n_read == 1 {
+            self.remedy = remedy(&self.line);
+        }
+        if self.content().len() <= self.max_bytes {
+            return Ok(true);
+        }
+        self.has_unread_rest = !self.line.ends_with(b"\n");
+        Err(LineError::TooLong {
+            name: self.name.clone(),
+            line: self.n_read,
+            max_bytes: self.max_bytes,
+            remedy: self.too_long_remedy,
+        })
+    }
+
+    /// Skips the rest of a line that was too long.
+    fn skip_rest(&mut self) -> Result<(), LineError> {
+        if std::mem::take(&mut self.has_unread_rest) {
+            self.skip_to_line_end()?;
+        }
+        Ok(())
+    }
+
+    /// Reads to the next line end, or to the end, and stores nothing; `false` at the end.
+    fn skip_to_line_end(&mut self) -> Result<bool, LineError> {
+        let skipped = match &mut self.input {
+            Input::Plain(input) => skip_to_line_end(input),
+            Input::Gzip(input) => skip_to_line_end(input),
+        };
+        skipped.map_err(|error| self.read_error(error))
     }
 
     /// Returns the current line without its end and without a byte order mark.
@@ -278,6 +349,32 @@ impl<R: Read> Input<R> {
             }
             false => Self::Plain(whole),
         })
+    }
+}
+
+/// Reads a line, but at most `most` bytes, and returns their number.
+fn read_line(input: &mut impl BufRead, most: usize, line: &mut Vec<u8>) -> io::Result<usize> {
+    input.take(most as u64).read_until(b'\n', line)
+}
+
+/// Skips bytes to the next line end, inclusive; `false` if there are none.
+fn skip_to_line_end(input: &mut impl BufRead) -> io::Result<bool> {
+    let mut has_bytes = false;
+    loop {
+        let buffer = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            buffer => buffer?,
+        };
+        if buffer.is_empty() {
+            return Ok(has_bytes);
+        }
+        has_bytes = true;
+        let line_end = buffer.iter().position(|byte| *byte == b'\n');
+        let n_bytes = line_end.map_or(buffer.len(), |index| index + 1);
+        input.consume(n_bytes);
+        if line_end.is_some() {
+            return Ok(true);
+        }
     }
 }
 
@@ -418,6 +515,65 @@ mod tests {
             let message = error(start).to_string();
             assert!(message.contains(name), "{message}");
         }
+    }
+
+    #[test]
+    fn a_longer_line_than_the_limit_is_an_error_and_the_next_line_follows() -> Result<(), LineError>
+    {
+        for text in [
+            "abc\nabcd\n\nabcdefghi\nd\n",
+            "abc\r\nabcd\r\n\nabcdefghi\nd\r\n",
+        ] {
+            for bytes in [text.as_bytes().to_vec(), gzip(text.as_bytes())] {
+                let lines = LineReader::new("text", &bytes[..])?.with_max_bytes(3, "split it");
+                let lines: Vec<String> = lines
+                    .map(|line| line.unwrap_or_else(|error| error.to_string()))
+                    .collect();
+                let long = |line| {
+                    format!(
+                        "text, line {line} has more than 3 bytes, the limit of a line; split it"
+                    )
+                };
+                assert_eq!(lines, ["abc", &long(2), "", &long(4), "d"]);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn the_limit_does_not_include_the_byte_order_mark() -> Result<(), LineError> {
+        let marked = "\u{feff}abc\r\n".as_bytes();
+        let mut lines = LineReader::new("text", marked)?.with_max_bytes(3, "split it");
+        assert_eq!(lines.next_line()?, Some("abc"));
+        let mut lines = LineReader::new("text", marked)?.with_max_bytes(2, "split it");
+        assert!(matches!(lines.next_line(), Err(LineError::TooLong { .. })));
+        assert_eq!(lines.next_line()?, None);
+        Ok(())
+    }
+
+    #[test]
+    fn an_endless_line_takes_no_more_memory_than_the_limit() -> Result<(), LineError> {
+        let mut lines = LineReader::new("zeros", io::repeat(0))?;
+        assert!(matches!(lines.next_line(), Err(LineError::TooLong { .. })));
+        assert!(lines.line.capacity() <= 2 * MAX_LINE_BYTES + 16);
+        Ok(())
+    }
+
+    #[test]
+    fn lines_of_any_size_are_counted_without_being_stored() -> Result<(), LineError> {
+        let text = [
+            vec![b'a'; 3 * BUFFER_BYTES],
+            b"\n\nb\n".to_vec(),
+            vec![b'c'; BUFFER_BYTES],
+        ];
+        let text = text.concat();
+        let mut lines = LineReader::new("text", &text[..])?.with_max_bytes(9, "split it");
+        assert_eq!(lines.count_all()?, 4);
+        assert_eq!(lines.line.capacity(), 0);
+        let mut lines = LineReader::new("text", &text[..])?.with_max_bytes(9, "split it");
+        assert!(lines.next_line().is_err());
+        assert_eq!(lines.count_all()?, 4);
+        Ok(())
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! [`FileEntry`]: a file of the model, checked by size and SHA-256 whenever it is read.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::DirectoryError;
+use crate::regular_file;
 
 /// Number of bytes that are read and hashed at a time.
 const CHUNK: usize = 1 << 20;
@@ -84,7 +84,7 @@ impl FileEntry {
                 source,
             },
         };
-        let mut file = File::open(&path).map_err(failed)?;
+        let mut file = regular_file::open(&path).map_err(failed)?;
         let (found, expected) = (file.metadata().map_err(failed)?.len(), self.bytes);
         if found != expected {
             return Err(DirectoryError::Size {

@@ -1,12 +1,12 @@
 //! [`ModelDirectory`]: a model on disk whose every file was checked.
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::format::MANIFEST;
 use super::{DirectoryError, FileEntry, Files, Manifest, Tokenizers};
 use crate::config::TransformerConfig;
+use crate::regular_file::{self, MAX_JSON_BYTES, MAX_TOKENIZER_BYTES};
 use crate::text::Tokenizer;
 
 /// Directory inside another one, as of a training run, in which a model is found too.
@@ -82,12 +82,12 @@ impl ModelDirectory {
         } = &manifest.files;
         let config_path = path.join(&config.name);
         let config: TransformerConfig =
-            serde_json::from_slice(&config.read_in(path)?).map_err(|source| {
-                DirectoryError::Json {
+            serde_json::from_slice(&read_small(path, config, MAX_JSON_BYTES)?).map_err(
+                |source| DirectoryError::Json {
                     path: config_path.clone(),
                     source,
-                }
-            })?;
+                },
+            )?;
         config.validate().map_err(|source| DirectoryError::Config {
             path: config_path,
             source,
@@ -154,7 +154,7 @@ fn resolve(path: &Path) -> Result<PathBuf, DirectoryError> {
 
 fn read_manifest(path: &Path) -> Result<Manifest, DirectoryError> {
     let path = path.join(MANIFEST);
-    let json = fs::read(&path);
+    let json = regular_file::read(&path, MAX_JSON_BYTES);
     let json = json.map_err(|source| DirectoryError::Read {
         path: path.clone(),
         source,
@@ -195,8 +195,20 @@ fn read_tokenizers(
     Ok(tokenizers)
 }
 
+/// Reads a file, unless the manifest says that it is larger than `max_bytes`. Other sizes than in the manifest are
+/// refused anyway.
+fn read_small(path: &Path, entry: &FileEntry, max_bytes: u64) -> Result<Vec<u8>, DirectoryError> {
+    match entry.bytes > max_bytes {
+        true => Err(DirectoryError::Read {
+            path: path.join(&entry.name),
+            source: regular_file::too_large(max_bytes),
+        }),
+        false => entry.read_in(path),
+    }
+}
+
 fn read_tokenizer(path: &Path, entry: &FileEntry) -> Result<Tokenizer, DirectoryError> {
-    let json = entry.read_in(path)?;
+    let json = read_small(path, entry, MAX_TOKENIZER_BYTES)?;
     let path = path.join(&entry.name);
     let json = String::from_utf8(json).map_err(|error| DirectoryError::Read {
         path: path.clone(),

@@ -431,3 +431,41 @@ fn a_manifest_with_one_of_two_tokenizers_is_refused() -> Outcome {
     assert!(message(directory.path()).contains("must name either `tokenizer` or both"));
     Ok(())
 }
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_is_refused_by_name() -> Outcome {
+    for name in ["config.json", "tokenizer.json", "weights.bpk"] {
+        let directory = written()?;
+        let path = directory.path().join(name);
+        fs::remove_file(&path)?;
+        let made = std::process::Command::new("mkfifo").arg(&path).status()?;
+        assert!(made.success());
+        // Without the check, opening the pipe would never return.
+        let error = ModelDirectory::open(&directory).expect_err("a file is a pipe");
+        assert!(error.to_string().contains(name), "{error}");
+        let cause = error.source().map(ToString::to_string).unwrap_or_default();
+        assert!(cause.starts_with("it is a pipe"), "{cause}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_config_or_tokenizer_of_a_gigabyte_is_refused_before_it_is_read() -> Outcome {
+    for key in ["config", "tokenizer"] {
+        let directory = written()?;
+        // A sparse file: it has the size without the content.
+        let path = directory.path().join(format!("{key}.json"));
+        fs::File::options()
+            .write(true)
+            .open(path)?
+            .set_len(1 << 30)?;
+        edit_manifest(directory.path(), |manifest| {
+            manifest["files"][key]["bytes"] = json!(1 << 30);
+        })?;
+        let error = ModelDirectory::open(&directory).expect_err("it is too large");
+        let cause = error.source().map(ToString::to_string).unwrap_or_default();
+        assert!(cause.starts_with("it has more than"), "{cause}");
+    }
+    Ok(())
+}

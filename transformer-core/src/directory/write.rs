@@ -9,6 +9,7 @@ use super::atomic::{UNFINISHED, write_file};
 use super::format::{CONFIG, MANIFEST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS};
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
 use crate::config::TransformerConfig;
+use crate::regular_file::{self, MAX_JSON_BYTES};
 
 /// The parts of a model that is to be written.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl ModelDirectory {
         precision: Precision,
     ) -> Result<(), DirectoryError> {
         let manifest = stage(path, parts, precision)?;
-        let old = fs::read(path.join(MANIFEST)).ok();
+        let old = regular_file::read(&path.join(MANIFEST), MAX_JSON_BYTES).ok();
         let old = old.and_then(|json| Manifest::parse(&json, &path.join(MANIFEST)).ok());
         commit(path, &manifest)?;
         sweep(path, old.as_ref(), &manifest);

@@ -1,7 +1,7 @@
 //! [`StateDict`]: named tensors, as other programs save them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use burn::tensor::{DType, TensorData};
 use safetensors::{Dtype, SafeTensors};
 
 use super::{StateDictError, pytorch};
+use crate::regular_file;
 
 /// Named tensors.
 ///
@@ -121,7 +122,7 @@ impl StateDict {
 fn is_safetensors(path: &Path) -> io::Result<bool> {
     let file_len = fs::metadata(path)?.len();
     let mut start = Vec::new();
-    File::open(path)?.take(9).read_to_end(&mut start)?;
+    regular_file::open(path)?.take(9).read_to_end(&mut start)?;
     let Some((header_len, b"{")) = start.split_first_chunk::<8>() else {
         return Ok(false);
     };
@@ -129,7 +130,7 @@ fn is_safetensors(path: &Path) -> io::Result<bool> {
 }
 
 fn read_safetensors(path: &Path) -> Result<BTreeMap<String, TensorData>, StateDictError> {
-    let bytes = fs::read(path).map_err(|source| StateDictError::Read {
+    let bytes = regular_file::read(path, u64::MAX).map_err(|source| StateDictError::Read {
         path: path.to_owned(),
         source,
     })?;

@@ -1,8 +1,8 @@
 //! [`Tokenizer`]: encodes lines to ids and decodes them.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::{fmt, fs};
 
 use rayon::prelude::*;
 
@@ -10,6 +10,7 @@ use super::cached_tokenizer::CachedTokenizer;
 use super::sentencepiece::PieceVocabulary;
 use super::special::{SPECIAL_TOKENS, is_special};
 use super::{TokenizerConfig, TokenizerError, train};
+use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
 /// Encodes lines to token ids and decodes ids to lines.
 ///
@@ -153,7 +154,8 @@ impl Tokenizer {
     /// Returns a [`TokenizerError`] with the path if the file cannot be read or [parsed](Self::from_json).
     pub fn read(path: impl AsRef<Path>) -> Result<Self, TokenizerError> {
         let path = path.as_ref();
-        let json = fs::read_to_string(path).map_err(|source| TokenizerError::Read {
+        let json = regular_file::read_text(path, MAX_TOKENIZER_BYTES);
+        let json = json.map_err(|source| TokenizerError::Read {
             path: path.to_owned(),
             source,
         })?;

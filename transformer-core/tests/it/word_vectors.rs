@@ -322,3 +322,18 @@ fn a_frozen_embedding_stays_frozen_when_weights_are_loaded() {
     let after = train(loaded.train());
     assert_eq!(unchanged(&model, &after), ["src_vocabulary.weight"]);
 }
+
+#[test]
+fn a_gzip_file_of_one_endless_line_is_refused() {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    for _ in 0..64 {
+        gzip.write_all(&[b'7'; 1 << 16])
+            .expect("memory is writable");
+    }
+    let content = gzip.finish().expect("memory is writable");
+    assert_eq!(
+        refusal(&content),
+        "`vectors.txt`, line 1 has more than 1048576 bytes, the limit of a line; check that it is a text file, and \
+         split the line"
+    );
+}

@@ -1,6 +1,5 @@
 //! [`Settings`]: the JSON files of a Marian model.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::MarianError;
 use crate::config::{Activation, Positions, TransformerConfig, Tying};
+use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
 const CONFIG: &str = "config.json";
 const GENERATION: &str = "generation_config.json";
@@ -267,7 +267,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, MarianErr
 
 pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, MarianError> {
     let path: PathBuf = path.to_owned();
-    fs::read(&path).map_err(|source| match source.kind() {
+    regular_file::read(&path, MAX_TOKENIZER_BYTES).map_err(|source| match source.kind() {
         ErrorKind::NotFound => MarianError::Missing { path },
         _ => MarianError::Read { path, source },
     })
