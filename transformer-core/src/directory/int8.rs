@@ -7,7 +7,7 @@ const MAX: f32 = 127.0;
 
 /// Which axis of a matrix is that of its output channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChannelAxis {
+pub(crate) enum ChannelAxis {
     /// Columns: the matrix is `[inputs, outputs]`.
     Columns,
     /// Rows: the matrix is `[outputs, inputs]`, like a vocabulary matrix with a row per token.
@@ -50,6 +50,21 @@ impl Int8Matrix {
         Self {
             values: TensorData::new(integers, [n_rows, n_columns]),
             scales: TensorData::new(scales, shape),
+        }
+    }
+
+    /// Returns the axis of the channels; `None` if these are not the scales of the matrix.
+    pub(super) fn channels(values: &TensorData, scales: &TensorData) -> Option<ChannelAxis> {
+        let (&[n_rows, n_columns], &[height, width]) = (&values.shape()[..], &scales.shape()[..])
+        else {
+            return None;
+        };
+        let are_types_right = values.dtype() == DType::I8 && scales.dtype() == DType::F32;
+        match (height, width) {
+            _ if !are_types_right => None,
+            (1, width) if width == n_columns => Some(ChannelAxis::Columns),
+            (height, 1) if height == n_rows => Some(ChannelAxis::Rows),
+            _ => None,
         }
     }
 

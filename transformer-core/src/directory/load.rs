@@ -57,6 +57,45 @@ pub enum LoadError {
         /// The precision in the manifest.
         precision: Precision,
     },
+    /// A tensor of the model is missing.
+    #[error(
+        "`{}` has no tensor `{tensor}`, which the model in config.json needs; restore the file, or train again",
+        path.display()
+    )]
+    Missing {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+    },
+    /// A tensor has another shape than in the model.
+    #[error(
+        "`{tensor}` in `{}` has the shape {found:?}, and in the model of config.json {expected:?}; restore the \
+         files, or train again",
+        path.display()
+    )]
+    Shape {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its shape in the file.
+        found: Vec<usize>,
+        /// Its shape in the model.
+        expected: Vec<usize>,
+    },
+    /// The file has a tensor that the model does not have.
+    #[error(
+        "`{}` has a tensor `{tensor}`, which the model in config.json does not have; restore the files, or train \
+         again",
+        path.display()
+    )]
+    Unused {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+    },
 }
 
 impl ModelDirectory {

@@ -25,6 +25,8 @@ mod model_directory;
 mod precision;
 mod quantize;
 mod run_folder;
+#[allow(dead_code, reason = "for the engine on packed weights")]
+mod stored_tensors;
 mod stored_weights;
 mod tokenizers;
 mod write;
@@ -37,11 +39,15 @@ pub use error::DirectoryError;
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
+#[allow(unused_imports, reason = "for the engine on packed weights")]
+pub(crate) use int8::ChannelAxis;
 pub use load::LoadError;
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
 pub use precision::Precision;
 pub use quantize::QuantizeError;
 pub use run_folder::belongs_to_a_run;
+#[allow(unused_imports, reason = "for the engine on packed weights")]
+pub(crate) use stored_tensors::{StoredTensor, StoredTensors};
 pub use tokenizers::Tokenizers;
 pub use write::ModelParts;

@@ -12,7 +12,7 @@ use super::int8::{ChannelAxis, Int8Matrix};
 /// Suffix in the name of a matrix.
 const MATRIX: &str = ".weight";
 /// Suffix that is added to the name of a matrix for its scales.
-const SCALES: &str = ".scales";
+pub(super) const SCALES: &str = ".scales";
 
 /// The matrices with a row per token.
 const VOCABULARIES: [&str; 3] = [
@@ -79,7 +79,7 @@ fn convert_tensor(
         return Err(value);
     }
     let matrix = match (precision, &data.shape()[..]) {
-        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data) => {
+        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data.shape()) => {
             let channels = match VOCABULARIES.contains(&name) {
                 true => ChannelAxis::Rows,
                 false => ChannelAxis::Columns,
@@ -119,7 +119,7 @@ pub(super) fn restore(bytes: Vec<u8>, precision: Precision) -> Result<ModuleReco
                 let values = data;
                 Int8Matrix { values, scales }.to_f32()
             }
-            (Precision::Int8, DType::F32, None) if !is_matrix(&name, &data) => Some(data),
+            (Precision::Int8, DType::F32, None) if !is_matrix(&name, data.shape()) => Some(data),
             _ => None,
         };
         let Some(data) = data else {
@@ -130,8 +130,9 @@ pub(super) fn restore(bytes: Vec<u8>, precision: Precision) -> Result<ModuleReco
     Ok(ModuleRecord::from_bytes(pack(restored)?)?)
 }
 
-fn is_matrix(name: &str, data: &TensorData) -> bool {
-    name.ends_with(MATRIX) && data.shape().len() == 2
+/// Checks whether a tensor of this name and shape is stored as integers with [`Precision::Int8`].
+pub(super) fn is_matrix(name: &str, shape: &[usize]) -> bool {
+    name.ends_with(MATRIX) && shape.len() == 2
 }
 
 /// Reads a record: each tensor with its name and its parameter id.
