@@ -12,8 +12,8 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
 use super::{
-    CommandError, Progress, ScoreOptions, at_least_one, check_file, on_one_line, open,
-    print_scores, read_parallel, unfinished,
+    CommandError, LineWarnings, Progress, ScoreOptions, at_least_one, check_file, on_one_line,
+    open, print_scores, read_parallel, unfinished,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
@@ -66,6 +66,7 @@ impl Evaluate {
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         let options = &self.options;
         options.check()?;
+        // The model's own settings are checked when it is loaded.
         self.search(&Search::default()).validate()?;
         match self.out.as_deref() {
             Some(out) if out == Path::new("-") => return Err(CommandError::OutIsDash),
@@ -100,6 +101,8 @@ impl Evaluate {
         // An error of the output file is reported before the work and not after it.
         let out = self.out.as_deref().map(Out::create).transpose()?;
         let search = self.search(translator.search());
+        search.validate()?;
+        search.check_lengths(self.max_src_len)?;
         let translations = self.translate(&translator, &sources, &search)?;
         let lines: Vec<String> = translations
             .iter()
@@ -164,23 +167,21 @@ impl Evaluate {
         drop(progress);
         let translations: Vec<Translation> = translations.into_iter().flatten().collect();
         if !self.quiet {
-            report(&translations, n_tokens, seconds);
+            let mut warnings = LineWarnings::new(true);
+            warnings.check_positions(self.max_len, translator);
+            for (line, translation) in (1..).zip(&translations) {
+                warnings.print(line, translation.warning);
+            }
+            report(translations.len(), n_tokens, seconds);
         }
         Ok(translations)
     }
 }
 
-/// Prints warnings, and the speed, to standard error.
-fn report(translations: &[Translation], n_tokens: usize, seconds: f64) {
-    let mut output = io::stderr().lock();
-    for (index, translation) in translations.iter().enumerate() {
-        if let Some(warning) = translation.warning {
-            let _ = writeln!(output, "warning: line {}: {warning}", index + 1);
-        }
-    }
-    let n_lines = translations.len();
+/// Prints the speed to standard error.
+fn report(n_lines: usize, n_tokens: usize, seconds: f64) {
     let _ = writeln!(
-        output,
+        io::stderr(),
         "{n_lines} lines, {n_tokens} tokens in {seconds:.1} s: {:.0} lines and {:.0} tokens per second",
         n_lines as f64 / seconds,
         n_tokens as f64 / seconds

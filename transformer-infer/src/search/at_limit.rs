@@ -30,6 +30,14 @@ impl AtLimit {
     /// All rules, the default first.
     pub const ALL: [Self; 3] = [Self::Cut, Self::End, Self::FreeEnd];
 
+    /// Returns whether an output of at most `max_len` tokens can have a token other than EOS.
+    pub(crate) fn allows_words(self, max_len: usize) -> bool {
+        match self {
+            Self::Cut => max_len > 0,
+            Self::End | Self::FreeEnd => max_len > 1,
+        }
+    }
+
     /// Returns the name of the rule.
     pub const fn name(self) -> &'static str {
         match self {

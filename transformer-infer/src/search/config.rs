@@ -32,8 +32,8 @@ pub struct Search {
     /// What happens to hypotheses that reach `max_len` without EOS. Default: they are cut, and rank behind the
     /// finished ones.
     pub at_limit: AtLimit,
-    /// Minimum number of tokens to generate: EOS is not allowed before. Default 0; a value above
-    /// `max_len` counts as `max_len`.
+    /// Minimum number of tokens to generate: EOS is not allowed before. Default 0. Above `max_len` for
+    /// every source it is refused; for a source where it is above `max_len`, it counts as `max_len`.
     pub min_len: LengthLimit,
     /// When the beam search of a sentence stops. Default: the present-length rule.
     pub stop: StopRule,
@@ -128,6 +128,7 @@ impl Search {
         self.length_penalty.validate()?;
         self.max_len.validate()?;
         self.min_len.validate()?;
+        self.check_lengths(LengthLimit::MOST_TOKENS)?;
         let (beta, theta) = (self.coverage_penalty, self.repetition_penalty);
         if !(beta.is_finite() && beta >= 0.0) {
             return Err(SearchError::Coverage { beta });
@@ -144,6 +145,25 @@ impl Search {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Checks that the limits of the output length can be kept for some source of at most `max_src_len` tokens.
+    ///
+    /// [`validate`](Self::validate) checks this for sources of any length.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SearchError`] if `min_len` is above `max_len`, or if `max_len` allows no word, for every source.
+    pub fn check_lengths(&self, max_src_len: usize) -> Result<(), SearchError> {
+        let src_lens = || 1..=max_src_len.clamp(1, LengthLimit::MOST_TOKENS);
+        let (min_len, max_len) = (self.min_len, self.max_len);
+        if src_lens().all(|len| !self.at_limit.allows_words(max_len.limit(len))) {
+            return Err(SearchError::NoWords { max_len });
+        }
+        if src_lens().all(|len| min_len.limit(len) > max_len.limit(len)) {
+            return Err(SearchError::Lengths { min_len, max_len });
+        }
+        Ok(())
     }
 
     /// Returns the request for a source of `src_len` tokens, without EOS, which is the first of the input.
@@ -239,6 +259,60 @@ mod tests {
         let json = serde_json::to_string(&search).expect("a search is JSON");
         let read: Search = serde_json::from_str(&json).expect("it was just written");
         assert_eq!(read, search);
+    }
+
+    fn with_lengths(min_len: &str, max_len: &str) -> Search {
+        let limit = |text: &str| text.parse().expect("the text is a limit");
+        Search {
+            min_len: limit(min_len),
+            max_len: limit(max_len),
+            ..Search::default()
+        }
+    }
+
+    #[test]
+    fn a_minimum_above_the_maximum_of_every_source_is_refused() {
+        assert_eq!(
+            refusal(&with_lengths("50", "5")),
+            "`min_len` is 50 and `max_len` is 5, so that no length is allowed; lower `min_len`, or raise `max_len`"
+        );
+        for (min_len, max_len) in [("2x", "1x"), ("1x+51", "1x+50"), ("0.5x+1", "0.5x")] {
+            let message = refusal(&with_lengths(min_len, max_len));
+            assert!(message.contains("no length is allowed"), "{message}");
+        }
+    }
+
+    #[test]
+    fn limits_that_some_source_can_keep_are_valid() {
+        for (min_len, max_len) in [
+            ("5", "5"),
+            ("100000", "1x+50"),
+            ("1.5x", "1x"),
+            ("0", "0.1x"),
+        ] {
+            assert_eq!(with_lengths(min_len, max_len).validate(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_minimum_that_only_longer_sources_than_allowed_reach_is_refused() {
+        let search = with_lengths("100000", "1x+50");
+        assert_eq!(search.check_lengths(99_950), Ok(()));
+        assert!(search.check_lengths(99_949).is_err());
+    }
+
+    #[test]
+    fn a_maximum_that_allows_no_word_is_refused() {
+        assert_eq!(
+            refusal(&with_lengths("0", "0")),
+            "`max_len` is 0, so that every translation is empty; raise it: EOS is a token, too"
+        );
+        let ends = Search {
+            at_limit: AtLimit::End,
+            ..with_lengths("0", "1")
+        };
+        assert!(refusal(&ends).starts_with("`max_len` is 1, so that every translation is empty"));
+        assert_eq!(with_lengths("0", "1").validate(), Ok(()));
     }
 
     #[test]

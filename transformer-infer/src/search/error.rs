@@ -1,5 +1,7 @@
 //! [`SearchError`]: why a search is not valid.
 
+use super::LengthLimit;
+
 /// Why a search is not valid, and which value to choose instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -57,6 +59,25 @@ pub enum SearchError {
         limit: String,
         /// The largest number allowed in it.
         most: usize,
+    },
+    /// The minimum length is above the maximum length for every source.
+    #[error(
+        "`min_len` is {min_len} and `max_len` is {max_len}, so that no length is allowed; lower `min_len`, or raise \
+         `max_len`"
+    )]
+    Lengths {
+        /// The minimum length.
+        min_len: LengthLimit,
+        /// The maximum length.
+        max_len: LengthLimit,
+    },
+    /// The maximum length allows no token, or only EOS, for every source.
+    #[error(
+        "`max_len` is {max_len}, so that every translation is empty; raise it: EOS is a token, too"
+    )]
+    NoWords {
+        /// The maximum length.
+        max_len: LengthLimit,
     },
     /// The text is not a length limit.
     #[error(

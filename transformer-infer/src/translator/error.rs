@@ -44,6 +44,17 @@ pub enum TranslatorError {
         /// The error of the parser.
         source: serde_json::Error,
     },
+    /// The search settings in the manifest of the model are not valid.
+    #[error(
+        "`training.search` in `{}` is not a valid search; correct it, or remove the key",
+        path.join("manifest.json").display()
+    )]
+    InvalidStoredSearch {
+        /// The model directory.
+        path: PathBuf,
+        /// The setting at fault.
+        source: SearchError,
+    },
     /// The models of an ensemble have different tokenizers.
     #[error(
         "`{}` has another tokenizer than `{}`; an ensemble needs models with the same one",

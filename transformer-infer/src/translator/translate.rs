@@ -9,7 +9,7 @@ use transformer_core::{Transformer, TransformerConfig};
 
 use super::TranslatorError;
 use crate::batch::{BatchLimits, Source, translate_sources};
-use crate::search::{Hypothesis, Search};
+use crate::search::{Hypothesis, Request, Search};
 
 /// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";
@@ -63,7 +63,7 @@ pub struct Input<'a> {
 pub struct Translation {
     /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
     pub candidates: Vec<Candidate>,
-    /// Set if the translation is incomplete.
+    /// Set if the line was cut, or if the length limits allow no translation for it.
     pub warning: Option<Warning>,
 }
 
@@ -76,7 +76,7 @@ pub struct Candidate {
     pub hypothesis: Hypothesis,
 }
 
-/// Why a translation is incomplete.
+/// Why a translation is incomplete, or has not the length that was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Warning {
@@ -86,6 +86,18 @@ pub enum Warning {
         n_tokens: usize,
         /// Number of tokens that were translated.
         n_kept: usize,
+    },
+    /// The minimum length is above the maximum length for this line, and was lowered to it.
+    MinLen {
+        /// The minimum length, in tokens.
+        min_len: usize,
+        /// The maximum length, in tokens.
+        max_len: usize,
+    },
+    /// The maximum length allows no word for this line, so that its translation is empty.
+    NoWords {
+        /// The maximum length, in tokens.
+        max_len: usize,
     },
 }
 
@@ -98,6 +110,16 @@ impl Translation {
     }
 }
 
+impl Warning {
+    /// Returns whether it is about the limits of the output length, and so about many lines alike.
+    pub fn is_of_limits(&self) -> bool {
+        match self {
+            Self::Cut { .. } => false,
+            Self::MinLen { .. } | Self::NoWords { .. } => true,
+        }
+    }
+}
+
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -105,6 +127,15 @@ impl std::fmt::Display for Warning {
                 f,
                 "the line has {n_tokens} tokens, of which only the first {n_kept} were translated; \
                  split it"
+            ),
+            Self::MinLen { min_len, max_len } => write!(
+                f,
+                "its translation should have at least {min_len} tokens, but the limit, or the model, allows \
+                 {max_len}; lower --min-len, or raise --max-len"
+            ),
+            Self::NoWords { max_len } => write!(
+                f,
+                "its translation may have {max_len} tokens, EOS included, and is empty; raise --max-len"
             ),
         }
     }
@@ -227,15 +258,22 @@ impl Translator {
     ///
     /// # Errors
     ///
-    /// Returns [`TranslatorError::StoredSearch`] if the manifest has other data under this key.
+    /// Returns [`TranslatorError::StoredSearch`] if the manifest has other data under this key, and
+    /// [`TranslatorError::InvalidStoredSearch`] if the search is not valid.
     pub fn search_of(directory: &ModelDirectory) -> Result<Search, TranslatorError> {
         let Some(search) = directory.manifest().training.get(SEARCH).cloned() else {
             return Ok(Search::default());
         };
-        serde_json::from_value(search).map_err(|source| TranslatorError::StoredSearch {
-            path: directory.path().to_owned(),
-            source,
-        })
+        let path = || directory.path().to_owned();
+        let search: Search = serde_json::from_value(search).map_err(|source| {
+            let path = path();
+            TranslatorError::StoredSearch { path, source }
+        })?;
+        search.validate().map_err(|source| {
+            let path = path();
+            TranslatorError::InvalidStoredSearch { path, source }
+        })?;
+        Ok(search)
     }
 
     /// Returns the search settings of the model's manifest, or the default.
@@ -338,7 +376,7 @@ impl Translator {
                     .map(|hypothesis| self.candidate(hypothesis));
                 Ok(Translation {
                     candidates: candidates.collect(),
-                    warning: self.warning(source.len()),
+                    warning: self.warning(search, source.len()),
                 })
             })
             .collect()
@@ -351,9 +389,20 @@ impl Translator {
         }
     }
 
-    fn warning(&self, n_tokens: usize) -> Option<Warning> {
+    fn warning(&self, search: &Search, n_tokens: usize) -> Option<Warning> {
         let n_kept = self.limits.max_src_len;
-        (n_tokens > n_kept).then_some(Warning::Cut { n_tokens, n_kept })
+        let Request {
+            min_len, max_len, ..
+        } = self.limits.request(search, n_tokens);
+        if n_tokens > n_kept {
+            Some(Warning::Cut { n_tokens, n_kept })
+        } else if n_tokens == 0 {
+            None // A blank line has the empty translation, whatever the search requires.
+        } else if !search.at_limit.allows_words(max_len) {
+            Some(Warning::NoWords { max_len })
+        } else {
+            (min_len > max_len).then_some(Warning::MinLen { min_len, max_len })
+        }
     }
 }
 

@@ -29,9 +29,19 @@ fn each_way(options: &Search) -> [Search; 3] {
 }
 
 fn translate(model: &Transformer, source: &[u32], search: &Search) -> Vec<Hypothesis> {
+    translate_within(model, source, search, None)
+}
+
+fn translate_within(
+    model: &Transformer,
+    source: &[u32],
+    search: &Search,
+    max_tgt_len: Option<usize>,
+) -> Vec<Hypothesis> {
     assert_eq!(search.validate(), Ok(()));
     let limits = BatchLimits {
         max_src_len: 5000,
+        max_tgt_len,
         ..BatchLimits::default()
     };
     let found = translate_ids(model, &[source], search, &limits).concat();
@@ -48,11 +58,10 @@ fn translate(model: &Transformer, source: &[u32], search: &Search) -> Vec<Hypoth
 fn an_output_limit_of_zero_gives_an_empty_unfinished_output() {
     let (_, _, model) = random_model(VOCAB_SIZE);
     for search in each_way(&Search {
-        max_len: fixed(0),
         min_len: fixed(3),
         ..Search::default()
     }) {
-        let found = translate(&model, &[4, 5], &search);
+        let found = translate_within(&model, &[4, 5], &search, Some(0));
         assert_eq!(
             (found.len(), found[0].ids.len(), found[0].finished),
             (1, 0, false)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use transformer_core::config::Positions;
 use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 use transformer_core::{Transformer, TransformerConfig, device};
@@ -76,6 +77,24 @@ pub(crate) fn write_model_of(path: &Path, lines: &[&str]) -> Translator {
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     write_directory(path, &config, &model, &tokenizers);
     Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's")
+}
+
+/// Writes a random model directory with learned positions.
+pub(crate) fn write_model_with_positions(path: &Path, max_positions: usize) {
+    let tokenizers = tokenizers();
+    let vocab_size = tokenizers.src().vocab_size();
+    let config = TransformerConfig {
+        d_model: 24,
+        d_ff: 40,
+        n_heads: 3,
+        positions: Positions::Learned,
+        max_positions,
+        ..TransformerConfig::tiny(vocab_size, vocab_size)
+    };
+    let model = config.init(&test_device());
+    let model = model.expect("the config describes a model");
+    let model = model.map(&mut Fill { state: 1 });
+    write_directory(path, &config, &model, &tokenizers);
 }
 
 #[test]

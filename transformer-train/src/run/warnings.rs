@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use transformer_core::TransformerConfig;
+use transformer_core::config::Positions;
 use transformer_core::text::TokenizerKind;
 
 use crate::config::{Experiment, TokenizerSettings, Vocabulary};
@@ -57,6 +58,7 @@ pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
     all.extend(vocabulary(facts));
     all.extend(size(facts));
     all.extend(batch(facts));
+    all.extend(positions(facts));
     all.extend(text(facts));
     all
 }
@@ -180,6 +182,17 @@ fn batch(facts: &Facts<'_>) -> Option<String> {
              example to {}",
             budget / mean,
             32 * mean
+        )
+    })
+}
+
+fn positions(facts: &Facts<'_>) -> Option<String> {
+    let (config, extra) = (facts.config, facts.experiment.validation.max_extra_len);
+    (config.positions == Positions::Learned && extra >= config.max_positions).then(|| {
+        format!(
+            "translations end after {} tokens, the positions of the model; lower `validation.max_extra_len` ({extra}), \
+             or raise `model.max_positions`",
+            config.max_positions
         )
     })
 }

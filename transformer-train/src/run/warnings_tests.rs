@@ -1,7 +1,8 @@
 //! Tests of the warnings, with invented corpora.
 
-use transformer_core::Preset;
+use transformer_core::config::Positions;
 use transformer_core::text::TokenizerKind;
+use transformer_core::{Preset, TransformerConfig};
 
 use super::warnings::{Facts, warnings};
 use crate::config::{Experiment, Vocabulary};
@@ -10,6 +11,14 @@ use crate::tasks::Task;
 
 /// A corpus like Multi30k, with the recipe for its size.
 fn check(
+    change: impl FnOnce(&mut Experiment, &mut CorpusSummary, &mut CorpusSummary),
+) -> Vec<String> {
+    check_model(|_| (), change)
+}
+
+/// Like `check`, with a changed model.
+fn check_model(
+    change_model: impl FnOnce(&mut TransformerConfig),
     change: impl FnOnce(&mut Experiment, &mut CorpusSummary, &mut CorpusSummary),
 ) -> Vec<String> {
     let mut experiment = Experiment::for_preset(Preset::Tiny);
@@ -30,8 +39,10 @@ fn check(
     };
     change(&mut experiment, &mut train, &mut valid);
     let vocabulary = experiment.tokenizer.vocab_size;
+    let mut config = experiment.model.preset.config(vocabulary, vocabulary);
+    change_model(&mut config);
     warnings(&Facts {
-        config: &experiment.model.preset.config(vocabulary, vocabulary),
+        config: &config,
         experiment: &experiment,
         train: &train,
         valid: &valid,
@@ -194,4 +205,25 @@ fn a_corpus_of_which_much_is_left_out_causes_a_warning() {
         warnings,
         ["28% of the pairs are left out, for the reasons above"]
     );
+}
+
+#[test]
+fn translations_longer_than_the_positions_of_the_model_cause_a_warning() {
+    let learned = |config: &mut TransformerConfig| {
+        config.positions = Positions::Learned;
+        config.max_positions = 300;
+    };
+    let with_extra = |extra| {
+        check_model(learned, |experiment, _, _| {
+            experiment.validation.max_extra_len = extra;
+        })
+    };
+    assert_eq!(
+        with_extra(300),
+        [
+            "translations end after 300 tokens, the positions of the model; lower `validation.max_extra_len` (300), \
+         or raise `model.max_positions`"
+        ]
+    );
+    assert!(with_extra(299).is_empty());
 }

@@ -12,7 +12,7 @@ use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
-use crate::commands::{CommandError, at_least_one, open, read_lines};
+use crate::commands::{CommandError, LineWarnings, at_least_one, open, read_lines};
 
 /// Largest number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
@@ -60,7 +60,7 @@ pub(crate) struct Translate {
 impl Translate {
     /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        self.search.search(&Search::default()).validate()?;
+        self.search.check()?;
         let from_input = self.text.is_empty() || self.text == [DASH];
         if !from_input && self.text.iter().any(|text| text == DASH) {
             return Err(CommandError::DashAmongText);
@@ -78,6 +78,9 @@ impl Translate {
         self.alignments.check(&translator)?;
         let mut search = self.search.search(translator.search());
         search.validate()?;
+        search.check_lengths(self.max_src_len)?;
+        let mut warnings = LineWarnings::new(!self.quiet);
+        warnings.check_positions(self.search.max_len, &translator);
         let banned = self.search.banned(translator.tokenizers().tgt())?;
         search.banned.extend(banned);
         let mut session = Session {
@@ -86,6 +89,7 @@ impl Translate {
             translator: &translator,
             search: &search,
             n_translated: 0,
+            warnings,
             line_rate: LineRate::new(from_input && !self.quiet),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
@@ -116,6 +120,7 @@ struct Session<'a> {
     translator: &'a Translator,
     search: &'a Search,
     n_translated: usize,
+    warnings: LineWarnings,
     line_rate: LineRate,
 }
 
@@ -170,10 +175,8 @@ impl Session<'_> {
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
         for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
-            if let Some(warning) = translation.warning.filter(|_| !self.command.quiet) {
-                let line = input.index + 1;
-                let _ = writeln!(io::stderr(), "warning: line {line}: {warning}");
-            }
+            self.warnings
+                .print(n_before + index + 1, translation.warning);
             let answer = Answer {
                 src: input.text,
                 translation,

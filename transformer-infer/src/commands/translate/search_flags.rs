@@ -30,13 +30,14 @@ pub(super) struct SearchFlags {
     /// Most tokens to generate, as a number or as `1x+50`, where x is the number of source tokens [default:
     /// the model's, or 1x+50].
     #[arg(long, value_name = "LIMIT")]
-    max_len: Option<LengthLimit>,
+    pub(super) max_len: Option<LengthLimit>,
     /// What happens to translations that reach this limit: cut (they rank behind finished ones), end (their last
     /// token is EOS, and they compete), free-end (the same, but EOS does not change the score) [default: the
     /// model's, or cut].
     #[arg(long, value_name = "RULE")]
     at_limit: Option<AtLimit>,
-    /// Fewest tokens to generate, EOS included, in the same notation [default: the model's, or 0].
+    /// Fewest tokens to generate, EOS included, in the same notation [default: the model's, or 0]. A minimum above the
+    /// limit of every line is refused; above that of some lines, it counts as their limit, with a warning.
     #[arg(long, value_name = "LIMIT")]
     min_len: Option<LengthLimit>,
     /// Number of translations of each line, best first: always N output lines per input line, the last ones empty
@@ -110,6 +111,18 @@ impl SearchFlags {
             }),
             ensemble: self.ensemble.unwrap_or(defaults.ensemble),
         }
+    }
+
+    /// Checks the flags before the model is loaded, which has its own defaults for those that are absent.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        let defaults = Search {
+            max_len: LengthLimit {
+                factor: 0.0,
+                extra: LengthLimit::MOST_TOKENS,
+            },
+            ..Search::default()
+        };
+        Ok(self.search(&defaults).validate()?)
     }
 
     /// Returns the token sequences of `--ban` and `--ban-token`.
