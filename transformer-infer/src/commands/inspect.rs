@@ -131,8 +131,8 @@ fn as_text(directory: &ModelDirectory) -> String {
     text
 }
 
-/// Adds a row for each entry of the manifest's `training`: objects key by key, and texts of several lines last, indented
-/// below their name.
+/// Adds a row for each entry of the manifest's `training`: objects key by key, lists of objects object by object, and
+/// texts of several lines last, indented below their name.
 fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
     let Some(training) = training.as_object() else {
         return row("training", &training.to_string());
@@ -144,6 +144,14 @@ fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
             Value::Object(inner) => {
                 for (key, value) in inner.iter().filter(|(_, value)| !value.is_null()) {
                     row(name, &format!("{key} {}", plain(value)));
+                }
+            }
+            Value::Array(items) if items.iter().all(Value::is_object) => {
+                for item in items.iter().filter_map(Value::as_object) {
+                    let entries = item
+                        .iter()
+                        .map(|(key, value)| format!("{key} {}", plain(value)));
+                    row(name, &entries.collect::<Vec<_>>().join(", "));
                 }
             }
             value if is_long(value) => {
@@ -209,6 +217,21 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_of_settings_are_shown_one_in_a_row() {
+        let change = |from: &str, to: &str, update: u64| json!({ "changed": "model.dropout", "from": from, "to": to, "update": update });
+        let mut rows = Vec::new();
+        let training = json!({ "changes": [change("0.1", "0.2", 21), change("0.2", "0.3", 41)] });
+        describe_training(&training, &mut |name, value| {
+            rows.push(format!("{name} {value}"));
+        });
+        let expected = [
+            "changes changed model.dropout, from 0.1, to 0.2, update 21",
+            "changes changed model.dropout, from 0.2, to 0.3, update 41",
+        ];
+        assert_eq!(rows, expected);
+    }
 
     #[test]
     fn numbers_are_grouped_by_three_digits() {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use transformer_core::directory::DirectoryError;
 
+use crate::config::ConfigError;
+
 /// An error of reading or writing a checkpoint, or of publishing a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,6 +33,18 @@ pub enum CheckpointError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// The settings in the state of a checkpoint cannot be read.
+    #[error(
+        "the settings in `{}` cannot be read: {source}; resume with the version of the program that wrote it",
+        path.display()
+    )]
+    Settings {
+        /// The state of the checkpoint.
+        path: PathBuf,
+        /// What is wrong with them.
+        #[source]
+        source: ConfigError,
     },
     /// A file of an outdated checkpoint cannot be deleted.
     #[error("cannot delete `{}`: {source}; delete it by hand", path.display())]

@@ -17,5 +17,5 @@ pub(crate) use files::{PARTS, STATE, intervals_with, last_of};
 pub(crate) use publisher::{ModelCheckpointer, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;
-pub(crate) use state::{SavedState, intervals_with_intact_weights};
+pub(crate) use state::{SavedState, SettingChange, intervals_with_intact_weights};
 pub(crate) use writer::{CheckpointWriter, PartCheckpointer};

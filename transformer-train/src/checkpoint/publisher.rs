@@ -13,6 +13,7 @@ use transformer_infer::one_line;
 use super::average::load;
 use super::error::CheckpointError;
 use super::files::MODEL;
+use super::state::SavedState;
 use super::writer::{CheckpointWriter, PartCheckpointer};
 use crate::config::{ConfigError, Experiment, TrainingSettings};
 use crate::progress::DeferredLog;
@@ -29,24 +30,28 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Returns the publisher of a run, whose settings go into the manifest.
+    /// Returns the publisher of a run, whose settings and their changes go into the manifest.
     pub(crate) fn of_run(
         directory: &Path,
         config: &TransformerConfig,
         tokenizers: &Tokenizers,
         experiment: &Experiment,
-        n_threads: usize,
+        start: &SavedState,
     ) -> Result<Self, ConfigError> {
+        let mut training = serde_json::json!({
+            "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
+            "n_threads": start.n_threads,
+            "experiment": experiment.to_toml()?,
+            "search": experiment.validation.search(experiment.validation.beam_size),
+        });
+        if !start.changes.is_empty() {
+            training["changes"] = serde_json::json!(start.changes);
+        }
         Ok(Self {
             directory: directory.to_owned(),
             config: config.clone(),
             tokenizers: tokenizers.clone(),
-            training: serde_json::json!({
-                "program": concat!("transformer-train ", env!("CARGO_PKG_VERSION")),
-                "n_threads": n_threads,
-                "experiment": experiment.to_toml()?,
-                "search": experiment.validation.search(experiment.validation.beam_size),
-            }),
+            training,
         })
     }
 

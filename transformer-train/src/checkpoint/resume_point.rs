@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::CheckpointError;
 use super::files::{STATE, interval_of, intervals_with, state_path};
 use super::state::{SavedState, Unusable, log_damage};
-use crate::config::TrainingSettings;
+use crate::config::{Experiment, TrainingSettings};
 use crate::progress::LogFn;
 
 /// The point at which a run starts or resumes; the default is before the first update.
@@ -69,6 +69,30 @@ impl ResumePoint {
                 interval: training.validation_interval,
             }),
         }
+    }
+
+    /// Returns the newest checkpoint whose state can be read, if there is one.
+    pub(crate) fn newest(checkpoints: &Path) -> Option<Self> {
+        let intervals = intervals_with(checkpoints, STATE).into_iter().rev();
+        let mut points = intervals.filter_map(|interval| {
+            let state = SavedState::read(&state_path(checkpoints, interval)).ok()?;
+            Some(Self { interval, state })
+        });
+        points.next()
+    }
+
+    /// Returns the settings that the checkpoint was trained with; `None` if an earlier version wrote
+    /// it, without them.
+    pub(crate) fn experiment(
+        &self,
+        checkpoints: &Path,
+    ) -> Result<Option<Experiment>, CheckpointError> {
+        let path = state_path(checkpoints, self.interval);
+        let name = path.display().to_string();
+        let settings = self.state.settings();
+        let read = settings.map(|text| Experiment::from_toml_text(text, &name));
+        read.transpose()
+            .map_err(|source| CheckpointError::Settings { path, source })
     }
 
     /// Deletes the files of newer checkpoints: they are incomplete, or will be written again.

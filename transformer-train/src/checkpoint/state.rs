@@ -53,11 +53,31 @@ pub(crate) struct SavedState {
     /// For each pass over the data (epoch) planned so far, the index of its first batch.
     #[serde(default)]
     pub(crate) passes: Vec<u64>,
+    /// The settings that the checkpoint was trained with, as TOML; earlier versions wrote none.
+    #[serde(default)]
+    pub(super) experiment: Option<String>,
+    /// The settings that the run changed on the way, in order.
+    #[serde(default)]
+    pub(crate) changes: Vec<SettingChange>,
     /// The other files of the checkpoint.
     pub(super) files: Vec<FileEntry>,
     /// Hash of this state's text with this field empty.
     #[serde(default)]
     pub(super) sha256: String,
+}
+
+/// A setting that has another value from an update on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SettingChange {
+    /// The setting, as `section.key`.
+    pub(crate) changed: String,
+    /// Its value before, in TOML.
+    pub(crate) from: String,
+    /// Its value since, in TOML.
+    pub(crate) to: String,
+    /// The first update with the new value, from 1.
+    pub(crate) update: u64,
 }
 
 /// Why a checkpoint cannot be used.
@@ -99,6 +119,20 @@ impl SavedState {
             sha256: String::new(),
             ..self
         }
+    }
+
+    /// Returns the state of a run that continues with these settings, as TOML.
+    pub(crate) fn with_settings(self, experiment: String) -> Self {
+        Self {
+            experiment: Some(experiment),
+            ..self
+        }
+    }
+
+    /// Returns the settings that the checkpoint was trained with, as TOML; `None` if an earlier
+    /// version wrote it.
+    pub(crate) fn settings(&self) -> Option<&str> {
+        self.experiment.as_deref()
     }
 
     /// Returns the time spent on training and validation.
@@ -154,7 +188,7 @@ impl SavedState {
     }
 
     /// Returns the text of the state, with its hash.
-    pub(super) fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("a state is numbers and text");
         let hash = format!("\"sha256\": \"{}\"", hash_of(&text));
         text.replacen(NO_HASH, &hash, 1)

@@ -25,7 +25,7 @@ impl Experiment {
 }
 
 /// Returns every key, as `section.key`.
-pub(super) fn keys() -> Vec<String> {
+pub(crate) fn keys() -> Vec<String> {
     let of_section = |section: &'static Section| {
         let keys = section.keys.iter();
         keys.map(|key| format!("{}.{}", section.name, key.name))

@@ -24,6 +24,8 @@ mod validation;
 
 pub(crate) use check::check_tokenizer;
 pub use data::{CorpusSettings, CorpusSource, DataSettings, DataSource, Store};
+#[cfg(test)]
+pub(crate) use documented::keys as setting_keys;
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use experiment::Experiment;

@@ -10,7 +10,9 @@ use transformer_core::directory::ModelDirectory;
 
 use super::error::TrainError;
 use super::folder::RunFolder;
-use crate::checkpoint::{Publisher, SavedState, average, intervals_with_intact_weights, last_of};
+use crate::checkpoint::{
+    Publisher, ResumePoint, SavedState, average, intervals_with_intact_weights, last_of,
+};
 use crate::config::Experiment;
 use crate::optim::ema;
 use crate::progress::LogFn;
@@ -65,8 +67,13 @@ pub fn average_checkpoints(
             .collect();
     let intervals = chosen(&states, choice, &experiment, run)?;
     let published = ModelDirectory::open(&folder.model)?;
+    let newest = intervals.last().map(|&interval| ResumePoint {
+        interval,
+        state: states[&interval].clone(),
+    });
+    let trained_with = folder.trained_with(newest.as_ref())?;
     let model = published.config().init(device)?;
-    let ema = experiment.training.ema_decay.map(|_| ema::copy(&model));
+    let ema = trained_with.training.ema_decay.map(|_| ema::copy(&model));
     let Weights { model, ema } = average(&folder.checkpoints, &intervals, &Weights { model, ema })?;
     let updates: Vec<u64> = intervals
         .iter()
@@ -76,7 +83,7 @@ pub fn average_checkpoints(
         directory: out.to_owned(),
         config: published.config().clone(),
         tokenizers: published.tokenizers().clone(),
-        training: published.manifest().training.clone(),
+        training: training_of(&published, newest.as_ref()),
     };
     let scores = serde_json::json!({
         "updates": updates.last(),
@@ -84,6 +91,22 @@ pub fn average_checkpoints(
     });
     publisher.publish(ema.unwrap_or(model), scores)?;
     Ok(updates)
+}
+
+/// Returns how the published model was trained, with the settings of a checkpoint, and their changes
+/// before it.
+fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serde_json::Value {
+    let mut training = published.manifest().training.clone();
+    let state = newest.map(|newest| &newest.state);
+    let settings = state.and_then(|state| Some((state.settings()?, &state.changes)));
+    if let (Some((experiment, changes)), Some(training)) = (settings, training.as_object_mut()) {
+        training.insert("experiment".to_owned(), experiment.into());
+        training.remove("changes");
+        if !changes.is_empty() {
+            training.insert("changes".to_owned(), serde_json::json!(changes));
+        }
+    }
+    training
 }
 
 /// Returns the intervals of the chosen checkpoints, in ascending order.

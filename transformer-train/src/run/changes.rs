@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::error::TrainError;
+use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
 
 /// The settings that affect neither the weights nor the sentences of any update.
-const MAY_DIFFER: [&str; 17] = [
+pub(super) const MAY_DIFFER: [&str; 23] = [
     "data.src",
     "data.store",
     "data.store_folder",
@@ -23,12 +24,18 @@ const MAY_DIFFER: [&str; 17] = [
     "training.keep_best",
     "training.patience",
     "training.updates",
-    "validation.",
+    "validation.beam_size",
+    "validation.interval_beam_size",
+    "validation.length_penalty",
+    "validation.max_extra_len",
+    "validation.max_sentences",
+    "validation.n_samples",
+    "validation.tokenize",
 ];
 
 /// The settings that change later updates, but neither their sentences nor the contents of a
 /// checkpoint: they may be changed on request.
-const ON_REQUEST: [&str; 16] = [
+pub(super) const ON_REQUEST: [&str; 16] = [
     "model.activation_dropout",
     "model.attention_dropout",
     "model.dropout",
@@ -54,6 +61,24 @@ pub(super) struct Change {
     pub(super) is_possible: bool,
     /// The setting, with both values.
     pub(super) text: String,
+    /// The setting, as `section.key`.
+    setting: String,
+    /// Its value before, in TOML.
+    before: String,
+    /// Its value now, in TOML.
+    now: String,
+}
+
+impl Change {
+    /// Returns the change as the checkpoints of the run record it.
+    pub(super) fn at(self, update: u64) -> SettingChange {
+        SettingChange {
+            changed: self.setting,
+            from: self.before,
+            to: self.now,
+            update,
+        }
+    }
 }
 
 /// Lists the differences between two experiments that make their runs differ.
@@ -75,11 +100,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
         if matches!(key, "training.accumulate" | "training.devices") {
             return !is_same_update;
         }
-        (depends_on_end && key == key_of_end)
-            || !MAY_DIFFER.iter().any(|free| match free.strip_suffix('.') {
-                Some(section) => key.split('.').next() == Some(section),
-                None => key == *free,
-            })
+        (depends_on_end && key == key_of_end) || !MAY_DIFFER.contains(&key)
     };
     let formatted =
         |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
@@ -88,8 +109,8 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
         .filter(|key| matters(key) && before.get(*key) != now.get(*key));
     Ok(differing
         .map(|key| {
-            let values = (formatted(now.get(key)), formatted(before.get(key)));
-            let difference = format!("`{key}` is {} now, but the run in the folder has {}", values.0, values.1);
+            let (value_before, value_now) = (formatted(before.get(key)), formatted(now.get(key)));
+            let difference = format!("`{key}` is {value_now} now, but the run in the folder has {value_before}");
             let text = match key.as_str() {
                 "training.devices" => format!(
                     "{difference} (any number can be resumed if `training.devices` times `training.accumulate` stays \
@@ -105,6 +126,9 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
             Change {
                 is_possible: ON_REQUEST.contains(&key.as_str()) && !is_unset,
                 text,
+                setting: key.clone(),
+                before: value_before,
+                now: value_now,
             }
         })
         .collect())
@@ -175,7 +199,12 @@ mod tests {
     fn another_end_is_a_change_if_the_schedule_falls_to_zero_there() {
         for schedule in [ScheduleKind::Linear, ScheduleKind::Cosine] {
             let found = changes_by_another_end(schedule);
-            let [Change { is_possible, text }] = found.as_slice() else {
+            let [
+                Change {
+                    is_possible, text, ..
+                },
+            ] = found.as_slice()
+            else {
                 panic!("{schedule:?}: {found:?}");
             };
             assert!(*is_possible);

@@ -71,8 +71,9 @@ pub enum TrainError {
     },
     /// The folder holds a run with other settings.
     #[error(
-        "`{}` holds a run with other settings: {}; resume without the change{}, train in another folder with --out, or \
-         replace the run with --overwrite", path.display(), differences.join(", "),
+        "`{}` holds a run with other settings: {}; resume without the change (--resume reads `{}`){}, train in another \
+         folder with --out, or replace the run with --overwrite", path.display(), differences.join(", "),
+        path.join("experiment.toml").display(),
         if *.is_possible { ", or with it by --allow-changes" } else { "" }
     )]
     OtherRun {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{ModelDirectory, write_file};
 
-use super::changes::changes;
+use super::changes::{Change, changes};
 use super::error::TrainError;
 use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, intervals_with};
-use crate::config::Experiment;
+use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
 use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE};
@@ -98,36 +98,76 @@ impl RunFolder {
                 false => Err(self.occupied()),
             };
         }
-        let changes = changes(&self.experiment()?, experiment)?;
-        let is_possible = changes.iter().all(|change| change.is_possible);
-        let mut differences: Vec<String> = changes.into_iter().map(|change| change.text).collect();
-        if existing == Existing::Change && is_possible {
-            for difference in differences.drain(..) {
-                log(&format!("changed     {difference}"));
-            }
-        }
-        if !differences.is_empty() {
-            return Err(TrainError::OtherRun {
-                path: self.directory.clone(),
-                differences,
-                is_possible,
-            });
-        }
-        let resumed = ResumePoint::find(&self.checkpoints, &experiment.training, log)?;
-        // A fresh start would delete what is left of a run whose checkpoints are damaged or lost.
-        let has_trained = || {
-            !intervals_with(&self.checkpoints, STATE).is_empty()
-                || self.published_updates() > experiment.training.validation_interval
+        // Which checkpoint counts depends on settings, so they are compared before and after.
+        let newest = ResumePoint::newest(&self.checkpoints);
+        self.accepted_changes(experiment, newest.as_ref(), existing)?;
+        let Some(mut resumed) = ResumePoint::find(&self.checkpoints, &experiment.training, log)?
+        else {
+            return match self.has_trained(&experiment.training) {
+                // A fresh start would delete what is left of a run whose checkpoints are damaged or
+                // lost.
+                true => Err(TrainError::NoCheckpoint {
+                    path: self.directory.clone(),
+                }),
+                false => Ok(None),
+            };
         };
-        if resumed.is_none() && has_trained() {
-            return Err(TrainError::NoCheckpoint {
-                path: self.directory.clone(),
-            });
+        let changes = self.accepted_changes(experiment, Some(&resumed), existing)?;
+        if resumed.state.settings().is_none() {
+            log(&format!(
+                "resumed     at a checkpoint of an earlier version, without its settings: they are compared with `{}`, \
+                 where an edit is not noticed",
+                self.settings.display()
+            ));
         }
-        Ok(resumed)
+        let first_update = resumed.state.updates + 1;
+        for change in changes {
+            log(&format!("changed     {}", change.text));
+            resumed.state.changes.push(change.at(first_update));
+        }
+        Ok(Some(resumed))
     }
 
-    /// Reads the settings of the run in the folder.
+    /// Returns the settings that differ from those of a checkpoint, if the run can be resumed with
+    /// them, and refuses them otherwise.
+    fn accepted_changes(
+        &self,
+        experiment: &Experiment,
+        checkpoint: Option<&ResumePoint>,
+        existing: Existing,
+    ) -> Result<Vec<Change>, TrainError> {
+        let changes = changes(&self.trained_with(checkpoint)?, experiment)?;
+        let is_possible = changes.iter().all(|change| change.is_possible);
+        if changes.is_empty() || (existing == Existing::Change && is_possible) {
+            return Ok(changes);
+        }
+        Err(TrainError::OtherRun {
+            path: self.directory.clone(),
+            differences: changes.into_iter().map(|change| change.text).collect(),
+            is_possible,
+        })
+    }
+
+    /// Returns the settings that a checkpoint was trained with. If it does not have them, they are
+    /// those of the folder, which may have been edited since.
+    pub(super) fn trained_with(
+        &self,
+        checkpoint: Option<&ResumePoint>,
+    ) -> Result<Experiment, TrainError> {
+        let recorded = checkpoint.map(|checkpoint| checkpoint.experiment(&self.checkpoints));
+        match recorded.transpose()?.flatten() {
+            Some(experiment) => Ok(experiment),
+            None => self.experiment(),
+        }
+    }
+
+    /// Returns whether the run has trained longer than an interval, or has had a checkpoint.
+    fn has_trained(&self, training: &TrainingSettings) -> bool {
+        !intervals_with(&self.checkpoints, STATE).is_empty()
+            || self.published_updates() > training.validation_interval
+    }
+
+    /// Reads the settings that the folder has for its run.
     pub(crate) fn experiment(&self) -> Result<Experiment, TrainError> {
         Ok(Experiment::from_toml(&self.settings)?)
     }
@@ -151,16 +191,21 @@ impl RunFolder {
     /// finished.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
         let no_log: LogFn = std::sync::Arc::new(|_| {});
-        // Settings that are missing, damaged or of another version are those of another run.
-        let Ok(existing) = self.experiment() else {
-            return Ok(None);
-        };
         // The validation settings have no effect on the weights.
-        let existing = Experiment {
-            validation: experiment.validation.clone(),
-            ..existing
+        let is_this = |existing: Experiment| {
+            let validation = experiment.validation.clone();
+            *experiment
+                == Experiment {
+                    validation,
+                    ..existing
+                }
         };
-        if existing != *experiment {
+        // Settings that are missing, damaged or of another version are those of another run. Those of
+        // the folder may have been edited, and those of a checkpoint have the length that the run had
+        // then: one of them is enough, because a run is deleted otherwise.
+        let newest = ResumePoint::newest(&self.checkpoints);
+        let known = [self.experiment(), self.trained_with(newest.as_ref())];
+        if !known.into_iter().flatten().any(is_this) {
             return Ok(None);
         }
         let found = match ResumePoint::find(&self.checkpoints, &experiment.training, &no_log) {

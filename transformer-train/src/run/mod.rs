@@ -31,4 +31,6 @@ pub use outcome::{Outcome, TestScore};
 pub use train::{dry_run, train};
 
 #[cfg(test)]
+mod changes_tests;
+#[cfg(test)]
 mod warnings_tests;

@@ -3,6 +3,7 @@
 use transformer_core::device::is_cpu_memory;
 
 use super::environment::{RunEnvironment, ThreadCount};
+use super::error::TrainError;
 use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
 use crate::config::Experiment;
@@ -16,7 +17,7 @@ pub(super) fn start_point(
     environment: &RunEnvironment,
     prepared: &mut Prepared,
     mut resumed: Option<ResumePoint>,
-) -> ResumePoint {
+) -> Result<ResumePoint, TrainError> {
     let validation_fingerprint = prepared.validation_fingerprint(&experiment.validation);
     if let Some(resumed) = &mut resumed {
         prepared.plan.restore_pass_starts(&resumed.state.passes);
@@ -30,15 +31,16 @@ pub(super) fn start_point(
     let n_threads = n_threads(environment, resumed.as_ref());
     let ResumePoint { interval, state } = resumed.unwrap_or_default();
     let devices = environment.device_names();
-    ResumePoint {
+    let state = state.continued_with(
+        n_threads,
+        devices,
+        prepared.fingerprint,
+        validation_fingerprint,
+    );
+    Ok(ResumePoint {
         interval,
-        state: state.continued_with(
-            n_threads,
-            devices,
-            prepared.fingerprint,
-            validation_fingerprint,
-        ),
-    }
+        state: state.with_settings(experiment.to_toml()?),
+    })
 }
 
 /// Drops the validations of a resumed run that are not comparable with those to come, because the

@@ -45,7 +45,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     prepared.warn(experiment, log);
     let _lock = lock.map_or_else(|| folder.claim(), Ok)?;
     folder.accept(experiment, resumed.as_ref(), prepared.fingerprint)?;
-    let start = start_point(experiment, environment, &mut prepared, resumed);
+    let start = start_point(experiment, environment, &mut prepared, resumed)?;
     if let Some(store) = store {
         store.remove_others();
     }
@@ -55,7 +55,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         &prepared.config,
         &prepared.tokenizers,
         experiment,
-        start.state.n_threads,
+        &start.state,
     )?;
     let started = Instant::now();
     log(&format!("model       {} parameters", model.num_params()));

@@ -1,5 +1,7 @@
 //! Runs that are resumed with other settings.
 
+use serde_json::{Value, json};
+
 use crate::workplace::Workplace;
 
 #[test]
@@ -83,4 +85,124 @@ fn validations_with_other_settings_are_not_compared() {
     );
     let state = workplace.read("run/checkpoints/state-3.json");
     assert_eq!(state.matches("\"perplexity\"").count(), 1, "{state}");
+}
+
+/// Replaces text in the settings of the run in the folder `run`.
+fn edit_settings(workplace: &Workplace, from: &str, to: &str) {
+    let settings = workplace.read("run/experiment.toml");
+    assert!(settings.contains(from), "{settings}");
+    workplace.write("run/experiment.toml", settings.replace(from, to));
+}
+
+#[test]
+fn settings_edited_in_the_folder_are_refused_by_name() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let before = workplace.weights("run");
+    let edits = [
+        (
+            "accumulate = 1",
+            "accumulate = 2",
+            "`training.accumulate` is 2 now, but the run in the folder has 1",
+        ),
+        (
+            "label_smoothing = 0.1",
+            "label_smoothing = 0.3",
+            "`training.label_smoothing` is 0.3 now, but the run in the folder has 0.1",
+        ),
+        (
+            "d_model = 16",
+            "d_model = 16\ndropout = 0.3",
+            "`model.dropout` is 0.3 now, but the run in the folder has not set",
+        ),
+    ];
+    for (from, to, expected) in edits {
+        edit_settings(&workplace, from, to);
+        let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+        let message = ended.failure();
+        assert!(message.contains(expected), "{message}");
+        let remedy = "resume without the change (--resume reads `run/experiment.toml`)";
+        assert!(message.contains(remedy), "{message}");
+        edit_settings(&workplace, to, from);
+    }
+    assert!(workplace.weights("run") == before);
+    workplace
+        .run(&["--resume", "run", "--updates", "40"])
+        .lines();
+}
+
+#[test]
+fn the_manifest_lists_the_changes_of_a_run_in_order() {
+    let workplace = Workplace::new();
+    let changes = |workplace: &Workplace| {
+        let manifest = workplace.read("run/model/manifest.json");
+        let manifest: Value = serde_json::from_str(&manifest).expect("it is JSON");
+        manifest["training"]["changes"].clone()
+    };
+    workplace.train("run", &["--updates", "20"]).lines();
+    assert_eq!(changes(&workplace), Value::Null);
+    let resume = |updates: &str, more: &[&str]| {
+        let ended = workplace.run(&[&["--resume", "run", "--updates", updates], more].concat());
+        ended.lines();
+    };
+    resume(
+        "40",
+        &[
+            "--set",
+            "training.learning_rate_factor=0.5",
+            "--allow-changes",
+        ],
+    );
+    resume("60", &[]);
+    resume(
+        "80",
+        &["--set", "training.clip_norm=1.5", "--allow-changes"],
+    );
+    let expected = json!([
+        { "changed": "training.learning_rate_factor", "from": "0.8", "to": "0.5", "update": 21 },
+        { "changed": "training.clip_norm", "from": "\"none\"", "to": "1.5", "update": 61 },
+    ]);
+    assert_eq!(changes(&workplace), expected);
+    let mean = ["average", "--run", "run", "--last", "2", "--out", "mean"];
+    workplace.run(&mean).lines();
+    let manifest: Value =
+        serde_json::from_str(&workplace.read("mean/manifest.json")).expect("it is JSON");
+    assert_eq!(manifest["training"]["changes"], expected);
+}
+
+#[test]
+fn a_checkpoint_without_settings_is_compared_with_the_file() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    workplace.forget_settings("run");
+    let ended = workplace.train(
+        "run",
+        &["--updates", "40", "--set", "training.accumulate=2"],
+    );
+    assert!(
+        ended.failure().contains("`training.accumulate` is 2 now"),
+        "{ended:?}"
+    );
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    let note = "resumed     at a checkpoint of an earlier version, without its settings: they are compared with \
+                `run/experiment.toml`, where an edit is not noticed";
+    assert!(ended.lines().contains(&note), "{ended:?}");
+    // The checkpoints written since have settings.
+    let ended = workplace.run(&["--resume", "run", "--updates", "60"]);
+    assert!(!ended.lines().contains(&note), "{ended:?}");
+}
+
+#[test]
+fn an_unfinished_run_whose_settings_file_was_edited_is_not_overwritten() {
+    let workplace = Workplace::new();
+    let mut running = workplace.start("run", 5000);
+    running.wait_for_intervals(2);
+    running.kill();
+    edit_settings(&workplace, "label_smoothing = 0.1", "label_smoothing = 0.3");
+    let ended = workplace.train("run", &["--updates", "5000", "--overwrite"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("`run` holds this very run, stopped after "),
+        "{message}"
+    );
 }

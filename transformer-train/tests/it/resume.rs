@@ -307,8 +307,8 @@ fn every_setting_that_differs_is_named() {
     assert_eq!(
         ended.failure(),
         "`run` holds a run with other settings: `training.clip_norm` is 1.0 now, but the run in the folder has \
-         \"none\", `training.warmup_steps` is 16 now, but the run in the folder has 15; resume without the change, or \
-         with it by --allow-changes, train in another folder with --out, or replace the run with --overwrite"
+         \"none\", `training.warmup_steps` is 16 now, but the run in the folder has 15; resume without the change \
+         (--resume reads `run/experiment.toml`), or with it by --allow-changes, train in another folder with --out, or replace the run with --overwrite"
     );
 }
 

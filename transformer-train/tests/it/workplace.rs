@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
+use serde_json::Value;
 use tempfile::TempDir;
 use transformer_core::{ModelDirectory, device};
 use transformer_infer::Translator;
@@ -105,6 +106,27 @@ impl Workplace {
 
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
+    }
+
+    /// Removes from the checkpoints of a run what earlier versions did not write: their settings and
+    /// their own hash.
+    pub(crate) fn forget_settings(&self, out: &str) {
+        let entries = fs::read_dir(self.path(&format!("{out}/checkpoints")));
+        for entry in entries.expect("the run has checkpoints") {
+            let path = entry.expect("the folder can be read").path();
+            if path.extension().is_none_or(|extension| extension != "json") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("the state is there, as UTF-8");
+            let mut state: Value = serde_json::from_str(&text).expect("the state is JSON");
+            for key in ["experiment", "changes", "sha256"] {
+                state
+                    .as_object_mut()
+                    .expect("the state has keys")
+                    .remove(key);
+            }
+            fs::write(path, state.to_string()).expect("the temporary directory is writable");
+        }
     }
 
     /// Returns the command of the program, with the workplace as its working directory.

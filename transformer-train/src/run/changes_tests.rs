@@ -1,0 +1,209 @@
+//! Every setting, edited in the folder of a run that was interrupted: the resume refuses it by name,
+//! or it is one that does not change what is learned.
+
+use std::fs;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use toml::{Table, Value};
+use transformer_core::TransformerConfig;
+
+use super::changes::{MAY_DIFFER, ON_REQUEST};
+use super::error::TrainError;
+use super::folder::{Existing, RunFolder};
+use crate::checkpoint::{ResumePoint, SavedState};
+use crate::config::{Experiment, setting_keys};
+use crate::progress::LogFn;
+
+/// Updates of the only checkpoint.
+const DONE: u64 = 10;
+
+/// An interrupted run with a checkpoint, of which only the state is written.
+struct Interrupted {
+    directory: TempDir,
+    experiment: Experiment,
+}
+
+impl Interrupted {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("the system has temporary directories");
+        let text = format!("[training]\nvalidation_interval = {DONE}\nupdates = 40\n");
+        let experiment = Experiment::from_toml_text(&text, "run.toml").expect("the text is valid");
+        let settings = experiment.to_toml().expect("TOML has these values");
+        let mut state = SavedState::default().continued_with(1, "cpu".to_owned(), 3, 5);
+        state.updates = DONE;
+        let state = state.with_settings(settings);
+        let run = Self {
+            directory,
+            experiment,
+        };
+        let checkpoints = run.folder().checkpoints;
+        fs::create_dir(&checkpoints).expect("the temporary directory is writable");
+        let written = fs::write(checkpoints.join("state-1.json"), state.to_json());
+        written.expect("the temporary directory is writable");
+        run
+    }
+
+    fn folder(&self) -> RunFolder {
+        RunFolder::new(self.directory.path())
+    }
+
+    /// Edits a setting in `experiment.toml`, and resumes with the settings in that file.
+    fn resume_with_edited(
+        &self,
+        key: &str,
+        existing: Existing,
+    ) -> Result<Option<ResumePoint>, TrainError> {
+        let mut settings = Table::try_from(&self.experiment).expect("TOML has these values");
+        let (section, name) = key.split_once('.').expect("a key has a section");
+        let keys = settings.get_mut(section).and_then(Value::as_table_mut);
+        let keys = keys.expect("every section is written");
+        let value = other_value(key, keys.get(name));
+        keys.insert(name.to_owned(), value);
+        let path = self.directory.path().join("experiment.toml");
+        fs::write(&path, settings.to_string()).expect("the temporary directory is writable");
+        let edited = Experiment::from_toml(&path).expect("the edited settings can be read");
+        assert_ne!(edited, self.experiment, "`{key}` is unchanged");
+        let no_log: LogFn = Arc::new(|_| {});
+        self.folder().resume(&edited, existing, &no_log)
+    }
+}
+
+/// Returns another value of a setting that has this one, or none.
+fn other_value(key: &str, value: Option<&Value>) -> Value {
+    let model = Table::try_from(TransformerConfig::default()).expect("TOML has these values");
+    let value = match key.strip_prefix("model.") {
+        Some(name) => value.or_else(|| model.get(name)),
+        None => value,
+    };
+    match (key, value) {
+        (_, Some(Value::Integer(number))) => Value::from(number + 1),
+        (_, Some(Value::Float(number))) => Value::from(number / 2.0 + 0.125),
+        (_, Some(Value::Boolean(is_on))) => Value::from(!is_on),
+        ("data.corpora", None) => Value::Array(vec![toml::toml! { weight = 2.0 }.into()]),
+        (key, _) => {
+            let other = OTHERS.iter().find(|(known, _)| *known == key);
+            let (_, other) = other.unwrap_or_else(|| panic!("OTHERS needs a value of `{key}`"));
+            let parsed: Table = toml::from_str(&format!("value = {other}")).expect("it is TOML");
+            parsed["value"].clone()
+        }
+    }
+}
+
+/// Other values of the settings whose default is text, or none.
+const OTHERS: [(&str, &str); 42] = [
+    ("data.task", "\"copy\""),
+    ("data.src", "\"other\""),
+    ("data.tgt", "\"other\""),
+    ("data.tsv", "\"other\""),
+    ("data.valid_src", "\"other\""),
+    ("data.valid_tgt", "\"other\""),
+    ("data.valid_tsv", "\"other\""),
+    ("data.over_long", "\"cut\""),
+    ("data.max_ratio", "3.5"),
+    ("data.empty", "\"refuse\""),
+    ("data.duplicates", "\"drop\""),
+    ("data.copies", "\"drop\""),
+    ("data.store", "\"disk\""),
+    ("data.store_folder", "\"other\""),
+    ("tokenizer.vocabulary", "\"separate\""),
+    ("tokenizer.kind", "\"word\""),
+    ("tokenizer.case", "\"lower\""),
+    ("tokenizer.tgt_kind", "\"word\""),
+    ("tokenizer.tgt_vocab_size", "77"),
+    ("tokenizer.tgt_case", "\"lower\""),
+    ("model.preset", "\"big\""),
+    ("model.d_k", "3"),
+    ("model.d_v", "3"),
+    ("model.norm_placement", "\"pre\""),
+    ("model.positions", "\"learned\""),
+    ("model.encoder_window", "3"),
+    ("model.decoder_window", "3"),
+    ("model.activation", "\"gelu\""),
+    ("model.tying", "\"none\""),
+    ("finetune.model", "\"other\""),
+    ("embeddings.src_word_vectors", "\"other\""),
+    ("embeddings.tgt_word_vectors", "\"other\""),
+    ("training.schedule", "\"constant\""),
+    ("training.peak_learning_rate", "0.01"),
+    ("training.label_smoothing_form", "\"other_tokens\""),
+    ("training.ema_decay", "0.5"),
+    ("training.clip_norm", "1.5"),
+    ("training.best_by", "\"bleu\""),
+    ("training.patience", "3"),
+    ("training.precision", "\"f16\""),
+    ("validation.length_penalty", "\"none\""),
+    ("validation.tokenize", "\"char\""),
+];
+
+#[test]
+fn an_edited_setting_is_refused_by_name_or_changes_nothing_that_is_learned() {
+    let run = Interrupted::new();
+    for key in setting_keys() {
+        let resumed = run.resume_with_edited(&key, Existing::Resume);
+        match resumed {
+            Ok(Some(resumed)) => {
+                assert!(MAY_DIFFER.contains(&key.as_str()), "`{key}` is not noticed");
+                assert_eq!(resumed.state.changes, []);
+            }
+            Ok(None) => panic!("`{key}`: the checkpoint is not found"),
+            Err(error) => {
+                let message = error.to_string();
+                let start = format!("`{key}` is ");
+                assert!(message.contains(&start), "`{key}` is not named: {message}");
+                assert!(message.contains(" now, but the run in the folder has "));
+                assert!(message.contains("; resume without the change"), "{message}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edited_setting_that_is_accepted_is_recorded_with_its_first_update() {
+    let run = Interrupted::new();
+    for key in setting_keys() {
+        let is_listed = |keys: &[&str]| keys.contains(&key.as_str());
+        let resumed = run.resume_with_edited(&key, Existing::Change);
+        let changes = resumed.map(|resumed| resumed.expect("it has a checkpoint").state.changes);
+        match changes.as_deref() {
+            Ok([]) => assert!(is_listed(&MAY_DIFFER), "`{key}` is not recorded"),
+            Ok([change]) => {
+                assert!(is_listed(&ON_REQUEST), "`{key}`");
+                let recorded = (change.changed.as_str(), change.update);
+                assert_eq!(recorded, (key.as_str(), DONE + 1));
+                assert_ne!(change.from, change.to);
+            }
+            Ok(several) => panic!("`{key}`: {several:?}"),
+            Err(error) => {
+                assert!(!is_listed(&ON_REQUEST), "{error}");
+                assert!(!error.to_string().contains("--allow-changes"), "{error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_known_settings_are_listed() {
+    let known = setting_keys();
+    for key in MAY_DIFFER.iter().chain(&ON_REQUEST) {
+        assert!(known.iter().any(|known| known == key), "{key}");
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_refused() {
+    let run = Interrupted::new();
+    let path = run.folder().checkpoints.join("state-1.json");
+    let state = SavedState::of(&run.folder().checkpoints, 1).expect("it is intact");
+    let newer = state.continued_with(1, "cpu".to_owned(), 3, 5);
+    let newer = newer.with_settings("[training]\ninvented_later = 1\n".to_owned());
+    fs::write(&path, newer.to_json()).expect("the temporary directory is writable");
+    let resumed = run.resume_with_edited("training.patience", Existing::Resume);
+    let message = resumed.expect_err("the settings are unknown").to_string();
+    let start = format!("the settings in `{}` cannot be read: ", path.display());
+    assert!(message.starts_with(&start), "{message}");
+    assert!(
+        message.contains("`invented_later` is unknown here"),
+        "{message}"
+    );
+}
