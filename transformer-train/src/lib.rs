@@ -55,7 +55,7 @@ mod run;
 mod validation;
 
 pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
-pub use checkpoint::CheckpointError;
+pub use checkpoint::{CheckpointError, Misfit};
 pub use corpus::SentencePair;
 pub use progress::{Interrupt, LogFn, Stage, StatusFn};
 pub use run::{

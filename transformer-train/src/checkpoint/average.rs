@@ -1,15 +1,14 @@
 //! The mean of the weights of several checkpoints (§6.1, "averaging the last 5 checkpoints").
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
-use burn::store::ModuleRecord;
-use burn::tensor::{Bytes, Tensor};
+use burn::tensor::Tensor;
 
 use super::error::CheckpointError;
 use super::files::{MODEL, part_name};
+use super::fit::load;
 
 /// Returns the mean of the weights of the given intervals' checkpoints.
 ///
@@ -30,20 +29,6 @@ pub(crate) fn average<M: Module>(
         sums: sums.0,
         factor,
     }))
-}
-
-/// Loads the weights of a checkpoint into a copy of `template`.
-pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, CheckpointError> {
-    let read_error = |reason: String| CheckpointError::Record {
-        action: "read",
-        reason,
-    };
-    // From a file, Burn would read each tensor at its first use.
-    let bytes = fs::read(path).map_err(|error| read_error(error.to_string()))?;
-    let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes))
-        .map_err(|error| read_error(error.to_string()))?;
-    let loaded = template.clone().try_load_record(record);
-    loaded.map_err(|error| read_error(error.to_string()))
 }
 
 /// Sums every parameter over the modules that it visits.

@@ -3,9 +3,51 @@
 use std::io;
 use std::path::PathBuf;
 
+use burn::store::RecordError;
 use transformer_core::directory::DirectoryError;
 
 use crate::config::ConfigError;
+
+/// The first tensor of a record that does not fit a model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// A tensor, or its moments, have another shape.
+    #[error("`{tensor}` has the shape {found:?} in the file, and {expected:?} in the model")]
+    Shape {
+        /// The parameter.
+        tensor: String,
+        /// The shape in the file.
+        found: Vec<usize>,
+        /// The shape in the model.
+        expected: Vec<usize>,
+    },
+    /// The record lacks a parameter.
+    #[error("`{tensor}` is missing in the file")]
+    Missing {
+        /// The parameter.
+        tensor: String,
+    },
+    /// The record has a tensor that is no parameter.
+    #[error("`{tensor}` in the file is no parameter of the model")]
+    Unknown {
+        /// The tensor.
+        tensor: String,
+    },
+    /// The record of the optimizer lacks moments of a parameter.
+    #[error("the moments of `{tensor}` are missing in the file")]
+    NoMoments {
+        /// The parameter.
+        tensor: String,
+    },
+    /// Something else, which Burn refuses.
+    #[error("{source}")]
+    Other {
+        /// The error of Burn.
+        #[source]
+        source: RecordError,
+    },
+}
 
 /// An error of reading or writing a checkpoint, or of publishing a model.
 #[derive(Debug, thiserror::Error)]
@@ -14,13 +56,36 @@ pub enum CheckpointError {
     /// A file or the model directory cannot be written.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
-    /// Burn cannot read or write a record.
-    #[error("weights cannot be {action}: {reason}")]
-    Record {
-        /// What failed: `read` or `encoded`.
-        action: &'static str,
-        /// The message of Burn.
-        reason: String,
+    /// Burn cannot encode the weights of a model.
+    #[error("the weights cannot be encoded: {source}")]
+    Encode {
+        /// The error of Burn.
+        #[source]
+        source: RecordError,
+    },
+    /// A part of a checkpoint is no record of Burn.
+    #[error(
+        "`{}` is not a record that this program can read: {source}; restore the file, or resume with the version of \
+         the program that wrote it", path.display()
+    )]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+        /// The error of Burn.
+        #[source]
+        source: RecordError,
+    },
+    /// A part of a checkpoint is of another model.
+    #[error(
+        "`{}` does not fit the model: {misfit}; use the settings that it was trained with (`[model]` and \
+         `training.ema_decay`), or train in another folder with --out", path.display()
+    )]
+    Misfit {
+        /// The file.
+        path: PathBuf,
+        /// The first tensor that does not fit.
+        #[source]
+        misfit: Misfit,
     },
     /// A file of a checkpoint exists but cannot be read.
     #[error(

@@ -4,6 +4,7 @@ mod average;
 mod early_stop;
 mod error;
 mod files;
+mod fit;
 mod publisher;
 mod resume_point;
 mod retention;
@@ -12,8 +13,8 @@ mod writer;
 
 pub(crate) use average::average;
 pub(crate) use early_stop::EarlyStop;
-pub use error::CheckpointError;
-pub(crate) use files::{PARTS, STATE, intervals_with, last_of};
+pub use error::{CheckpointError, Misfit};
+pub(crate) use files::{OPTIMIZER, PARTS, SCHEDULER, STATE, intervals_with, last_of};
 pub(crate) use publisher::{ModelCheckpointer, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;

@@ -10,9 +10,9 @@ use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::one_line;
 
-use super::average::load;
 use super::error::CheckpointError;
 use super::files::MODEL;
+use super::fit::load;
 use super::state::SavedState;
 use super::writer::{CheckpointWriter, PartCheckpointer};
 use crate::config::{ConfigError, Experiment, TrainingSettings};
@@ -62,14 +62,8 @@ impl Publisher {
         model: Transformer,
         scores: serde_json::Value,
     ) -> Result<(), CheckpointError> {
-        let weights =
-            model
-                .into_record()
-                .into_bytes()
-                .map_err(|error| CheckpointError::Record {
-                    action: "encoded",
-                    reason: error.to_string(),
-                })?;
+        let weights = model.into_record().into_bytes();
+        let weights = weights.map_err(|source| CheckpointError::Encode { source })?;
         let mut training = self.training.clone();
         if let Some(training) = training.as_object_mut() {
             training.insert("scores".to_owned(), scores);

@@ -19,8 +19,8 @@ use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
 use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    CheckpointWriter, EarlyStop, ModelCheckpointer, PARTS, PartCheckpointer, Publisher,
-    ResumePoint, Retention, intervals_with,
+    CheckpointWriter, EarlyStop, ModelCheckpointer, OPTIMIZER, PARTS, PartCheckpointer, Publisher,
+    ResumePoint, Retention, SCHEDULER, intervals_with,
 };
 use crate::config::Experiment;
 use crate::optim::{Adam, Schedule};
@@ -130,7 +130,7 @@ impl Learning<'_> {
             .with_metric_logger(csv_log)
             .with_application_logger(None)
             .with_interrupter(interrupter.clone())
-            .with_custom_checkpointers(model, part("optim"), part("scheduler"))
+            .with_custom_checkpointers(model, part(OPTIMIZER), part(SCHEDULER))
             .with_checkpointing_strategy(retention)
             .early_stopping(early_stop)
             .with_training_strategy(strategy(&self.environment.devices()).into())

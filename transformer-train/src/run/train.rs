@@ -41,6 +41,10 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         mut prepared,
     } = open(experiment, environment, Access::Train)?;
     let model = prepared.model(training.seed, &environment.device)?;
+    if let Some(resumed) = &resumed {
+        let template = Objective::new(model.clone(), training, None);
+        resumed.check_records(&folder.checkpoints, &template)?;
+    }
     begin_training(&environment.interrupt)?;
     prepared.warn(experiment, log);
     let _lock = lock.map_or_else(|| folder.claim(), Ok)?;

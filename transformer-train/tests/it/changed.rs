@@ -1,5 +1,7 @@
 //! Runs that are resumed with other settings.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::workplace::Workplace;
@@ -205,4 +207,86 @@ fn an_unfinished_run_whose_settings_file_was_edited_is_not_overwritten() {
         message.starts_with("`run` holds this very run, stopped after "),
         "{message}"
     );
+}
+
+/// The settings of a checkpoint without settings of its own can be edited unnoticed.
+#[test]
+fn weights_that_do_not_fit_the_model_are_refused_by_name() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    workplace.forget_settings("run");
+    let edits = [
+        (
+            "d_model = 16",
+            "d_model = 32",
+            "`model.src_vocabulary.weight` has the shape [12, 16] in the file, and [12, 32] in the model",
+        ),
+        (
+            "n_encoder_layers = 1",
+            "n_encoder_layers = 2",
+            "`model.encoder.layers.1.self_attention.query.weight` is missing in the file",
+        ),
+        (
+            "d_model = 16",
+            "d_model = 16\noutput_bias = true",
+            "`model.output_bias` is missing in the file",
+        ),
+        (
+            "d_model = 16",
+            "d_model = 16\nattention_bias = false",
+            "`model.decoder.layers.0.cross_attention.key.bias` in the file is no parameter of the model",
+        ),
+        (
+            "ema_decay = \"none\"",
+            "ema_decay = 0.9",
+            "`ema.src_vocabulary.weight` is missing in the file",
+        ),
+    ];
+    for (from, to, expected) in edits {
+        edit_settings(&workplace, from, to);
+        let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+        let message = ended.failure();
+        let start = format!(
+            "`run/checkpoints/model-2.bpk` does not fit the model: {expected}; use the settings that "
+        );
+        assert!(message.starts_with(&start), "{message}");
+        edit_settings(&workplace, to, from);
+    }
+    workplace
+        .run(&["--resume", "run", "--updates", "40"])
+        .lines();
+}
+
+#[test]
+fn moments_of_another_model_are_refused_by_name() {
+    let workplace = Workplace::new();
+    let other = ["--updates", "20", "--set", "model.d_ff=31"];
+    workplace.train("other", &other).lines();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let [ours, theirs] =
+        ["run", "other"].map(|out| workplace.path(&format!("{out}/checkpoints/optim-2.bpk")));
+    fs::copy(theirs, ours).expect("both runs have a checkpoint");
+    // The state names the other moments, as if they were its own.
+    let state = |out: &str| -> Value {
+        let text = workplace.read(&format!("{out}/checkpoints/state-2.json"));
+        serde_json::from_str(&text).expect("it is JSON")
+    };
+    let (mut ours, theirs) = (state("run"), state("other"));
+    let files = theirs["files"].as_array().expect("a checkpoint has files");
+    let moments = files.iter().find(|file| file["name"] == "optim-2.bpk");
+    for file in ours["files"]
+        .as_array_mut()
+        .expect("a checkpoint has files")
+    {
+        if file["name"] == "optim-2.bpk" {
+            *file = moments.expect("the checkpoint has moments").clone();
+        }
+    }
+    ours["sha256"] = "".into();
+    workplace.write("run/checkpoints/state-2.json", ours.to_string());
+    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+    let message = ended.failure();
+    let start = "`run/checkpoints/optim-2.bpk` does not fit the model: the moments of `model.src_vocabulary.weight` are \
+                 missing in the file;";
+    assert!(message.starts_with(start), "{message}");
 }

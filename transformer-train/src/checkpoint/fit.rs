@@ -1,0 +1,185 @@
+//! Whether the records of a checkpoint fit a model: Burn panics at one that does not, and trains on
+//! without moments of Adam that are missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::store::{ModuleRecord, RecordError};
+use burn::tensor::{Bytes, Tensor};
+use burn_pack::Reader;
+
+use super::error::{CheckpointError, Misfit};
+use super::files::{MODEL, OPTIMIZER, SCHEDULER, part_name};
+use super::resume_point::ResumePoint;
+
+/// Burn's names of the state of Adam, for each parameter.
+const MOMENTS: [&str; 2] = ["momentum.moment_1", "momentum.moment_2"];
+const TIME: &str = "momentum.time";
+
+/// The shapes of the tensors of a record, by name.
+type Shapes = BTreeMap<String, Vec<usize>>;
+
+impl ResumePoint {
+    /// Checks that the records of the checkpoint can be read and fit `template`, a module as it is
+    /// trained.
+    pub(crate) fn check_records<M: Module>(
+        &self,
+        checkpoints: &Path,
+        template: &M,
+    ) -> Result<(), CheckpointError> {
+        let path = |part| checkpoints.join(part_name(part, self.interval));
+        let loaded = load(template, &path(MODEL))?;
+        check_moments(&loaded, &path(OPTIMIZER))?;
+        let scheduler = path(SCHEDULER);
+        Reader::from_bytes(read(&scheduler)?).map_err(not_a_record(&scheduler))?;
+        Ok(())
+    }
+}
+
+/// Loads the weights of a checkpoint into a copy of `template`.
+pub(super) fn load<M: Module>(template: &M, path: &Path) -> Result<M, CheckpointError> {
+    // From a file, Burn would read each tensor at its first use.
+    let bytes = read(path)?;
+    let record = ModuleRecord::from_bytes(bytes).map_err(not_a_record(path))?;
+    let loaded = template.clone().try_load_record(record);
+    loaded.or_else(|source| {
+        let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
+        let stored = shapes(reader).map_err(not_a_record(path))?;
+        Err(CheckpointError::Misfit {
+            path: path.to_owned(),
+            misfit: model_misfit(template, &stored).unwrap_or(Misfit::Other { source }),
+        })
+    })
+}
+
+/// Checks that Adam has moments of every parameter that is trained.
+fn check_moments<M: Module>(module: &M, path: &Path) -> Result<(), CheckpointError> {
+    let reader = Reader::from_bytes(read(path)?).map_err(not_a_record(path))?;
+    let times: BTreeSet<String> = reader.scalars().keys().cloned().collect();
+    let stored = shapes(reader).map_err(not_a_record(path))?;
+    let mut misfits = parameters(module)
+        .into_iter()
+        .filter(|parameter| parameter.is_trained)
+        .filter_map(
+            |Parameter {
+                 name, shape, id, ..
+             }| {
+                let field = |field: &str| format!("{id}.{field}");
+                if !times.contains(&field(TIME)) {
+                    return Some(Misfit::NoMoments { tensor: name });
+                }
+                MOMENTS.iter().find_map(|moment| {
+                    let tensor = name.clone();
+                    match stored.get(&field(moment)) {
+                        None => Some(Misfit::NoMoments { tensor }),
+                        Some(found) if *found != shape => Some(Misfit::Shape {
+                            tensor,
+                            found: found.clone(),
+                            expected: shape.clone(),
+                        }),
+                        Some(_) => None,
+                    }
+                })
+            },
+        );
+    misfits.next().map_or(Ok(()), |misfit| {
+        Err(CheckpointError::Misfit {
+            path: path.to_owned(),
+            misfit,
+        })
+    })
+}
+
+/// Returns the first difference between the parameters of a module and the tensors of a record.
+fn model_misfit<M: Module>(module: &M, stored: &Shapes) -> Option<Misfit> {
+    let parameters = parameters(module);
+    let mut differing = parameters
+        .iter()
+        .filter_map(|Parameter { name, shape, .. }| {
+            let tensor = name.clone();
+            match stored.get(name) {
+                None => Some(Misfit::Missing { tensor }),
+                Some(found) if found != shape => Some(Misfit::Shape {
+                    tensor,
+                    found: found.clone(),
+                    expected: shape.clone(),
+                }),
+                Some(_) => None,
+            }
+        });
+    let unknown = || {
+        let known: BTreeSet<&String> = parameters.iter().map(|it| &it.name).collect();
+        let mut unknown = stored.keys().filter(|name| !known.contains(name));
+        unknown.next().map(|name| Misfit::Unknown {
+            tensor: name.clone(),
+        })
+    };
+    differing.next().or_else(unknown)
+}
+
+fn read(path: &Path) -> Result<Bytes, CheckpointError> {
+    let bytes = fs::read(path).map_err(|source| CheckpointError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Bytes::from_bytes_vec(bytes))
+}
+
+fn not_a_record<E: Into<RecordError>>(path: &Path) -> impl Fn(E) -> CheckpointError {
+    |source| CheckpointError::NotARecord {
+        path: path.to_owned(),
+        source: source.into(),
+    }
+}
+
+fn shapes(reader: Reader) -> Result<Shapes, burn_pack::Error> {
+    let tensors = reader.into_tensors()?.into_iter();
+    Ok(tensors
+        .map(|tensor| (tensor.name, tensor.shape.to_vec()))
+        .collect())
+}
+
+/// A parameter of a module.
+struct Parameter {
+    /// Its name in a record.
+    name: String,
+    shape: Vec<usize>,
+    id: u64,
+    /// Whether it is not frozen.
+    is_trained: bool,
+}
+
+fn parameters<M: Module>(module: &M) -> Vec<Parameter> {
+    let mut collector = Collector::default();
+    module.visit(&mut collector);
+    collector.parameters
+}
+
+/// Collects the parameters of a module.
+#[derive(Default)]
+struct Collector {
+    path: Vec<String>,
+    parameters: Vec<Parameter>,
+}
+
+impl ModuleVisitor for Collector {
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = param.val();
+        self.parameters.push(Parameter {
+            name: self.path.join("."),
+            shape: tensor.shape().to_vec(),
+            id: param.id.val(),
+            is_trained: tensor.is_require_grad(),
+        });
+    }
+}
