@@ -5,6 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde::de::DeserializeOwned;
+use tokenizers::models::bpe::BPE;
+use tokenizers::models::unigram::Unigram;
+use tokenizers::{
+    DecoderWrapper, Model, ModelWrapper, NormalizerWrapper, PostProcessorWrapper,
+    PreTokenizerWrapper, TokenizerImpl,
+};
 
 use super::cached_tokenizer::CachedTokenizer;
 use super::sentencepiece::PieceVocabulary;
@@ -103,7 +110,7 @@ impl Tokenizer {
         if let Some(pieces) = PieceVocabulary::from_json(json) {
             return Ok(Self::from_pieces(pieces?));
         }
-        let mut inner: tokenizers::Tokenizer = json.parse().map_err(TokenizerError::Parse)?;
+        let mut inner = parse(json)?;
         // Files from elsewhere may request padding and truncation, which batching does here.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(TokenizerError::Parse)?;
@@ -246,10 +253,90 @@ impl Tokenizer {
     }
 }
 
+/// Parses a file of the `tokenizers` crate.
+fn parse(json: &str) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    // The parser for any kind of model copies the vocabulary four times before it reads it.
+    let parsed = parse_with::<BPE>(json).or_else(|| parse_with::<Unigram>(json));
+    match parsed {
+        Some(tokenizer) => Ok(tokenizer),
+        None => json.parse().map_err(TokenizerError::Parse),
+    }
+}
+
+/// Parses a file with this kind of model; `None` if the file is not one.
+fn parse_with<M>(json: &str) -> Option<tokenizers::Tokenizer>
+where
+    M: Model + DeserializeOwned + Into<ModelWrapper>,
+{
+    let parsed: TokenizerImpl<
+        M,
+        NormalizerWrapper,
+        PreTokenizerWrapper,
+        PostProcessorWrapper,
+        DecoderWrapper,
+    > = serde_json::from_str(json).ok()?;
+    Some(parsed.into())
+}
+
 impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tokenizer")
             .field("vocab_size", &self.vocab_size())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TokenizerKind;
+    use super::*;
+
+    fn json(kind: TokenizerKind) -> Result<String, TokenizerError> {
+        let config = TokenizerConfig {
+            kind,
+            vocab_size: 40,
+            ..TokenizerConfig::default()
+        };
+        Ok(Tokenizer::train(&config, ["a rose is a rose", "is a rose"])?.to_json())
+    }
+
+    fn text(tokenizer: Option<tokenizers::Tokenizer>) -> Option<String> {
+        tokenizer.and_then(|tokenizer| tokenizer.to_string(false).ok())
+    }
+
+    #[test]
+    fn the_parser_for_bpe_reads_the_same_as_that_for_any_model() -> Result<(), TokenizerError> {
+        let json = json(TokenizerKind::Bpe)?;
+        let expected = text(json.parse().ok());
+        assert!(expected.is_some());
+        assert_eq!(text(parse_with::<BPE>(&json)), expected);
+        Ok(())
+    }
+
+    #[test]
+    fn the_parser_for_unigram_reads_the_same_as_that_for_any_model() -> Result<(), TokenizerError> {
+        let json = json(TokenizerKind::Unigram)?;
+        let expected = text(json.parse().ok());
+        assert!(expected.is_some());
+        assert_eq!(text(parse_with::<Unigram>(&json)), expected);
+        Ok(())
+    }
+
+    #[test]
+    fn files_without_a_type_get_the_model_of_the_parser_for_any_model() -> Result<(), TokenizerError>
+    {
+        for kind in [
+            TokenizerKind::Word,
+            TokenizerKind::Bpe,
+            TokenizerKind::Unigram,
+        ] {
+            let mut file: serde_json::Value =
+                serde_json::from_str(&json(kind)?).expect("it was written as JSON");
+            let model = file["model"].as_object_mut().expect("it has a model");
+            assert!(model.remove("type").is_some());
+            let json = file.to_string();
+            assert_eq!(text(parse(&json).ok()), text(json.parse().ok()), "{kind}");
+        }
+        Ok(())
     }
 }
