@@ -1,10 +1,12 @@
-//! [`DirectoryError`]: what can be wrong with a model directory, and how to repair it.
+//! [`DirectoryError`] and [`LoadError`]: what can be wrong with a model directory, and how to repair it.
 
 use std::io;
 use std::path::PathBuf;
 
+use burn::store::RecordError;
 use thiserror::Error;
 
+use super::Precision;
 use super::format::NEWEST_FORMAT;
 use crate::config::ConfigError;
 use crate::text::TokenizerError;
@@ -152,5 +154,92 @@ pub enum DirectoryError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+}
+
+/// Why the weights of a model directory cannot be loaded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The file of the weights cannot be read, or does not match the manifest any more.
+    #[error(transparent)]
+    File(#[from] DirectoryError),
+    /// The file is too small for a model of this config. Checked before memory is allocated for the model.
+    #[error(
+        "`{}` has {bytes} bytes, too few for the {n_parameters} parameters of the model in config.json; restore \
+         the file, or make the model again",
+        path.display()
+    )]
+    TooSmall {
+        /// File of the weights.
+        path: PathBuf,
+        /// Its size, in bytes.
+        bytes: u64,
+        /// Number of parameters of the config.
+        n_parameters: usize,
+    },
+    /// The file is not a record.
+    #[error(
+        "`{}` does not hold the weights of a model; restore the file, or train again",
+        path.display()
+    )]
+    Weights {
+        /// File of the weights.
+        path: PathBuf,
+        /// Burn's error.
+        source: RecordError,
+    },
+    /// The weights are not stored in the precision that the manifest states.
+    #[error(
+        "`{tensor}` in `{}` is not stored in {precision} or lacks its scales, but manifest.json says {precision}; \
+         restore the file, or quantize the model again",
+        path.display()
+    )]
+    Precision {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// The precision in the manifest.
+        precision: Precision,
+    },
+    /// A tensor of the model is missing.
+    #[error(
+        "`{}` has no tensor `{tensor}`, which the model in config.json needs; restore the file, or train again",
+        path.display()
+    )]
+    Missing {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+    },
+    /// A tensor has another shape than in the model.
+    #[error(
+        "`{tensor}` in `{}` has the shape {found:?}, and in the model of config.json {expected:?}; restore the \
+         files, or train again",
+        path.display()
+    )]
+    Shape {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its shape in the file.
+        found: Vec<usize>,
+        /// Its shape in the model.
+        expected: Vec<usize>,
+    },
+    /// The file has a tensor that the model does not have.
+    #[error(
+        "`{}` has a tensor `{tensor}`, which the model in config.json does not have; restore the files, or train \
+         again",
+        path.display()
+    )]
+    Unused {
+        /// File of the weights.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
     },
 }

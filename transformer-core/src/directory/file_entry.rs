@@ -1,9 +1,14 @@
 //! [`FileEntry`]: a file of the model, checked by size and SHA-256 whenever it is read.
 
 use std::fmt::Write;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::ops::DerefMut;
 use std::path::Path;
+use std::sync::mpsc;
+use std::{panic, thread};
 
+use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -46,20 +51,81 @@ impl FileEntry {
     ///
     /// Returns a [`DirectoryError`] that tells apart a file that is missing, unreadable or changed.
     pub fn check_in(&self, directory: &Path) -> Result<(), DirectoryError> {
-        self.scan(directory, |_| {})
+        let path = directory.join(&self.name);
+        let mut file = self.open(&path)?;
+        let mut hash = Sha256::new();
+        let mut chunk = vec![
+            0;
+            CHUNK
+                .min(usize::try_from(self.bytes).unwrap_or(CHUNK))
+                .max(1)
+        ];
+        loop {
+            match file.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(n) => hash.update(&chunk[..n]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(failure(&path, error)),
+            }
+        }
+        self.check_hash(hash, &path)
     }
 
     /// Reads the file and checks its content.
     pub(super) fn read_in(&self, directory: &Path) -> Result<Vec<u8>, DirectoryError> {
-        let mut content = Vec::new();
-        self.scan(directory, |chunk| {
-            if content.capacity() == 0 {
-                // `scan` has compared the sizes before the first chunk.
-                content.reserve_exact(usize::try_from(self.bytes).unwrap_or(0));
+        self.read_to(directory, |n_bytes| vec![0; n_bytes])
+    }
+
+    /// Reads the file and checks its content; up to 15 zeros follow it.
+    ///
+    /// The content is aligned for every type of values. Burn copies what was allocated as bytes.
+    pub(super) fn read_aligned_in(&self, directory: &Path) -> Result<Bytes, DirectoryError> {
+        self.read_to(directory, |n_bytes| {
+            Bytes::from_elems(vec![0_u128; n_bytes.div_ceil(size_of::<u128>())])
+        })
+    }
+
+    /// Reads the file into a buffer that has at least its size.
+    fn read_to<B: DerefMut<Target = [u8]>>(
+        &self,
+        directory: &Path,
+        allocate: impl FnOnce(usize) -> B,
+    ) -> Result<B, DirectoryError> {
+        let path = directory.join(&self.name);
+        let mut file = self.open(&path)?;
+        let n_bytes = usize::try_from(self.bytes);
+        let n_bytes = n_bytes.map_err(|_| failure(&path, ErrorKind::OutOfMemory.into()))?;
+        let mut buffer = allocate(n_bytes);
+        let content = &mut buffer[..n_bytes];
+        let mut hash = Sha256::new();
+        let read = if n_bytes <= CHUNK {
+            file.read_exact(content).map(|()| hash.update(content))
+        } else {
+            // Hashing takes longer than reading. Each chunk is hashed while the next one is read.
+            thread::scope(|scope| {
+                let (sender, chunks) = mpsc::channel::<&[u8]>();
+                let hasher =
+                    scope.spawn(|| chunks.into_iter().for_each(|chunk| hash.update(chunk)));
+                let read = content.chunks_mut(CHUNK).try_for_each(|chunk| {
+                    file.read_exact(chunk)?;
+                    // It fails only if the other thread panicked, which `join` reports.
+                    let _ = sender.send(chunk);
+                    Ok(())
+                });
+                drop(sender);
+                let hashed = hasher.join();
+                hashed.unwrap_or_else(|payload| panic::resume_unwind(payload));
+                read
+            })
+        };
+        match read {
+            // The file became shorter after its size was compared.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Err(DirectoryError::Hash { path })
             }
-            content.extend_from_slice(chunk);
-        })?;
-        Ok(content)
+            Err(error) => Err(failure(&path, error)),
+            Ok(()) => self.check_hash(hash, &path).map(|()| buffer),
+        }
     }
 
     /// Checks whether the file at `path` has this content, whatever its name.
@@ -74,43 +140,36 @@ impl FileEntry {
             .is_some_and(|directory| entry.is_intact_in(directory))
     }
 
-    /// Passes the content to `visit` in chunks, and checks size and hash.
-    fn scan(&self, directory: &Path, mut visit: impl FnMut(&[u8])) -> Result<(), DirectoryError> {
-        let path = directory.join(&self.name);
-        let failed = |source: io::Error| match source.kind() {
-            ErrorKind::NotFound => DirectoryError::MissingFile { path: path.clone() },
-            _ => DirectoryError::Read {
-                path: path.clone(),
-                source,
-            },
-        };
-        let mut file = regular_file::open(&path).map_err(failed)?;
-        let (found, expected) = (file.metadata().map_err(failed)?.len(), self.bytes);
-        if found != expected {
-            return Err(DirectoryError::Size {
-                path,
+    /// Opens the file at `path`, and compares its size.
+    fn open(&self, path: &Path) -> Result<File, DirectoryError> {
+        let file = regular_file::open(path).map_err(|error| failure(path, error))?;
+        let metadata = file.metadata().map_err(|error| failure(path, error))?;
+        let (found, expected) = (metadata.len(), self.bytes);
+        match found == expected {
+            true => Ok(file),
+            false => Err(DirectoryError::Size {
+                path: path.to_owned(),
                 found,
                 expected,
-            });
+            }),
         }
-        let mut hash = Sha256::new();
-        let mut chunk = vec![0; CHUNK.min(usize::try_from(expected).unwrap_or(CHUNK)).max(1)];
-        loop {
-            match file.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(n) => {
-                    hash.update(&chunk[..n]);
-                    visit(&chunk[..n]);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
+    }
+
+    fn check_hash(&self, hash: Sha256, path: &Path) -> Result<(), DirectoryError> {
+        match hex(hash) == self.sha256 {
+            true => Ok(()),
+            false => Err(DirectoryError::Hash {
+                path: path.to_owned(),
+            }),
         }
-        if hex(hash) == self.sha256 {
-            Ok(())
-        } else {
-            Err(DirectoryError::Hash { path })
-        }
+    }
+}
+
+fn failure(path: &Path, source: io::Error) -> DirectoryError {
+    let path = path.to_owned();
+    match source.kind() {
+        ErrorKind::NotFound => DirectoryError::MissingFile { path },
+        _ => DirectoryError::Read { path, source },
     }
 }
 
@@ -122,4 +181,65 @@ pub(super) fn hex(hash: Sha256) -> String {
             write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
             digits
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::{TempDir, tempdir};
+
+    use super::*;
+
+    /// Writes a file of two chunks and a part of one.
+    fn written() -> io::Result<(TempDir, FileEntry, Vec<u8>)> {
+        let directory = tempdir()?;
+        let content: Vec<u8> = (0..2 * CHUNK + 17).map(|i| (i % 251) as u8).collect();
+        fs::write(directory.path().join("weights"), &content)?;
+        let entry = FileEntry::new("weights", &content);
+        Ok((directory, entry, content))
+    }
+
+    #[test]
+    fn a_file_of_several_chunks_is_read_as_it_was_written() -> io::Result<()> {
+        let (directory, entry, content) = written()?;
+        assert_eq!(entry.read_in(directory.path()).ok(), Some(content));
+        Ok(())
+    }
+
+    #[test]
+    fn weights_are_read_to_where_burn_leaves_them() -> io::Result<()> {
+        let (directory, entry, content) = written()?;
+        let read = entry.read_aligned_in(directory.path());
+        let read = read.expect("it was just written");
+        assert_eq!(read[..content.len()], content);
+        assert!(read.len() < content.len() + 16 && read.align() >= 16);
+        Ok(())
+    }
+
+    #[test]
+    fn a_changed_byte_in_any_chunk_is_detected() -> io::Result<()> {
+        let (directory, entry, content) = written()?;
+        for position in [0, CHUNK, content.len() - 1] {
+            let mut changed = content.clone();
+            changed[position] ^= 1;
+            fs::write(directory.path().join("weights"), changed)?;
+            let refused = entry.read_in(directory.path());
+            assert!(
+                matches!(refused, Err(DirectoryError::Hash { .. })),
+                "{position}"
+            );
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_longer_file_is_detected_before_it_is_read() -> io::Result<()> {
+        let (directory, entry, mut content) = written()?;
+        content.push(0);
+        fs::write(directory.path().join("weights"), content)?;
+        let refused = entry.read_in(directory.path());
+        assert!(matches!(refused, Err(DirectoryError::Size { .. })));
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 //! Symmetric 8-bit quantization of a matrix, with a scale per output channel.
 
 use burn::tensor::{DType, TensorData};
+use rayon::prelude::*;
 
 /// The largest integer. −128 is not used, so the range is symmetric.
 const MAX: f32 = 127.0;
@@ -70,26 +71,26 @@ impl Int8Matrix {
 
     /// Returns the values that the matrix represents; `None` if the shapes or types of its parts do not match.
     pub(super) fn to_f32(&self) -> Option<TensorData> {
-        let &[n_rows, n_columns] = &self.values.shape()[..] else {
-            return None;
-        };
-        let &[height, width] = &self.scales.shape()[..] else {
-            return None;
-        };
-        let matches = self.values.dtype() == DType::I8
-            && self.scales.dtype() == DType::F32
-            && (height == 1 || height == n_rows)
-            && (width == 1 || width == n_columns);
-        if !matches {
-            return None;
-        }
+        let channels = Self::channels(&self.values, &self.scales)?;
         let integers = self.values.as_slice::<i8>().ok()?;
         let scales = self.scales.as_slice::<f32>().ok()?;
-        let value = |(index, integer): (usize, &i8)| {
-            f32::from(*integer) * scales[channel_of([n_rows, n_columns], [height, width], index)]
-        };
-        let values: Vec<f32> = integers.iter().enumerate().map(value).collect();
-        Some(TensorData::new(values, [n_rows, n_columns]))
+        let n_columns = self.values.shape()[1];
+        let mut values = vec![0.0; integers.len()];
+        // An empty row is no chunk.
+        let rows = values.par_chunks_mut(n_columns.max(1));
+        let rows = rows.zip(integers.par_chunks(n_columns.max(1))).enumerate();
+        rows.for_each(|(row, (values, integers))| {
+            let pairs = values.iter_mut().zip(integers);
+            match channels {
+                ChannelAxis::Columns => pairs.zip(scales).for_each(|((value, integer), scale)| {
+                    *value = f32::from(*integer) * scale;
+                }),
+                ChannelAxis::Rows => pairs.for_each(|(value, integer)| {
+                    *value = f32::from(*integer) * scales[row];
+                }),
+            }
+        });
+        Some(TensorData::new(values, self.values.shape().clone()))
     }
 }
 

@@ -24,6 +24,7 @@ mod manifest;
 mod model_directory;
 mod precision;
 mod quantize;
+mod read_ahead;
 mod run_folder;
 #[allow(dead_code, reason = "for the engine on packed weights")]
 mod stored_tensors;
@@ -35,13 +36,12 @@ mod write;
 mod tests;
 
 pub use atomic::{replace_file, write_file};
-pub use error::DirectoryError;
+pub use error::{DirectoryError, LoadError};
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
 #[allow(unused_imports, reason = "for the engine on packed weights")]
 pub(crate) use int8::ChannelAxis;
-pub use load::LoadError;
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
 pub use precision::Precision;

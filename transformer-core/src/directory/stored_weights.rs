@@ -1,8 +1,6 @@
-//! How weights of each [`Precision`] are stored in a record: conversion to it, and back to 32-bit floats.
+//! How weights of each [`Precision`] are stored in a record, and the conversion to it.
 
-use std::collections::BTreeMap;
-
-use burn::store::{ModuleRecord, RecordError};
+use burn::store::RecordError;
 use burn::tensor::{Bytes, DType, TensorData};
 use burn_pack::{Reader, Tensor, Writer};
 
@@ -22,7 +20,7 @@ const VOCABULARIES: [&str; 3] = [
 ];
 
 /// Name, values and parameter id.
-type NamedTensor = (String, TensorData, Option<u64>);
+pub(super) type NamedTensor = (String, TensorData, Option<u64>);
 
 /// Why weights cannot be converted to a precision.
 #[derive(Debug, thiserror::Error)]
@@ -35,21 +33,10 @@ pub(super) enum ConvertError {
     OutOfRange { tensor: String, value: f32 },
 }
 
-/// Why weights cannot be converted back.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RestoreError {
-    /// The bytes are not a record.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// A tensor is not stored in the precision, or lacks its scales.
-    #[error("`{tensor}` is stored in another precision, or lacks its scales")]
-    OtherPrecision { tensor: String },
-}
-
 /// Converts the bytes of a record of 32-bit floats to the bytes of a record in this precision.
-pub(super) fn convert(bytes: Vec<u8>, precision: Precision) -> Result<Bytes, ConvertError> {
+pub(super) fn convert(bytes: Bytes, precision: Precision) -> Result<Bytes, ConvertError> {
     let mut stored = Vec::new();
-    for (name, data, id) in unpack(Bytes::from_bytes_vec(bytes))? {
+    for (name, data, id) in unpack(bytes)? {
         let converted = convert_tensor(&name, &data, precision);
         let converted = converted.map_err(|value| ConvertError::OutOfRange {
             tensor: name.clone(),
@@ -94,49 +81,16 @@ fn convert_tensor(
     ])
 }
 
-/// Converts the bytes of a record in this precision to a record of 32-bit floats.
-///
-/// It takes bytes and not a file: Burn would read each tensor of a file at its first use, when training
-/// may have written another model under the same name.
-pub(super) fn restore(bytes: Vec<u8>, precision: Precision) -> Result<ModuleRecord, RestoreError> {
-    let bytes = Bytes::from_bytes_vec(bytes);
-    if precision == Precision::F32 {
-        return Ok(ModuleRecord::from_bytes(bytes)?);
-    }
-    let tensors = unpack(bytes)?.into_iter();
-    let mut tensors: BTreeMap<String, (TensorData, Option<u64>)> =
-        tensors.map(|(name, data, id)| (name, (data, id))).collect();
-    let mut restored = Vec::new();
-    let names: Vec<String> = tensors.keys().cloned().collect();
-    for name in names.into_iter().filter(|name| !name.ends_with(SCALES)) {
-        let Some((data, id)) = tensors.remove(&name) else {
-            continue; // never: each name is in the map
-        };
-        let scales = tensors.remove(&format!("{name}{SCALES}"));
-        let data = match (precision, data.dtype(), scales) {
-            (Precision::F16, DType::F16, None) => Some(data.convert_dtype(DType::F32)),
-            (Precision::Int8, DType::I8, Some((scales, _))) => {
-                let values = data;
-                Int8Matrix { values, scales }.to_f32()
-            }
-            (Precision::Int8, DType::F32, None) if !is_matrix(&name, data.shape()) => Some(data),
-            _ => None,
-        };
-        let Some(data) = data else {
-            return Err(RestoreError::OtherPrecision { tensor: name });
-        };
-        restored.push((name, data, id));
-    }
-    Ok(ModuleRecord::from_bytes(pack(restored)?)?)
-}
-
 /// Checks whether a tensor of this name and shape is stored as integers with [`Precision::Int8`].
 pub(super) fn is_matrix(name: &str, shape: &[usize]) -> bool {
     name.ends_with(MATRIX) && shape.len() == 2
 }
 
-/// Reads a record: each tensor with its name and its parameter id.
-fn unpack(bytes: Bytes) -> Result<Vec<NamedTensor>, RecordError> {
+/// Reads a record: each tensor with its name and its parameter id. The values stay where they are in the bytes.
+///
+/// It takes bytes and not a file: Burn would read each tensor of a file at its first use, when training
+/// may have written another model under the same name.
+pub(super) fn unpack(bytes: Bytes) -> Result<Vec<NamedTensor>, RecordError> {
     let tensors = Reader::from_bytes(bytes)?.into_tensors()?.into_iter();
     let unpack = |tensor: Tensor| {
         let (name, dtype, shape, id, bytes) = tensor.into_parts()?;

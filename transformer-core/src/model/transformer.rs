@@ -75,8 +75,8 @@ impl TransformerConfig {
         Ok(model)
     }
 
-    /// Builds the model with weights that are drawn on first read.
-    fn build(&self, device: &Device) -> Transformer {
+    /// Builds the model with weights that are drawn on first read, if they are not replaced before.
+    pub(crate) fn build(&self, device: &Device) -> Transformer {
         let vocabulary = |size| VocabularyMatrix::new(size, self, device);
         let tgt_vocabulary = match self.tying {
             Tying::All => None,

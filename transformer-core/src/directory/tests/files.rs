@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
-use super::{DirectoryError, FileEntry, ModelDirectory, ModelParts, Precision, Tokenizers, write};
+use super::super::{
+    DirectoryError, FileEntry, ModelDirectory, ModelParts, Precision, Tokenizers, write,
+};
 use crate::config::{TransformerConfig, Tying};
 use crate::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 

@@ -1,0 +1,49 @@
+//! [`ReadAhead`]: the weights of a model, which a thread reads while this one does other work.
+
+use std::panic;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use burn::tensor::Bytes;
+
+use super::{DirectoryError, FileEntry};
+
+/// The thread that reads a file, until its content is taken.
+#[derive(Debug, Clone)]
+pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
+
+type Reading = JoinHandle<Result<Bytes, DirectoryError>>;
+
+impl ReadAhead {
+    /// Starts to read the file in the directory.
+    pub(super) fn start(entry: &FileEntry, directory: &Path) -> Self {
+        let (entry, directory) = (entry.clone(), directory.to_owned());
+        let reading = thread::spawn(move || entry.read_aligned_in(&directory));
+        Self(Arc::new(Mutex::new(Some(reading))))
+    }
+
+    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was taken before.
+    pub(super) fn take(&self) -> Option<Result<Bytes, DirectoryError>> {
+        let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = reading.take()?.join();
+        Some(content.unwrap_or_else(|payload| panic::resume_unwind(payload)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_can_be_taken_once() -> std::io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        std::fs::write(directory.path().join("weights"), b"content")?;
+        let entry = FileEntry::new("weights", b"content");
+        let reading = ReadAhead::start(&entry, directory.path());
+        let content = reading.take().and_then(Result::ok);
+        assert!(content.is_some_and(|content| content.starts_with(b"content")));
+        assert!(reading.take().is_none());
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! What a model directory promises, over several of its files.
+
+mod files;
+mod weights;
