@@ -54,6 +54,9 @@ pub(super) const ON_REQUEST: [&str; 16] = [
     "training.weight_decay",
 ];
 
+/// The length of a run, on which some schedules depend.
+const LENGTH: &str = "training.updates";
+
 /// A difference between two experiments that makes their runs differ.
 #[derive(Debug)]
 pub(super) struct Change {
@@ -70,6 +73,11 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// Returns whether only the length of the run differs.
+    pub(super) fn is_of_length(&self) -> bool {
+        self.setting == LENGTH
+    }
+
     /// Returns the change as the checkpoints of the run record it.
     pub(super) fn at(self, update: u64) -> SettingChange {
         SettingChange {
@@ -95,12 +103,11 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
     let mut keys: Vec<&String> = before.keys().chain(now.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    let key_of_end = "training.updates";
     let matters = |key: &str| {
         if matches!(key, "training.accumulate" | "training.devices") {
             return !is_same_update;
         }
-        (depends_on_end && key == key_of_end) || !MAY_DIFFER.contains(&key)
+        (depends_on_end && key == LENGTH) || !MAY_DIFFER.contains(&key)
     };
     let formatted =
         |value: Option<&String>| value.map_or_else(|| "not set".to_owned(), Clone::clone);
@@ -116,7 +123,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
                     "{difference} (any number can be resumed if `training.devices` times `training.accumulate` stays \
                      {n_batches_before})"
                 ),
-                key if key == key_of_end => {
+                key if key == LENGTH => {
                     format!("{difference} (the learning rate falls to zero at the end, wherever that is)")
                 }
                 _ => difference,

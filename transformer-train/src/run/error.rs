@@ -85,6 +85,20 @@ pub enum TrainError {
         /// ([`Existing::Change`](crate::Existing::Change)).
         is_possible: bool,
     },
+    /// Settings of a run that has finished are changed: no update is left for them.
+    #[error(
+        "{change}, and no update is left that it affects: the run in `{}` has done all of its {done}; give it more \
+         with --updates, or resume without the change (--resume reads `{}`)",
+        path.display(), path.join("experiment.toml").display()
+    )]
+    WithoutEffect {
+        /// The folder.
+        path: PathBuf,
+        /// The setting, with both values.
+        change: String,
+        /// Number of updates done.
+        done: u64,
+    },
     /// The folder holds the same run, unfinished, which would be deleted.
     #[error(
         "`{}` holds this very run, stopped after {done} updates; resume it, without --overwrite, or delete the folder \

@@ -120,7 +120,19 @@ impl RunFolder {
                 self.settings.display()
             ));
         }
-        let first_update = resumed.state.updates + 1;
+        let done = resumed.state.updates;
+        let is_finished = done >= experiment.training.updates;
+        let without_effect = changes
+            .iter()
+            .find(|change| is_finished && !change.is_of_length());
+        if let Some(change) = without_effect {
+            return Err(TrainError::WithoutEffect {
+                path: self.directory.clone(),
+                change: change.text.clone(),
+                done,
+            });
+        }
+        let first_update = done + 1;
         for change in changes {
             log(&format!("changed     {}", change.text));
             resumed.state.changes.push(change.at(first_update));

@@ -290,3 +290,29 @@ fn moments_of_another_model_are_refused_by_name() {
                  missing in the file;";
     assert!(message.starts_with(start), "{message}");
 }
+
+/// The model would claim a setting with which nothing was trained.
+#[test]
+fn a_change_after_the_last_update_is_refused() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let settings = workplace.read("run/experiment.toml");
+    let change = [
+        "--resume",
+        "run",
+        "--set",
+        "training.label_smoothing=0.3",
+        "--allow-changes",
+    ];
+    let ended = workplace.run(&change);
+    assert_eq!(
+        ended.failure(),
+        "`training.label_smoothing` is 0.3 now, but the run in the folder has 0.1, and no update is left that it \
+         affects: the run in `run` has done all of its 20; give it more with --updates, or resume without the change \
+         (--resume reads `run/experiment.toml`)"
+    );
+    assert_eq!(workplace.read("run/experiment.toml"), settings);
+    workplace
+        .run(&[&change[..], &["--updates", "30"]].concat())
+        .lines();
+}
