@@ -1,15 +1,16 @@
-//! The speed of translation: greedy and with a beam, one sentence and 32 at once.
+//! The speed of translation: greedy and with a beam, of 1, 32 and 1000 sentences.
 
+use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use burn::tensor::Device;
 use serde_json::json;
-use transformer_core::device::in_thread_pool;
+use transformer_core::device::is_cpu_memory;
 use transformer_core::text::EOS;
-use transformer_core::{Transformer, TransformerConfig};
-use transformer_infer::Scorer;
-use transformer_infer::search::{Request, Search};
+use transformer_core::{ComputePrecision, PackedTransformer, Transformer, TransformerConfig};
+use transformer_infer::search::{LengthLimit, Search};
+use transformer_infer::{BatchLimits, Source, translate_packed, translate_sources};
 
 use crate::weights::rewrite;
 use crate::{Repeats, print_line, sentences};
@@ -18,7 +19,10 @@ use crate::{Repeats, print_line, sentences};
 const N_TOKENS: usize = 24;
 
 /// The measured batch sizes, in sentences, and beam sizes.
-const CELLS: [(usize, usize); 4] = [(1, 1), (1, 4), (32, 1), (32, 4)];
+const CELLS: [(usize, usize); 6] = [(1, 1), (1, 4), (32, 1), (32, 4), (1000, 1), (1000, 4)];
+
+/// Most seconds that one translation of a cell may take; a cell that would take longer is left out.
+const MAX_SECONDS: f64 = 40.0;
 
 /// Prints the tokens of the best hypothesis per second, and the milliseconds to the first token, for each cell.
 /// Returns the duration of the first translation of all cells.
@@ -29,17 +33,40 @@ pub(crate) fn measure(
 ) -> Result<Duration> {
     let model = endless(config, device)?;
     let mut warm_up = Duration::ZERO;
+    let packed =
+        is_cpu_memory(device).then(|| PackedTransformer::of(&model, ComputePrecision::default()));
+    let n_threads = std::thread::available_parallelism()?.get();
+    let limits = BatchLimits::default();
+    let mut seconds_per_row = 0.0;
     for (batch, beam) in CELLS {
-        let search = Search {
-            beam_size: beam,
-            ..Search::default()
-        };
+        if seconds_per_row * (batch * beam) as f64 > MAX_SECONDS {
+            writeln!(
+                io::stderr(),
+                "{batch} sentences, beam {beam}: left out, too slow"
+            )?;
+            continue;
+        }
         let sources = sentences(batch, 1);
         let translate = |n_tokens| {
-            let requests = vec![Request::up_to(n_tokens); batch];
-            let found = in_thread_pool(device, || {
-                search.run(&mut Scorer::new(&model, &sources), &requests)
+            let search = Search {
+                beam_size: beam,
+                max_len: LengthLimit {
+                    factor: 0.0,
+                    extra: n_tokens,
+                },
+                ..Search::default()
+            };
+            let inputs = sources.iter().map(|ids| Source {
+                ids,
+                ..Source::default()
             });
+            let inputs: Vec<Source<'_>> = inputs.collect();
+            let found = match &packed {
+                Some(model) => {
+                    translate_packed(&[model], &inputs, &search, &limits, n_threads, &mut |_| ())
+                }
+                None => translate_sources(&[&model], &inputs, &search, &limits, &mut |_| ()),
+            };
             let whole = found.iter().all(|found| found[0].ids.len() == n_tokens);
             anyhow::ensure!(whole, "a translation does not have {n_tokens} tokens");
             Ok(())
@@ -48,6 +75,7 @@ pub(crate) fn measure(
         let started = Instant::now();
         translate(N_TOKENS)?;
         warm_up += started.elapsed();
+        seconds_per_row = started.elapsed().as_secs_f64() / (batch * beam) as f64;
         let first = repeats.seconds(|| translate(1))?;
         let all = repeats.seconds(|| translate(N_TOKENS))?;
         let speed = |seconds: &f64| (batch * N_TOKENS) as f64 / seconds;

@@ -7,9 +7,11 @@
 //!
 //! MODEL is a model directory, or a folder with `config.json` (a `TransformerConfig`) and
 //! `weights.safetensors` (named as those of `torch.nn.Transformer`). SOURCES is a JSON file of token ids,
-//! without EOS. Every source is translated RUNS times, BATCH sentences at once, to at most MAX_LEN tokens. The
-//! translations, the seconds and the memory after every run, and the peak memory are printed as JSON.
-//! `recompute` translates without the decoder's cache.
+//! without EOS. Every source is translated RUNS times, BATCH sentences with each call, to at most MAX_LEN tokens;
+//! a negative MAX_LEN is the length of every translation. The translations, the seconds and the memory after every
+//! run, and the peak memory are printed as JSON. `recompute` translates without the decoder's cache.
+//!
+//! On CPUs the weights are packed, in the format PRECISION (f32 or int8) of the environment, for THREADS threads.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -22,10 +24,13 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use serde_json::json;
+use transformer_core::device::is_cpu_memory;
 use transformer_core::import::{Names, PytorchNames, StateDict};
-use transformer_core::{ModelDirectory, Transformer, TransformerConfig, device};
-use transformer_infer::search::{Hypothesis, LengthPenalty, Request, Search, StopRule};
-use transformer_infer::{Scorer, allocator};
+use transformer_core::{
+    ComputePrecision, ModelDirectory, PackedTransformer, Transformer, TransformerConfig, device,
+};
+use transformer_infer::search::{Hypothesis, LengthLimit, LengthPenalty, Search, StopRule};
+use transformer_infer::{BatchLimits, Source, allocator, translate_packed, translate_sources};
 
 use recompute::Recompute;
 
@@ -39,20 +44,37 @@ fn main() -> Result<()> {
     let [model, sources, batch, beam, runs, max_len] = positional else {
         anyhow::bail!("give MODEL SOURCES BATCH BEAM RUNS MAX_LEN [recompute]");
     };
-    let (batch, beam_size, max_len) = (batch.parse::<usize>()?, beam.parse()?, max_len.parse()?);
+    let (batch, beam_size) = (batch.parse::<usize>()?, beam.parse()?);
+    let max_len: isize = max_len.parse()?;
     let sources: Vec<Vec<u32>> = serde_json::from_str(&read(Path::new(sources))?)?;
     let named = std::env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(named.as_deref())?;
     let started = Instant::now();
-    let model = load(Path::new(model), &device)?;
+    let model = match recomputes || !is_cpu_memory(&device) {
+        true => Model::Module(load(Path::new(model), &device)?),
+        false => Model::Packed(load_packed(Path::new(model), &device)?),
+    };
     let load_seconds = started.elapsed().as_secs_f64();
+    let extra = max_len.unsigned_abs();
+    let limit = LengthLimit { factor: 0.0, extra };
     let search = Search {
         beam_size,
         // CTranslate2's length penalty and end of the search.
         length_penalty: LengthPenalty::Power { alpha: 1.0 },
         stop: StopRule::BeamFinished,
+        max_len: limit,
+        min_len: if max_len < 0 {
+            limit
+        } else {
+            LengthLimit::ZERO
+        },
         ..Search::default()
     };
+    let n_threads = match std::env::var("THREADS") {
+        Ok(threads) => threads.parse()?,
+        Err(_) => std::thread::available_parallelism()?.get(),
+    };
+    let limits = BatchLimits::default();
 
     let (mut seconds, mut memory) = (Vec::new(), Vec::new());
     let mut found: Vec<Vec<Hypothesis>> = Vec::new();
@@ -60,11 +82,25 @@ fn main() -> Result<()> {
         let started = Instant::now();
         found.clear();
         for sources in sources.chunks(batch) {
-            let requests = vec![Request::up_to(max_len); sources.len()];
-            found.extend(device::in_thread_pool(&device, || match recomputes {
-                true => search.run(&mut Recompute::new(&model, sources), &requests),
-                false => search.run(&mut Scorer::new(&model, sources), &requests),
-            }));
+            let inputs: Vec<Source<'_>> = sources
+                .iter()
+                .map(|ids| Source {
+                    ids,
+                    ..Source::default()
+                })
+                .collect();
+            found.extend(match &model {
+                Model::Packed(model) => {
+                    translate_packed(&[model], &inputs, &search, &limits, n_threads, &mut |_| ())
+                }
+                Model::Module(model) if recomputes => {
+                    let requests = vec![search.request(0); sources.len()];
+                    search.run(&mut Recompute::new(model, sources), &requests)
+                }
+                Model::Module(model) => {
+                    translate_sources(&[model], &inputs, &search, &limits, &mut |_| ())
+                }
+            });
         }
         seconds.push(started.elapsed().as_secs_f64());
         memory.push(kibibytes("VmRSS"));
@@ -84,6 +120,32 @@ fn main() -> Result<()> {
         })
     );
     Ok(())
+}
+
+/// A model in the form that the device translates with.
+enum Model {
+    Packed(PackedTransformer),
+    Module(Transformer),
+}
+
+/// Packs the model of a model directory, or of the two files that the script wrote.
+fn load_packed(path: &Path, device: &Device) -> Result<PackedTransformer> {
+    let precision = match std::env::var("PRECISION") {
+        Ok(name) => Some(
+            name.parse::<ComputePrecision>()
+                .map_err(anyhow::Error::msg)?,
+        ),
+        Err(_) => None,
+    };
+    if path.join("manifest.json").is_file() {
+        let load = |directory: &ModelDirectory| directory.load_packed(precision);
+        let (_, model) = ModelDirectory::open_with(path, load)?;
+        return Ok(model);
+    }
+    Ok(PackedTransformer::of(
+        &load(path, device)?,
+        precision.unwrap_or_default(),
+    ))
 }
 
 /// Reads a model directory, or the two files that the script wrote.

@@ -42,10 +42,14 @@ mod scorer;
 mod translator;
 mod xml;
 
-pub use batch::{BatchLimits, Source, batches_within, translate_ids, translate_sources};
+pub use batch::{
+    BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
+};
 pub use marian::marian_search;
 pub use one_line::one_line;
 pub use pair_score::{PairScore, TotalScore, score_ids};
-pub use scorer::Scorer;
-pub use translator::{Candidate, Input, Translation, Translator, TranslatorError, Warning};
+pub use scorer::{PackedScorer, Scorer};
+pub use translator::{
+    Candidate, Input, OpenOptions, Translation, Translator, TranslatorError, Warning,
+};
 pub use xml::escape_xml;

@@ -231,7 +231,7 @@ impl Translator {
         let sources = self.tokenizers.src().encode_all(&sources);
         let targets = self.tokenizers.tgt().encode_all(&targets);
         let ids: Vec<_> = sources.into_iter().zip(targets).collect();
-        let scores = score_ids(&self.model, &ids, &self.limits);
+        let scores = score_ids(self.model()?, &ids, &self.limits);
         let broken = scores
             .iter()
             .position(|score| score.log_probs.iter().any(|it| it.is_nan()));

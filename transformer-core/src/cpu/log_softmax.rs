@@ -1,6 +1,6 @@
 //! Log-softmax of rows of logits.
 
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::vector::{LANES, exp, max_and_sum};
@@ -42,6 +42,21 @@ impl Normalizer {
     }
 }
 
+/// A call of [`Normalizer::of_row`] that is compiled for the vectors of the processor. The compiler does not do that
+/// for every closure.
+struct Normalize<'a> {
+    row: &'a [f32],
+}
+
+impl NullaryFnOnce for Normalize<'_> {
+    type Output = Normalizer;
+
+    #[inline(always)]
+    fn call(self) -> Normalizer {
+        Normalizer::of_row(self.row)
+    }
+}
+
 /// Replaces rows of logits by their log-softmax, in nats, on the current rayon pool.
 ///
 /// A row that contains NaN or +∞, or only −∞, becomes NaN.
@@ -65,12 +80,10 @@ pub fn log_softmax(rows: &mut [f32], width: usize) {
     );
     let arch = Arch::new();
     rows.par_chunks_mut(width).for_each(|row| {
-        arch.dispatch(|| {
-            let normalizer = Normalizer::of_row(row);
-            for logit in row {
-                *logit = normalizer.log_prob(*logit);
-            }
-        });
+        let normalizer = arch.dispatch(Normalize { row });
+        for logit in row {
+            *logit = normalizer.log_prob(*logit);
+        }
     });
 }
 
@@ -88,8 +101,7 @@ pub fn normalizers(rows: &[f32], width: usize) -> Vec<Normalizer> {
     );
     let arch = Arch::new();
     let rows = rows.par_chunks(width);
-    rows.map(|row| arch.dispatch(|| Normalizer::of_row(row)))
-        .collect()
+    rows.map(|row| arch.dispatch(Normalize { row })).collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
 pub use log_softmax::{Normalizer, log_softmax, normalizers};
 pub(crate) use softmax::softmax;
+pub(crate) use vector::{exp, sum};
 pub use vector::{max_and_sum, replace_by_exponentials};
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn block_len(width: usize) -> usize {
 /// Sums `function` over the elements with the same index in all rows. The order of the sum depends
 /// only on the index, not on the processor.
 #[inline(always)]
-pub(super) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
+pub(crate) fn sum<const N: usize>(rows: [&[f32]; N], function: impl Fn([f32; N]) -> f32) -> f32 {
     let chunks = rows.map(|row| row.as_chunks::<LANES_OF_SUM>());
     let mut sums = [0.0_f32; LANES_OF_SUM];
     for chunk in 0..rows[0].len() / LANES_OF_SUM {
@@ -78,7 +78,7 @@ pub fn max_and_sum(row: &[f32]) -> (f32, f32) {
 /// `exp(x) = 2ⁿ·exp(r)`, where `n` is `x/ln 2` rounded and `|r| ≤ ln 2 / 2`. The Taylor series of
 /// `exp(r)` up to `r⁷` has an error of less than a tenth of a unit in the last place.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     /// 1.5·2²³: the sum of it and a small number has the rounded number in its last bits.
     const SHIFT: f32 = 12_582_912.0;
     /// `ln 2` as a sum; the first part has few enough bits for its multiples to be exact.

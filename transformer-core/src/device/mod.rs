@@ -17,7 +17,6 @@ mod libtorch;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod probe;
-mod threads;
 
 pub use backend::Backend;
 pub use choose::{choose, describe, has_collectives, several};
@@ -26,4 +25,3 @@ pub use cpu_memory::{is_cpu_memory, is_rust_cpu};
 pub use error::DeviceError;
 pub use libtorch::limit_libtorch_to_one_thread;
 pub(crate) use libtorch::{is_libtorch_cpu, update_libtorch};
-pub use threads::in_thread_pool;

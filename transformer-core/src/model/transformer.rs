@@ -55,6 +55,8 @@ pub struct Transformer {
     dropout: Dropout,
     encoder: Encoder,
     decoder: Decoder,
+    #[module(skip)]
+    config: TransformerConfig,
 }
 
 impl TransformerConfig {
@@ -96,11 +98,17 @@ impl TransformerConfig {
             dropout: Dropout::new(self.dropout),
             encoder: Encoder::new(self, device),
             decoder: Decoder::new(self, device),
+            config: self.clone(),
         }
     }
 }
 
 impl Transformer {
+    /// Returns the hyper-parameters.
+    pub fn config(&self) -> &TransformerConfig {
+        &self.config
+    }
+
     /// Encodes a batch of source sequences.
     ///
     /// # Panics

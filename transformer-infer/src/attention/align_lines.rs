@@ -58,7 +58,7 @@ impl Translator {
             "every line needs its translation"
         );
         let layer = layer_head.layer_in(self.config(), Kind::Cross)? - 1;
-        let model = without_autodiff(&self.model);
+        let model = without_autodiff(self.model()?);
         let lines: Vec<Line> = lines
             .iter()
             .zip(translations)
@@ -109,7 +109,7 @@ impl Translator {
 
     fn target(&self, rank: usize, candidate: &Candidate) -> Target {
         let ids = &candidate.hypothesis.ids;
-        assert_in_vocabulary("target", ids, self.model.tgt_embedding().dims()[0]);
+        assert_in_vocabulary("target", ids, self.config().tgt_vocab_size);
         let (text, spans) = self.tokenizers.tgt().decode_spans(ids);
         Target {
             rank,

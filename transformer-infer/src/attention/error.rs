@@ -1,11 +1,20 @@
 //! [`AttentionError`]: why attention cannot be recorded or selected.
 
+use transformer_core::LoadError;
+
 use super::{Head, Kind};
+use crate::one_line::one_line;
 
 /// Why attention cannot be recorded or selected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttentionError {
+    /// The weights cannot be loaded in the form that attention is computed in.
+    #[error("{reason}")]
+    Load {
+        /// The error with its causes, on one line.
+        reason: String,
+    },
     /// The source is blank.
     #[error("the text to translate is blank; give a line with at least one word")]
     BlankSource,
@@ -51,4 +60,11 @@ pub enum AttentionError {
         /// The number of heads.
         n_heads: usize,
     },
+}
+
+impl From<LoadError> for AttentionError {
+    fn from(error: LoadError) -> Self {
+        let reason = one_line(&error);
+        Self::Load { reason }
+    }
 }

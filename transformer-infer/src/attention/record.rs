@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use burn::tensor::{Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
-use transformer_core::{AttentionMaps, AttentionMasks, Padded};
+use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
 
 use super::{Attention, AttentionError, Map, Token};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
@@ -91,7 +91,7 @@ impl Translator {
         src_ids.push(EOS);
         src_spans.push(line.len()..line.len());
         let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
-        let maps = self.maps(&src_ids, tgt_ids);
+        let maps = self.maps(&src_ids, tgt_ids)?;
         let attention = Attention {
             src_tokens: tokens(&src_ids, &src_spans, line, |id| {
                 self.tokenizers.src().token(id)
@@ -113,8 +113,8 @@ impl Translator {
         Ok(attention)
     }
 
-    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> AttentionMaps {
-        let model = without_autodiff(&self.model);
+    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> Result<AttentionMaps, LoadError> {
+        let model = without_autodiff(self.model()?);
         let weight = model.output_weight();
         assert_in_vocabulary("target", tgt_ids, weight.dims()[0]);
         let device = weight.device();
@@ -130,7 +130,7 @@ impl Translator {
         let memory = model.encode_with(&src, &masks, Some(&mut maps));
         let mut state = model.begin(&memory);
         let _ = model.decode_with(tgt, &mut state, &masks, Some(&mut maps));
-        maps
+        Ok(maps)
     }
 }
 

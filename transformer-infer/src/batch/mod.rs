@@ -2,8 +2,10 @@
 
 mod budget;
 mod limits;
+mod threads;
 mod translate;
 
 pub use budget::batches_within;
 pub use limits::BatchLimits;
-pub use translate::{Source, translate_ids, translate_sources};
+pub(crate) use threads::default_threads;
+pub use translate::{Source, translate_ids, translate_packed, translate_sources};

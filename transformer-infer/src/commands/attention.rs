@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use transformer_core::device::{self, Backend};
-use transformer_infer::Translator;
 use transformer_infer::attention::{
     Attention, GENERATOR, Head, Kind, LayerHead, Selection, View, figure, page,
 };
 use transformer_infer::search::Search;
+use transformer_infer::{OpenOptions, Translator};
 
 use super::picture::{Format, Picture};
 use super::{CommandError, on_one_line};
@@ -82,7 +82,11 @@ impl AttentionCommand {
         self.search(&Search::default()).validate()?;
         let picture = Picture::new(&self.out)?;
         let (backend, device) = device::choose(backend)?;
-        let translator = Translator::open(&self.model, &device)?;
+        let options = OpenOptions {
+            as_module: true,
+            ..OpenOptions::default()
+        };
+        let translator = Translator::open_ensemble(&[&self.model], &device, &options)?;
         self.report(&translator, backend);
         let attention = self.attention(&translator, &self.search(translator.search()))?;
         let content = self.draw(&attention, picture.format)?;

@@ -12,12 +12,12 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
 use super::{
-    CommandError, LineWarnings, Progress, ScoreOptions, at_least_one, check_file, on_one_line,
-    open, print_scores, read_parallel, unfinished,
+    CommandError, LineWarnings, Progress, ScoreOptions, SpeedFlags, at_least_one, check_file,
+    on_one_line, open, print_scores, read_parallel, unfinished,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
-const LINES_AT_ONCE: usize = 256;
+const LINES_AT_ONCE: usize = 1000;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
 ///
@@ -55,6 +55,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]
+    speed: SpeedFlags,
+    #[command(flatten)]
     options: ScoreOptions,
     /// Print errors only to standard error.
     #[arg(long, short)]
@@ -87,7 +89,13 @@ impl Evaluate {
             max_src_len: self.max_src_len,
             ..BatchLimits::default()
         };
-        let translator = open(slice::from_ref(&self.model), backend, limits, !self.quiet)?;
+        let translator = open(
+            slice::from_ref(&self.model),
+            backend,
+            limits,
+            &self.speed.options(),
+            !self.quiet,
+        )?;
         let inputs = self.references.iter().chain([&self.src]);
         let is_same = |input: &PathBuf| {
             let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());

@@ -18,6 +18,7 @@ mod progress;
 mod quantize;
 mod score;
 mod score_options;
+mod speed_flags;
 mod translate;
 mod value_parsers;
 
@@ -39,5 +40,6 @@ pub(crate) use progress::Progress;
 pub(crate) use quantize::Quantize;
 pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;
+pub(crate) use speed_flags::SpeedFlags;
 pub(crate) use translate::Translate;
 pub(crate) use value_parsers::at_least_one;

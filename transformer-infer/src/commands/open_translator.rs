@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use transformer_core::device;
-use transformer_infer::{BatchLimits, Translator};
+use transformer_infer::{BatchLimits, OpenOptions, Translator};
 
 use super::CommandError;
 
@@ -13,19 +13,26 @@ pub(crate) fn open(
     models: &[PathBuf],
     backend: Option<&str>,
     limits: BatchLimits,
+    options: &OpenOptions,
     reports: bool,
 ) -> Result<Translator, CommandError> {
     let (backend, device) = device::choose(backend)?;
-    let translator = Translator::open_ensemble(models, &device)?.with_limits(limits);
+    let translator = Translator::open_ensemble(models, &device, options)?.with_limits(limits);
     if reports {
         let config = translator.config();
         let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
+        let format = match options.as_module {
+            true => String::new(),
+            false => translator
+                .precision()
+                .map_or_else(String::new, |it| format!(", {it}")),
+        };
         let models = models.iter().map(|path| path.display().to_string());
         let models = models.collect::<Vec<_>>().join(" + ");
         // A closed standard error does not stop the command.
         let _ = writeln!(
             io::stderr(),
-            "backend {backend}, model {models} ({encoder}+{decoder} layers, d_model {}, vocabulary {})",
+            "backend {backend}, model {models} ({encoder}+{decoder} layers, d_model {}, vocabulary {}){format}",
             config.d_model,
             config.tgt_vocab_size
         );

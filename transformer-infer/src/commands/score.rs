@@ -6,7 +6,7 @@ use std::slice;
 
 use clap::Args;
 use serde::Serialize;
-use transformer_infer::{BatchLimits, PairScore, TotalScore, Translator};
+use transformer_infer::{BatchLimits, OpenOptions, PairScore, TotalScore, Translator};
 
 use super::{CommandError, Progress, at_least_one, open, read_parallel};
 
@@ -73,7 +73,17 @@ impl Score {
             max_src_len: self.max_len,
             max_tgt_len: Some(self.max_len.saturating_add(1)), // and EOS
         };
-        let translator = open(slice::from_ref(&self.model), backend, limits, !self.quiet)?;
+        let options = OpenOptions {
+            as_module: true,
+            ..OpenOptions::default()
+        };
+        let translator = open(
+            slice::from_ref(&self.model),
+            backend,
+            limits,
+            &options,
+            !self.quiet,
+        )?;
         let pairs: Vec<(&str, &str)> = files[0]
             .iter()
             .zip(&files[1])

@@ -4,7 +4,9 @@
 mod cpu;
 mod device;
 mod inference;
+mod packed;
 mod transformer;
 
 pub(crate) use inference::{assert_in_vocabulary, without_autodiff};
+pub use packed::PackedScorer;
 pub use transformer::Scorer;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use transformer_core::LoadError;
 use transformer_core::directory::DirectoryError;
+use transformer_core::{ComputePrecision, LoadError};
 
 use crate::search::SearchError;
 
@@ -17,6 +17,17 @@ pub enum TranslatorError {
     /// The weights do not load.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// The device computes in its own number format only.
+    #[error(
+        "precision {precision} is computed on CPUs only, and this is {device}; set BURN_DEVICE=flex, or leave out \
+         --precision"
+    )]
+    Precision {
+        /// The precision that was asked for.
+        precision: ComputePrecision,
+        /// The device.
+        device: String,
+    },
     /// A tokenizer has more tokens than the model.
     #[error(
         "the tokenizer has {found} tokens, more than the model's `{field}` = {expected}; use the tokenizer that the \

@@ -1,14 +1,18 @@
 //! [`Translator`], and what it takes and returns.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use burn::tensor::Device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::{Tokenizer, UNK};
-use transformer_core::{Transformer, TransformerConfig};
+use transformer_core::{
+    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
+};
 
 use super::TranslatorError;
-use crate::batch::{BatchLimits, Source, translate_sources};
+use super::loaded_model::LoadedModel;
+use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::search::{Hypothesis, Request, Search};
 
 /// The key of the manifest's `training` that stores the search settings of the model.
@@ -38,13 +42,24 @@ const SEARCH: &str = "search";
 /// ```
 #[derive(Debug)]
 pub struct Translator {
-    pub(crate) model: Transformer,
-    /// The further models of an ensemble.
-    others: Vec<(Transformer, TransformerConfig)>,
-    config: TransformerConfig,
+    /// The models of an ensemble, or one.
+    models: Vec<LoadedModel>,
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
     search: Search,
+    n_threads: usize,
+}
+
+/// How models are opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// The number format of matrix products on CPUs. Default: integers for a model that is stored in them, else
+    /// floats.
+    pub precision: Option<ComputePrecision>,
+    /// Whether to load modules for scores and attention, which are packed only at the first translation.
+    pub as_module: bool,
+    /// Most threads that translate at the same time, on CPUs. Default: one for each core.
+    pub n_threads: Option<NonZeroUsize>,
 }
 
 /// A line to translate.
@@ -153,6 +168,11 @@ impl Translator {
         config: &TransformerConfig,
         tokenizers: Tokenizers,
     ) -> Result<Self, TranslatorError> {
+        Self::of(LoadedModel::in_memory(model, config), tokenizers)
+    }
+
+    fn of(model: LoadedModel, tokenizers: Tokenizers) -> Result<Self, TranslatorError> {
+        let config = model.config();
         let sides = [
             ("src_vocab_size", config.src_vocab_size, tokenizers.src()),
             ("tgt_vocab_size", config.tgt_vocab_size, tokenizers.tgt()),
@@ -168,12 +188,11 @@ impl Translator {
             }
         }
         Ok(Self {
-            model,
-            others: Vec::new(),
-            config: config.clone(),
             tokenizers,
             limits: BatchLimits::for_model(config),
             search: Search::default(),
+            n_threads: default_threads(),
+            models: vec![model],
         })
     }
 
@@ -183,20 +202,16 @@ impl Translator {
     ///
     /// Returns a [`TranslatorError`] that names the file at fault.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
-        let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(device)?);
-        let (directory, model) = ModelDirectory::open_with(path, load)?;
-        let tokenizers = directory.tokenizers().clone();
-        Ok(Self {
-            search: Self::search_of(&directory)?,
-            ..Self::new(model, directory.config(), tokenizers)?
-        })
+        Self::open_ensemble(&[path], device, &OpenOptions::default())
     }
 
-    /// Loads several models that predict together, as set by [`Search::ensemble`]. All need the same tokenizers.
+    /// Loads several models that predict together, as set by [`Search::ensemble`], or one. All need the same
+    /// tokenizers.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] that names the file at fault, or the model with other tokenizers.
+    /// Returns a [`TranslatorError`] that names the file at fault, or the model with other tokenizers, or if the
+    /// device cannot compute in the precision.
     ///
     /// # Panics
     ///
@@ -204,22 +219,30 @@ impl Translator {
     pub fn open_ensemble<P: AsRef<Path>>(
         paths: &[P],
         device: &Device,
+        options: &OpenOptions,
     ) -> Result<Self, TranslatorError> {
         let (first, others) = paths
             .split_first()
             .expect("an ensemble has at least one model");
-        let mut ensemble = Self::open(first, device)?;
+        let first = first.as_ref();
+        let (directory, model) = LoadedModel::open(first, device, options)?;
+        let mut ensemble = Self {
+            search: Self::search_of(&directory)?,
+            n_threads: options
+                .n_threads
+                .map_or_else(default_threads, NonZeroUsize::get),
+            ..Self::of(model, directory.tokenizers().clone())?
+        };
         let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
-        let expected = json(&ensemble.tokenizers);
         for path in others {
-            let other = Self::open(path, device)?;
-            if json(&other.tokenizers) != expected {
+            let (other, model) = LoadedModel::open(path.as_ref(), device, options)?;
+            if json(other.tokenizers()) != json(&ensemble.tokenizers) {
                 return Err(TranslatorError::Tokenizers {
-                    first: first.as_ref().to_owned(),
+                    first: first.to_owned(),
                     other: path.as_ref().to_owned(),
                 });
             }
-            ensemble.others.push((other.model, other.config));
+            ensemble.models.push(model);
         }
         let limits = ensemble.limits.clone();
         Ok(ensemble.with_limits(limits))
@@ -228,8 +251,8 @@ impl Translator {
     /// Sets the limits of batches and lengths, lowered to what the models support.
     #[must_use]
     pub fn with_limits(self, limits: BatchLimits) -> Self {
-        let others = self.others.iter().map(|(_, config)| config);
-        let limits = others.fold(limits.within(&self.config), BatchLimits::within);
+        let configs = self.models.iter().map(LoadedModel::config);
+        let limits = configs.fold(limits, BatchLimits::within);
         Self { limits, ..self }
     }
 
@@ -244,9 +267,22 @@ impl Translator {
         Self { search, ..self }
     }
 
-    /// Returns the model, or the first one of an ensemble.
-    pub fn model(&self) -> &Transformer {
-        &self.model
+    /// Returns the model, or the first one of an ensemble, as a module in 32-bit floats.
+    ///
+    /// On CPUs, a model from a directory is read once more at the first call: translation uses the weights in another
+    /// form. Scores and attention need this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LoadError`] if the weights cannot be read any more.
+    pub fn model(&self) -> Result<&Transformer, LoadError> {
+        self.models[0].tensors()
+    }
+
+    /// Returns the number format of the model's matrix products; `None` on devices that are no CPUs.
+    pub fn precision(&self) -> Option<ComputePrecision> {
+        let model = self.models[0].packed();
+        model.map(PackedTransformer::precision)
     }
 
     /// Returns the limits of batches and lengths.
@@ -283,7 +319,7 @@ impl Translator {
 
     /// Returns the config of the model, or of the first one of an ensemble.
     pub fn config(&self) -> &TransformerConfig {
-        &self.config
+        self.models[0].config()
     }
 
     /// Translates lines, and returns one translation per line in the same order.
@@ -359,9 +395,19 @@ impl Translator {
                 index: input.index,
             })
             .collect();
-        let others = self.others.iter().map(|(model, _)| model);
-        let models: Vec<&Transformer> = [&self.model].into_iter().chain(others).collect();
-        let found = translate_sources(&models, &sources, search, &self.limits, on_progress);
+        let packed: Option<Vec<&PackedTransformer>> =
+            self.models.iter().map(LoadedModel::packed).collect();
+        let (limits, n_threads) = (&self.limits, self.n_threads);
+        let found = match packed {
+            Some(models) => {
+                translate_packed(&models, &sources, search, limits, n_threads, on_progress)
+            }
+            None => {
+                let models = self.models.iter().map(LoadedModel::tensors);
+                let models: Vec<&Transformer> = models.collect::<Result<_, _>>()?;
+                translate_sources(&models, &sources, search, limits, on_progress)
+            }
+        };
         let translated = ids.iter().zip(found).enumerate();
         translated
             .map(|(index, (source, hypotheses))| {

@@ -12,7 +12,7 @@ use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
-use crate::commands::{CommandError, LineWarnings, at_least_one, open, read_lines};
+use crate::commands::{CommandError, LineWarnings, SpeedFlags, at_least_one, open, read_lines};
 
 /// Largest number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
@@ -46,6 +46,8 @@ pub(crate) struct Translate {
     /// point and need more memory; the translations are the same.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().batch_tokens, value_parser = at_least_one())]
     batch_tokens: usize,
+    #[command(flatten)]
+    speed: SpeedFlags,
     /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
@@ -74,7 +76,13 @@ impl Translate {
             max_src_len: self.max_src_len,
             max_tgt_len: None,
         };
-        let translator = open(&self.model, backend, limits, !self.quiet)?;
+        let translator = open(
+            &self.model,
+            backend,
+            limits,
+            &self.speed.options(),
+            !self.quiet,
+        )?;
         self.alignments.check(&translator)?;
         let mut search = self.search.search(translator.search());
         search.validate()?;

@@ -1,0 +1,34 @@
+//! The Transformer on packed weights: generation on CPUs, in 32-bit floats or 8-bit integers.
+//!
+//! The same model as [`model`](crate::model), for generation only. Three things make it fast: the
+//! weights are laid out once for matrix products (queries, keys and values of one input are one
+//! product); sentences are computed without padding; and the cache of decoding is never copied
+//! when a beam is reordered.
+//!
+//! A [`PackedTransformer`] is immutable, so any number of threads can share it. All that changes
+//! is in [`PackedState`] and [`Workspace`], one of each per thread. Every function computes on the
+//! calling thread, or on the rayon pool that it belongs to.
+//!
+//! Each row is computed by the same operations in the same order, whatever the other rows are. So
+//! the logits of a sentence do not depend on its batch, to the last bit.
+
+mod activation;
+mod attention;
+mod decoder;
+mod encoder;
+mod layers;
+mod linear;
+mod norm;
+mod precision;
+mod products;
+mod quantize;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transformer;
+mod weights;
+
+pub use precision::ComputePrecision;
+pub use products::Workspace;
+pub use state::PackedState;
+pub use transformer::PackedTransformer;

@@ -1,0 +1,98 @@
+//! Layer normalization and residual sums of rows.
+
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::config::NormPlacement;
+use crate::cpu::sum;
+
+/// `γ`, `β` and `ε` of a layer normalization.
+#[derive(Debug)]
+pub(super) struct PackedNorm {
+    pub(super) gamma: Vec<f32>,
+    pub(super) beta: Vec<f32>,
+    pub(super) epsilon: f32,
+}
+
+impl PackedNorm {
+    /// Normalizes every row of `x` in place.
+    pub(super) fn forward(&self, x: &mut [f32]) {
+        Arch::new().dispatch(AddAndNormalize {
+            x,
+            added: &[],
+            norm: Some(self),
+            width: self.gamma.len(),
+        });
+    }
+
+    /// `(x − mean) / √(variance + ε) ∘ γ + β`.
+    #[inline(always)]
+    fn normalize(&self, row: &mut [f32]) {
+        let share = 1.0 / row.len() as f32;
+        let mean = sum([row], |[x]| x) * share;
+        let variance = sum([row], |[x]| (x - mean) * (x - mean)) * share;
+        let factor = 1.0 / (variance + self.epsilon).sqrt();
+        let parameters = self.gamma.iter().zip(&self.beta);
+        for (x, (gamma, beta)) in row.iter_mut().zip(parameters) {
+            *x = (*x - mean) * factor * gamma + beta;
+        }
+    }
+}
+
+/// The residual connection around a sub-layer.
+#[derive(Debug)]
+pub(super) struct PackedResidual {
+    pub(super) norm: PackedNorm,
+    pub(super) placement: NormPlacement,
+}
+
+impl PackedResidual {
+    /// Returns the input of the sub-layer: `x`, or its normalization, written to `normalized`.
+    pub(super) fn input<'a>(&self, x: &'a [f32], normalized: &'a mut Vec<f32>) -> &'a [f32] {
+        match self.placement {
+            NormPlacement::Post => x,
+            NormPlacement::Pre => {
+                normalized.clear();
+                normalized.extend_from_slice(x);
+                self.norm.forward(normalized);
+                normalized
+            }
+        }
+    }
+
+    /// Adds the output of the sub-layer to `x`, and normalizes the sum in the post-norm form.
+    pub(super) fn add(&self, x: &mut [f32], output: &[f32]) {
+        Arch::new().dispatch(AddAndNormalize {
+            x,
+            added: output,
+            norm: (self.placement == NormPlacement::Post).then_some(&self.norm),
+            width: self.norm.gamma.len(),
+        });
+    }
+}
+
+/// Adds rows to those of `x`, if there are any, and normalizes the sums.
+struct AddAndNormalize<'a> {
+    x: &'a mut [f32],
+    added: &'a [f32],
+    norm: Option<&'a PackedNorm>,
+    width: usize,
+}
+
+impl NullaryFnOnce for AddAndNormalize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let mut added = self.added.chunks_exact(self.width);
+        for x in self.x.chunks_exact_mut(self.width) {
+            if let Some(added) = added.next() {
+                for (x, added) in x.iter_mut().zip(added) {
+                    *x += added;
+                }
+            }
+            if let Some(norm) = self.norm {
+                norm.normalize(x);
+            }
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Matrix products with packed weights, by the `rten-gemm` crate.
+
+use std::fmt;
+
+use pulp::{Arch, NullaryFnOnce};
+use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
+use rten_tensor::NdTensorView;
+
+use super::ComputePrecision;
+use super::activation::{gelu, relu, silu};
+use super::quantize::{ZERO_POINT, quantize_rows};
+use crate::config::Activation;
+
+/// Why a product cannot fail.
+const FITS: &str = "the matrix was packed for this processor, and the sizes match";
+/// Why packing cannot fail.
+const IN_SLICE: &str = "the strides address elements of the slice";
+
+/// The buffers and kernels that one thread computes with. They grow to the largest batch.
+pub struct Workspace {
+    pub(super) kernels: Kernels,
+    pub(super) x: Vec<f32>,
+    pub(super) normalized: Vec<f32>,
+    pub(super) projected: Vec<f32>,
+    pub(super) attended: Vec<f32>,
+    pub(super) inner: Vec<f32>,
+    pub(super) output: Vec<f32>,
+    pub(super) attention: AttentionBuffers,
+    pub(super) logits: Vec<f32>,
+}
+
+/// The buffers of attention.
+#[derive(Debug, Default)]
+pub(super) struct AttentionBuffers {
+    /// A scaled query of one head.
+    pub(super) query: Vec<f32>,
+    /// The keys of one head in the order of [`KeyBlocks`](super::attention::KeyBlocks).
+    pub(super) keys: Vec<f32>,
+    /// Scores, then weights.
+    pub(super) scores: Vec<f32>,
+}
+
+/// The kernels of matrix products, and the activations as integers.
+pub(super) struct Kernels {
+    f32: GemmExecutor<f32, f32, f32>,
+    int8: GemmExecutor<u8, i8, i32>,
+    /// Whether sums of two products of 8 bits may exceed 16 bits: without the VNNI instructions,
+    /// AVX2 has no other sums of bytes.
+    must_halve: bool,
+    integers: Vec<u8>,
+    /// The smaller halves of `integers`, if they must be halved.
+    halves: Vec<u8>,
+    zero_points: Vec<u8>,
+    scales: Vec<f32>,
+}
+
+impl Workspace {
+    /// Creates empty buffers.
+    pub fn new() -> Self {
+        Self {
+            kernels: Kernels::new(),
+            x: Vec::new(),
+            normalized: Vec::new(),
+            projected: Vec::new(),
+            attended: Vec::new(),
+            inner: Vec::new(),
+            output: Vec::new(),
+            attention: AttentionBuffers::default(),
+            logits: Vec::new(),
+        }
+    }
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace").finish_non_exhaustive()
+    }
+}
+
+/// A matrix `[d_in, d_out]`, laid out for products with it from the right.
+pub(super) enum PackedMatrix {
+    F32(PackedBMatrix<f32>),
+    Int8 {
+        integers: PackedBMatrix<i8>,
+        /// One for each output feature.
+        scales: Vec<f32>,
+    },
+}
+
+impl PackedMatrix {
+    /// Packs a matrix of floats, given with the strides of its rows and columns.
+    pub(super) fn f32(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        let view = NdTensorView::from_data_with_strides(shape, values, strides);
+        Self::F32(GemmExecutor::<f32>::new().prepack_b(view.expect(IN_SLICE)))
+    }
+
+    /// Packs a matrix of integers from −127 to 127 with a scale for each column.
+    pub(super) fn int8(
+        integers: &[i8],
+        shape: [usize; 2],
+        strides: [usize; 2],
+        scales: Vec<f32>,
+    ) -> Self {
+        let view = NdTensorView::from_data_with_strides(shape, integers, strides);
+        let integers = GemmExecutor::<u8, i8, i32>::new().prepack_b(view.expect(IN_SLICE));
+        Self::Int8 { integers, scales }
+    }
+
+    pub(super) fn precision(&self) -> ComputePrecision {
+        match self {
+            Self::F32(_) => ComputePrecision::F32,
+            Self::Int8 { .. } => ComputePrecision::Int8,
+        }
+    }
+}
+
+impl fmt::Debug for PackedMatrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (d_in, d_out) = match self {
+            Self::F32(matrix) => (matrix.rows(), matrix.cols()),
+            Self::Int8 { integers, .. } => (integers.rows(), integers.cols()),
+        };
+        write!(
+            f,
+            "PackedMatrix {{ {}, [{d_in}, {d_out}] }}",
+            self.precision()
+        )
+    }
+}
+
+/// What follows a product.
+#[derive(Clone, Copy)]
+pub(super) struct Finish<'a> {
+    /// `[d_out]`; empty without a bias.
+    pub(super) bias: &'a [f32],
+    pub(super) activation: Option<Activation>,
+}
+
+impl Finish<'_> {
+    fn is_empty(self) -> bool {
+        self.bias.is_empty() && self.activation.is_none()
+    }
+
+    #[inline(always)]
+    fn apply(self, row: &mut [f32]) {
+        for (value, bias) in row.iter_mut().zip(self.bias) {
+            *value += bias;
+        }
+        match self.activation {
+            None => {}
+            Some(Activation::Relu) => row.iter_mut().for_each(
+                #[inline(always)]
+                |x| *x = relu(*x),
+            ),
+            Some(Activation::Gelu) => row.iter_mut().for_each(
+                #[inline(always)]
+                |x| *x = gelu(*x),
+            ),
+            Some(Activation::Silu) => row.iter_mut().for_each(
+                #[inline(always)]
+                |x| *x = silu(*x),
+            ),
+        }
+    }
+}
+
+/// Turns sums into the output of a layer.
+struct FinishRows<'a> {
+    finish: Finish<'a>,
+    /// The scales of rows and columns, if the bits of `product` are sums of integers.
+    scales: Option<(&'a [f32], &'a [f32])>,
+    product: &'a mut [f32],
+    d_out: usize,
+}
+
+impl NullaryFnOnce for FinishRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (index, row) in self.product.chunks_exact_mut(self.d_out).enumerate() {
+            if let Some((row_scales, scales)) = self.scales {
+                let row_scale = row_scales[index];
+                for (value, scale) in row.iter_mut().zip(scales) {
+                    let sum = value.to_bits() as i32;
+                    *value = sum as f32 * (row_scale * scale);
+                }
+            }
+            self.finish.apply(row);
+        }
+    }
+}
+
+impl Kernels {
+    fn new() -> Self {
+        let int8 = GemmExecutor::<u8, i8, i32>::new();
+        Self {
+            f32: GemmExecutor::new(),
+            must_halve: int8.may_saturate(),
+            int8,
+            integers: Vec::new(),
+            halves: Vec::new(),
+            zero_points: Vec::new(),
+            scales: Vec::new(),
+        }
+    }
+
+    /// Writes `activation(x·W + b)`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[rows, d_in]`
+    /// - `matrix`: `[d_in, d_out]`
+    /// - `product`: `[rows, d_out]`
+    pub(super) fn multiply(
+        &mut self,
+        x: &[f32],
+        [d_in, d_out]: [usize; 2],
+        matrix: &PackedMatrix,
+        finish: Finish<'_>,
+        product: &mut [f32],
+    ) {
+        let n_rows = x.len() / d_in;
+        assert_eq!(
+            (n_rows * d_in, n_rows * d_out),
+            (x.len(), product.len()),
+            "the slices hold whole rows"
+        );
+        match matrix {
+            PackedMatrix::F32(matrix) => {
+                let x = NdTensorView::from_data([n_rows, d_in], x);
+                let (x, matrix) = (GemmInputA::Unpacked(x), GemmInputB::Packed(matrix));
+                let options = GemmOptions::default();
+                self.f32.gemm(product, x, matrix, options).expect(FITS);
+                if !finish.is_empty() {
+                    Arch::new().dispatch(FinishRows {
+                        finish,
+                        scales: None,
+                        product,
+                        d_out,
+                    });
+                }
+            }
+            PackedMatrix::Int8 { integers, scales } => {
+                self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
+                Arch::new().dispatch(FinishRows {
+                    finish,
+                    scales: Some((&self.scales, scales)),
+                    product,
+                    d_out,
+                });
+            }
+        }
+    }
+
+    /// Rounds `x` to integers, and writes the sums of their products with the matrix.
+    fn sum_integers(
+        &mut self,
+        x: &[f32],
+        d_in: usize,
+        matrix: &PackedBMatrix<i8>,
+        sums: &mut [i32],
+    ) {
+        let n_rows = x.len() / d_in;
+        self.integers.resize(x.len(), 0);
+        self.scales.resize(n_rows, 0.0);
+        quantize_rows(x, d_in, &mut self.integers, &mut self.scales);
+        if !self.must_halve {
+            self.zero_points.clear();
+            self.zero_points.resize(n_rows, ZERO_POINT);
+            let integers = NdTensorView::from_data([n_rows, d_in], &self.integers[..]);
+            let zero_point = &self.zero_points[..];
+            let a_quant = Some(QuantParams { zero_point });
+            let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
+            let options = GemmOptions {
+                a_quant,
+                ..GemmOptions::default()
+            };
+            return self.int8.gemm(sums, x, matrix, options).expect(FITS);
+        }
+        // 2·128·127 fits into 16 bits, and the sum of both products is the product of the sums.
+        self.halves.clear();
+        self.halves.extend(self.integers.iter().map(|it| it / 2));
+        for (integer, half) in self.integers.iter_mut().zip(&self.halves) {
+            *integer -= half;
+        }
+        self.zero_points.clear();
+        self.zero_points.resize(n_rows, ZERO_POINT / 2);
+        for (integers, beta) in [(&self.integers, 0), (&self.halves, 1)] {
+            let integers = NdTensorView::from_data([n_rows, d_in], &integers[..]);
+            let zero_point = &self.zero_points[..];
+            let a_quant = Some(QuantParams { zero_point });
+            let (x, matrix) = (GemmInputA::Unpacked(integers), GemmInputB::Packed(matrix));
+            let options = GemmOptions {
+                beta,
+                a_quant,
+                ..GemmOptions::default()
+            };
+            self.int8.gemm(sums, x, matrix, options).expect(FITS);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Integers of −127 to 127 with their largest magnitudes in neighboring places, where sums of 16 bits overflow.
+    fn weights(n: usize) -> Vec<i8> {
+        let weight = |index: usize| match index % 5 {
+            0 | 1 => 127,
+            2 => -127,
+            _ => ((index * 37) % 255) as i32 as i8 as i32,
+        };
+        (0..n)
+            .map(|index| weight(index).clamp(-127, 127) as i8)
+            .collect()
+    }
+
+    #[test]
+    fn sums_of_integers_are_exact_with_and_without_halves() {
+        let [d_in, d_out] = [300, 37];
+        let weights = weights(d_in * d_out);
+        for n_rows in [1, 3, 8, 40] {
+            // Rows whose largest magnitudes become 255 and 1.
+            let value = |index: usize| {
+                if index % 3 == 0 {
+                    1.0
+                } else {
+                    ((index * 31) % 41) as f32 / 20.0 - 1.0
+                }
+            };
+            let x: Vec<f32> = (0..n_rows * d_in).map(value).collect();
+            let matrix = PackedMatrix::int8(&weights, [d_in, d_out], [d_out, 1], vec![1.0; d_out]);
+            let PackedMatrix::Int8 {
+                integers: matrix, ..
+            } = &matrix
+            else {
+                unreachable!("the matrix has integers");
+            };
+            for must_halve in [false, true] {
+                let mut kernels = Kernels::new();
+                if kernels.must_halve && !must_halve {
+                    continue; // this processor cannot
+                }
+                kernels.must_halve = must_halve;
+                let mut sums = vec![7; n_rows * d_out];
+                kernels.sum_integers(&x, d_in, matrix, &mut sums);
+                let mut integers = vec![0; x.len()];
+                quantize_rows(&x, d_in, &mut integers, &mut vec![0.0; n_rows]);
+                for (index, sum) in sums.iter().enumerate() {
+                    let (row, column) = (index / d_out, index % d_out);
+                    let terms = (0..d_in).map(|k| {
+                        let x = i32::from(integers[row * d_in + k]) - 128;
+                        x * i32::from(weights[k * d_out + column])
+                    });
+                    assert_eq!(*sum, terms.sum::<i32>());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! [`PackedTransformer`]: the whole model.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::ComputePrecision;
+use super::attention::{BLOCK, padded};
+use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
+use super::linear::PackedLinear;
+use super::products::Workspace;
+use super::state::PackedState;
+use super::weights::{Embeddings, Packer};
+use crate::config::{Positions, TransformerConfig, Tying};
+use crate::directory::{Precision, StoredTensors};
+use crate::model::{Transformer, sinusoid_table};
+use crate::{LoadError, ModelDirectory};
+
+/// Positions whose sinusoids are computed in advance.
+const N_SINUSOIDS: usize = 128;
+
+/// A [`Transformer`](crate::Transformer) for generation on CPUs.
+///
+/// It has no gradients and never changes, so threads can share it. Each thread has its own
+/// [`Workspace`].
+pub struct PackedTransformer {
+    config: TransformerConfig,
+    precision: ComputePrecision,
+    src_embeddings: Arc<Embeddings>,
+    tgt_embeddings: Arc<Embeddings>,
+    src_positions: PositionVectors,
+    tgt_positions: PositionVectors,
+    encoder: Stack<PackedEncoderLayer>,
+    decoder: Stack<PackedDecoderLayer>,
+    projection: PackedLinear,
+}
+
+impl ModelDirectory {
+    /// Loads the model for generation on CPUs.
+    ///
+    /// Without a precision, a model that is stored in 8-bit integers computes in them, and every
+    /// other one in 32-bit floats. A model that is stored in floats is rounded to integers as
+    /// [`write_quantized`](Self::write_quantized) does it, so the translations are those of the
+    /// smaller directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LoadError`] as [`load`](Self::load) does.
+    pub fn load_packed(
+        &self,
+        precision: Option<ComputePrecision>,
+    ) -> Result<PackedTransformer, LoadError> {
+        let precision = precision.unwrap_or_else(|| self.compute_precision());
+        PackedTransformer::pack(self.config(), &self.stored_tensors()?, precision)
+    }
+
+    /// Returns the number format that [`load_packed`](Self::load_packed) chooses.
+    pub fn compute_precision(&self) -> ComputePrecision {
+        match self.manifest().precision {
+            Precision::Int8 => ComputePrecision::Int8,
+            Precision::F32 | Precision::F16 => ComputePrecision::F32,
+        }
+    }
+}
+
+impl PackedTransformer {
+    /// Copies the weights of a model. Later changes to the model do not matter.
+    pub fn of(model: &Transformer, precision: ComputePrecision) -> Self {
+        let tensors = StoredTensors::of_model(model);
+        match Self::pack(model.config(), &tensors, precision) {
+            Ok(packed) => packed,
+            Err(error) => unreachable!("a model has the tensors of its config: {error}"),
+        }
+    }
+
+    /// Packs weights. The config must be valid.
+    fn pack(
+        config: &TransformerConfig,
+        weights: &StoredTensors,
+        precision: ComputePrecision,
+    ) -> Result<Self, LoadError> {
+        let packer = Packer {
+            weights,
+            config,
+            precision,
+        };
+        let src_embeddings = packer.embeddings("src_vocabulary.weight", config.src_vocab_size)?;
+        let tgt_embeddings = match config.tying {
+            Tying::All => src_embeddings.clone(),
+            Tying::Decoder | Tying::None => {
+                packer.embeddings("tgt_vocabulary.weight", config.tgt_vocab_size)?
+            }
+        };
+        let projection = match config.tying {
+            Tying::All | Tying::Decoder => packer.projection(&tgt_embeddings)?,
+            Tying::None => {
+                let output = packer.embeddings("output.weight", config.tgt_vocab_size)?;
+                packer.projection(&output)?
+            }
+        };
+        let positions = |side: &str| -> Result<PositionVectors, LoadError> {
+            let d_model = config.d_model;
+            let vectors = match config.positions {
+                Positions::None => Vec::new(),
+                Positions::Sinusoidal | Positions::SinusoidalHalves => {
+                    sinusoid_table(config.positions, 0, N_SINUSOIDS, d_model)
+                }
+                Positions::Learned => {
+                    let name = format!("{side}_positions.learned");
+                    let shape = [config.max_positions, d_model];
+                    packer.floats(&name, &shape)?.into_owned()
+                }
+            };
+            Ok(PositionVectors {
+                kind: config.positions,
+                vectors,
+            })
+        };
+        Ok(Self {
+            config: config.clone(),
+            precision,
+            src_embeddings,
+            tgt_embeddings,
+            src_positions: positions("src")?,
+            tgt_positions: positions("tgt")?,
+            encoder: packer.encoder()?,
+            decoder: packer.decoder()?,
+            projection,
+        })
+    }
+
+    /// Returns the hyper-parameters.
+    pub fn config(&self) -> &TransformerConfig {
+        &self.config
+    }
+
+    /// Returns the number format of the matrix products.
+    pub fn precision(&self) -> ComputePrecision {
+        self.precision
+    }
+
+    /// Encodes sentences, and returns the state before the first target token, with one row for
+    /// each sentence.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no sentence, if one is empty, if an id is not in the source vocabulary,
+    /// or if a sentence is longer than the learned positions.
+    pub fn begin<S: AsRef<[u32]>>(
+        &self,
+        sentences: &[S],
+        workspace: &mut Workspace,
+    ) -> PackedState {
+        assert!(!sentences.is_empty(), "there is at least one sentence");
+        let (vocab, d_model) = (self.config.src_vocab_size, self.config.d_model);
+        let mut ranges: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
+        let mut first_blocks = Vec::with_capacity(sentences.len());
+        let (mut n_tokens, mut n_blocks) = (0, 0);
+        for sentence in sentences {
+            let ids = sentence.as_ref();
+            assert!(!ids.is_empty(), "a sentence has at least one token, EOS");
+            assert_in_vocabulary("source", ids, vocab);
+            ranges.push(n_tokens..n_tokens + ids.len());
+            first_blocks.push(n_blocks);
+            n_tokens += ids.len();
+            n_blocks += padded(ids.len()) / BLOCK;
+        }
+        workspace.x.resize(n_tokens * d_model, 0.0);
+        let factor = self.embedding_factor();
+        for (sentence, range) in sentences.iter().zip(&ranges) {
+            let vectors = &mut workspace.x[range.start * d_model..range.end * d_model];
+            let vectors = vectors.chunks_exact_mut(d_model);
+            for (id, vector) in sentence.as_ref().iter().zip(vectors) {
+                self.src_embeddings.write(*id as usize, factor, vector);
+            }
+            let vectors = &mut workspace.x[range.start * d_model..range.end * d_model];
+            self.src_positions.add(0, d_model, vectors);
+        }
+        self.encoder.encode(&ranges, workspace);
+        let mut state = PackedState {
+            layers: Vec::with_capacity(self.decoder.layers.len()),
+            rows: (0..ranges.len()).collect(),
+            sentences: ranges,
+            first_blocks,
+            history: Vec::new(),
+            n_steps: 0,
+        };
+        self.decoder.begin(&mut state, workspace);
+        state
+    }
+
+    /// Appends one token to each row, and returns the logits of the next, row by row.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is not one token for each row, if an id is not in the target vocabulary, or
+    /// if the rows become longer than the learned positions.
+    pub fn step<'w>(
+        &self,
+        state: &mut PackedState,
+        last_tokens: &[u32],
+        workspace: &'w mut Workspace,
+    ) -> &'w mut [f32] {
+        self.decode(state, last_tokens, workspace, None)
+    }
+
+    /// Like [`step`](Self::step), and returns also the mean over the heads of the last layer's
+    /// attention: for each row, one weight for each token of its sentence.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`step`](Self::step) does.
+    pub fn step_with_attention<'w>(
+        &self,
+        state: &mut PackedState,
+        last_tokens: &[u32],
+        workspace: &'w mut Workspace,
+    ) -> (&'w mut [f32], Vec<Vec<f32>>) {
+        let mut attention = Vec::with_capacity(last_tokens.len());
+        let logits = self.decode(state, last_tokens, workspace, Some(&mut attention));
+        (logits, attention)
+    }
+
+    fn decode<'w>(
+        &self,
+        state: &mut PackedState,
+        last_tokens: &[u32],
+        workspace: &'w mut Workspace,
+        attention: Option<&mut Vec<Vec<f32>>>,
+    ) -> &'w mut [f32] {
+        assert_eq!(last_tokens.len(), state.n_rows(), "each row gets one token");
+        let (vocab, d_model) = (self.config.tgt_vocab_size, self.config.d_model);
+        assert_in_vocabulary("target", last_tokens, vocab);
+        workspace.x.resize(last_tokens.len() * d_model, 0.0);
+        let factor = self.embedding_factor();
+        for (id, vector) in last_tokens
+            .iter()
+            .zip(workspace.x.chunks_exact_mut(d_model))
+        {
+            self.tgt_embeddings.write(*id as usize, factor, vector);
+            self.tgt_positions.add(state.n_steps, d_model, vector);
+        }
+        self.decoder.step(state, workspace, attention);
+        let Workspace {
+            kernels, x, logits, ..
+        } = workspace;
+        self.projection.forward(kernels, x, logits);
+        logits
+    }
+
+    fn embedding_factor(&self) -> f32 {
+        match self.config.scale_embeddings {
+            true => (self.config.d_model as f32).sqrt(),
+            false => 1.0,
+        }
+    }
+}
+
+impl std::fmt::Debug for PackedTransformer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PackedTransformer")
+            .field("precision", &self.precision)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Positional encodings of the first positions: all learned ones, or the first sinusoids.
+struct PositionVectors {
+    kind: Positions,
+    /// `[positions, d_model]`.
+    vectors: Vec<f32>,
+}
+
+impl PositionVectors {
+    /// Adds the encodings of the positions from `first` on to the rows of `x`.
+    fn add(&self, first: usize, d_model: usize, x: &mut [f32]) {
+        let n_rows = x.len() / d_model;
+        let computed;
+        let vectors = match self.kind {
+            Positions::None => return,
+            Positions::Learned => {
+                let most = self.vectors.len() / d_model;
+                assert!(
+                    first + n_rows <= most,
+                    "a sequence of {} tokens exceeds the {most} learned positions",
+                    first + n_rows
+                );
+                &self.vectors[first * d_model..]
+            }
+            Positions::Sinusoidal | Positions::SinusoidalHalves if first + n_rows > N_SINUSOIDS => {
+                computed = sinusoid_table(self.kind, first, n_rows, d_model);
+                &computed
+            }
+            Positions::Sinusoidal | Positions::SinusoidalHalves => &self.vectors[first * d_model..],
+        };
+        for (x, vector) in x.iter_mut().zip(vectors) {
+            *x += vector;
+        }
+    }
+}
+
+/// Checks that all ids are in a vocabulary.
+fn assert_in_vocabulary(side: &str, ids: &[u32], vocab: usize) {
+    if let Some(id) = ids.iter().find(|id| **id as usize >= vocab) {
+        panic!("the {side} has the id {id}, which is not in its vocabulary of {vocab} tokens");
+    }
+}

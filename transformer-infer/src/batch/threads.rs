@@ -1,0 +1,148 @@
+//! Batches side by side: each on a thread of its own.
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Returns the number of threads that translate if nobody says how many: one for each core.
+pub(crate) fn default_threads() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Computes every task on one of `n_threads` threads, and passes each result to `on_result` in the order in which
+/// they end, on the calling thread. The first tasks start first.
+///
+/// A task computes on its thread alone: it runs in a rayon pool that has no other thread, because operations that ask
+/// rayon for threads would otherwise share them with other tasks, and a thread that waits for its part of one task
+/// would begin another one. If there are fewer tasks than threads, the operations of each share the threads that are
+/// left over. The calling thread waits outside of rayon, so that it begins nothing else either, even if it belongs
+/// to a pool. Any number of callers may do this at once; the operating system shares the cores among them.
+///
+/// # Panics
+///
+/// Panics if a task does.
+pub(super) fn run<R: Send>(
+    n_tasks: usize,
+    n_threads: usize,
+    task: impl Fn(usize) -> R + Sync,
+    mut on_result: impl FnMut(usize, R),
+) {
+    let n_workers = n_threads.min(n_tasks).max(1);
+    let threads_per_worker = (n_threads / n_workers).max(1);
+    let next = AtomicUsize::new(0);
+    let (sender, results) = mpsc::channel();
+    thread::scope(|scope| {
+        let workers = (0..n_workers).map(|_| {
+            let (task, next, sender) = (&task, &next, sender.clone());
+            scope.spawn(move || {
+                in_pool(threads_per_worker, || {
+                    loop {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        if index >= n_tasks || sender.send((index, task(index))).is_err() {
+                            return;
+                        }
+                    }
+                });
+            })
+        });
+        let workers: Vec<_> = workers.collect();
+        drop(sender);
+        for (index, result) in results {
+            on_result(index, result);
+        }
+        for worker in workers {
+            if let Err(panic) = worker.join() {
+                resume_unwind(panic);
+            }
+        }
+    });
+}
+
+/// Pools that are not in use: threads are not started for every translation.
+static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
+
+/// Runs `work` in a pool of `n_threads` that nobody else uses meanwhile.
+fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
+    let idle = {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = idle
+            .iter()
+            .position(|pool| pool.current_num_threads() == n_threads);
+        found.map(|index| idle.swap_remove(index))
+    };
+    let start = || ThreadPoolBuilder::new().num_threads(n_threads).build().ok();
+    let Some(pool) = idle.or_else(start) else {
+        // No thread can be started: this one computes.
+        return work();
+    };
+    pool.install(work);
+    let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    if idle.len() < default_threads() {
+        idle.push(pool);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_task_runs_once_and_alone_in_its_pool() {
+        let mut found = Vec::new();
+        let task = |index| (index * index, rayon::current_num_threads());
+        run(20, 3, task, |index, result| found.push((index, result)));
+        found.sort_unstable();
+        let expected: Vec<_> = (0..20).map(|index| (index, (index * index, 1))).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_single_task_gets_all_threads() {
+        let mut found = Vec::new();
+        run(
+            1,
+            4,
+            |_| rayon::current_num_threads(),
+            |_, n_threads| found.push(n_threads),
+        );
+        assert_eq!(found, [4]);
+    }
+
+    #[test]
+    fn tasks_of_a_caller_inside_a_pool_run_side_by_side() {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .expect("a thread can be started");
+        let mut threads = BTreeSet::new();
+        pool.install(|| {
+            // Each task waits for the other: one thread alone would never end.
+            let barrier = std::sync::Barrier::new(2);
+            let task = |_| {
+                barrier.wait();
+                thread::current().id()
+            };
+            run(2, 2, task, |_, id| {
+                threads.insert(format!("{id:?}"));
+            });
+        });
+        assert_eq!(threads.len(), 2);
+    }
+
+    #[test]
+    fn nothing_to_do_ends_at_once() {
+        run(0, 2, |index| index, |_, _| unreachable!("there is no task"));
+    }
+
+    #[test]
+    #[should_panic(expected = "task 1")]
+    fn a_panic_of_a_task_ends_the_call() {
+        run(3, 2, |index| assert_ne!(index, 1, "task 1"), |_, ()| ());
+    }
+}

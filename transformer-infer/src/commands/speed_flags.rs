@@ -1,0 +1,30 @@
+//! [`SpeedFlags`]: how translations are computed on CPUs.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+use transformer_core::ComputePrecision;
+use transformer_infer::OpenOptions;
+
+/// The flags of commands that translate.
+#[derive(Debug, Args)]
+pub(crate) struct SpeedFlags {
+    /// Number format of matrix products on CPUs: f32, or int8, which is 2 to 4 times as fast and loses a little quality
+    /// [default: int8 for a model that is stored in it, else f32].
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<ComputePrecision>,
+    /// Most threads that translate at the same time, on CPUs; the translations are the same [default: one for each
+    /// core].
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+}
+
+impl SpeedFlags {
+    pub(crate) fn options(&self) -> OpenOptions {
+        OpenOptions {
+            precision: self.precision,
+            n_threads: self.threads,
+            ..OpenOptions::default()
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! [`PackedScorer`]: scores next tokens with packed weights.
+
+use std::fmt;
+
+use transformer_core::cpu as kernels;
+use transformer_core::packed::{PackedState, PackedTransformer, Workspace};
+use transformer_core::text::EOS;
+
+use super::cpu;
+use crate::search::{NextToken, ScoredToken};
+
+/// Scores next tokens with a [`PackedTransformer`]; each row is the translation of one source.
+///
+/// It computes on the calling thread, or on the rayon pool that this thread belongs to.
+pub struct PackedScorer<'a> {
+    model: &'a PackedTransformer,
+    state: PackedState,
+    workspace: Workspace,
+}
+
+impl<'a> PackedScorer<'a> {
+    /// Encodes the sources, given without EOS, and prepares their translation.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no source, if an id is not in the source vocabulary, or if a source is longer than the
+    /// learned positions. Every step panics if a last token is not in the target vocabulary.
+    pub fn new<S: AsRef<[u32]>>(model: &'a PackedTransformer, sources: &[S]) -> Self {
+        let mut workspace = Workspace::new();
+        let ended = sources
+            .iter()
+            .map(|source| [source.as_ref(), &[EOS]].concat());
+        let ended: Vec<Vec<u32>> = ended.collect();
+        Self {
+            model,
+            state: model.begin(&ended, &mut workspace),
+            workspace,
+        }
+    }
+}
+
+impl NextToken for PackedScorer<'_> {
+    fn n_rows(&self) -> usize {
+        self.state.n_rows()
+    }
+
+    fn vocab_size(&self) -> usize {
+        self.model.config().tgt_vocab_size
+    }
+
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+        let vocab_size = self.vocab_size();
+        let logits = self
+            .model
+            .step(&mut self.state, last_tokens, &mut self.workspace);
+        kernels::log_softmax(logits, vocab_size);
+        logits.to_vec()
+    }
+
+    /// Returns as attention the mean over the heads of the last decoder layer, over the source and its EOS.
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let vocab_size = self.vocab_size();
+        let (model, workspace) = (self.model, &mut self.workspace);
+        let (logits, attention) =
+            model.step_with_attention(&mut self.state, last_tokens, workspace);
+        kernels::log_softmax(logits, vocab_size);
+        (logits.to_vec(), attention)
+    }
+
+    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
+        let vocab_size = self.vocab_size();
+        let logits = self
+            .model
+            .step(&mut self.state, last_tokens, &mut self.workspace);
+        cpu::best(logits, vocab_size)
+    }
+
+    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+        let vocab_size = self.vocab_size();
+        let logits = self
+            .model
+            .step(&mut self.state, last_tokens, &mut self.workspace);
+        Some(cpu::top_k(logits, vocab_size, k))
+    }
+
+    fn select(&mut self, rows: &[usize]) {
+        self.state.select(rows);
+    }
+}
+
+impl fmt::Debug for PackedScorer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_rows, n_decoded) = (self.state.n_rows(), self.state.n_decoded());
+        write!(
+            f,
+            "PackedScorer {{ n_rows: {n_rows}, n_decoded: {n_decoded} }}"
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! [`LoadedModel`]: a model in the form, or the forms, in which it is used.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use burn::tensor::Device;
+use transformer_core::device::is_cpu_memory;
+use transformer_core::directory::ModelDirectory;
+use transformer_core::{
+    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
+};
+
+use super::{OpenOptions, TranslatorError};
+use crate::scorer::without_autodiff;
+
+/// A model that is packed for translation on CPUs, or a Burn module for everything else. Either is made from the
+/// other's weights at its first use.
+#[derive(Debug)]
+pub(crate) struct LoadedModel {
+    config: TransformerConfig,
+    packed: OnceLock<PackedTransformer>,
+    tensors: OnceLock<Transformer>,
+    /// Where the weights come from, and the device of the tensors; absent for a model in memory.
+    source: Option<(ModelDirectory, Device)>,
+    /// The number format of the packed model.
+    precision: ComputePrecision,
+}
+
+impl LoadedModel {
+    /// Takes a model in memory.
+    pub(super) fn in_memory(model: Transformer, config: &TransformerConfig) -> Self {
+        Self {
+            config: config.clone(),
+            packed: OnceLock::new(),
+            tensors: OnceLock::from(model),
+            source: None,
+            precision: ComputePrecision::F32,
+        }
+    }
+
+    /// Loads the model of a directory: packed if the device is a CPU, else onto the device.
+    pub(super) fn open(
+        path: &Path,
+        device: &Device,
+        options: &OpenOptions,
+    ) -> Result<(ModelDirectory, Self), TranslatorError> {
+        let is_cpu = is_cpu_memory(device);
+        if let Some(precision) = options.precision.filter(|_| !is_cpu) {
+            let device = transformer_core::device::describe(device);
+            return Err(TranslatorError::Precision { precision, device });
+        }
+        let (packed, tensors) = (OnceLock::new(), OnceLock::new());
+        let load = |directory: &ModelDirectory| -> Result<_, LoadError> {
+            Ok(match is_cpu && !options.as_module {
+                true => (Some(directory.load_packed(options.precision)?), None),
+                false => (None, Some(directory.load(device)?)),
+            })
+        };
+        let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(load(directory)?);
+        let (directory, loaded) = ModelDirectory::open_with(path, load)?;
+        if let Some(model) = loaded.0 {
+            let _ = packed.set(model);
+        }
+        if let Some(model) = loaded.1 {
+            let _ = tensors.set(model);
+        }
+        let model = Self {
+            precision: options
+                .precision
+                .unwrap_or_else(|| directory.compute_precision()),
+            config: directory.config().clone(),
+            packed,
+            tensors,
+            source: Some((directory.clone(), device.clone())),
+        };
+        Ok((directory, model))
+    }
+
+    pub(super) fn config(&self) -> &TransformerConfig {
+        &self.config
+    }
+
+    /// Returns the packed model; `None` if the tensors are not in CPU memory.
+    pub(super) fn packed(&self) -> Option<&PackedTransformer> {
+        if let Some(model) = self.tensors.get()
+            && !is_cpu_memory(&model.output_weight().device())
+        {
+            return None;
+        }
+        Some(self.packed.get_or_init(|| {
+            let model = self.tensors.get();
+            let model = model.expect("a model is loaded in one form at least");
+            PackedTransformer::of(&without_autodiff(model), self.precision)
+        }))
+    }
+
+    /// Returns the module, in 32-bit floats.
+    pub(super) fn tensors(&self) -> Result<&Transformer, LoadError> {
+        if let Some(model) = self.tensors.get() {
+            return Ok(model);
+        }
+        let source = self.source.as_ref();
+        let (directory, device) = source.expect("a model without tensors is from a directory");
+        let model = directory.load(device)?;
+        Ok(self.tensors.get_or_init(|| model))
+    }
+}
