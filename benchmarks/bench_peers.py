@@ -157,7 +157,7 @@ def decode(translate, runs, duration):
     Returns the seconds of the first translations.
     """
     warm_up = 0.0
-    for batch in (1, 32):
+    for batch in (1, 32, 1000):
         for beam in (1, 4):
             sources = sentences(batch, 1)
             start = time.perf_counter()
@@ -191,14 +191,35 @@ def hugging_face(preset, device):
 def ctranslate2(preset, device, folder):
     import ctranslate2 as program
     tokens = decoding_speed.write_ctranslate2(marian(preset), folder)
-    translator = program.Translator(
-        str(folder), device=device, intra_threads=THREADS, inter_threads=1,
-        compute_type="float32")
+    # Workers and threads of each; on a GPU one worker. The fastest translates each shape.
+    settings = [(1, 1), (1, THREADS), (THREADS, 1)] if device == "cpu" else [(1, 1)]
+    translators = {
+        (workers, threads): program.Translator(
+            str(folder), device=device, intra_threads=threads, inter_threads=workers,
+            compute_type="float32")
+        for workers, threads in sorted(set(settings))
+    }
+    fastest = {}
+
+    def with_setting(setting, lines, beam, n_tokens):
+        batch = max(1, min(64, len(lines) // setting[0]))
+        return translators[setting].translate_batch(
+            lines, beam_size=beam, max_decoding_length=n_tokens, max_batch_size=batch,
+            length_penalty=1.0)
+
+    def seconds(setting, *arguments):
+        started = time.perf_counter()
+        with_setting(setting, *arguments)
+        return time.perf_counter() - started
 
     def translate(sources, beam, n_tokens):
-        found = translator.translate_batch(
-            [[tokens[id] for id in source] for source in sources], beam_size=beam,
-            max_decoding_length=n_tokens, max_batch_size=0, length_penalty=1.0)
+        lines = [[tokens[id] for id in source] for source in sources]
+        shape = (len(lines), beam, n_tokens)
+        if shape not in fastest:
+            with_setting((1, 1), lines, beam, n_tokens)  # warm-up
+            times = {setting: seconds(setting, lines, beam, n_tokens) for setting in translators}
+            fastest[shape] = min(times, key=times.get)
+        found = with_setting(fastest[shape], lines, beam, n_tokens)
         return [result.hypotheses[0] for result in found]
 
     return translate

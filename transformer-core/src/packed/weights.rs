@@ -305,7 +305,7 @@ fn join_columns(matrices: &[(WeightMatrix<'_>, usize)], n_rows: usize) -> Weight
             match matrix {
                 WeightMatrix::F32(values) => floats.extend_from_slice(&values[columns]),
                 WeightMatrix::Int8 { integers: part, .. } => {
-                    integers.extend_from_slice(&part[columns])
+                    integers.extend_from_slice(&part[columns]);
                 }
             }
         }

@@ -27,7 +27,7 @@ const TRAINING: [Row; 3] = [
     }),
 ];
 
-const REST: [Row; 15] = [
+const REST: [Row; 17] = [
     ("forward and loss, backward, Adam, ms", |it| {
         let parts = it.parts.as_ref()?;
         let all = [&parts.forward_s, &parts.backward_s, &parts.optimizer_s];
@@ -39,6 +39,8 @@ const REST: [Row; 15] = [
     ("beam 4, 1 sentence, tokens/s", |it| speed(it, 1, 4)),
     ("greedy, 32 sentences, tokens/s", |it| speed(it, 32, 1)),
     ("beam 4, 32 sentences, tokens/s", |it| speed(it, 32, 4)),
+    ("greedy, 1000 sentences, tokens/s", |it| speed(it, 1000, 1)),
+    ("beam 4, 1000 sentences, tokens/s", |it| speed(it, 1000, 4)),
     ("first token, greedy, 1 sentence, ms", |it| {
         first_token(it, 1, 1)
     }),

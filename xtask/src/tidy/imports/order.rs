@@ -17,6 +17,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "padded",
             "model",
             "directory",
+            "packed",
             "import",
             "export",
         ],
