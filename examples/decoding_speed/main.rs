@@ -51,57 +51,27 @@ fn main() -> Result<()> {
     let (backend, device) = device::choose(named.as_deref())?;
     let started = Instant::now();
     let model = match recomputes || !is_cpu_memory(&device) {
-        true => Model::Module(load(Path::new(model), &device)?),
-        false => Model::Packed(load_packed(Path::new(model), &device)?),
+        true => Model::Module {
+            model: Box::new(load(Path::new(model), &device)?),
+            recomputes,
+        },
+        false => Model::Packed(Box::new(load_packed(Path::new(model), &device)?)),
     };
     let load_seconds = started.elapsed().as_secs_f64();
-    let extra = max_len.unsigned_abs();
-    let limit = LengthLimit { factor: 0.0, extra };
-    let search = Search {
-        beam_size,
-        // CTranslate2's length penalty and end of the search.
-        length_penalty: LengthPenalty::Power { alpha: 1.0 },
-        stop: StopRule::BeamFinished,
-        max_len: limit,
-        min_len: if max_len < 0 {
-            limit
-        } else {
-            LengthLimit::ZERO
-        },
-        ..Search::default()
-    };
+    let search = search(beam_size, max_len);
     let n_threads = match std::env::var("THREADS") {
         Ok(threads) => threads.parse()?,
         Err(_) => std::thread::available_parallelism()?.get(),
     };
-    let limits = BatchLimits::default();
 
     let (mut seconds, mut memory) = (Vec::new(), Vec::new());
     let mut found: Vec<Vec<Hypothesis>> = Vec::new();
     for _ in 0..runs.parse()? {
         let started = Instant::now();
-        found.clear();
-        for sources in sources.chunks(batch) {
-            let inputs: Vec<Source<'_>> = sources
-                .iter()
-                .map(|ids| Source {
-                    ids,
-                    ..Source::default()
-                })
-                .collect();
-            found.extend(match &model {
-                Model::Packed(model) => {
-                    translate_packed(&[model], &inputs, &search, &limits, n_threads, &mut |_| ())
-                }
-                Model::Module(model) if recomputes => {
-                    let requests = vec![search.request(0); sources.len()];
-                    search.run(&mut Recompute::new(model, sources), &requests)
-                }
-                Model::Module(model) => {
-                    translate_sources(&[model], &inputs, &search, &limits, &mut |_| ())
-                }
-            });
-        }
+        let calls = sources.chunks(batch);
+        found = calls
+            .flat_map(|sources| model.translate(sources, &search, n_threads))
+            .collect();
         seconds.push(started.elapsed().as_secs_f64());
         memory.push(kibibytes("VmRSS"));
     }
@@ -122,10 +92,63 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// Returns the search with CTranslate2's length penalty and end of the search.
+fn search(beam_size: usize, max_len: isize) -> Search {
+    let extra = max_len.unsigned_abs();
+    let limit = LengthLimit { factor: 0.0, extra };
+    Search {
+        beam_size,
+        length_penalty: LengthPenalty::Power { alpha: 1.0 },
+        stop: StopRule::BeamFinished,
+        max_len: limit,
+        min_len: if max_len < 0 {
+            limit
+        } else {
+            LengthLimit::ZERO
+        },
+        ..Search::default()
+    }
+}
+
 /// A model in the form that the device translates with.
 enum Model {
-    Packed(PackedTransformer),
-    Module(Transformer),
+    Packed(Box<PackedTransformer>),
+    Module {
+        model: Box<Transformer>,
+        recomputes: bool,
+    },
+}
+
+impl Model {
+    /// Translates sources with one call.
+    fn translate(
+        &self,
+        sources: &[Vec<u32>],
+        search: &Search,
+        n_threads: usize,
+    ) -> Vec<Vec<Hypothesis>> {
+        let inputs = sources.iter().map(|ids| Source {
+            ids,
+            ..Source::default()
+        });
+        let inputs: Vec<Source<'_>> = inputs.collect();
+        let limits = BatchLimits::default();
+        match self {
+            Self::Packed(model) => {
+                translate_packed(&[model], &inputs, search, &limits, n_threads, &mut |_| ())
+            }
+            Self::Module {
+                model,
+                recomputes: true,
+            } => {
+                let requests = vec![search.request(0); sources.len()];
+                search.run(&mut Recompute::new(model, sources), &requests)
+            }
+            Self::Module { model, .. } => {
+                translate_sources(&[model], &inputs, search, &limits, &mut |_| ())
+            }
+        }
+    }
 }
 
 /// Packs the model of a model directory, or of the two files that the script wrote.

@@ -330,7 +330,7 @@ mod tests {
         for n_rows in [1, 3, 8, 40] {
             // Rows whose largest magnitudes become 255 and 1.
             let value = |index: usize| {
-                if index % 3 == 0 {
+                if index.is_multiple_of(3) {
                     1.0
                 } else {
                     ((index * 31) % 41) as f32 / 20.0 - 1.0

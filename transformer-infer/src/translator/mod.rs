@@ -2,7 +2,11 @@
 
 mod error;
 mod loaded_model;
+mod options;
 mod translate;
+mod translation;
 
 pub use error::TranslatorError;
-pub use translate::{Candidate, Input, OpenOptions, Translation, Translator, Warning};
+pub use options::OpenOptions;
+pub use translate::Translator;
+pub use translation::{Candidate, Input, Translation, Warning};

@@ -1,4 +1,4 @@
-//! [`Translator`], and what it takes and returns.
+//! [`Translator`]: from lines to translations.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -10,8 +10,8 @@ use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
 };
 
-use super::TranslatorError;
 use super::loaded_model::LoadedModel;
+use super::{Candidate, Input, OpenOptions, Translation, TranslatorError, Warning};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::search::{Hypothesis, Request, Search};
 
@@ -48,112 +48,6 @@ pub struct Translator {
     pub(crate) limits: BatchLimits,
     search: Search,
     n_threads: usize,
-}
-
-/// How models are opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// The number format of matrix products on CPUs. Default: integers for a model that is stored in them, else
-    /// floats.
-    pub precision: Option<ComputePrecision>,
-    /// Whether to load modules for scores and attention, which are packed only at the first translation.
-    pub as_module: bool,
-    /// Most threads that translate at the same time, on CPUs. Default: one for each core.
-    pub n_threads: Option<NonZeroUsize>,
-}
-
-/// A line to translate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Input<'a> {
-    /// The line.
-    pub text: &'a str,
-    /// The text that the translation must begin with; blank for no such condition.
-    pub prefix: &'a str,
-    /// Index of the line in the whole input, from 0; samples depend on it.
-    pub index: u64,
-}
-
-/// The translations of one line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Translation {
-    /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
-    pub candidates: Vec<Candidate>,
-    /// Set if the line was cut, or if the length limits allow no translation for it.
-    pub warning: Option<Warning>,
-}
-
-/// One translation of a line.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
-    /// The translated text.
-    pub text: String,
-    /// The generated tokens with their log-probabilities.
-    pub hypothesis: Hypothesis,
-}
-
-/// Why a translation is incomplete, or has not the length that was requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Warning {
-    /// The line has more tokens than the limit, and its end was not translated.
-    Cut {
-        /// Number of tokens in the line.
-        n_tokens: usize,
-        /// Number of tokens that were translated.
-        n_kept: usize,
-    },
-    /// The minimum length is above the maximum length for this line, and was lowered to it.
-    MinLen {
-        /// The minimum length, in tokens.
-        min_len: usize,
-        /// The maximum length, in tokens.
-        max_len: usize,
-    },
-    /// The maximum length allows no word for this line, so that its translation is empty.
-    NoWords {
-        /// The maximum length, in tokens.
-        max_len: usize,
-    },
-}
-
-impl Translation {
-    /// Returns the text of the best translation.
-    pub fn text(&self) -> &str {
-        self.candidates
-            .first()
-            .map_or("", |candidate| candidate.text.as_str())
-    }
-}
-
-impl Warning {
-    /// Returns whether it is about the limits of the output length, and so about many lines alike.
-    pub fn is_of_limits(&self) -> bool {
-        match self {
-            Self::Cut { .. } => false,
-            Self::MinLen { .. } | Self::NoWords { .. } => true,
-        }
-    }
-}
-
-impl std::fmt::Display for Warning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Cut { n_tokens, n_kept } => write!(
-                f,
-                "the line has {n_tokens} tokens, of which only the first {n_kept} were translated; \
-                 split it"
-            ),
-            Self::MinLen { min_len, max_len } => write!(
-                f,
-                "its translation should have at least {min_len} tokens, but the limit, or the model, allows \
-                 {max_len}; lower --min-len, or raise --max-len"
-            ),
-            Self::NoWords { max_len } => write!(
-                f,
-                "its translation may have {max_len} tokens, EOS included, and is empty; raise --max-len"
-            ),
-        }
-    }
 }
 
 impl Translator {
@@ -395,19 +289,7 @@ impl Translator {
                 index: input.index,
             })
             .collect();
-        let packed: Option<Vec<&PackedTransformer>> =
-            self.models.iter().map(LoadedModel::packed).collect();
-        let (limits, n_threads) = (&self.limits, self.n_threads);
-        let found = match packed {
-            Some(models) => {
-                translate_packed(&models, &sources, search, limits, n_threads, on_progress)
-            }
-            None => {
-                let models = self.models.iter().map(LoadedModel::tensors);
-                let models: Vec<&Transformer> = models.collect::<Result<_, _>>()?;
-                translate_sources(&models, &sources, search, limits, on_progress)
-            }
-        };
+        let found = self.translate_sources(&sources, search, on_progress)?;
         let translated = ids.iter().zip(found).enumerate();
         translated
             .map(|(index, (source, hypotheses))| {
@@ -426,6 +308,28 @@ impl Translator {
                 })
             })
             .collect()
+    }
+
+    /// Translates token ids in the form that the models have on their device.
+    fn translate_sources(
+        &self,
+        sources: &[Source<'_>],
+        search: &Search,
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Vec<Hypothesis>>, TranslatorError> {
+        let packed: Option<Vec<&PackedTransformer>> =
+            self.models.iter().map(LoadedModel::packed).collect();
+        let (limits, n_threads) = (&self.limits, self.n_threads);
+        Ok(match packed {
+            Some(models) => {
+                translate_packed(&models, sources, search, limits, n_threads, on_progress)
+            }
+            None => {
+                let models = self.models.iter().map(LoadedModel::tensors);
+                let models: Vec<&Transformer> = models.collect::<Result<_, _>>()?;
+                translate_sources(&models, sources, search, limits, on_progress)
+            }
+        })
     }
 
     fn candidate(&self, hypothesis: Hypothesis) -> Candidate {

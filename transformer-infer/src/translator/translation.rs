@@ -1,0 +1,97 @@
+//! [`Input`] and [`Translation`]: what a translator takes and returns.
+
+use crate::search::Hypothesis;
+
+/// A line to translate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Input<'a> {
+    /// The line.
+    pub text: &'a str,
+    /// The text that the translation must begin with; blank for no such condition.
+    pub prefix: &'a str,
+    /// Index of the line in the whole input, from 0; samples depend on it.
+    pub index: u64,
+}
+
+/// The translations of one line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Translation {
+    /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
+    pub candidates: Vec<Candidate>,
+    /// Set if the line was cut, or if the length limits allow no translation for it.
+    pub warning: Option<Warning>,
+}
+
+/// One translation of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The translated text.
+    pub text: String,
+    /// The generated tokens with their log-probabilities.
+    pub hypothesis: Hypothesis,
+}
+
+/// Why a translation is incomplete, or has not the length that was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The line has more tokens than the limit, and its end was not translated.
+    Cut {
+        /// Number of tokens in the line.
+        n_tokens: usize,
+        /// Number of tokens that were translated.
+        n_kept: usize,
+    },
+    /// The minimum length is above the maximum length for this line, and was lowered to it.
+    MinLen {
+        /// The minimum length, in tokens.
+        min_len: usize,
+        /// The maximum length, in tokens.
+        max_len: usize,
+    },
+    /// The maximum length allows no word for this line, so that its translation is empty.
+    NoWords {
+        /// The maximum length, in tokens.
+        max_len: usize,
+    },
+}
+
+impl Translation {
+    /// Returns the text of the best translation.
+    pub fn text(&self) -> &str {
+        self.candidates
+            .first()
+            .map_or("", |candidate| candidate.text.as_str())
+    }
+}
+
+impl Warning {
+    /// Returns whether it is about the limits of the output length, and so about many lines alike.
+    pub fn is_of_limits(&self) -> bool {
+        match self {
+            Self::Cut { .. } => false,
+            Self::MinLen { .. } | Self::NoWords { .. } => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Warning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cut { n_tokens, n_kept } => write!(
+                f,
+                "the line has {n_tokens} tokens, of which only the first {n_kept} were translated; \
+                 split it"
+            ),
+            Self::MinLen { min_len, max_len } => write!(
+                f,
+                "its translation should have at least {min_len} tokens, but the limit, or the model, allows \
+                 {max_len}; lower --min-len, or raise --max-len"
+            ),
+            Self::NoWords { max_len } => write!(
+                f,
+                "its translation may have {max_len} tokens, EOS included, and is empty; raise --max-len"
+            ),
+        }
+    }
+}
