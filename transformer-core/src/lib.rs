@@ -51,17 +51,15 @@ pub mod import;
 pub mod lines;
 pub mod model;
 pub mod packed;
-pub mod presets;
 pub mod random;
 pub mod regular_file;
 pub mod text;
 
 mod padded;
 
-pub use config::{ConfigError, TransformerConfig};
+pub use config::{ConfigError, Preset, TransformerConfig};
 pub use cpu::seed_dropout;
 pub use directory::{LoadError, ModelDirectory, QuantizeError};
 pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
-pub use presets::Preset;

@@ -326,8 +326,8 @@ impl Transformer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Preset;
     use crate::device;
-    use crate::presets::Preset;
 
     #[test]
     fn every_preset_has_as_many_parameters_as_the_formula_says() {

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::ComputePrecision;
 use super::attention::Heads;
 use super::layers::{
@@ -46,13 +48,15 @@ pub(super) struct Packer<'a> {
 
 impl Packer<'_> {
     pub(super) fn encoder(&self) -> Result<Stack<PackedEncoderLayer>, LoadError> {
-        let layers = (0..self.config.n_encoder_layers).map(|index| {
-            let layer = format!("encoder.layers.{index}");
-            Ok(PackedEncoderLayer {
-                self_attention: self.self_attention(&layer)?,
-                feed_forward: self.feed_forward(&layer)?,
-            })
-        });
+        let layers = (0..self.config.n_encoder_layers)
+            .into_par_iter()
+            .map(|index| {
+                let layer = format!("encoder.layers.{index}");
+                Ok(PackedEncoderLayer {
+                    self_attention: self.self_attention(&layer)?,
+                    feed_forward: self.feed_forward(&layer)?,
+                })
+            });
         self.stack(
             "encoder",
             layers.collect::<Result<_, LoadError>>()?,
@@ -61,14 +65,16 @@ impl Packer<'_> {
     }
 
     pub(super) fn decoder(&self) -> Result<Stack<PackedDecoderLayer>, LoadError> {
-        let layers = (0..self.config.n_decoder_layers).map(|index| {
-            let layer = format!("decoder.layers.{index}");
-            Ok(PackedDecoderLayer {
-                self_attention: self.self_attention(&layer)?,
-                cross_attention: self.cross_attention(&layer)?,
-                feed_forward: self.feed_forward(&layer)?,
-            })
-        });
+        let layers = (0..self.config.n_decoder_layers)
+            .into_par_iter()
+            .map(|index| {
+                let layer = format!("decoder.layers.{index}");
+                Ok(PackedDecoderLayer {
+                    self_attention: self.self_attention(&layer)?,
+                    cross_attention: self.cross_attention(&layer)?,
+                    feed_forward: self.feed_forward(&layer)?,
+                })
+            });
         self.stack(
             "decoder",
             layers.collect::<Result<_, LoadError>>()?,

@@ -11,7 +11,6 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "lines",
             "text",
             "config",
-            "presets",
             "device",
             "cpu",
             "padded",

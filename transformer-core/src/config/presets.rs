@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use super::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 
 /// A named configuration.
 ///
@@ -18,7 +18,7 @@ use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tyi
 ///
 /// let preset: Preset = "b-dk16".parse()?;
 /// assert_eq!(preset.config(37_000, 37_000).d_k, Some(16));
-/// # Ok::<(), transformer_core::presets::PresetError>(())
+/// # Ok::<(), transformer_core::config::PresetError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Preset {
