@@ -12,6 +12,7 @@
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
 //! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
+//! - [`program`]: arguments and standard output of the programs.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
 //! rounding of the backend's matrix products.
@@ -32,6 +33,7 @@
 pub mod allocator;
 pub mod attention;
 pub mod metrics;
+pub mod program;
 pub mod search;
 
 mod batch;

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use transformer_infer::program::{check_output, parse_arguments};
 use transformer_infer::{allocator, one_line};
 
 use crate::commands::{
@@ -38,7 +39,10 @@ enum Command {
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
-    let cli = Cli::parse();
+    let cli: Cli = match parse_arguments() {
+        Ok(cli) => cli,
+        Err(exit_code) => return exit_code,
+    };
     let backend = env::var("BURN_DEVICE").ok();
     let result = match cli.command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
@@ -52,7 +56,7 @@ fn main() -> ExitCode {
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
     };
-    match result {
+    match result.and_then(|()| Ok(check_output()?)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::{env, io};
 
-use clap::Parser;
 use transformer_core::device;
+use transformer_infer::program::parse_arguments;
 use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::{
@@ -17,13 +17,19 @@ use transformer_train::{
 };
 
 use crate::cli::{
-    Arguments, Failure, INTERRUPTED, print_line, print_summary, status, stop_on_interrupt,
-    was_stopped,
+    Arguments, Failure, INTERRUPTED, Output, print_summary, status, stop_on_interrupt, was_stopped,
 };
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
-    match run(&Arguments::parse()) {
+    let arguments: Arguments = match parse_arguments() {
+        Ok(arguments) => arguments,
+        Err(exit_code) => return exit_code,
+    };
+    let output = Output::default();
+    let outcome = run(&arguments, &output);
+    let outcome = outcome.and_then(|code| Ok(output.finish().map(|()| code)?));
+    match outcome {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
@@ -35,15 +41,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(command) = &arguments.command {
-        command.run()?;
+        command.run(output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let experiment = arguments.experiment()?;
     if arguments.print_config {
-        let text = experiment.to_documented_toml()?;
-        io::stdout().write_all(text.as_bytes())?;
+        output.print(&experiment.to_documented_toml()?);
         return Ok(ExitCode::SUCCESS);
     }
     experiment.validate()?;
@@ -61,8 +66,8 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let device = devices.remove(0);
     let threads = arguments.threads(&device);
     let interrupt = stop_on_interrupt()?;
-    print_line(&format!("backend     {backend}, {}", names.join(", ")));
-    print_line(&format!("run         {}", directory.display()));
+    output.print_line(&format!("backend     {backend}, {}", names.join(", ")));
+    output.print_line(&format!("run         {}", directory.display()));
     let environment = RunEnvironment {
         directory: directory.clone(),
         existing: match (arguments.overwrite, arguments.allow_changes) {
@@ -73,7 +78,10 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         threads,
         device,
         more_devices: devices,
-        log: Arc::new(print_line),
+        log: {
+            let output = output.clone();
+            Arc::new(move |line: &str| output.print_line(line))
+        },
         display: if !arguments.plain && io::stdout().is_terminal() {
             Display::Dashboard
         } else {
@@ -87,7 +95,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = train(&experiment, &environment)?;
-    print_summary(&outcome, &experiment, &directory, backend);
+    print_summary(&outcome, &experiment, &directory, backend, output);
     Ok(match was_stopped(&outcome, &experiment) {
         true => ExitCode::from(INTERRUPTED),
         false => ExitCode::SUCCESS,

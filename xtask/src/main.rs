@@ -17,6 +17,7 @@ mod settings;
 mod tidy;
 
 use std::env;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,7 +51,21 @@ enum Chore {
 
 fn main() -> ExitCode {
     let root = root();
-    let result = match Chore::parse() {
+    let chore = match Chore::try_parse() {
+        Ok(chore) => chore,
+        Err(error) => {
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            return match printed {
+                _ if error.use_stderr() => ExitCode::from(2),
+                Err(lost) if lost.kind() != ErrorKind::BrokenPipe => {
+                    eprintln!("error: cannot write to standard output: {lost}");
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            };
+        }
+    };
+    let result = match chore {
         Chore::Ci => ci::run(&root),
         Chore::Tidy => tidy::run(&root),
         Chore::Settings => settings::run(&root),

@@ -91,7 +91,7 @@ impl AttentionCommand {
         let attention = self.attention(&translator, &self.search(translator.search()))?;
         let content = self.draw(&attention, picture.format)?;
         picture.write(&content)?;
-        writeln!(io::stdout(), "{}", on_one_line(&attention.tgt)).map_err(CommandError::Write)?;
+        writeln!(io::stdout(), "{}", on_one_line(&attention.tgt)).map_err(CommandError::output)?;
         if !self.quiet {
             let (path, kilobytes) = (picture.path().display(), content.len().div_ceil(1000));
             let _ = writeln!(io::stderr(), "{path}: {kilobytes} kB");

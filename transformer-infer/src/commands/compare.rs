@@ -101,7 +101,7 @@ impl Compare {
             self.comparison(&**metric, references.len(), &test.run(&**metric, &counts))
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
-        self.print(&comparisons).map_err(CommandError::Write)
+        self.print(&comparisons).map_err(CommandError::output)
     }
 
     fn test(&self) -> PairedTest {

@@ -13,6 +13,7 @@ use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
 use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
+use transformer_infer::program::OutputError;
 use transformer_infer::search::SearchError;
 
 use super::{OutputPathError, PictureError};
@@ -158,14 +159,19 @@ pub(crate) enum CommandError {
         path: PathBuf,
     },
     /// Standard output cannot be written.
-    #[error("cannot write to standard output")]
-    Write(#[source] io::Error),
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 impl CommandError {
+    /// Makes the error of writing to standard output.
+    pub(crate) fn output(source: io::Error) -> Self {
+        Self::Output(source.into())
+    }
+
     /// Returns whether the reader of the output closed it, as `head` does, which is not a failure.
     pub(crate) fn is_broken_pipe(&self) -> bool {
-        matches!(self, Self::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Self::Output(error) if error.is_closed_pipe())
     }
 
     /// Returns 2 for wrong usage and 1 for other failures.

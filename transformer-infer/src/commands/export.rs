@@ -86,7 +86,7 @@ impl Export {
                 to_safetensors(&self.out, &model, directory.config(), tokenizers)?;
             }
         }
-        writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::Write)
+        writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
     }
 }
 

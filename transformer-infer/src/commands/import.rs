@@ -53,11 +53,11 @@ impl Import {
                  same next token: {} of {}",
                 found.largest, found.largest_logit, found.n_same_best, found.n_tokens
             )
-            .map_err(CommandError::Write)?;
+            .map_err(CommandError::output)?;
         }
         if let Some(out) = &self.out {
             write(&marian, &self.from, out)?;
-            writeln!(output, "{}", summary(&marian, out)).map_err(CommandError::Write)?;
+            writeln!(output, "{}", summary(&marian, out)).map_err(CommandError::output)?;
         }
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Inspect {
         let mut output = io::stdout().lock();
         output
             .write_all(text.as_bytes())
-            .map_err(CommandError::Write)
+            .map_err(CommandError::output)
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn print_scores(
         let sums = count(&**metric, hypotheses, references).sums();
         let (name, signature) = (metric.name(), metric.signature(references.len()));
         let score = metric.describe(&sums, width);
-        writeln!(output, "{name}|{signature} = {score}").map_err(CommandError::Write)?;
+        writeln!(output, "{name}|{signature} = {score}").map_err(CommandError::output)?;
     }
     Ok(())
 }

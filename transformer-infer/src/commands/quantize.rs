@@ -54,6 +54,6 @@ impl Quantize {
             io::stdout(),
             "{out}: weights in {precision}, {after} bytes instead of {before} ({share:.1}%)"
         )
-        .map_err(CommandError::Write)
+        .map_err(CommandError::output)
     }
 }

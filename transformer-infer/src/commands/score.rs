@@ -100,9 +100,9 @@ impl Score {
                 total.add(score);
                 self.warn(n_before + index + 1, score);
                 self.write(&translator, *pair, score, &mut output)
-                    .map_err(CommandError::Write)?;
+                    .map_err(CommandError::output)?;
             }
-            output.flush().map_err(CommandError::Write)?;
+            output.flush().map_err(CommandError::output)?;
             progress.show(total.n_pairs);
         }
         drop(progress);

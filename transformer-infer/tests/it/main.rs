@@ -9,6 +9,8 @@ mod files;
 mod half;
 mod invariance;
 mod limits;
+#[cfg(target_os = "linux")]
+mod lost_output;
 mod marian;
 mod model;
 mod options;

@@ -9,6 +9,8 @@ use clap::{ArgGroup, Args, Subcommand};
 use transformer_core::device;
 use transformer_train::{CheckpointChoice, LogFn, average_checkpoints};
 
+use super::output::Output;
+
 /// Why the program fails.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
@@ -41,15 +43,15 @@ pub(crate) struct Average {
 }
 
 impl Command {
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         match self {
-            Self::Average(average) => average.run(),
+            Self::Average(average) => average.run(output),
         }
     }
 }
 
 impl Average {
-    fn run(&self) -> Result<(), Failure> {
+    fn run(&self, output: &Output) -> Result<(), Failure> {
         let choice = match (self.last, self.best) {
             (Some(n), _) => CheckpointChoice::Last(n as usize),
             (_, Some(n)) => CheckpointChoice::Best(n as usize),
@@ -62,12 +64,11 @@ impl Average {
         });
         let updates = average_checkpoints(&self.run, &choice, &self.out, &device, &log)?;
         let updates: Vec<String> = updates.iter().map(u64::to_string).collect();
-        let _ = writeln!(
-            io::stdout(),
+        output.print_line(&format!(
             "the mean of the checkpoints after updates {} is in {}",
             updates.join(", "),
             self.out.display()
-        );
+        ));
         Ok(())
     }
 }

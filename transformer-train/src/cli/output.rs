@@ -1,8 +1,40 @@
-//! Standard output.
+//! Standard output of a run.
 
 use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Prints a line. An output that is closed does not end the training.
-pub(crate) fn print_line(line: &str) {
-    let _ = writeln!(io::stdout(), "{line}");
+use transformer_infer::program::{OutputError, check_output};
+
+/// Standard output. A line that cannot be written does not end a training, but its program fails at the end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Output {
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Output {
+    /// Prints text as it is.
+    pub(crate) fn print(&self, text: &str) {
+        if let Err(error) = io::stdout().write_all(text.as_bytes()) {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(error);
+        }
+    }
+
+    /// Prints a line.
+    pub(crate) fn print_line(&self, line: &str) {
+        self.print(&format!("{line}\n"));
+    }
+
+    /// Checks that everything printed has arrived. A closed pipe, as of `head`, is no failure.
+    pub(crate) fn finish(&self) -> Result<(), OutputError> {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = match failure.take() {
+            Some(error) => Err(error.into()),
+            None => check_output(),
+        };
+        match outcome {
+            Err(error) if error.is_closed_pipe() => Ok(()),
+            outcome => outcome,
+        }
+    }
 }

@@ -7,7 +7,7 @@ use transformer_core::device::Backend;
 use transformer_train::Outcome;
 use transformer_train::config::Experiment;
 
-use super::output::print_line;
+use super::output::Output;
 
 /// Prints the samples, the scores and the next commands.
 pub(crate) fn print_summary(
@@ -15,31 +15,32 @@ pub(crate) fn print_summary(
     experiment: &Experiment,
     directory: &Path,
     backend: Backend,
+    output: &Output,
 ) {
     for sample in &outcome.samples {
-        print_line(&format!("\nsource       {}", sample.src));
-        print_line(&format!("reference    {}", sample.reference));
-        print_line(&format!("translation  {}", sample.translation));
+        output.print_line(&format!("\nsource       {}", sample.src));
+        output.print_line(&format!("reference    {}", sample.reference));
+        output.print_line(&format!("translation  {}", sample.translation));
     }
-    print_line("");
+    output.print_line("");
     for (name, value) in scores(outcome, experiment) {
-        print_line(&format!("{name:<12}{value}"));
+        output.print_line(&format!("{name:<12}{value}"));
     }
     let text = outcome
         .samples
         .first()
         .map_or("some text", |sample| sample.src.as_str());
-    print_line(&format!(
+    output.print_line(&format!(
         "\nThe model is in {}. To translate with it:\n",
         outcome.model.display()
     ));
     let (directory, text) = (quoted(&directory.display().to_string()), quoted(text));
-    print_line(&format!(
+    output.print_line(&format!(
         "    {} translate --model {directory} {text}",
         command_for("transformer-infer", "-q ", backend)
     ));
     if was_stopped(outcome, experiment) {
-        print_line(&format!(
+        output.print_line(&format!(
             "\nStopped after {} of {} updates. To resume:\n\n    {} --resume {directory}",
             outcome.n_updates,
             experiment.training.updates,

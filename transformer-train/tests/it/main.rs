@@ -12,6 +12,8 @@ mod folder;
 mod forecast;
 mod kills;
 mod learning;
+#[cfg(target_os = "linux")]
+mod lost_output;
 mod optimizer;
 mod refusal;
 mod reproduction;

@@ -320,7 +320,7 @@ impl Running {
 /// The arguments for the config and the corpus of a workplace.
 pub(crate) const FILES: [&str; 6] = ["--config", "run.toml", "--src", "a.src", "--tgt", "b.tgt"];
 
-fn training(out: &str) -> Vec<&str> {
+pub(crate) fn training(out: &str) -> Vec<&str> {
     [&FILES[..], &["--threads", "1", "--out", out]].concat()
 }
 

@@ -196,9 +196,9 @@ impl Session<'_> {
             let (flags, n_best) = (&self.command.output, self.search.n_best);
             flags
                 .write(&answer, n_best, tokenizer, output)
-                .map_err(CommandError::Write)?;
+                .map_err(CommandError::output)?;
         }
-        output.flush().map_err(CommandError::Write)?;
+        output.flush().map_err(CommandError::output)?;
         self.n_translated += known.len();
         if known.len() < lines.len() {
             return Err(self.wrong_number_of_prefixes());
