@@ -48,6 +48,7 @@ pub mod device;
 pub mod directory;
 pub mod export;
 pub mod import;
+pub mod json;
 pub mod lines;
 pub mod model;
 pub mod packed;

@@ -9,6 +9,7 @@ use thiserror::Error;
 use super::Precision;
 use super::format::NEWEST_FORMAT;
 use crate::config::ConfigError;
+use crate::json::JsonError;
 use crate::text::TokenizerError;
 
 /// Why a model directory cannot be read or written.
@@ -42,7 +43,21 @@ pub enum DirectoryError {
         /// Its format version.
         found: u64,
     },
-    /// A file is not valid JSON, or lacks required fields.
+    /// The manifest has a format version and a precision that do not belong together.
+    #[error(
+        "`{}` has format {format} and the precision {precision}, but format 1 is f32, which needs no `precision`, and \
+         format 2 is f16 or int8; restore the file, or make the model again",
+        path.display()
+    )]
+    Precision {
+        /// The manifest.
+        path: PathBuf,
+        /// Its format version.
+        format: u64,
+        /// Its precision; f32 if it names none.
+        precision: Precision,
+    },
+    /// A file is not valid JSON, or has keys or values that it must not have.
     #[error(
         "`{}` cannot be parsed; restore the file, or train again",
         path.display()
@@ -50,8 +65,8 @@ pub enum DirectoryError {
     Json {
         /// The file.
         path: PathBuf,
-        /// Position and cause.
-        source: serde_json::Error,
+        /// The key or the position, and the cause.
+        source: JsonError,
     },
     /// The manifest names a file outside of the directory.
     #[error("`{}` names the file `{name}`; only plain file names are allowed", path.display())]

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::format::{FORMAT, MANIFEST, NEWEST_FORMAT};
 use super::{DirectoryError, FileEntry, Precision};
+use crate::json;
 
 /// The content of `manifest.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,11 +48,7 @@ impl Manifest {
     /// Describes a model, in the oldest format that can express it.
     pub(super) fn new(files: Files, precision: Precision, training: Value) -> Self {
         Self {
-            format: if precision.is_full() {
-                FORMAT
-            } else {
-                NEWEST_FORMAT
-            },
+            format: format_of(precision),
             files,
             precision,
             training,
@@ -59,13 +56,13 @@ impl Manifest {
     }
 
     /// Parses the text of the manifest at `path`.
-    pub(super) fn parse(json: &[u8], path: &Path) -> Result<Self, DirectoryError> {
+    pub(super) fn parse(text: &[u8], path: &Path) -> Result<Self, DirectoryError> {
         let invalid = |source| DirectoryError::Json {
             path: path.to_owned(),
             source,
         };
         // The version first: a newer format may have other fields.
-        let value: Value = serde_json::from_slice(json).map_err(invalid)?;
+        let value = json::parse(text).map_err(invalid)?;
         match value.get("format").and_then(Value::as_u64) {
             Some(found) if !(FORMAT..=NEWEST_FORMAT).contains(&found) => {
                 return Err(DirectoryError::Format {
@@ -75,7 +72,16 @@ impl Manifest {
             }
             _ => {}
         }
-        let manifest: Self = serde_json::from_value(value).map_err(invalid)?;
+        let manifest: Self = json::from_value(&value).map_err(invalid)?;
+        let (format, precision) = (manifest.format, manifest.precision);
+        if format != format_of(precision) {
+            let path = path.to_owned();
+            return Err(DirectoryError::Precision {
+                path,
+                format,
+                precision,
+            });
+        }
         for FileEntry { name, .. } in manifest.files.iter() {
             if Path::new(name).file_name() != Some(OsStr::new(name)) || name == MANIFEST {
                 let (path, name) = (path.to_owned(), name.clone());
@@ -83,6 +89,14 @@ impl Manifest {
             }
         }
         Ok(manifest)
+    }
+}
+
+/// Returns the oldest version of the format that can express a precision.
+fn format_of(precision: Precision) -> u64 {
+    match precision {
+        Precision::F32 => FORMAT,
+        Precision::F16 | Precision::Int8 => NEWEST_FORMAT,
     }
 }
 

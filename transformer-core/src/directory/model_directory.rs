@@ -9,6 +9,7 @@ use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
 use super::{DirectoryError, FileEntry, Files, Manifest, Tokenizers};
 use crate::config::TransformerConfig;
+use crate::json;
 use crate::regular_file::{self, MAX_JSON_BYTES, MAX_TOKENIZER_BYTES};
 use crate::text::Tokenizer;
 
@@ -114,12 +115,12 @@ impl ModelDirectory {
         let config = &manifest.files.config;
         let config_path = path.join(&config.name);
         let config: TransformerConfig =
-            serde_json::from_slice(&read_small(path, config, MAX_JSON_BYTES)?).map_err(
-                |source| DirectoryError::Json {
+            json::from_slice(&read_small(path, config, MAX_JSON_BYTES)?).map_err(|source| {
+                DirectoryError::Json {
                     path: config_path.clone(),
                     source,
-                },
-            )?;
+                }
+            })?;
         config.validate().map_err(|source| DirectoryError::Config {
             path: config_path,
             source,

@@ -77,7 +77,7 @@ pub(super) fn stage(
     tokenizers.check(config, &path.join(src), &path.join(tgt))?;
     let config = to_json(config).map_err(|source| DirectoryError::Json {
         path: config_path,
-        source,
+        source: source.into(),
     })?;
 
     fs::create_dir_all(path).map_err(|source| DirectoryError::Write {
@@ -107,7 +107,7 @@ pub(super) fn stage(
 pub(super) fn commit(path: &Path, manifest: &Manifest) -> Result<(), DirectoryError> {
     let json = to_json(manifest).map_err(|source| DirectoryError::Json {
         path: path.join(MANIFEST),
-        source,
+        source: source.into(),
     })?;
     write_file(path, MANIFEST, json.as_bytes())
 }

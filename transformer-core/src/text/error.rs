@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::TokenizerKind;
 use super::sentencepiece::PieceVocabularyError;
+use crate::json::JsonError;
 
 /// Why a tokenizer cannot be trained, read or used.
 #[derive(Debug, Error)]
@@ -47,6 +48,9 @@ pub enum TokenizerError {
     /// The text is not a `tokenizer.json`.
     #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
     Parse(#[source] tokenizers::Error),
+    /// The text is not JSON, has a key twice, or has keys or values that a `tokenizer.json` must not have.
+    #[error("not a valid `tokenizer.json`; restore the file, or train the tokenizer again")]
+    Json(#[source] JsonError),
     /// A special token is missing or has another id than the format requires.
     #[error(
         "the token `{token}` must have the id {expected}, but {}; train the tokenizer with this \

@@ -5,9 +5,11 @@
 //! such that no word is the spelling of a special token. Its rules are in the file, so they apply in other
 //! programs too.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Case, TokenizerConfig, TokenizerKind};
+use super::{Case, TokenizerConfig, TokenizerError, TokenizerKind};
+use crate::json::UniqueKeys;
 
 /// Marks the space before a word, as in SentencePiece.
 pub(super) const WORD_START: &str = "▁";
@@ -36,6 +38,31 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
         "decoder": decoder(config.kind),
         "model": model,
     })
+}
+
+/// The keys of a `tokenizer.json`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only the keys are checked")]
+struct Keys {
+    version: Option<UniqueKeys>,
+    truncation: Option<UniqueKeys>,
+    padding: Option<UniqueKeys>,
+    added_tokens: Option<UniqueKeys>,
+    normalizer: Option<UniqueKeys>,
+    pre_tokenizer: Option<UniqueKeys>,
+    post_processor: Option<UniqueKeys>,
+    decoder: Option<UniqueKeys>,
+    model: UniqueKeys,
+}
+
+/// Checks what the crate `tokenizers` accepts silently: unknown keys, and keys that occur twice, of which it takes the
+/// last.
+pub(super) fn check(text: &str) -> Result<(), TokenizerError> {
+    match serde_json::from_str::<Keys>(text) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(TokenizerError::Json(error.into())),
+    }
 }
 
 /// Returns the normalizer: NFC, because two encodings of a character must give the same token. Not NFKC: it

@@ -16,7 +16,7 @@ use tokenizers::{
 use super::cached_tokenizer::CachedTokenizer;
 use super::sentencepiece::PieceVocabulary;
 use super::special::{SPECIAL_TOKENS, is_special};
-use super::{TokenizerConfig, TokenizerError, train};
+use super::{TokenizerConfig, TokenizerError, json_layout, train};
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
 /// Encodes lines to token ids and decodes ids to lines.
@@ -110,6 +110,7 @@ impl Tokenizer {
         if let Some(pieces) = PieceVocabulary::from_json(json) {
             return Ok(Self::from_pieces(pieces?));
         }
+        json_layout::check(json)?;
         let mut inner = parse(json)?;
         // Files from elsewhere may request padding and truncation, which batching does here.
         inner.with_padding(None);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use transformer_core::directory::DirectoryError;
+use transformer_core::json::JsonError;
 use transformer_core::{ComputePrecision, LoadError};
 
 use crate::search::SearchError;
@@ -46,14 +47,14 @@ pub enum TranslatorError {
     Search(#[from] SearchError),
     /// The manifest of the model has search settings that this program does not know.
     #[error(
-        "`training.search` in `{}` has search settings unknown to this version; use the version that wrote it, or \
-         remove the key", path.join("manifest.json").display()
+        "`training.search` in `{}` is not the settings of a search that this version knows; use the version that wrote \
+         it, or remove the key", path.join("manifest.json").display()
     )]
     StoredSearch {
         /// The model directory.
         path: PathBuf,
         /// The error of the parser.
-        source: serde_json::Error,
+        source: JsonError,
     },
     /// The search settings in the manifest of the model are not valid.
     #[error(

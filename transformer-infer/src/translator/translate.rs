@@ -5,6 +5,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::json;
 use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
@@ -191,11 +192,11 @@ impl Translator {
     /// Returns [`TranslatorError::StoredSearch`] if the manifest has other data under this key, and
     /// [`TranslatorError::InvalidStoredSearch`] if the search is not valid.
     pub fn search_of(directory: &ModelDirectory) -> Result<Search, TranslatorError> {
-        let Some(search) = directory.manifest().training.get(SEARCH).cloned() else {
+        let Some(search) = directory.manifest().training.get(SEARCH) else {
             return Ok(Search::default());
         };
         let path = || directory.path().to_owned();
-        let search: Search = serde_json::from_value(search).map_err(|source| {
+        let search: Search = json::from_value(search).map_err(|source| {
             let path = path();
             TranslatorError::StoredSearch { path, source }
         })?;

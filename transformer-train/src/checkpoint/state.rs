@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use transformer_core::directory::{DirectoryError, FileEntry};
+use transformer_core::json;
 
 use super::files::{MODEL, STATE, intervals_with, part_name, state_path};
 use crate::progress::LogFn;
@@ -151,8 +152,8 @@ impl SavedState {
     pub(super) fn read(path: &Path) -> Result<Self, Unusable> {
         let text = fs::read(path)?;
         let text = String::from_utf8_lossy(&text);
-        let state: Self =
-            serde_json::from_str(&text).map_err(|error| Unusable::Damaged(error.to_string()))?;
+        let state: Self = json::from_slice(text.as_bytes())
+            .map_err(|error| Unusable::Damaged(error.to_string()))?;
         if state.format != FORMAT {
             return Err(Unusable::Damaged(format!(
                 "its format is {}, and this program reads {FORMAT}",

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use transformer_core::directory::{
     FileEntry, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
 };
+use transformer_core::json;
 use transformer_core::text::Tokenizer;
 
 use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
@@ -83,7 +84,8 @@ impl StoredCorpus {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         let text = fs::read(path.join(MANIFEST))?;
-        let manifest: Manifest = serde_json::from_slice(&text)?;
+        let manifest = json::from_slice(&text).map_err(|error| invalid(error.to_string()));
+        let manifest: Manifest = manifest?;
         if manifest.format != FORMAT {
             let format = manifest.format;
             return Err(invalid(format!(

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Every pair that is not kept is counted under exactly one reason for dropping it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CorpusSummary {
     /// Pairs read.
     pub read: u64,

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::import::{Misfit, StateDictError};
+use crate::json::JsonError;
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
 
@@ -32,13 +33,13 @@ pub enum MarianError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file is not valid JSON, or lacks required fields.
+    /// A file is not valid JSON, has a key twice, or lacks required fields.
     #[error("`{}` cannot be parsed; download it again", path.display())]
     Json {
         /// The file.
         path: PathBuf,
-        /// Position and cause.
-        source: serde_json::Error,
+        /// The key or the position, and the cause.
+        source: JsonError,
     },
     /// The file is much smaller than the model of `config.json`.
     #[error(

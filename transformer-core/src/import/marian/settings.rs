@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::MarianError;
 use crate::config::{Activation, Positions, TransformerConfig, Tying};
+use crate::json;
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
 const CONFIG: &str = "config.json";
@@ -110,13 +111,13 @@ fn default_forced_eos() -> Option<u32> {
 impl Settings {
     pub(super) fn read(folder: &Path) -> Result<Self, MarianError> {
         let path = folder.join(CONFIG);
-        let json: serde_json::Value = read_json(&path)?;
-        let found = json["model_type"].as_str().unwrap_or("none");
+        let value: serde_json::Value = read_json(&path)?;
+        let found = value["model_type"].as_str().unwrap_or("none");
         if found != "marian" {
             let found = found.to_owned();
             return Err(MarianError::ModelType { path, found });
         }
-        let settings = serde_json::from_value(json);
+        let settings = json::from_value(&value);
         settings.map_err(|source| MarianError::Json { path, source })
     }
 
@@ -259,7 +260,7 @@ fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, MarianEr
 }
 
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, MarianError> {
-    serde_json::from_slice(&read_file(path)?).map_err(|source| MarianError::Json {
+    json::from_slice(&read_file(path)?).map_err(|source| MarianError::Json {
         path: path.to_owned(),
         source,
     })

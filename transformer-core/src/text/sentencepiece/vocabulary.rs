@@ -9,6 +9,8 @@ use thiserror::Error;
 use super::base64;
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
+use crate::json;
+use crate::text::TokenizerError;
 use crate::text::special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, is_special};
 
 /// Name of this kind of tokenizer in its file.
@@ -238,18 +240,22 @@ impl PieceVocabulary {
     }
 
     /// Parses the output of [`to_json`](Self::to_json); `None` if the text is another kind of tokenizer.
-    pub(in crate::text) fn from_json(json: &str) -> Option<Result<Self, PieceVocabularyError>> {
+    pub(in crate::text) fn from_json(text: &str) -> Option<Result<Self, TokenizerError>> {
         // A quick check first: few other files contain the word.
-        if !json.contains(KIND) {
+        if !text.contains(KIND) {
             return None;
         }
-        let File { model: file } = serde_json::from_str(json).ok()?;
-        if file.kind != KIND {
-            return None;
-        }
-        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Base64);
-        let model = spm.and_then(|spm| Ok(SentencePiece::parse(&spm)?));
-        Some(model.and_then(|model| Self::new(model, file.vocab, file.special)))
+        let value = json::parse(text.as_bytes()).ok()?;
+        let is_ours = value["model"]["type"] == KIND;
+        is_ours.then(|| {
+            let file = json::from_value(&value).map_err(TokenizerError::Json)?;
+            Ok(Self::from_file(file)?)
+        })
+    }
+
+    fn from_file(File { model: file }: File) -> Result<Self, PieceVocabularyError> {
+        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Base64)?;
+        Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)
     }
 }
 
