@@ -52,6 +52,6 @@ pub use one_line::one_line;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use scorer::{PackedScorer, Scorer};
 pub use translator::{
-    Candidate, Input, OpenOptions, Translation, Translator, TranslatorError, Warning,
+    Candidate, Input, ModelOrigin, OpenOptions, Translation, Translator, TranslatorError, Warning,
 };
 pub use xml::escape_xml;

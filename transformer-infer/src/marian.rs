@@ -5,7 +5,7 @@ use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
-use crate::translator::{Translator, TranslatorError};
+use crate::translator::{ModelOrigin, Translator, TranslatorError};
 
 /// Returns the search that is equivalent to the model's generation settings in Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
@@ -46,6 +46,7 @@ impl TryFrom<Marian> for Translator {
     fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
         let search = marian_search(&marian.generation, &marian.tokenizers);
         let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;
-        Ok(translator.with_search(search))
+        let translator = translator.with_search(search);
+        Ok(translator.with_origin(ModelOrigin::Imported))
     }
 }

@@ -236,7 +236,10 @@ impl Translator {
             .iter()
             .position(|score| score.log_probs.iter().any(|it| it.is_nan()));
         match broken {
-            Some(index) => Err(TranslatorError::NotANumber { line: index + 1 }),
+            Some(index) => Err(TranslatorError::NotANumber {
+                line: index + 1,
+                origin: self.origin,
+            }),
             None => Ok(scores),
         }
     }

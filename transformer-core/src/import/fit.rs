@@ -7,7 +7,7 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::names::{Names, SourceTensor};
-use super::state_dict::StateDict;
+use super::state_dict::{NonFinite, StateDict};
 use crate::config::{ConfigError, Positions, TransformerConfig, Tying};
 use crate::model::Transformer;
 
@@ -79,6 +79,8 @@ pub enum Misfit {
         /// Its largest magnitude.
         largest: f32,
     },
+    /// A tensor has a value that is NaN or infinite in single precision.
+    NonFinite(NonFinite),
     /// Two matrices are tied in the config, but differ in the state dict.
     Untied {
         /// The tensor.
@@ -96,6 +98,7 @@ impl Misfit {
             | Self::Shape { name, .. }
             | Self::OutputBias { name, .. }
             | Self::Untied { name, .. }
+            | Self::NonFinite(NonFinite { name, .. })
             | Self::Unnamed { parameter: name } => name,
         }
     }
@@ -123,6 +126,7 @@ impl fmt::Display for Misfit {
                 "`{parameter}` of the model has no name in the state dict; give one, or choose a config \
                  without it"
             ),
+            Self::NonFinite(found) => found.fmt(f),
             Self::OutputBias { name, largest } => write!(
                 f,
                 "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
@@ -154,8 +158,8 @@ impl StateDict {
     ///
     /// # Errors
     ///
-    /// Returns an [`ImportError`] that lists every tensor that is missing, left over or of another
-    /// shape.
+    /// Returns an [`ImportError`] that lists every tensor that is missing, left over, of another shape, or not
+    /// finite.
     ///
     /// # Example
     ///
@@ -282,6 +286,9 @@ impl Fit<'_> {
             });
             return None;
         }
+        if self.note_non_finite(&name) {
+            return None;
+        }
         Some(layout.convert(tensor.iter::<f32>().collect(), shape))
     }
 
@@ -315,7 +322,7 @@ impl Fit<'_> {
             self.used.insert(name.to_owned());
             let is_equal =
                 dims(copy) == dims(matrix) && copy.iter::<f32>().eq(matrix.iter::<f32>());
-            if !is_equal {
+            if !is_equal && !self.note_non_finite(name) && !self.note_non_finite(&first) {
                 self.note(Misfit::Untied {
                     name: name.to_owned(),
                     twin: first,
@@ -336,11 +343,13 @@ impl Fit<'_> {
             return;
         };
         self.used.insert(name.clone());
+        if self.note_non_finite(&name) {
+            return;
+        }
         let largest = bias
             .iter::<f32>()
             .fold(0.0, |largest: f32, value| largest.max(value.abs()));
-        // Written so that NaN counts as not zero.
-        if !bias.iter::<f32>().all(|value| value == 0.0) {
+        if largest > 0.0 {
             self.note(Misfit::OutputBias { name, largest });
         }
     }
@@ -362,6 +371,16 @@ impl Fit<'_> {
                 found,
             });
         }
+    }
+
+    /// Notes the first value of a tensor that is not finite, and returns whether there is one.
+    fn note_non_finite(&mut self, name: &str) -> bool {
+        let found = self.dict.find_non_finite(name);
+        let is_found = found.is_some();
+        found
+            .into_iter()
+            .for_each(|it| self.note(Misfit::NonFinite(it)));
+        is_found
     }
 
     fn note(&mut self, misfit: Misfit) {

@@ -23,6 +23,6 @@ mod state_dict_error;
 pub use fit::{ImportError, Misfit};
 pub use marian::{Marian, MarianError};
 pub use names::{Names, PytorchNames};
-pub use state_dict::StateDict;
+pub use state_dict::{NonFinite, StateDict};
 pub use state_dict_error::StateDictError;
 pub use word_vectors::{WordVectors, WordVectorsError};

@@ -1,6 +1,7 @@
 //! [`StateDict`]: named tensors, as other programs save them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -83,6 +84,26 @@ impl StateDict {
         self.tensors.get(name)
     }
 
+    /// Finds the first value of a tensor that is NaN or infinite in single precision.
+    pub(crate) fn find_non_finite(&self, name: &str) -> Option<NonFinite> {
+        let tensor = self.tensor(name)?;
+        // Most files have this type, and a slice is read much faster.
+        let (mut index, value) = match tensor.as_slice::<f32>() {
+            Ok(values) => first_non_finite(values.iter().copied())?,
+            Err(_) => first_non_finite(tensor.iter::<f32>())?,
+        };
+        let mut position = Vec::new();
+        for &len in tensor.shape().iter().rev() {
+            position.insert(0, index % len);
+            index /= len;
+        }
+        Some(NonFinite {
+            name: name.to_owned(),
+            position,
+            value,
+        })
+    }
+
     /// Inserts a tensor, and returns the previous one of this name.
     pub fn insert(&mut self, name: impl Into<String>, tensor: TensorData) -> Option<TensorData> {
         self.tensors.insert(name.into(), tensor)
@@ -116,6 +137,36 @@ impl StateDict {
         shape[0] = rows.len();
         *matrix = TensorData::from_bytes_vec(bytes, shape, matrix.dtype());
     }
+}
+
+/// A value of a tensor that is NaN or infinite in single precision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NonFinite {
+    /// The tensor.
+    pub name: String,
+    /// The position of the value, counted from 0; empty for a scalar.
+    pub position: Vec<usize>,
+    /// The value.
+    pub value: f32,
+}
+
+impl fmt::Display for NonFinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            position,
+            value,
+        } = self;
+        write!(
+            f,
+            "`{name}` is {value} at {position:?}, in single precision; every weight must be finite: get the file \
+             again, or a checkpoint from before its training diverged"
+        )
+    }
+}
+
+fn first_non_finite(values: impl Iterator<Item = f32>) -> Option<(usize, f32)> {
+    values.enumerate().find(|(_, value)| !value.is_finite())
 }
 
 /// Checks for the start of a safetensors file: the length of the header in 8 bytes, then a brace.

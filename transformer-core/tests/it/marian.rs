@@ -413,3 +413,27 @@ fn a_pickle_that_would_run_code_is_refused() {
         "`FOLDER/pytorch_model.bin` contains `lm_head.weight`, which is not a tensor; save the state dict alone"
     );
 }
+
+#[test]
+fn weights_that_are_not_finite_are_refused_with_tensor_and_position() {
+    let folder = fixture("shared");
+    let path = folder.path().join("model.safetensors");
+    let mut bytes = fs::read(&path).expect("the fixture has the file");
+    let header_len = u64::from_le_bytes(*bytes.first_chunk().expect("the header has a length"));
+    let header: serde_json::Value =
+        serde_json::from_slice(&bytes[8..][..header_len as usize]).expect("the header is JSON");
+    let name = "final_logits_bias";
+    let tensor = &header[name];
+    assert_eq!(tensor["dtype"], "F32");
+    let start = tensor["data_offsets"][0].as_u64().expect("it is an offset") as usize;
+    let value = 8 + header_len as usize + start + 4 * 5;
+    bytes[value..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
+    fs::write(&path, bytes).expect("there is room");
+    assert_eq!(
+        refusal(folder.path()),
+        format!(
+            "`FOLDER/model.safetensors`: `{name}` is NaN at [0, 5], in single precision; every weight must be finite: \
+             get the file again, or a checkpoint from before its training diverged"
+        )
+    );
+}

@@ -163,6 +163,14 @@ fn a_value_that_is_not_finite_is_reported() {
         refusal(b"cat 1 nan\n"),
         "`vectors.txt`, line 1: `nan` is not a finite number"
     );
+    assert_eq!(
+        refusal(b"cat 1 2\nzebra 1 -inf\n"),
+        "`vectors.txt`, line 2: `-inf` is not a finite number"
+    );
+    assert_eq!(
+        refusal(b"cat 1 1e39\n"), // in single precision
+        "`vectors.txt`, line 1: `1e39` is not a finite number"
+    );
 }
 
 #[test]

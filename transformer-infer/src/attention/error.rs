@@ -35,10 +35,7 @@ pub enum AttentionError {
         limit: usize,
     },
     /// The model computed weights that are NaN or infinite.
-    #[error(
-        "the model computes NaN; its weights are broken: train again, with a lower learning rate if \
-         it happens again"
-    )]
+    #[error("the model computes NaN; its weights are broken: train it again, or import it again")]
     NotANumber,
     /// The layer does not exist.
     #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]

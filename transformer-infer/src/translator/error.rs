@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
 use transformer_core::directory::DirectoryError;
 use transformer_core::json::JsonError;
 use transformer_core::{ComputePrecision, LoadError};
@@ -102,14 +103,44 @@ pub enum TranslatorError {
         most: usize,
     },
     /// The model computed probabilities that are NaN or infinite.
-    #[error(
-        "the model computes NaN for line {line}; its weights are broken: train again, with a lower \
-         learning rate if it happens again"
-    )]
+    #[error("the model computes NaN for line {line}; its weights are broken: {}", origin.remedy())]
     NotANumber {
         /// Number of the line among those given, from 1.
         line: usize,
+        /// Where the model is from.
+        origin: ModelOrigin,
     },
+}
+
+/// Where a model is from, by its manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModelOrigin {
+    /// The program transformer-train.
+    Trained,
+    /// Another program, whose file was imported.
+    Imported,
+    /// Unknown: the model was made in memory, or by a program of the user's.
+    #[default]
+    Unknown,
+}
+
+impl ModelOrigin {
+    /// Reads the origin from the `training` of a manifest.
+    pub(super) fn of(training: &Value) -> Self {
+        match training["program"].as_str() {
+            Some(program) if program.starts_with("transformer-train") => Self::Trained,
+            Some(program) if program.ends_with(" import") => Self::Imported,
+            _ => Self::Unknown,
+        }
+    }
+
+    const fn remedy(self) -> &'static str {
+        match self {
+            Self::Trained => "train again, with a lower learning rate if it happens again",
+            Self::Imported => "get the original again, and import it again",
+            Self::Unknown => "make the model again",
+        }
+    }
 }
 
 impl TranslatorError {
@@ -118,8 +149,9 @@ impl TranslatorError {
     #[must_use]
     pub fn with_line(self, to_input: impl FnOnce(usize) -> usize) -> Self {
         match self {
-            Self::NotANumber { line } => Self::NotANumber {
+            Self::NotANumber { line, origin } => Self::NotANumber {
                 line: to_input(line),
+                origin,
             },
             Self::Prefix { line, prefix } => Self::Prefix {
                 line: to_input(line),

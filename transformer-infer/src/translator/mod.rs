@@ -6,7 +6,7 @@ mod options;
 mod translate;
 mod translation;
 
-pub use error::TranslatorError;
+pub use error::{ModelOrigin, TranslatorError};
 pub use options::OpenOptions;
 pub use translate::Translator;
 pub use translation::{Candidate, Input, Translation, Warning};

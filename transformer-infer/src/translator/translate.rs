@@ -12,7 +12,9 @@ use transformer_core::{
 };
 
 use super::loaded_model::LoadedModel;
-use super::{Candidate, Input, OpenOptions, Translation, TranslatorError, Warning};
+use super::{
+    Candidate, Input, ModelOrigin, OpenOptions, Translation, TranslatorError, Warning,
+};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::search::{Hypothesis, Request, Search};
 
@@ -48,6 +50,7 @@ pub struct Translator {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
     search: Search,
+    pub(crate) origin: ModelOrigin,
     n_threads: usize,
 }
 
@@ -86,6 +89,7 @@ impl Translator {
             tokenizers,
             limits: BatchLimits::for_model(config),
             search: Search::default(),
+            origin: ModelOrigin::Unknown,
             n_threads: default_threads(),
             models: vec![model],
         })
@@ -123,6 +127,7 @@ impl Translator {
         let (directory, model) = LoadedModel::open(first, device, options)?;
         let mut ensemble = Self {
             search: Self::search_of(&directory)?,
+            origin: ModelOrigin::of(&directory.manifest().training),
             n_threads: options
                 .n_threads
                 .map_or_else(default_threads, NonZeroUsize::get),
@@ -160,6 +165,12 @@ impl Translator {
     #[must_use]
     pub(crate) fn with_search(self, search: Search) -> Self {
         Self { search, ..self }
+    }
+
+    /// Sets where the model is from.
+    #[must_use]
+    pub(crate) fn with_origin(self, origin: ModelOrigin) -> Self {
+        Self { origin, ..self }
     }
 
     /// Returns the model, or the first one of an ensemble, as a module in 32-bit floats.
@@ -298,7 +309,8 @@ impl Translator {
                     .iter()
                     .any(|hypothesis| !hypothesis.log_prob.is_finite())
                 {
-                    return Err(TranslatorError::NotANumber { line: index + 1 });
+                    let (line, origin) = (index + 1, self.origin);
+                    return Err(TranslatorError::NotANumber { line, origin });
                 }
                 let candidates = hypotheses
                     .into_iter()

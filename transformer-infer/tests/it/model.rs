@@ -198,9 +198,45 @@ fn a_model_that_computes_nan_is_an_error_with_the_line() {
             .translate(&["", "bad"], &search)
             .expect_err("NaN says nothing");
         assert!(
-            matches!(error, TranslatorError::NotANumber { line: 2 }),
+            matches!(error, TranslatorError::NotANumber { line: 2, .. }),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn the_remedy_for_nan_depends_on_where_the_model_is_from() {
+    let tokenizers = tokenizers();
+    let (_, config, model) = random_model(tokenizers.src().vocab_size());
+    let weights = model.map(&mut Ruin).into_record().into_bytes();
+    let weights = weights.expect("weights fit in memory");
+    let message = |program: serde_json::Value| {
+        let directory = tempfile::tempdir().expect("the system has temporary directories");
+        let parts = ModelParts {
+            config: &config,
+            tokenizers: &tokenizers,
+            weights: &weights,
+            training: serde_json::json!({ "program": program }),
+        };
+        ModelDirectory::write(directory.path(), &parts).expect("the directory is writable");
+        let translator = Translator::open(directory.path(), &test_device());
+        let translator = translator.expect("the model was just written");
+        let error = translator.translate(&["bad"], &Search::default());
+        error.expect_err("NaN says nothing").to_string()
+    };
+    let broken = "the model computes NaN for line 1; its weights are broken: ";
+    for (program, remedy) in [
+        (
+            "transformer-train 0.1.0",
+            "train again, with a lower learning rate if it happens again",
+        ),
+        (
+            "transformer-infer 0.1.0 import",
+            "get the original again, and import it again",
+        ),
+        ("my own", "make the model again"),
+    ] {
+        assert_eq!(message(program.into()), format!("{broken}{remedy}"));
     }
 }
 

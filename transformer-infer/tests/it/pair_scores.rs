@@ -101,7 +101,7 @@ fn a_model_that_computes_nan_is_an_error_with_the_pair() {
     let error = ruined_translator()
         .score(&[("", ""), ("bad", "d")])
         .expect_err("NaN says nothing");
-    assert!(matches!(error, TranslatorError::NotANumber { line: 1 }));
+    assert!(matches!(error, TranslatorError::NotANumber { line: 1, .. }));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::config::ConfigError;
-use crate::import::{Misfit, StateDictError};
+use crate::import::{Misfit, NonFinite, StateDictError};
 use crate::json::JsonError;
 use crate::text::TokenizerError;
 use crate::text::sentencepiece::{PieceVocabularyError, SentencePieceError};
@@ -167,6 +167,14 @@ pub enum MarianError {
         found: Vec<usize>,
         /// The required shape.
         expected: Vec<usize>,
+    },
+    /// A tensor has a value that is NaN or infinite in single precision.
+    #[error("`{}`: {found}", path.display())]
+    NonFinite {
+        /// The file.
+        path: PathBuf,
+        /// The value.
+        found: NonFinite,
     },
     /// Two matrices that the settings tie differ in the file.
     #[error(

@@ -46,6 +46,12 @@ pub(super) fn read(
     if let Some(name) = non_tensor(&path, &dict) {
         return Err(MarianError::NotATensor { path, name });
     }
+    // Before rows are reordered, so that the position is the one in the file.
+    let mut names = dict.names();
+    if let Some(found) = names.find_map(|name| dict.find_non_finite(name)) {
+        return Err(MarianError::NonFinite { path, found });
+    }
+    drop(names);
     let mut weights = MarianWeights {
         dict,
         path,
