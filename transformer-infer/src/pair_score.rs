@@ -1,6 +1,6 @@
 //! The log-probabilities of given translations (teacher forcing).
 
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
@@ -60,7 +60,9 @@ impl TotalScore {
 ///
 /// Tokens beyond the limits are cut off and counted; `max_tgt_len` includes EOS, as in a search. An empty side
 /// consists of EOS alone. A model in training scores as [`valid`](burn::module::Module::valid) returns it. A score
-/// does not depend on the batch, except for the rounding of matrix products.
+/// does not depend on the batch, except for the rounding of the model, which computes logits in single precision: matrix
+/// products of another size may add in another order. All that follows the logits' exponentials is computed in double
+/// precision.
 ///
 /// # Panics
 ///
@@ -172,7 +174,7 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
     let to_tensor = |ids: &[i64]| {
         Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), device)
     };
-    let mut log_probs = Vec::new();
+    let mut parts = Vec::new();
     for (positions, labels) in positions
         .chunks(POSITIONS_AT_ONCE)
         .zip(labels.chunks(POSITIONS_AT_ONCE))
@@ -184,14 +186,22 @@ fn score_batch(model: &Transformer, batch: &[&Pair], device: &Device) -> Vec<Vec
         let logits = logits
             .reshape([n_positions, vocab_size])
             .cast(FloatDType::F32);
-        let of_vocab = activation::log_softmax(logits, 1); // [positions, vocab]
-        let of_labels = of_vocab.gather(1, to_tensor(labels).reshape([n_positions, 1]));
-        log_probs.push(of_labels.reshape([n_positions]));
+        let max = logits.clone().max_dim(1); // [positions, 1]
+        let sum = (logits.clone() - max.clone()).exp().sum_dim(1);
+        let of_labels = logits.gather(1, to_tensor(labels).reshape([n_positions, 1]));
+        parts.push(Tensor::cat(vec![of_labels, max, sum], 1)); // [positions, 3]
     }
-    let log_probs = Tensor::cat(log_probs, 0).into_data();
-    let mut log_probs = log_probs.iter::<f64>();
+    let parts: Vec<f64> = Tensor::cat(parts, 0).into_data().iter::<f64>().collect();
+    let mut log_probs = parts.as_chunks().0.iter().map(log_prob);
     let of_pair = |pair: &&Pair| log_probs.by_ref().take(pair.score.ids.len()).collect();
     batch.iter().map(of_pair).collect()
+}
+
+/// Returns the log-probability of a label from its logit, the maximum of the logits, and `Σ exp(logit − max)`.
+///
+/// In double precision: in single precision, the result would be rounded once more for each token.
+fn log_prob([logit, max, sum]: &[f64; 3]) -> f64 {
+    (logit - max) - sum.ln()
 }
 
 impl Translator {
@@ -268,6 +278,17 @@ mod tests {
         let whole = Pair::within(&[5, 6], &[8, 9], &limits);
         assert_eq!(whole.score.ids, [8, 9, EOS]);
         assert_eq!((whole.score.n_src_cut, whole.score.n_tgt_cut), (0, 0));
+    }
+
+    #[test]
+    fn a_log_probability_is_computed_in_double_precision() {
+        let logits = [0.123_456_7_f32, 1000.25, -3.5].map(f64::from);
+        let sum: f64 = logits.iter().map(|it| (it - logits[1]).exp()).sum();
+        let expected = logits[0] - logits[1] - sum.ln();
+        let found = log_prob(&[logits[0], logits[1], sum]);
+        assert!((found - expected).abs() < 1e-12);
+        // Single precision would lose what the rounding of the difference leaves out.
+        assert_ne!(found, f64::from(found as f32));
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Given translations get the scores that a search gives its hypotheses.
 
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::Tensor;
 use proptest::prelude::*;
-use transformer_core::text::EOS;
+use transformer_core::Padded;
+use transformer_core::text::{BOS, EOS};
 use transformer_infer::search::Search;
 use transformer_infer::{
     BatchLimits, PairScore, Translator, TranslatorError, score_ids, translate_ids,
@@ -122,4 +125,42 @@ fn a_target_outside_of_the_vocabulary_panics() {
         ..BatchLimits::for_model(&config)
     };
     let _ = score_ids(&model, &[(vec![5], vec![6, 99])], &limits);
+}
+
+/// Multiplies every weight, so that logits are far apart.
+struct Enlarge;
+
+impl ModuleMapper for Enlarge {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|weights| weights * 60.0)
+    }
+}
+
+#[test]
+fn the_score_of_large_logits_is_exact_to_more_than_single_precision() {
+    let (device, config, model) = random_model(VOCAB_SIZE);
+    let model = model.map(&mut Enlarge);
+    let src = vec![5, 9, 4];
+    let tgt: Vec<u32> = (0..60).map(|index| 4 + index * 7 % 9).collect();
+    let limits = BatchLimits::for_model(&config);
+    let score = &score_ids(&model, &[(&src, &tgt)], &limits)[0];
+    let src = Padded::new(&[[&src[..], &[EOS]].concat()], &device);
+    let input = Padded::new(&[[&[BOS], &tgt[..]].concat()], &device);
+    let logits = model.project(model.forward_features(&src, input.ids()));
+    let logits: Vec<f64> = logits.into_data().iter::<f64>().collect();
+    let mut expected = 0.0;
+    for (row, id) in logits.chunks(VOCAB_SIZE).zip(&score.ids) {
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let sum: f64 = row.iter().map(|logit| (logit - max).exp()).sum();
+        expected += row[*id as usize] - max - sum.ln();
+    }
+    // Near such a number, neighbors in single precision differ by 1e-4 or more.
+    assert!(expected < -1000.0, "{expected}");
+    // Only the sums of exponentials are of single precision.
+    let tolerance = 1e-6 * score.ids.len() as f64;
+    assert!(
+        (score.log_prob() - expected).abs() < tolerance,
+        "{} {expected}",
+        score.log_prob()
+    );
 }
