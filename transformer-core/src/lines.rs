@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 /// Name of standard input in error messages.
 pub const STANDARD_INPUT: &str = "standard input";
@@ -137,7 +137,7 @@ type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
 #[derive(Debug)]
 enum Input<R> {
     Plain(Peeked<R>),
-    Gzip(Box<BufReader<MultiGzDecoder<Peeked<R>>>>),
+    Gzip(Box<BufReader<GzipMembers<Peeked<R>>>>),
 }
 
 impl LineReader<File> {
@@ -344,11 +344,62 @@ impl<R: Read> Input<R> {
         let whole = BufReader::with_capacity(BUFFER_BYTES, whole);
         Ok(match is_gzip {
             true => {
-                let decoder = MultiGzDecoder::new(whole);
+                let decoder = GzipMembers::new(whole);
                 Self::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
             }
             false => Self::Plain(whole),
         })
+    }
+}
+
+/// Decompresses gzip members, one after the other. Anything else after a member is an error; the decoder of several
+/// members of `flate2` would take it for a member that is incomplete.
+#[derive(Debug)]
+struct GzipMembers<R> {
+    /// `None` only while it is replaced.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(input: R) -> Self {
+        Self {
+            member: Some(GzDecoder::new(input)),
+        }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(mut member) = self.member.take() {
+            let n_bytes = member.read(buffer);
+            if !matches!(n_bytes, Ok(0)) || buffer.is_empty() {
+                self.member = Some(member);
+                return n_bytes;
+            }
+            let next = member
+                .get_mut()
+                .fill_buf()
+                .map(|next| next.first().copied());
+            match next {
+                Ok(Some(first)) if first == GZIP_MAGIC[0] => {
+                    self.member = Some(GzDecoder::new(member.into_inner()));
+                }
+                Ok(None) => {
+                    self.member = Some(member);
+                    return Ok(0);
+                }
+                Ok(Some(_)) => {
+                    self.member = Some(member);
+                    let message = "there is something else after the end of the gzip data";
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                }
+                Err(error) => {
+                    self.member = Some(member);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(0)
     }
 }
 
@@ -462,6 +513,26 @@ mod tests {
     #[test]
     fn several_gzip_members_are_one_text() {
         assert_eq!(read(&[gzip(b"a\n"), gzip(b"b\n")].concat()), ["a", "b"]);
+    }
+
+    #[test]
+    fn anything_else_after_gzip_data_is_told_apart_from_truncation() {
+        for garbage in [
+            &b"x"[..],
+            b"garbage\n",
+            b"much more than the header of a member",
+            &[0; 512],
+        ] {
+            let mut lines = LineReader::new("file", Cursor::new([&gzip(b"a\n"), garbage].concat()))
+                .expect("memory is readable");
+            assert_eq!(lines.next_line().ok(), Some(Some("a")));
+            let message = lines.next_line().expect_err("there is garbage").to_string();
+            assert_eq!(
+                message,
+                "file is damaged after line 1: there is something else after the end of the gzip data; check it with \
+                 `gzip -t`, copy it again"
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,38 @@ use super::DirectoryError;
 /// Prefix of a file's name while it is being written.
 pub(super) const UNFINISHED: &str = ".unfinished-";
 
+/// Creates a folder and those above it, if they do not exist.
+///
+/// # Errors
+///
+/// Returns the system's error, or that of [`check_link`].
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    check_link(path)?;
+    fs::create_dir_all(path)
+}
+
+/// Checks that neither a path to write nor a folder above it is a link to something that does not exist.
+///
+/// The system says of such a path that it exists when something is to be created there, and that it does not when it is
+/// to be read.
+///
+/// # Errors
+///
+/// Returns an error that names the target of the link.
+pub fn check_link(path: &Path) -> io::Result<()> {
+    for path in path.ancestors().take_while(|path| !path.exists()) {
+        if let Ok(target) = fs::read_link(path) {
+            let message = format!(
+                "`{}` is a link to `{}`, which does not exist; create that, or give another path",
+                path.display(),
+                target.display()
+            );
+            return Err(io::Error::new(ErrorKind::NotFound, message));
+        }
+    }
+    Ok(())
+}
+
 /// Writes or replaces the file `name` of a directory, atomically.
 ///
 /// A kill at any moment leaves the old file or the new one, and at most one leftover whose name starts

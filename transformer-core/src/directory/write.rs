@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::atomic::{UNFINISHED, write_file};
+use super::atomic::{UNFINISHED, create_folder, write_file};
 use super::format::{CONFIG, MANIFEST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS};
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
 use crate::config::TransformerConfig;
@@ -80,7 +80,7 @@ pub(super) fn stage(
         source: source.into(),
     })?;
 
-    fs::create_dir_all(path).map_err(|source| DirectoryError::Write {
+    create_folder(path).map_err(|source| DirectoryError::Write {
         path: path.to_owned(),
         source,
     })?;

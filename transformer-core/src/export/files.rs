@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::ExportError;
 use crate::config::TransformerConfig;
-use crate::directory::{MANIFEST, Tokenizers, replace_file};
+use crate::directory::{MANIFEST, Tokenizers, create_folder, replace_file};
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::{
     OWN_TOKENIZERS, SRC_MODEL, SRC_VOCABULARY, TGT_MODEL, TGT_VOCABULARY,
@@ -46,7 +46,7 @@ pub(super) fn create(folder: &Path) -> Result<(), ExportError> {
         let path = folder.to_owned();
         return Err(ExportError::ModelDirectory { path });
     }
-    fs::create_dir_all(folder).map_err(|source| ExportError::Write {
+    create_folder(folder).map_err(|source| ExportError::Write {
         path: folder.to_owned(),
         source,
     })

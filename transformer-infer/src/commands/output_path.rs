@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use transformer_core::directory::belongs_to_a_run;
+use transformer_core::directory::{belongs_to_a_run, check_link};
 
 /// Why an output path cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,14 @@ pub(crate) enum OutputPathError {
         /// The path that was given.
         path: PathBuf,
     },
+    /// The path is a link to something that does not exist.
+    #[error("cannot write `{}`", path.display())]
+    Link {
+        /// The path that was given.
+        path: PathBuf,
+        /// Where the link leads.
+        source: io::Error,
+    },
     /// The folder cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
@@ -58,6 +66,7 @@ pub(crate) fn check_file(path: &Path) -> Result<(), OutputPathError> {
         let path = path.to_owned();
         return Err(OutputPathError::IsFolder { path });
     }
+    refuse_dangling(path)?;
     match folder_of(path) {
         folder if folder.is_dir() => Ok(()),
         folder => {
@@ -65,6 +74,13 @@ pub(crate) fn check_file(path: &Path) -> Result<(), OutputPathError> {
             Err(OutputPathError::NoFolder { folder })
         }
     }
+}
+
+fn refuse_dangling(path: &Path) -> Result<(), OutputPathError> {
+    check_link(path).map_err(|source| OutputPathError::Link {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Returns the folder of a file.
@@ -82,6 +98,7 @@ pub(crate) fn check_folder(path: &Path, overwrites: bool) -> Result<(), OutputPa
     if belongs_to_a_run(&path) {
         return Err(OutputPathError::Run { path });
     }
+    refuse_dangling(&path)?;
     if let Some(ancestor) = path.ancestors().find(|path| path.exists())
         && !ancestor.is_dir()
     {

@@ -314,3 +314,33 @@ fn inspect_fails_with_the_errors_of_loading() {
     );
     assert_eq!(stderr(&inspected), stderr(&translated));
 }
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_is_a_link_to_nothing_is_refused_with_its_target() {
+    let workplace = Workplace::with_model(&[("src", "bad\n"), ("ref", "bad\n")]);
+    std::os::unix::fs::symlink("nowhere", workplace.path().join("link"))
+        .expect("the folder is writable");
+    for command in [
+        "export --model model --format safetensors --out link",
+        "export --model model --format safetensors --out link/below",
+        "evaluate --model model --src src --ref ref --out link",
+        "attention --model model --out link/a.json bad",
+        "quantize --model model --precision f16 --out link",
+        "import --from model --out link",
+    ] {
+        let output = workplace.run(command);
+        assert!(!output.status.success(), "{command}");
+        let message = stderr(&output).lines().last().unwrap_or_default();
+        assert!(
+            message.starts_with("error: cannot write `link"),
+            "{command}: {message}"
+        );
+        assert!(
+            message.ends_with(
+                "`link` is a link to `nowhere`, which does not exist; create that, or give another path"
+            ),
+            "{command}: {message}"
+        );
+    }
+}

@@ -4,7 +4,7 @@ use toml::Table;
 use transformer_core::text::{N_SPECIAL, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
-use crate::config::range::{at_least_one, at_most, fraction, positive, require, within};
+use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
     ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind, TokenizerSettings,
     TrainingSettings, ValidationSettings, Vocabulary, check_positions,
@@ -17,8 +17,13 @@ const MAX_SEED: u64 = i64::MAX as u64;
 const MAX_UPDATES: u64 = 1_000_000_000;
 const MAX_BATCHES: u64 = 100_000;
 const MAX_PAIRS: u64 = 100_000_000;
+const MAX_TOKENIZER_PAIRS: u64 = 1_000_000_000;
 const MAX_BATCH_TOKENS: u64 = 1_000_000_000;
 const MAX_VOCAB_SIZE: u64 = 1 << 24;
+const MAX_CHECKPOINTS: u64 = 10_000;
+const MAX_WINDOW: u64 = 1_000_000_000;
+const MAX_SAMPLES: u64 = 10_000;
+const MAX_DEVICES: u64 = 1024;
 
 impl Experiment {
     /// Checks that each setting is valid and that they are consistent with each other. No file is
@@ -70,9 +75,9 @@ impl Experiment {
 fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     within("training.updates", training.updates, MAX_UPDATES)?;
     within("training.accumulate", training.accumulate, MAX_BATCHES)?;
-    within("training.devices", training.devices, MAX_BATCHES)?;
-    at_least_one("training.window", training.window as u64)?;
-    at_least_one("training.warmup_steps", training.warmup_steps)?;
+    within("training.devices", training.devices, MAX_DEVICES)?;
+    within("training.window", training.window as u64, MAX_WINDOW)?;
+    within("training.warmup_steps", training.warmup_steps, MAX_UPDATES)?;
     positive(
         "training.learning_rate_factor",
         training.learning_rate_factor,
@@ -107,17 +112,29 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     training
         .clip_norm
         .map_or(Ok(()), |norm| positive("training.clip_norm", norm))?;
-    at_least_one("training.validation_interval", training.validation_interval)?;
-    at_least_one("training.average_last", training.average_last as u64)?;
+    within(
+        "training.validation_interval",
+        training.validation_interval,
+        MAX_UPDATES,
+    )?;
+    let average_last = training.average_last as u64;
+    within("training.average_last", average_last, MAX_CHECKPOINTS)?;
+    let average_best = training.average_best as u64;
+    at_most("training.average_best", average_best, MAX_CHECKPOINTS)?;
+    let keep_best = training.keep_best as u64;
+    at_most("training.keep_best", keep_best, MAX_CHECKPOINTS)?;
     training.patience.map_or(Ok(()), |patience| {
-        at_least_one("training.patience", patience)
+        within("training.patience", patience, MAX_UPDATES)
     })?;
     let seed = training.seed;
     require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")
 }
 
 fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigError> {
-    at_least_one("validation.max_sentences", validation.max_sentences as u64)?;
+    let max_sentences = validation.max_sentences as u64;
+    within("validation.max_sentences", max_sentences, MAX_PAIRS)?;
+    let n_samples = validation.n_samples as u64;
+    at_most("validation.n_samples", n_samples, MAX_SAMPLES)?;
     let interval_beam_size = validation.interval_beam_size as u64;
     let max_beam_size = Search::MOST_HYPOTHESES as u64;
     let beam_size = validation.beam_size as u64;
@@ -150,7 +167,12 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
         data.max_len as u64,
         LengthLimit::MOST_TOKENS as u64,
     )?;
-    at_least_one("data.tokenizer_sample", data.tokenizer_sample as u64)?;
+    let tokenizer_sample = data.tokenizer_sample as u64;
+    within(
+        "data.tokenizer_sample",
+        tokenizer_sample,
+        MAX_TOKENIZER_PAIRS,
+    )?;
     within("data.valid_pairs", data.valid_pairs as u64, MAX_PAIRS)?;
     within("data.task_pairs", data.task_pairs as u64, MAX_PAIRS)?;
     let allowed = "at least 1, for example 3";
@@ -299,6 +321,49 @@ mod tests {
         let mut experiment = Experiment::default();
         experiment.data.tsv = Some("pairs.tsv".into());
         assert_eq!(experiment.validate(), Ok(()));
+    }
+
+    #[test]
+    fn counts_that_no_run_can_have_are_refused() {
+        type Change = fn(&mut Experiment);
+        const HUGE: usize = 1_000_000_000_000_000_000;
+        let all: [(&str, Change); 14] = [
+            ("training.keep_best", |it| it.training.keep_best = HUGE),
+            ("training.average_best", |it| {
+                it.training.average_best = HUGE
+            }),
+            ("training.average_last", |it| {
+                it.training.average_last = HUGE
+            }),
+            ("training.window", |it| it.training.window = HUGE),
+            ("training.updates", |it| it.training.updates = HUGE as u64),
+            ("training.warmup_steps", |it| {
+                it.training.warmup_steps = HUGE as u64
+            }),
+            ("training.validation_interval", |it| {
+                it.training.validation_interval = HUGE as u64;
+            }),
+            ("training.patience", |it| {
+                it.training.patience = Some(HUGE as u64)
+            }),
+            ("training.accumulate", |it| {
+                it.training.accumulate = HUGE as u64
+            }),
+            ("training.devices", |it| it.training.devices = HUGE as u64),
+            ("validation.max_sentences", |it| {
+                it.validation.max_sentences = HUGE
+            }),
+            ("validation.n_samples", |it| it.validation.n_samples = HUGE),
+            ("data.tokenizer_sample", |it| {
+                it.data.tokenizer_sample = HUGE
+            }),
+            ("data.valid_pairs", |it| it.data.valid_pairs = HUGE),
+        ];
+        for (key, change) in all {
+            let message = message(change);
+            let expected = format!("`{key}` is {HUGE}; choose at most ");
+            assert!(message.starts_with(&expected), "{message}");
+        }
     }
 
     #[test]

@@ -278,6 +278,8 @@ impl DataSettings {
             let files = [("src", &it.src), ("tgt", &it.tgt), ("tsv", &it.tsv)];
             let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
             range::positive("data.corpora.weight", it.weight)?;
+            let allowed = "at most a million";
+            range::require("data.corpora.weight", it.weight, it.weight <= 1e6, allowed)?;
             corpora.push((source, it.weight));
         }
         Ok(Some(corpora).filter(|corpora| !corpora.is_empty()))
@@ -437,6 +439,16 @@ mod tests {
     fn a_corpus_without_files_is_an_error() {
         let expected = "one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`";
         assert_eq!(message(&parsed("corpora = [{ weight = 2.0 }]")), expected);
+    }
+
+    #[test]
+    fn a_weight_that_overflows_sums_is_an_error() {
+        let data = parsed("corpora = [{ tsv = 'c', weight = 1e300 }]");
+        assert!(
+            message(&data).ends_with("; choose at most a million"),
+            "{}",
+            message(&data)
+        );
     }
 
     #[test]

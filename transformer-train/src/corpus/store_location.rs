@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
 use crate::config::{CorpusSource, DataSource, Experiment, Store};
@@ -151,7 +151,7 @@ impl StoreLocation {
     ) -> Result<StoredCorpus, CorpusError> {
         let path = self.path();
         let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
-        fs::create_dir_all(&self.folder).map_err(CorpusError::write(&self.folder))?;
+        create_folder(&self.folder).map_err(CorpusError::write(&self.folder))?;
         // Two runs that share a folder build one after the other.
         let lock_path = self.folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(CorpusError::write(&lock_path))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use burn::module::Module;
 use burn::tensor::Device;
 use transformer_core::Transformer;
-use transformer_core::directory::ModelDirectory;
+use transformer_core::directory::{ModelDirectory, check_link};
 
 use super::error::TrainError;
 use super::folder::RunFolder;
@@ -53,6 +53,7 @@ pub fn average_checkpoints(
 ) -> Result<Vec<u64>, TrainError> {
     let folder = RunFolder::new(run);
     let experiment = folder.experiment()?;
+    check_link(out).map_err(TrainError::link(out))?;
     if out.exists() {
         let path = out.to_owned();
         return Err(TrainError::FolderExists { path });

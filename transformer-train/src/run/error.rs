@@ -63,6 +63,15 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
+    /// The output folder, or a folder above it, is a link to something that does not exist.
+    #[error("cannot use `{}`: {source}", path.display())]
+    Link {
+        /// The folder that was given.
+        path: PathBuf,
+        /// Where the link leads.
+        #[source]
+        source: io::Error,
+    },
     /// A file has the path of the folder, or of a folder above it.
     #[error("`{}` is a file; choose another folder with --out", path.display())]
     IsFile {
@@ -251,6 +260,14 @@ impl From<CorpusError> for TrainError {
 }
 
 impl TrainError {
+    /// Returns a function that turns an I/O error of checking `path` into [`TrainError::Link`].
+    pub(crate) fn link(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |source| Self::Link {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
     /// Returns a function that turns an I/O error of writing `path` into [`TrainError::Write`].
     pub(crate) fn write(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::Write {

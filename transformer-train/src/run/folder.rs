@@ -3,7 +3,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use transformer_core::directory::{ModelDirectory, write_file};
+use transformer_core::directory::{ModelDirectory, check_link, write_file};
 
 use super::changes::{Change, changes};
 use super::error::TrainError;
@@ -67,6 +67,7 @@ impl RunFolder {
         if self.directory.join("manifest.json").exists() {
             return Err(TrainError::IsModel { path });
         }
+        check_link(&path).map_err(TrainError::link(&path))?;
         match path.ancestors().find(|path| path.exists()) {
             Some(existing) if !existing.is_dir() => Err(TrainError::IsFile {
                 path: existing.to_owned(),

@@ -106,7 +106,8 @@ fn bytes(n_bytes: f64) -> String {
     match n_bytes {
         n if n < 1e6 => format!("{:.0} kB", n / 1e3),
         n if n < 1e9 => format!("{:.0} MB", n / 1e6),
-        n => format!("{:.1} GB", n / 1e9),
+        n if n < 1e12 => format!("{:.1} GB", n / 1e9),
+        n => format!("{:.1} TB", n / 1e12),
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        let formatted = [1.2e4, 3.4e7, 5.67e9].map(bytes);
-        assert_eq!(formatted, ["12 kB", "34 MB", "5.7 GB"]);
+        let formatted = [1.2e4, 3.4e7, 5.67e9, 8.91e12].map(bytes);
+        assert_eq!(formatted, ["12 kB", "34 MB", "5.7 GB", "8.9 TB"]);
     }
 }

@@ -169,3 +169,15 @@ fn checkpoints_of_a_deleted_run_do_not_affect_the_model() {
         _ => assert!(ended.failure().contains("already holds")),
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_refused_with_its_target() {
+    let workplace = Workplace::new();
+    std::os::unix::fs::symlink("nowhere", workplace.path("run")).expect("the folder is writable");
+    let ended = workplace.train("run", &[]);
+    let message = ended.failure();
+    let expected =
+        "`run` is a link to `nowhere`, which does not exist; create that, or give another path";
+    assert!(message.ends_with(expected), "{message}");
+}
