@@ -8,6 +8,8 @@ mod goldens;
 mod gradients;
 mod half;
 #[cfg(feature = "pytorch")]
+mod hostile;
+#[cfg(feature = "pytorch")]
 mod import;
 mod loss;
 mod maps;

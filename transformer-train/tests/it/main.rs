@@ -10,6 +10,7 @@ mod embeddings;
 mod finetune;
 mod folder;
 mod forecast;
+mod hostile;
 mod kills;
 mod learning;
 #[cfg(target_os = "linux")]
