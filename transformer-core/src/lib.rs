@@ -48,19 +48,18 @@ pub mod device;
 pub mod directory;
 pub mod export;
 pub mod import;
-pub mod json;
-pub mod lines;
 pub mod model;
 pub mod packed;
 pub mod random;
-pub mod regular_file;
 pub mod text;
 
+mod files;
 mod padded;
 
 pub use config::{ConfigError, Preset, TransformerConfig};
 pub use cpu::seed_dropout;
 pub use directory::{LoadError, ModelDirectory, QuantizeError};
+pub use files::{json, lines, regular_file};
 pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;

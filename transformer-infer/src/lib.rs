@@ -38,7 +38,6 @@ pub mod search;
 
 mod batch;
 mod marian;
-mod one_line;
 mod pair_score;
 mod scorer;
 mod translator;
@@ -48,8 +47,8 @@ pub use batch::{
     BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
 };
 pub use marian::marian_search;
-pub use one_line::one_line;
 pub use pair_score::{PairScore, TotalScore, score_ids};
+pub use program::one_line;
 pub use scorer::{PackedScorer, Scorer};
 pub use translator::{
     Candidate, Input, ModelOrigin, OpenOptions, Translation, Translator, TranslatorError, Warning,

@@ -21,8 +21,8 @@ const TOLERANCE: f64 = 1e-5;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Golden {
-    config: TransformerConfig,
+pub(crate) struct Golden {
+    pub(crate) config: TransformerConfig,
     src: Vec<Vec<u32>>,
     tgt: Vec<Vec<u32>>,
     /// `[n_tokens, vocab]`, row by row of the batch, without padding.
@@ -35,21 +35,21 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn pytorch() -> Golden {
+pub(crate) fn pytorch() -> Golden {
     let json = include_str!("../fixtures/imports/pytorch.json");
     serde_json::from_str(json).expect("the generator writes the fields above")
 }
 
-fn annotated() -> Golden {
+pub(crate) fn annotated() -> Golden {
     let json = include_str!("../fixtures/imports/annotated.json");
     serde_json::from_str(json).expect("the generator writes the fields above")
 }
 
-fn read(name: &str) -> StateDict {
+pub(crate) fn read(name: &str) -> StateDict {
     StateDict::read(fixture(name)).expect("PyTorch wrote the file")
 }
 
-fn pytorch_names() -> Names {
+pub(crate) fn pytorch_names() -> Names {
     Names::Pytorch(PytorchNames::default())
 }
 
@@ -58,7 +58,7 @@ fn import(dict: &StateDict, config: &TransformerConfig, names: &Names) -> Transf
     imported.expect("the state dict is of this config")
 }
 
-fn misfits(dict: &StateDict, config: &TransformerConfig, names: &Names) -> Vec<Misfit> {
+pub(crate) fn misfits(dict: &StateDict, config: &TransformerConfig, names: &Names) -> Vec<Misfit> {
     match dict.to_transformer(config, names, &test_device()) {
         Ok(_) => Vec::new(),
         Err(ImportError::Misfits { misfits }) => misfits,
@@ -66,12 +66,12 @@ fn misfits(dict: &StateDict, config: &TransformerConfig, names: &Names) -> Vec<M
     }
 }
 
-fn names_of(misfits: &[Misfit]) -> Vec<String> {
+pub(crate) fn names_of(misfits: &[Misfit]) -> Vec<String> {
     misfits.iter().map(ToString::to_string).collect()
 }
 
 impl Golden {
-    fn check(&self, dict: &StateDict, names: &Names) {
+    pub(crate) fn check(&self, dict: &StateDict, names: &Names) {
         let logits = forward(&import(dict, &self.config, names), &self.src, &self.tgt);
         let [_, tgt_len, vocab] = logits.dims();
         let all: Vec<f64> = logits.into_data().iter::<f64>().collect();
@@ -406,64 +406,4 @@ fn a_model_much_larger_than_its_file_is_refused_before_allocation() {
         matches!(refused, Err(ImportError::TooSmall { n_values: 0, .. })),
         "{refused:?}"
     );
-}
-
-/// Replaces a value of a tensor of single precision.
-fn with_value(dict: &StateDict, name: &str, index: usize, value: f32) -> StateDict {
-    let mut changed = dict.clone();
-    let tensor = dict.tensor(name).expect("the file has the tensor");
-    let shape: Vec<usize> = tensor.shape().iter().copied().collect();
-    let mut values: Vec<f32> = tensor.iter::<f32>().collect();
-    values[index] = value;
-    changed.insert(name, TensorData::new(values, shape));
-    changed
-}
-
-#[test]
-fn a_weight_that_is_nan_or_infinite_is_refused_with_its_tensor_and_position() {
-    let Golden { config, .. } = pytorch();
-    let name = "transformer.encoder.layers.0.linear1.weight";
-    let dict = read("pytorch.safetensors");
-    let columns = dict.tensor(name).expect("the file has it").shape()[1];
-    for (value, spelling) in [
-        (f32::NAN, "NaN"),
-        (f32::INFINITY, "inf"),
-        (f32::NEG_INFINITY, "-inf"),
-    ] {
-        let broken = with_value(&dict, name, 2 * columns + 1, value);
-        let misfits = names_of(&misfits(&broken, &config, &pytorch_names()));
-        assert_eq!(
-            misfits,
-            [format!(
-                "`{name}` is {spelling} at [2, 1], in single precision; every weight must be finite: get the file \
-                 again, or a checkpoint from before its training diverged"
-            )]
-        );
-    }
-}
-
-#[test]
-fn a_weight_beyond_single_precision_is_refused() {
-    let Golden { config, .. } = pytorch();
-    let name = "transformer.encoder.layers.0.linear1.bias";
-    let mut dict = read("pytorch.pt");
-    let tensor = dict.tensor(name).expect("the file has the tensor");
-    let mut values: Vec<f64> = tensor.iter::<f64>().collect();
-    values[3] = -1e39;
-    let len = values.len();
-    dict.insert(name, TensorData::new(values, [len]));
-    let misfits = names_of(&misfits(&dict, &config, &pytorch_names()));
-    assert_eq!(misfits.len(), 1);
-    assert!(misfits[0].starts_with(&format!("`{name}` is -inf at [3], in single precision;")));
-}
-
-#[test]
-fn a_tensor_that_the_model_does_not_use_may_have_nan() {
-    let dict = read("annotated.pt");
-    let unused = dict.names().find(|name| !name.starts_with("model."));
-    let unused = unused
-        .expect("a checkpoint has more than weights")
-        .to_owned();
-    let broken = with_value(&dict, &unused, 0, f32::NAN);
-    annotated().check(&broken.under("model"), &Names::Annotated);
 }

@@ -21,6 +21,8 @@ mod masks;
 mod model;
 #[cfg(not(feature = "pytorch"))]
 mod no_pytorch;
+#[cfg(feature = "pytorch")]
+mod non_finite;
 mod parameters;
 mod properties;
 mod quantize;

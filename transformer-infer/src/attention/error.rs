@@ -3,7 +3,7 @@
 use transformer_core::LoadError;
 
 use super::{Head, Kind};
-use crate::one_line::one_line;
+use crate::program::one_line;
 
 /// Why attention cannot be recorded or selected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

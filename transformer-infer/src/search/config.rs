@@ -158,9 +158,11 @@ impl Search {
         let src_lens = || 1..=max_src_len.clamp(1, LengthLimit::MOST_TOKENS);
         let (min_len, max_len) = (self.min_len, self.max_len);
         if src_lens().all(|len| !self.at_limit.allows_words(max_len.limit(len))) {
+            let max_len = max_len.to_string();
             return Err(SearchError::NoWords { max_len });
         }
         if src_lens().all(|len| min_len.limit(len) > max_len.limit(len)) {
+            let (min_len, max_len) = (min_len.to_string(), max_len.to_string());
             return Err(SearchError::Lengths { min_len, max_len });
         }
         Ok(())

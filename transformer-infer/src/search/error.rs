@@ -1,7 +1,5 @@
 //! [`SearchError`]: why a search is not valid.
 
-use super::LengthLimit;
-
 /// Why a search is not valid, and which value to choose instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -67,9 +65,9 @@ pub enum SearchError {
     )]
     Lengths {
         /// The minimum length.
-        min_len: LengthLimit,
+        min_len: String,
         /// The maximum length.
-        max_len: LengthLimit,
+        max_len: String,
     },
     /// The maximum length allows no token, or only EOS, for every source.
     #[error(
@@ -77,7 +75,7 @@ pub enum SearchError {
     )]
     NoWords {
         /// The maximum length.
-        max_len: LengthLimit,
+        max_len: String,
     },
     /// The text is not a length limit.
     #[error(

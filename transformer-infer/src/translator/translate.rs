@@ -12,9 +12,7 @@ use transformer_core::{
 };
 
 use super::loaded_model::LoadedModel;
-use super::{
-    Candidate, Input, ModelOrigin, OpenOptions, Translation, TranslatorError, Warning,
-};
+use super::{Candidate, Input, ModelOrigin, OpenOptions, Translation, TranslatorError, Warning};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
 use crate::search::{Hypothesis, Request, Search};
 

@@ -8,6 +8,7 @@ mod export;
 mod files;
 mod half;
 mod invariance;
+mod length_limits;
 mod limits;
 #[cfg(target_os = "linux")]
 mod lost_output;

@@ -1,6 +1,8 @@
 //! The experiment: every setting of a training run, read from one TOML file.
 
 mod check;
+#[cfg(test)]
+mod check_tests;
 mod data;
 mod documented;
 mod embeddings;

@@ -10,7 +10,6 @@ use super::base64;
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
 use crate::json;
-use crate::text::TokenizerError;
 use crate::text::special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, is_special};
 
 /// Name of this kind of tokenizer in its file.
@@ -54,6 +53,12 @@ pub struct SpecialIds {
 #[derive(Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PieceVocabularyError {
+    /// The file has keys or values that it must not have.
+    #[error("{message}")]
+    File {
+        /// The key, and what is wrong with it.
+        message: String,
+    },
     /// A special id is outside the vocabulary or used twice.
     #[error(
         "the special token `{name}` has the id {id}, which is that of another one or outside of the {n_tokens} tokens \
@@ -240,7 +245,7 @@ impl PieceVocabulary {
     }
 
     /// Parses the output of [`to_json`](Self::to_json); `None` if the text is another kind of tokenizer.
-    pub(in crate::text) fn from_json(text: &str) -> Option<Result<Self, TokenizerError>> {
+    pub(in crate::text) fn from_json(text: &str) -> Option<Result<Self, PieceVocabularyError>> {
         // A quick check first: few other files contain the word.
         if !text.contains(KIND) {
             return None;
@@ -248,8 +253,10 @@ impl PieceVocabulary {
         let value = json::parse(text.as_bytes()).ok()?;
         let is_ours = value["model"]["type"] == KIND;
         is_ours.then(|| {
-            let file = json::from_value(&value).map_err(TokenizerError::Json)?;
-            Ok(Self::from_file(file)?)
+            let file = json::from_value(&value).map_err(|error| PieceVocabularyError::File {
+                message: error.to_string(),
+            })?;
+            Self::from_file(file)
         })
     }
 

@@ -8,7 +8,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         "transformer-core",
         &[
             "random",
-            "lines",
+            "files",
             "text",
             "config",
             "device",
@@ -25,7 +25,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         "transformer-infer",
         &[
             "allocator",
-            "one_line",
+            "program",
             "xml",
             "metrics",
             "search",

@@ -1,4 +1,4 @@
-//! What the programs of this repository have in common: arguments, and standard output that must arrive.
+//! Arguments, and standard output that must arrive.
 //!
 //! A program whose output is lost, on a full disk for example, has to fail. A closed pipe, as of `head`, is no failure:
 //! nobody wants more. Rust's runtime opens `/dev/null` in place of a standard stream that is closed when a program
@@ -8,6 +8,8 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use super::one_line;
 
 /// Standard output did not take everything that was printed.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +42,7 @@ pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
     let printed = printed.map_err(OutputError).and_then(|()| check_output());
     Err(match printed {
         Err(error) if !error.is_closed_pipe() => {
-            let _ = writeln!(io::stderr(), "error: {}", crate::one_line(&error));
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
             ExitCode::FAILURE
         }
         _ => ExitCode::SUCCESS,

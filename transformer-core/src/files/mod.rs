@@ -1,0 +1,6 @@
+//! Reading of files: lines of text, JSON, and bytes of limited size.
+
+mod gzip;
+pub mod json;
+pub mod lines;
+pub mod regular_file;
