@@ -3,4 +3,6 @@
 mod gzip;
 pub mod json;
 pub mod lines;
+#[cfg(test)]
+mod lines_tests;
 pub mod regular_file;
