@@ -8,7 +8,7 @@ const MAX: f32 = 127.0;
 
 /// Which axis of a matrix is that of its output channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChannelAxis {
+pub(super) enum ChannelAxis {
     /// Columns: the matrix is `[inputs, outputs]`.
     Columns,
     /// Rows: the matrix is `[outputs, inputs]`, like a vocabulary matrix with a row per token.
@@ -31,10 +31,7 @@ impl Int8Matrix {
         [n_rows, n_columns]: [usize; 2],
         channels: ChannelAxis,
     ) -> Self {
-        let shape = match channels {
-            ChannelAxis::Columns => [1, n_columns],
-            ChannelAxis::Rows => [n_rows, 1],
-        };
+        let shape = Self::scales_shape([n_rows, n_columns], channels);
         let mut scales = vec![0.0_f32; shape[0] * shape[1]];
         let channel = |index| channel_of([n_rows, n_columns], shape, index);
         for (index, value) in values.iter().enumerate() {
@@ -54,24 +51,36 @@ impl Int8Matrix {
         }
     }
 
-    /// Returns the axis of the channels; `None` if these are not the scales of the matrix.
-    pub(super) fn channels(values: &TensorData, scales: &TensorData) -> Option<ChannelAxis> {
-        let (&[n_rows, n_columns], &[height, width]) = (&values.shape()[..], &scales.shape()[..])
-        else {
-            return None;
-        };
-        let are_types_right = values.dtype() == DType::I8 && scales.dtype() == DType::F32;
-        match (height, width) {
-            _ if !are_types_right => None,
-            (1, width) if width == n_columns => Some(ChannelAxis::Columns),
-            (height, 1) if height == n_rows => Some(ChannelAxis::Rows),
-            _ => None,
+    /// Returns the shape of the scales of a matrix.
+    pub(super) const fn scales_shape(
+        [n_rows, n_columns]: [usize; 2],
+        channels: ChannelAxis,
+    ) -> [usize; 2] {
+        match channels {
+            ChannelAxis::Columns => [1, n_columns],
+            ChannelAxis::Rows => [n_rows, 1],
         }
     }
 
-    /// Returns the values that the matrix represents; `None` if the shapes or types of its parts do not match.
-    pub(super) fn to_f32(&self) -> Option<TensorData> {
-        let channels = Self::channels(&self.values, &self.scales)?;
+    /// Checks whether the types and shapes of the parts are those of a matrix with these channels.
+    pub(super) fn is_valid(
+        values: &TensorData,
+        scales: &TensorData,
+        channels: ChannelAxis,
+    ) -> bool {
+        let &[n_rows, n_columns] = &values.shape()[..] else {
+            return false;
+        };
+        values.dtype() == DType::I8
+            && scales.dtype() == DType::F32
+            && scales.shape()[..] == Self::scales_shape([n_rows, n_columns], channels)
+    }
+
+    /// Returns the values that the matrix represents; `None` if its parts are not [valid](Self::is_valid).
+    pub(super) fn to_f32(&self, channels: ChannelAxis) -> Option<TensorData> {
+        if !Self::is_valid(&self.values, &self.scales, channels) {
+            return None;
+        }
         let integers = self.values.as_slice::<i8>().ok()?;
         let scales = self.scales.as_slice::<f32>().ok()?;
         let n_columns = self.values.shape()[1];
@@ -131,7 +140,7 @@ mod tests {
         let values: Vec<f32> = (0..n_rows * n_columns).map(value).collect();
         for channels in [ChannelAxis::Columns, ChannelAxis::Rows] {
             let matrix = Int8Matrix::quantize(&values, [n_rows, n_columns], channels);
-            let restored = matrix.to_f32().expect("the parts match");
+            let restored = matrix.to_f32(channels).expect("the parts match");
             let scales = values_of(&matrix.scales);
             for (index, (before, after)) in values.iter().zip(values_of(&restored)).enumerate() {
                 let scale = match channels {
@@ -150,8 +159,16 @@ mod tests {
     #[test]
     fn zeros_stay_zeros() {
         let matrix = Int8Matrix::quantize(&[0.0; 6], [3, 2], ChannelAxis::Columns);
-        let restored = matrix.to_f32().expect("the parts match");
+        let restored = matrix
+            .to_f32(ChannelAxis::Columns)
+            .expect("the parts match");
         assert_eq!(values_of(&restored), [0.0; 6]);
+    }
+
+    #[test]
+    fn scales_of_the_other_axis_are_refused() {
+        let matrix = Int8Matrix::quantize(&[1.0; 4], [2, 2], ChannelAxis::Columns);
+        assert!(matrix.to_f32(ChannelAxis::Rows).is_none());
     }
 
     #[test]
@@ -162,6 +179,6 @@ mod tests {
             scales: other.scales,
             ..matrix
         };
-        assert!(mixed.to_f32().is_none());
+        assert!(mixed.to_f32(ChannelAxis::Columns).is_none());
     }
 }

@@ -50,7 +50,7 @@ impl ModelDirectory {
         let model = config.build(device).map(&mut fill);
         match fill.error {
             Some(error) => Err(error),
-            None => fill.tensors.check_all_used(|_| false).map(|()| model),
+            None => fill.tensors.check_all_used().map(|()| model),
         }
     }
 }

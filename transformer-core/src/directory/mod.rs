@@ -26,7 +26,6 @@ mod precision;
 mod quantize;
 mod read_ahead;
 mod run_folder;
-#[allow(dead_code, reason = "for the engine on packed weights")]
 mod stored_tensors;
 mod stored_weights;
 mod tokenizers;
@@ -40,14 +39,11 @@ pub use error::{DirectoryError, LoadError};
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
-#[allow(unused_imports, reason = "for the engine on packed weights")]
-pub(crate) use int8::ChannelAxis;
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
 pub use precision::Precision;
 pub use quantize::QuantizeError;
 pub use run_folder::belongs_to_a_run;
-#[allow(unused_imports, reason = "for the engine on packed weights")]
 pub(crate) use stored_tensors::{StoredTensor, StoredTensors};
 pub use tokenizers::Tokenizers;
 pub use write::ModelParts;

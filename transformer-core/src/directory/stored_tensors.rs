@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Bytes, DType, Tensor, TensorData, f16};
 use rayon::prelude::*;
 
-use super::int8::{ChannelAxis, Int8Matrix};
-use super::stored_weights::{SCALES, is_matrix, unpack};
+use super::int8::Int8Matrix;
+use super::stored_weights::{SCALES, channels_of, is_matrix, unpack};
 use super::{LoadError, ModelDirectory, Precision};
 use crate::model::Transformer;
 
@@ -33,28 +34,22 @@ struct Entry {
     scales: Option<TensorData>,
     /// The parameter's id.
     id: Option<u64>,
+    /// Set when somebody gets it, perhaps one of several threads that pack the weights.
+    is_used: AtomicBool,
 }
 
-/// A tensor, by the type of its values.
+/// The values of a tensor in row-major order, by their type.
 #[derive(Clone, Debug)]
 pub(crate) enum StoredTensor<'a> {
     /// Floats: borrowed, or converted from 16-bit floats.
-    F32 {
-        /// Size of each axis.
-        shape: &'a [usize],
-        /// Values, in row-major order.
-        values: Cow<'a, [f32]>,
-    },
-    /// A matrix of integers, which represents `values · scales`.
+    F32(Cow<'a, [f32]>),
+    /// A matrix of integers. Its elements are `values · scales`.
     Int8 {
-        /// Rows and columns.
-        shape: [usize; 2],
-        /// Values, in row-major order.
+        /// Values.
         values: &'a [i8],
-        /// The scale of each channel.
+        /// One scale for each output channel: for each row of a matrix with a row per token, and for each
+        /// column of all others.
         scales: &'a [f32],
-        /// The axis of the channels.
-        channels: ChannelAxis,
     },
 }
 
@@ -99,8 +94,7 @@ impl StoredTensors {
             match name.strip_suffix(SCALES).filter(|_| is_int8) {
                 Some(matrix) => drop(all_scales.insert(matrix.to_owned(), values)),
                 None => {
-                    let scales = None;
-                    entries.insert(name, Entry { values, scales, id });
+                    entries.insert(name, Entry::new(values, id));
                 }
             }
         }
@@ -138,16 +132,6 @@ impl StoredTensors {
         }
     }
 
-    /// Returns the precision of the model.
-    pub(crate) const fn precision(&self) -> Precision {
-        self.precision
-    }
-
-    /// Checks whether there is a tensor of this name.
-    pub(crate) fn contains(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
-    }
-
     /// Returns the tensor of this name and shape.
     ///
     /// # Errors
@@ -159,6 +143,7 @@ impl StoredTensors {
         expected: &[usize],
     ) -> Result<StoredTensor<'_>, LoadError> {
         let entry = self.find(name, expected)?;
+        entry.is_used.store(true, Ordering::Relaxed);
         entry.view().ok_or_else(|| self.other_precision(name))
     }
 
@@ -178,14 +163,16 @@ impl StoredTensors {
         }
     }
 
-    /// Checks that the file has no other tensors than those that the model uses.
+    /// Checks that the file has no other tensors than those that were read with [`get`](Self::get) or
+    /// [`take`](Self::take): a model that ignores a part of its weights is another model.
     ///
     /// # Errors
     ///
-    /// Returns [`LoadError::Unused`] with the first tensor that `is_used` does not accept.
-    pub(crate) fn check_all_used(&self, is_used: impl Fn(&str) -> bool) -> Result<(), LoadError> {
-        match self.tensors.keys().find(|name| !is_used(name)) {
-            Some(name) => Err(LoadError::Unused {
+    /// Returns [`LoadError::Unused`] with the first tensor that was not read.
+    pub(crate) fn check_all_used(&self) -> Result<(), LoadError> {
+        let mut tensors = self.tensors.iter();
+        match tensors.find(|(_, entry)| !entry.is_used.load(Ordering::Relaxed)) {
+            Some((name, _)) => Err(LoadError::Unused {
                 path: self.path.clone(),
                 tensor: name.clone(),
             }),
@@ -205,10 +192,12 @@ impl StoredTensors {
     ) -> Result<(TensorData, ParamId), LoadError> {
         self.find(name, expected)?;
         let entry = self.tensors.remove(name);
-        let Entry { values, scales, id } = entry.expect("it was just found");
+        let Entry {
+            values, scales, id, ..
+        } = entry.expect("it was just found");
         let values = match (values.dtype(), scales) {
             (DType::F32, _) => Some(values),
-            (_, Some(scales)) => Int8Matrix { values, scales }.to_f32(),
+            (_, Some(scales)) => Int8Matrix { values, scales }.to_f32(channels_of(name)),
             (_, None) => to_f32(&values).map(|floats| TensorData::new(floats, expected)),
         };
         let values = values.ok_or_else(|| self.other_precision(name))?;
@@ -225,6 +214,15 @@ impl StoredTensors {
 }
 
 impl Entry {
+    fn new(values: TensorData, id: Option<u64>) -> Self {
+        Self {
+            values,
+            scales: None,
+            id,
+            is_used: AtomicBool::new(false),
+        }
+    }
+
     /// Checks whether the tensor of this name is stored in the precision.
     fn is_stored_in(&self, precision: Precision, name: &str) -> bool {
         let Self { values, scales, .. } = self;
@@ -232,7 +230,8 @@ impl Entry {
             (Precision::F32, DType::F32, None) | (Precision::F16, DType::F16, None) => true,
             (Precision::Int8, DType::F32, None) => !is_matrix(name, values.shape()),
             (Precision::Int8, DType::I8, Some(scales)) => {
-                Int8Matrix::channels(values, scales).is_some()
+                is_matrix(name, values.shape())
+                    && Int8Matrix::is_valid(values, scales, channels_of(name))
             }
             _ => false,
         }
@@ -240,20 +239,15 @@ impl Entry {
 
     /// Returns the tensor; `None` if it has a type that no precision has.
     fn view(&self) -> Option<StoredTensor<'_>> {
-        let shape = &self.values.shape()[..];
-        let values = match (self.values.dtype(), &self.scales) {
-            (DType::F32, _) => Cow::Borrowed(self.values.as_slice().ok()?),
-            (_, None) => Cow::Owned(to_f32(&self.values)?),
-            (_, Some(scales)) => {
-                return Some(StoredTensor::Int8 {
-                    shape: shape.try_into().ok()?,
-                    values: self.values.as_slice().ok()?,
-                    scales: scales.as_slice().ok()?,
-                    channels: Int8Matrix::channels(&self.values, scales)?,
-                });
-            }
-        };
-        Some(StoredTensor::F32 { shape, values })
+        let Self { values, scales, .. } = self;
+        Some(match (values.dtype(), scales) {
+            (DType::F32, _) => StoredTensor::F32(Cow::Borrowed(values.as_slice().ok()?)),
+            (_, None) => StoredTensor::F32(Cow::Owned(to_f32(values)?)),
+            (_, Some(scales)) => StoredTensor::Int8 {
+                values: values.as_slice().ok()?,
+                scales: scales.as_slice().ok()?,
+            },
+        })
     }
 }
 
@@ -290,11 +284,7 @@ impl ModuleVisitor for Collect {
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let values = param.val().into_data().convert_dtype(DType::F32);
-        let entry = Entry {
-            values,
-            scales: None,
-            id: Some(param.id.val()),
-        };
+        let entry = Entry::new(values, Some(param.id.val()));
         self.tensors.insert(self.path.join("."), entry);
     }
 }

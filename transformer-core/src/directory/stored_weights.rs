@@ -67,11 +67,7 @@ fn convert_tensor(
     }
     let matrix = match (precision, &data.shape()[..]) {
         (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data.shape()) => {
-            let channels = match VOCABULARIES.contains(&name) {
-                true => ChannelAxis::Rows,
-                false => ChannelAxis::Columns,
-            };
-            Int8Matrix::quantize(&values, [n_rows, n_columns], channels)
+            Int8Matrix::quantize(&values, [n_rows, n_columns], channels_of(name))
         }
         _ => return Ok(vec![(name.to_owned(), stored)]),
     };
@@ -79,6 +75,14 @@ fn convert_tensor(
         (name.to_owned(), matrix.values),
         (format!("{name}{SCALES}"), matrix.scales),
     ])
+}
+
+/// Returns the axis of the output channels of the matrix of this name.
+pub(super) fn channels_of(name: &str) -> ChannelAxis {
+    match VOCABULARIES.contains(&name) {
+        true => ChannelAxis::Rows,
+        false => ChannelAxis::Columns,
+    }
 }
 
 /// Checks whether a tensor of this name and shape is stored as integers with [`Precision::Int8`].

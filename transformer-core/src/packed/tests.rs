@@ -1,11 +1,13 @@
 //! Packed models beside [`Transformer`]s.
 
+use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::*;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::directory::{LoadError, ModelDirectory, ModelParts, Tokenizers};
 use crate::random::SplitMix64;
-use crate::text::{BOS, EOS};
+use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device};
 
 /// For sums of at most 64 products in another order, through 4 layers.
@@ -63,7 +65,7 @@ fn configs() -> Vec<TransformerConfig> {
 
 /// Returns a model with random biases and norms, too.
 fn random_model(config: &TransformerConfig) -> Transformer {
-    use burn::module::{Module, ModuleMapper, Param};
+    use burn::module::{ModuleMapper, Param};
 
     struct Perturb(SplitMix64);
 
@@ -309,4 +311,34 @@ fn an_id_outside_of_the_vocabulary_is_refused() {
 fn a_sentence_beyond_the_learned_positions_is_refused() {
     let packed = PackedTransformer::of(&random_model(&configs()[2]), ComputePrecision::F32);
     let _ = packed.begin(&[[EOS; 31]], &mut Workspace::new());
+}
+
+#[test]
+fn a_directory_with_weights_that_the_config_does_not_have_is_refused() {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"]);
+    let tokenizer = tokenizer.expect("there is text");
+    let n_tokens = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        src_vocab_size: n_tokens,
+        tgt_vocab_size: n_tokens,
+        ..configs().swap_remove(0)
+    };
+    let weights = random_model(&config).into_record().into_bytes();
+    let parts = ModelParts {
+        config: &TransformerConfig {
+            attention_bias: false,
+            ..config
+        },
+        tokenizers: &Tokenizers::Joint(tokenizer),
+        weights: &weights.expect("weights fit in memory"),
+        training: serde_json::Value::Null,
+    };
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    ModelDirectory::write(&directory, &parts).expect("the directory is writable");
+    let opened = ModelDirectory::open(&directory).expect("it was just written");
+    let refused = opened.load_packed(None).map(drop);
+    assert!(matches!(
+        refused,
+        Err(LoadError::Unused { tensor, .. }) if tensor.ends_with("cross_attention.key.bias")
+    ));
 }

@@ -115,7 +115,7 @@ impl PackedTransformer {
                 vectors,
             })
         };
-        Ok(Self {
+        let packed = Self {
             config: config.clone(),
             precision,
             src_embeddings,
@@ -125,7 +125,8 @@ impl PackedTransformer {
             encoder: packer.encoder()?,
             decoder: packer.decoder()?,
             projection,
-        })
+        };
+        weights.check_all_used().map(|()| packed)
     }
 
     /// Returns the hyper-parameters.

@@ -210,7 +210,7 @@ impl Packer<'_> {
     /// Returns the elements of a tensor of floats, in row-major order.
     pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Cow<'_, [f32]>, LoadError> {
         match self.weights.get(name, shape)? {
-            StoredTensor::F32 { values, .. } => Ok(values),
+            StoredTensor::F32(values) => Ok(values),
             StoredTensor::Int8 { .. } => {
                 unreachable!("only matrices of layers are stored as integers")
             }
@@ -219,8 +219,8 @@ impl Packer<'_> {
 
     fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<WeightMatrix<'_>, LoadError> {
         Ok(match self.weights.get(name, &shape)? {
-            StoredTensor::F32 { values, .. } => WeightMatrix::F32(values),
-            StoredTensor::Int8 { values, scales, .. } => WeightMatrix::Int8 {
+            StoredTensor::F32(values) => WeightMatrix::F32(values),
+            StoredTensor::Int8 { values, scales } => WeightMatrix::Int8 {
                 integers: Cow::Borrowed(values),
                 scales: Cow::Borrowed(scales),
             },
