@@ -8,7 +8,7 @@ const MAX: f32 = 127.0;
 
 /// Which axis of a matrix is that of its output channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChannelAxis {
+pub(crate) enum ChannelAxis {
     /// Columns: the matrix is `[inputs, outputs]`.
     Columns,
     /// Rows: the matrix is `[outputs, inputs]`, like a vocabulary matrix with a row per token.
@@ -31,23 +31,11 @@ impl Int8Matrix {
         [n_rows, n_columns]: [usize; 2],
         channels: ChannelAxis,
     ) -> Self {
-        let shape = Self::scales_shape([n_rows, n_columns], channels);
-        let mut scales = vec![0.0_f32; shape[0] * shape[1]];
-        let channel = |index| channel_of([n_rows, n_columns], shape, index);
-        for (index, value) in values.iter().enumerate() {
-            let scale = &mut scales[channel(index)];
-            *scale = scale.max(value.abs() / MAX);
-        }
-        let round = |(index, value): (usize, &f32)| {
-            let scale = scales[channel(index)];
-            // A channel of zeros has the scale 0.
-            let multiple = if scale > 0.0 { value / scale } else { 0.0 };
-            multiple.round().clamp(-MAX, MAX) as i8
-        };
-        let integers: Vec<i8> = values.iter().enumerate().map(round).collect();
+        let shape = [n_rows, n_columns];
+        let (integers, scales) = quantize_matrix(values, shape, channels);
         Self {
-            values: TensorData::new(integers, [n_rows, n_columns]),
-            scales: TensorData::new(scales, shape),
+            values: TensorData::new(integers, shape),
+            scales: TensorData::new(scales, Self::scales_shape(shape, channels)),
         }
     }
 
@@ -103,10 +91,54 @@ impl Int8Matrix {
     }
 }
 
-/// Returns the index of the scale, in an array of shape `[height, width]`, for an element of the matrix.
-fn channel_of([_, n_columns]: [usize; 2], [height, width]: [usize; 2], element: usize) -> usize {
-    let (row, column) = (element / n_columns, element % n_columns);
-    (row % height) * width + column % width
+/// Rounds each element of a matrix in row-major order to the nearest multiple of its channel's scale.
+///
+/// Returns the integers, from −127 to 127, and one scale for each channel: its largest magnitude / 127.
+/// NaN makes the scale of its channel NaN, so that it is not lost.
+pub(crate) fn quantize_matrix(
+    values: &[f32],
+    [n_rows, n_columns]: [usize; 2],
+    channels: ChannelAxis,
+) -> (Vec<i8>, Vec<f32>) {
+    let n_channels = match channels {
+        ChannelAxis::Columns => n_columns,
+        ChannelAxis::Rows => n_rows,
+    };
+    let mut scales = vec![0.0_f32; n_channels];
+    let mut integers = Vec::with_capacity(values.len());
+    // A channel of zeros has the scale 0.
+    let round = |value: f32, scale: f32| {
+        let multiple = if scale > 0.0 { value / scale } else { 0.0 };
+        multiple.round().clamp(-MAX, MAX) as i8
+    };
+    // An empty row is no chunk.
+    let rows = values.chunks_exact(n_columns.max(1));
+    match channels {
+        ChannelAxis::Columns => {
+            for row in rows.clone() {
+                for (scale, value) in scales.iter_mut().zip(row) {
+                    *scale = larger(*scale, value.abs() / MAX);
+                }
+            }
+            for row in rows {
+                let row = row.iter().zip(&scales);
+                integers.extend(row.map(|(value, scale)| round(*value, *scale)));
+            }
+        }
+        ChannelAxis::Rows => {
+            for (row, scale) in rows.zip(&mut scales) {
+                let magnitudes = row.iter().map(|value| value.abs() / MAX);
+                *scale = magnitudes.fold(0.0, larger);
+                integers.extend(row.iter().map(|value| round(*value, *scale)));
+            }
+        }
+    }
+    (integers, scales)
+}
+
+/// Returns the larger of two magnitudes, or NaN if one is NaN.
+fn larger(a: f32, b: f32) -> f32 {
+    if b <= a || a.is_nan() { a } else { b }
 }
 
 #[cfg(test)]
@@ -154,6 +186,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_channel_with_nan_has_the_scale_nan() {
+        let values = [1.0, f32::NAN, 2.0, 3.0, 1.0, 4.0];
+        let (_, scales) = quantize_matrix(&values, [3, 2], ChannelAxis::Columns);
+        assert!(scales[0].is_finite() && scales[1].is_nan());
+        let (_, scales) = quantize_matrix(&values, [3, 2], ChannelAxis::Rows);
+        assert!(scales[0].is_nan() && scales[1..].iter().all(|scale| scale.is_finite()));
     }
 
     #[test]

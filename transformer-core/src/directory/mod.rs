@@ -39,6 +39,7 @@ pub use error::{DirectoryError, LoadError};
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};
+pub(crate) use int8::{ChannelAxis, quantize_matrix};
 pub use manifest::{Files, Manifest};
 pub use model_directory::ModelDirectory;
 pub use precision::Precision;

@@ -323,20 +323,22 @@ mod tests {
             .collect()
     }
 
+    /// Shapes with part of a kernel's tile at every edge, and more inputs than one block of a product.
+    const SHAPES: [[usize; 2]; 3] = [[300, 37], [1027, 37], [2050, 65]];
+
+    /// Rows whose largest magnitudes become 255 and 1.
+    fn activations(n: usize) -> Vec<f32> {
+        let value = |index: usize| match index % 3 {
+            0 => 1.0,
+            _ => ((index * 31) % 41) as f32 / 20.0 - 1.0,
+        };
+        (0..n).map(value).collect()
+    }
+
     #[test]
     fn sums_of_integers_are_exact_with_and_without_halves() {
-        let [d_in, d_out] = [300, 37];
-        let weights = weights(d_in * d_out);
-        for n_rows in [1, 3, 8, 40] {
-            // Rows whose largest magnitudes become 255 and 1.
-            let value = |index: usize| {
-                if index.is_multiple_of(3) {
-                    1.0
-                } else {
-                    ((index * 31) % 41) as f32 / 20.0 - 1.0
-                }
-            };
-            let x: Vec<f32> = (0..n_rows * d_in).map(value).collect();
+        for [d_in, d_out] in SHAPES {
+            let weights = weights(d_in * d_out);
             let matrix = PackedMatrix::int8(&weights, [d_in, d_out], [d_out, 1], vec![1.0; d_out]);
             let PackedMatrix::Int8 {
                 integers: matrix, ..
@@ -344,25 +346,45 @@ mod tests {
             else {
                 unreachable!("the matrix has integers");
             };
-            for must_halve in [false, true] {
-                let mut kernels = Kernels::new();
-                if kernels.must_halve && !must_halve {
-                    continue; // this processor cannot
-                }
-                kernels.must_halve = must_halve;
-                let mut sums = vec![7; n_rows * d_out];
-                kernels.sum_integers(&x, d_in, matrix, &mut sums);
+            for n_rows in [1, 3, 8, 40] {
+                let x = activations(n_rows * d_in);
                 let mut integers = vec![0; x.len()];
                 quantize_rows(&x, d_in, &mut integers, &mut vec![0.0; n_rows]);
-                for (index, sum) in sums.iter().enumerate() {
+                let sum = |index: usize| -> i32 {
                     let (row, column) = (index / d_out, index % d_out);
                     let terms = (0..d_in).map(|k| {
                         let x = i32::from(integers[row * d_in + k]) - 128;
                         x * i32::from(weights[k * d_out + column])
                     });
-                    assert_eq!(*sum, terms.sum::<i32>());
+                    terms.sum()
+                };
+                let expected: Vec<i32> = (0..n_rows * d_out).map(sum).collect();
+                for must_halve in [false, true] {
+                    let mut kernels = Kernels::new();
+                    if kernels.must_halve && !must_halve {
+                        continue; // this processor cannot
+                    }
+                    kernels.must_halve = must_halve;
+                    let mut sums = vec![7; n_rows * d_out];
+                    kernels.sum_integers(&x, d_in, matrix, &mut sums);
+                    assert_eq!(sums, expected, "{n_rows} rows of {d_in}, {must_halve}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn halves_never_exceed_what_sums_of_two_products_can_hold() {
+        let mut kernels = Kernels::new();
+        kernels.must_halve = true;
+        let weights = weights(300 * 5);
+        let matrix = PackedMatrix::int8(&weights, [300, 5], [5, 1], vec![1.0; 5]);
+        let PackedMatrix::Int8 { integers, .. } = &matrix else {
+            unreachable!("the matrix has integers");
+        };
+        kernels.sum_integers(&activations(300), 300, integers, &mut [0; 5]);
+        let halves = kernels.integers.iter().chain(&kernels.halves);
+        let largest = halves.max().copied().map(i32::from);
+        assert!(largest.is_some_and(|it| 2 * it * 127 <= i32::from(i16::MAX)));
     }
 }

@@ -1,4 +1,4 @@
-//! Numbers as 8-bit integers: weights with a scale per output feature, activations with one per row.
+//! Activations as 8-bit integers, with a scale for each row.
 
 use pulp::{Arch, NullaryFnOnce};
 
@@ -7,60 +7,6 @@ pub(super) const ZERO_POINT: u8 = 128;
 
 /// The largest magnitude of an integer, relative to [`ZERO_POINT`].
 const MAX: f32 = 127.0;
-
-/// Which axis of a matrix is that of its output features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Channels {
-    /// Columns: the matrix is `[inputs, outputs]`.
-    Columns,
-    /// Rows: the matrix is `[outputs, inputs]`, like one with a row per token.
-    Rows,
-}
-
-/// Rounds each element of a matrix to the nearest multiple of its channel's scale, the channel's
-/// largest magnitude / 127. Returns the integers and the scales.
-pub(crate) fn quantize_matrix(
-    values: &[f32],
-    [n_rows, n_columns]: [usize; 2],
-    channels: Channels,
-) -> (Vec<i8>, Vec<f32>) {
-    let mut scales = vec![
-        0.0_f32;
-        match channels {
-            Channels::Columns => n_columns,
-            Channels::Rows => n_rows,
-        }
-    ];
-    let mut integers = Vec::with_capacity(values.len());
-    // A channel of zeros has the scale 0.
-    let round = |value: f32, scale: f32| {
-        let multiple = if scale > 0.0 { value / scale } else { 0.0 };
-        multiple.round().clamp(-MAX, MAX) as i8
-    };
-    let rows = values.chunks_exact(n_columns);
-    match channels {
-        Channels::Columns => {
-            for row in rows.clone() {
-                for (scale, value) in scales.iter_mut().zip(row) {
-                    *scale = scale.max(value.abs() / MAX);
-                }
-            }
-            for row in rows {
-                let row = row.iter().zip(&scales);
-                integers.extend(row.map(|(value, scale)| round(*value, *scale)));
-            }
-        }
-        Channels::Rows => {
-            for (row, scale) in rows.zip(&mut scales) {
-                *scale = row
-                    .iter()
-                    .fold(0.0, |scale: f32, value| scale.max(value.abs() / MAX));
-                integers.extend(row.iter().map(|value| round(*value, *scale)));
-            }
-        }
-    }
-    (integers, scales)
-}
 
 /// Partial maxima, so that the compiler can vectorize them.
 const LANES: usize = 32;

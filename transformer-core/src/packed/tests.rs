@@ -5,7 +5,7 @@ use burn::tensor::{Int, Tensor, TensorData};
 
 use super::*;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
-use crate::directory::{LoadError, ModelDirectory, ModelParts, Tokenizers};
+use crate::directory::{LoadError, ModelDirectory, ModelParts, Precision, Tokenizers};
 use crate::random::SplitMix64;
 use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device};
@@ -58,6 +58,8 @@ fn configs() -> Vec<TransformerConfig> {
             // Wider than the registers that sums are kept in.
             d_k: Some(33),
             d_v: Some(81),
+            // More inputs than one block of a product.
+            d_ff: 600,
             ..small
         },
     ]
@@ -300,6 +302,36 @@ fn nan_in_a_weight_makes_all_logits_of_the_row_nan() {
 }
 
 #[test]
+fn one_nan_in_a_matrix_makes_logits_nan_in_every_precision() {
+    /// Sets one element of the first layer's matrices.
+    struct Spoil;
+
+    impl burn::module::ModuleMapper for Spoil {
+        fn map_float<const D: usize>(
+            &mut self,
+            param: burn::module::Param<Tensor<D>>,
+        ) -> burn::module::Param<Tensor<D>> {
+            param.map(|tensor| {
+                let (shape, device) = (tensor.shape(), tensor.device());
+                let mut values: Vec<f32> = tensor.into_data().iter::<f32>().collect();
+                if D == 2 {
+                    let middle = values.len() / 2 + 1;
+                    values[middle] = f32::NAN;
+                }
+                Tensor::from_data(TensorData::new(values, shape), &device)
+            })
+        }
+    }
+
+    let model = random_model(&configs()[0]).map(&mut Spoil);
+    for precision in ComputePrecision::ALL {
+        let packed = PackedTransformer::of(&model, precision);
+        let logits = decode(&packed, &sentences(), 1).concat();
+        assert!(logits.iter().any(|logit| logit.is_nan()), "{precision}");
+    }
+}
+
+#[test]
 #[should_panic(expected = "the source has the id 50, which is not in its vocabulary of 50 tokens")]
 fn an_id_outside_of_the_vocabulary_is_refused() {
     let packed = PackedTransformer::of(&random_model(&configs()[0]), ComputePrecision::F32);
@@ -311,6 +343,60 @@ fn an_id_outside_of_the_vocabulary_is_refused() {
 fn a_sentence_beyond_the_learned_positions_is_refused() {
     let packed = PackedTransformer::of(&random_model(&configs()[2]), ComputePrecision::F32);
     let _ = packed.begin(&[[EOS; 31]], &mut Workspace::new());
+}
+
+/// Writes a model with the vocabulary of a small tokenizer.
+fn write_model(directory: &std::path::Path) {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"]);
+    let tokenizer = tokenizer.expect("there is text");
+    let n_tokens = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        src_vocab_size: n_tokens,
+        tgt_vocab_size: n_tokens,
+        ..configs().swap_remove(0)
+    };
+    let weights = random_model(&config).into_record().into_bytes();
+    let parts = ModelParts {
+        config: &config,
+        tokenizers: &Tokenizers::Joint(tokenizer),
+        weights: &weights.expect("weights fit in memory"),
+        training: serde_json::Value::Null,
+    };
+    ModelDirectory::write(directory, &parts).expect("the directory is writable");
+}
+
+#[test]
+fn a_model_in_floats_is_rounded_as_quantize_rounds_it() {
+    let folder = tempfile::tempdir().expect("the system has temporary directories");
+    let (floats, integers) = (folder.path().join("floats"), folder.path().join("integers"));
+    write_model(&floats);
+    let floats = ModelDirectory::open(&floats).expect("it was just written");
+    let written = floats.write_quantized(&integers, Precision::Int8);
+    written.expect("the directory is writable");
+    let integers = ModelDirectory::open(&integers).expect("it was just written");
+    let logits = |directory: &ModelDirectory, precision| {
+        let model = directory.load_packed(precision).expect("the weights load");
+        decode_ids(&model, &[[4, 6, EOS]], &[BOS, 5, 7])
+    };
+    let rounded = logits(&integers, None);
+    assert_eq!(logits(&floats, Some(ComputePrecision::Int8)), rounded);
+    assert_ne!(logits(&floats, None), rounded);
+    // In floats, the stored integers are exact.
+    let from_integers = logits(&integers, Some(ComputePrecision::F32));
+    let module = integers.load(&cpu()).expect("the weights load");
+    let of_module = PackedTransformer::of(&module, ComputePrecision::F32);
+    let of_module = decode_ids(&of_module, &[[4, 6, EOS]], &[BOS, 5, 7]);
+    assert_eq!(from_integers, of_module);
+}
+
+/// Returns the logits after each of the tokens.
+fn decode_ids(model: &PackedTransformer, sentence: &[[u32; 3]], tokens: &[u32]) -> Vec<Vec<f32>> {
+    let mut workspace = Workspace::new();
+    let mut state = model.begin(sentence, &mut workspace);
+    let steps = tokens
+        .iter()
+        .map(|token| model.step(&mut state, &[*token], &mut workspace).to_vec());
+    steps.collect()
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! [`PackedTransformer`]: the whole model.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,11 +65,16 @@ impl ModelDirectory {
 
 impl PackedTransformer {
     /// Copies the weights of a model. Later changes to the model do not matter.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the model has other parameters, or parameters of other shapes, than its config says,
+    /// as after a [`ModuleMapper`](burn::module::ModuleMapper) that changes shapes.
     pub fn of(model: &Transformer, precision: ComputePrecision) -> Self {
         let tensors = StoredTensors::of_model(model);
         match Self::pack(model.config(), &tensors, precision) {
             Ok(packed) => packed,
-            Err(error) => unreachable!("a model has the tensors of its config: {error}"),
+            Err(error) => panic!("the model has other parameters than its config says: {error}"),
         }
     }
 
@@ -174,7 +180,10 @@ impl PackedTransformer {
                 self.src_embeddings.write(*id as usize, factor, vector);
             }
             let vectors = &mut workspace.x[range.start * d_model..range.end * d_model];
-            self.src_positions.add(0, d_model, vectors);
+            add(
+                vectors,
+                &self.src_positions.vectors(0, range.len(), d_model),
+            );
         }
         self.encoder.encode(&ranges, workspace);
         let mut state = PackedState {
@@ -233,12 +242,11 @@ impl PackedTransformer {
         assert_in_vocabulary("target", last_tokens, vocab);
         workspace.x.resize(last_tokens.len() * d_model, 0.0);
         let factor = self.embedding_factor();
-        for (id, vector) in last_tokens
-            .iter()
-            .zip(workspace.x.chunks_exact_mut(d_model))
-        {
+        let position = self.tgt_positions.vectors(state.n_steps, 1, d_model);
+        let vectors = workspace.x.chunks_exact_mut(d_model);
+        for (id, vector) in last_tokens.iter().zip(vectors) {
             self.tgt_embeddings.write(*id as usize, factor, vector);
-            self.tgt_positions.add(state.n_steps, d_model, vector);
+            add(vector, &position);
         }
         self.decoder.step(state, workspace, attention);
         let Workspace {
@@ -273,30 +281,34 @@ struct PositionVectors {
 }
 
 impl PositionVectors {
-    /// Adds the encodings of the positions from `first` on to the rows of `x`.
-    fn add(&self, first: usize, d_model: usize, x: &mut [f32]) {
-        let n_rows = x.len() / d_model;
-        let computed;
-        let vectors = match self.kind {
-            Positions::None => return,
+    /// Returns the encodings of `n` positions from `first` on, `[n, d_model]`; none without positions.
+    fn vectors(&self, first: usize, n: usize, d_model: usize) -> Cow<'_, [f32]> {
+        let stored = first * d_model..(first + n) * d_model;
+        match self.kind {
+            Positions::None => Cow::Borrowed(&[]),
             Positions::Learned => {
                 let most = self.vectors.len() / d_model;
                 assert!(
-                    first + n_rows <= most,
+                    first + n <= most,
                     "a sequence of {} tokens exceeds the {most} learned positions",
-                    first + n_rows
+                    first + n
                 );
-                &self.vectors[first * d_model..]
+                Cow::Borrowed(&self.vectors[stored])
             }
-            Positions::Sinusoidal | Positions::SinusoidalHalves if first + n_rows > N_SINUSOIDS => {
-                computed = sinusoid_table(self.kind, first, n_rows, d_model);
-                &computed
+            Positions::Sinusoidal | Positions::SinusoidalHalves if first + n > N_SINUSOIDS => {
+                Cow::Owned(sinusoid_table(self.kind, first, n, d_model))
             }
-            Positions::Sinusoidal | Positions::SinusoidalHalves => &self.vectors[first * d_model..],
-        };
-        for (x, vector) in x.iter_mut().zip(vectors) {
-            *x += vector;
+            Positions::Sinusoidal | Positions::SinusoidalHalves => {
+                Cow::Borrowed(&self.vectors[stored])
+            }
         }
+    }
+}
+
+/// Adds `terms`, unless they are empty, to `x`.
+fn add(x: &mut [f32], terms: &[f32]) {
+    for (x, term) in x.iter_mut().zip(terms) {
+        *x += term;
     }
 }
 

@@ -14,10 +14,9 @@ use super::layers::{
 use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
 use super::products::PackedMatrix;
-use super::quantize::{Channels, quantize_matrix};
 use crate::LoadError;
 use crate::config::TransformerConfig;
-use crate::directory::{StoredTensor, StoredTensors};
+use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
 
 /// A matrix as it is stored.
 enum WeightMatrix<'a> {
@@ -190,7 +189,7 @@ impl Packer<'_> {
         let matrices = parts.iter().map(|(name, width)| {
             let shape = [d_in, *width];
             let matrix = self.matrix(&format!("{name}.weight"), shape)?;
-            Ok((self.converted(matrix, shape, Channels::Columns), *width))
+            Ok((self.converted(matrix, shape, ChannelAxis::Columns), *width))
         });
         let mut matrices = matrices.collect::<Result<Vec<_>, LoadError>>()?;
         let joined = match matrices.len() {
@@ -236,7 +235,7 @@ impl Packer<'_> {
         let shape = [vocab, self.config.d_model];
         let matrix = self.matrix(name, shape)?;
         Ok(Arc::new(
-            match self.converted(matrix, shape, Channels::Rows) {
+            match self.converted(matrix, shape, ChannelAxis::Rows) {
                 WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
                 WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
                     integers: integers.into_owned(),
@@ -268,7 +267,7 @@ impl Packer<'_> {
         &self,
         matrix: WeightMatrix<'m>,
         shape: [usize; 2],
-        channels: Channels,
+        channels: ChannelAxis,
     ) -> WeightMatrix<'m> {
         match (self.precision, matrix) {
             (ComputePrecision::Int8, WeightMatrix::F32(values)) => {
@@ -280,8 +279,8 @@ impl Packer<'_> {
                 let columns = shape[1];
                 let value = |(index, integer): (usize, &i8)| {
                     let scale = match channels {
-                        Channels::Rows => scales[index / columns],
-                        Channels::Columns => scales[index % columns],
+                        ChannelAxis::Rows => scales[index / columns],
+                        ChannelAxis::Columns => scales[index % columns],
                     };
                     f32::from(*integer) * scale
                 };

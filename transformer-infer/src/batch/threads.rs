@@ -81,7 +81,8 @@ fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
     };
     pool.install(work);
     let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    if idle.len() < default_threads() {
+    let n_idle: usize = idle.iter().map(ThreadPool::current_num_threads).sum();
+    if n_idle + n_threads <= 2 * default_threads() {
         idle.push(pool);
     }
 }

@@ -8,6 +8,17 @@ use transformer_infer::{BatchLimits, OpenOptions, Translator};
 
 use super::CommandError;
 
+/// Returns the number format of the matrix products, such as `, f32`, or those of an ensemble, such as `, f32 + int8`.
+fn precisions(translator: &Translator) -> String {
+    let mut precisions = translator.precisions();
+    precisions.dedup();
+    let names: Vec<&str> = precisions.iter().map(|it| it.name()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(", {}", names.join(" + ")),
+    }
+}
+
 /// Loads a model or an ensemble on the backend; if `reports`, prints both to standard error.
 pub(crate) fn open(
     models: &[PathBuf],
@@ -23,9 +34,7 @@ pub(crate) fn open(
         let (encoder, decoder) = (config.n_encoder_layers, config.n_decoder_layers);
         let format = match options.as_module {
             true => String::new(),
-            false => translator
-                .precision()
-                .map_or_else(String::new, |it| format!(", {it}")),
+            false => precisions(&translator),
         };
         let models = models.iter().map(|path| path.display().to_string());
         let models = models.collect::<Vec<_>>().join(" + ");

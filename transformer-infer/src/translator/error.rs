@@ -21,8 +21,8 @@ pub enum TranslatorError {
     Load(#[from] LoadError),
     /// The device computes in its own number format only.
     #[error(
-        "precision {precision} is computed on CPUs only, and this is {device}; set BURN_DEVICE=flex, or leave out \
-         --precision"
+        "the precision {precision} was asked for, which is a choice on CPUs only, and this is {device}; choose a CPU \
+         backend, such as flex, or leave the precision out"
     )]
     Precision {
         /// The precision that was asked for.

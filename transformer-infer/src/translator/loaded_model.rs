@@ -80,18 +80,25 @@ impl LoadedModel {
         &self.config
     }
 
+    /// Returns the number format of the packed model; `None` if the tensors are not in CPU memory.
+    pub(super) fn precision(&self) -> Option<ComputePrecision> {
+        let is_elsewhere = |model: &Transformer| !is_cpu_memory(&model.output_weight().device());
+        let is_elsewhere = self.tensors.get().is_some_and(is_elsewhere);
+        (!is_elsewhere).then_some(self.precision)
+    }
+
     /// Returns the packed model; `None` if the tensors are not in CPU memory.
     pub(super) fn packed(&self) -> Option<&PackedTransformer> {
-        if let Some(model) = self.tensors.get()
-            && !is_cpu_memory(&model.output_weight().device())
-        {
-            return None;
+        self.precision()?;
+        if let Some(packed) = self.packed.get() {
+            return Some(packed);
         }
-        Some(self.packed.get_or_init(|| {
-            let model = self.tensors.get();
-            let model = model.expect("a model is loaded in one form at least");
-            PackedTransformer::of(&without_autodiff(model), self.precision)
-        }))
+        let model = self.tensors.get();
+        let model = model.expect("a model is loaded in one form at least");
+        // Packing uses rayon's threads. While one of them waits, it may begin another task, which may ask for this
+        // model, too: it would wait for itself if packing were done by the closure of the lock.
+        let packed = PackedTransformer::of(&without_autodiff(model), self.precision);
+        Some(self.packed.get_or_init(|| packed))
     }
 
     /// Returns the module, in 32-bit floats.

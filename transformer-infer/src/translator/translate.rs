@@ -183,10 +183,11 @@ impl Translator {
         self.models[0].tensors()
     }
 
-    /// Returns the number format of the model's matrix products; `None` on devices that are no CPUs.
-    pub fn precision(&self) -> Option<ComputePrecision> {
-        let model = self.models[0].packed();
-        model.map(PackedTransformer::precision)
+    /// Returns the number format of the matrix products of translation, for each model; none on devices that are no
+    /// CPUs.
+    pub fn precisions(&self) -> Vec<ComputePrecision> {
+        let models = self.models.iter();
+        models.filter_map(LoadedModel::precision).collect()
     }
 
     /// Returns the limits of batches and lengths.

@@ -5,11 +5,15 @@ use burn::tensor::{Int, Tensor, TensorData, activation};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use transformer_core::text::{BOS, EOS};
-use transformer_core::{AttentionMaps, AttentionMasks, Padded, Transformer};
+use transformer_core::{
+    AttentionMaps, AttentionMasks, ComputePrecision, PackedTransformer, Padded, Transformer,
+};
 use transformer_infer::search::{
     AtLimit, EnsembleMean, Hypothesis, LengthLimit, NextToken, Sampling, Search, StopRule,
 };
-use transformer_infer::{BatchLimits, Scorer, Source, translate_ids, translate_sources};
+use transformer_infer::{
+    BatchLimits, Scorer, Source, translate_ids, translate_packed, translate_sources,
+};
 
 use crate::model::random_model;
 
@@ -200,6 +204,36 @@ proptest! {
             for (expected, found) in expected.iter().zip(&hypothesis.token_log_probs) {
                 prop_assert!((expected - f64::from(*found)).abs() < TOLERANCE);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn packed_models_give_the_same_bits_in_any_batch_on_any_number_of_threads(
+        sources in proptest::collection::vec((source(), proptest::collection::vec(4..13_u32, 0..3)), 1..9),
+        batch_tokens in 1_usize..120,
+        n_threads in 1_usize..4,
+        search in all_options(),
+        precisions in proptest::collection::vec(proptest::sample::select(ComputePrecision::ALL.to_vec()), 1..3),
+    ) {
+        let (_, config, model) = random_model(VOCAB_SIZE);
+        let models = precisions.iter().map(|it| PackedTransformer::of(&model, *it));
+        let models: Vec<PackedTransformer> = models.collect();
+        let models: Vec<&PackedTransformer> = models.iter().collect();
+        let limits = BatchLimits { batch_tokens, ..BatchLimits::for_model(&config) };
+        let sources: Vec<Source<'_>> = (0..)
+            .zip(&sources)
+            .map(|(index, (ids, prefix))| Source { ids, prefix, index })
+            .collect();
+        let run = |sources: &[Source<'_>], n_threads| {
+            translate_packed(&models, sources, &search, &limits, n_threads, &mut |_| ())
+        };
+        let together = run(&sources, n_threads);
+        for (source, together) in sources.iter().zip(together) {
+            prop_assert_eq!(run(&[*source], 1).concat(), together);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use transformer_infer::attention::{Alignment, Head, Kind, LayerHead};
-use transformer_infer::{Translation, Translator};
+use transformer_infer::{Translation, Translator, TranslatorError};
 
 use crate::commands::CommandError;
 
@@ -29,10 +29,15 @@ impl AlignmentFlags {
         }
     }
 
-    /// Checks that the model has the layer and the head.
+    /// Checks that the model has the layer and the head, and loads what `--alignments` needs, so that an error comes
+    /// before the first translation.
     pub(super) fn check(&self, translator: &Translator) -> Result<(), CommandError> {
         self.layer_head()
             .layer_in(translator.config(), Kind::Cross)?;
+        if self.alignments {
+            // Attention is computed by the module, which a translator on a CPU loads at its first use.
+            translator.model().map_err(TranslatorError::from)?;
+        }
         Ok(())
     }
 
