@@ -122,6 +122,42 @@ mod tests {
         assert!(exp(f32::NAN).is_nan());
     }
 
+    /// The sums and exponentials of one row.
+    struct AllOfARow<'a>(&'a [f32]);
+
+    impl pulp::NullaryFnOnce for AllOfARow<'_> {
+        type Output = Vec<u32>;
+
+        #[inline(always)]
+        fn call(self) -> Vec<u32> {
+            let (max, total) = max_and_sum(self.0);
+            let mut row = self.0.to_vec();
+            let normalizer = replace_by_exponentials(&mut row, max);
+            row.extend([max, total, normalizer, sum([self.0], |[x]| x * x + 1.0)]);
+            row.iter().map(|x| x.to_bits()).collect()
+        }
+    }
+
+    /// Names `Arch::V3` and `Arch::V4`: without pulp's feature `x86-v3`, a processor with AVX2 but
+    /// without AVX-512 would run the scalar code.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        use pulp::Arch;
+        use pulp::x86::{V3, V4};
+
+        let row: Vec<f32> = (0..1003)
+            .map(|i| ((i * 37) % 1009) as f32 / 31.0 - 9.0)
+            .collect();
+        let expected = Arch::Scalar.dispatch(AllOfARow(&row));
+        let vectors = [V3::try_new().map(Arch::V3), V4::try_new().map(Arch::V4)];
+        let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        assert_eq!(vectors[0].is_some(), has_avx2);
+        for arch in vectors.into_iter().flatten() {
+            assert_eq!(arch.dispatch(AllOfARow(&row)), expected, "{arch:?}");
+        }
+    }
+
     #[test]
     fn maximum_sum_and_exponentials_of_a_row_equal_their_definitions() {
         for len in [1, 31, 32, 100] {
