@@ -1,15 +1,17 @@
 //! Scaled dot-product attention (Eq. 1) of single queries.
 
+use pulp::Simd;
+
 use crate::cpu::{max_and_sum, replace_by_exponentials};
 
-/// Keys of one block, which are one vector of the processor, or several.
+/// Keys of one block, which are one vector of the processor, or several. No vector is longer.
 pub(super) const BLOCK: usize = 16;
 
 /// Partial sums of a score, so that additions need not wait for each other.
 const PARTS: usize = 4;
 
-/// Features of a value that are summed in registers.
-const WIDE: usize = 64;
+/// Vectors of a value that are summed in registers.
+const WIDE: usize = 4;
 
 /// The sizes of all heads.
 #[derive(Clone, Copy, Debug)]
@@ -91,44 +93,54 @@ pub(super) fn write_blocks(
 /// - `blocks`: `[blocks, d_k, BLOCK]`
 /// - `scores`: `[blocks * BLOCK]`
 #[inline(always)]
-pub(super) fn score_blocks(query: &[f32], blocks: &[f32], scores: &mut [f32]) {
-    let (scores, _) = scores.as_chunks_mut::<BLOCK>();
+pub(super) fn score_blocks<S: Simd>(simd: S, query: &[f32], blocks: &[f32], scores: &mut [f32]) {
+    // The vectors of one feature.
+    let n = BLOCK / S::F32_LANES;
+    let (queries, rest) = query.as_chunks::<PARTS>();
     let blocks = blocks.chunks_exact(query.len() * BLOCK);
-    for (scores, block) in scores.iter_mut().zip(blocks) {
-        let mut parts = [[0.0_f32; BLOCK]; PARTS];
-        let (block, _) = block.as_chunks::<BLOCK>();
-        let (queries, rest) = query.as_chunks::<PARTS>();
-        let (keys, rest_of_keys) = block.split_at(queries.len() * PARTS);
-        for (query, keys) in queries.iter().zip(keys.as_chunks::<PARTS>().0) {
-            for ((part, query), key) in parts.iter_mut().zip(query).zip(keys) {
-                for (sum, key) in part.iter_mut().zip(key) {
-                    *sum = query.mul_add(*key, *sum);
-                }
-            }
-        }
-        for (query, key) in rest.iter().zip(rest_of_keys) {
-            for (sum, key) in parts[0].iter_mut().zip(key) {
-                *sum = query.mul_add(*key, *sum);
-            }
-        }
-        let [a, b, c, d] = parts;
+    for (scores, block) in scores.chunks_exact_mut(BLOCK).zip(blocks) {
+        let (keys, _) = S::as_simd_f32s(block);
+        let (keys, rest_of_keys) = keys.split_at(queries.len() * PARTS * n);
+        let (scores, _) = S::as_mut_simd_f32s(scores);
         for (index, score) in scores.iter_mut().enumerate() {
-            *score = (a[index] + b[index]) + (c[index] + d[index]);
+            let [mut a, mut b, mut c, mut d] = [simd.splat_f32s(0.0); PARTS];
+            for (query, keys) in queries.iter().zip(keys.chunks_exact(PARTS * n)) {
+                let [q, r, s, t] = query.map(
+                    #[inline(always)]
+                    |query| simd.splat_f32s(query),
+                );
+                a = simd.mul_add_e_f32s(q, keys[index], a);
+                b = simd.mul_add_e_f32s(r, keys[n + index], b);
+                c = simd.mul_add_e_f32s(s, keys[2 * n + index], c);
+                d = simd.mul_add_e_f32s(t, keys[3 * n + index], d);
+            }
+            for (query, keys) in rest.iter().zip(rest_of_keys.chunks_exact(n)) {
+                a = simd.mul_add_e_f32s(simd.splat_f32s(*query), keys[index], a);
+            }
+            *score = simd.add_f32s(simd.add_f32s(a, b), simd.add_f32s(c, d));
         }
     }
 }
 
 /// Returns the scalar product of two vectors of equal length.
+///
+/// Sums of 16 features each are added, halves to halves, so that the order does not depend on the
+/// processor's vectors.
 #[inline(always)]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let ((a, rest_of_a), (b, rest_of_b)) = (a.as_chunks::<BLOCK>(), b.as_chunks::<BLOCK>());
+pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
+    let n = BLOCK / S::F32_LANES;
+    let len = a.len() / BLOCK * BLOCK;
+    let ((a, rest_of_a), (b, rest_of_b)) = (a.split_at(len), b.split_at(len));
+    let ((a, _), (b, _)) = (S::as_simd_f32s(a), S::as_simd_f32s(b));
     let mut sums = [0.0_f32; BLOCK];
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum = a.mul_add(*b, *sum);
+    let (vectors, _) = S::as_mut_simd_f32s(&mut sums);
+    for (index, sum) in vectors.iter_mut().enumerate() {
+        let mut total = simd.splat_f32s(0.0);
+        for (a, b) in a.chunks_exact(n).zip(b.chunks_exact(n)) {
+            total = simd.mul_add_e_f32s(a[index], b[index], total);
         }
+        *sum = total;
     }
-    // Halves are added to halves, so that the compiler can vectorize it.
     let mut len = BLOCK;
     while len > 1 {
         len /= 2;
@@ -137,7 +149,11 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
         }
     }
     let rest = rest_of_a.iter().zip(rest_of_b);
-    rest.fold(sums[0], |sum, (a, b)| a.mul_add(*b, sum))
+    rest.fold(
+        sums[0],
+        #[inline(always)]
+        |sum, (a, b)| a.mul_add(*b, sum),
+    )
 }
 
 /// Replaces scores by their softmax.
@@ -158,38 +174,48 @@ pub(super) fn softmax(scores: &mut [f32]) {
 /// - `values`: a row for each key, of at least `output.len()` features
 /// - `output`: `[d_v]`
 #[inline(always)]
-pub(super) fn weighted_sum(weights: &[f32], values: &impl Rows, output: &mut [f32]) {
+pub(super) fn weighted_sum<S: Simd>(
+    simd: S,
+    weights: &[f32],
+    values: &impl Rows,
+    output: &mut [f32],
+) {
+    let (vectors, rest) = S::as_mut_simd_f32s(output);
+    let (groups, singles) = vectors.as_chunks_mut::<WIDE>();
     let mut start = 0;
-    while output.len() - start >= WIDE {
-        weighted_sum_of::<WIDE>(weights, values, start, output);
-        start += WIDE;
+    for group in groups {
+        sum_features(simd, weights, values, start, group);
+        start += WIDE * S::F32_LANES;
     }
-    while output.len() - start >= BLOCK {
-        weighted_sum_of::<BLOCK>(weights, values, start, output);
-        start += BLOCK;
+    for single in singles {
+        sum_features(simd, weights, values, start, std::array::from_mut(single));
+        start += S::F32_LANES;
     }
-    while output.len() > start {
-        weighted_sum_of::<1>(weights, values, start, output);
-        start += 1;
+    for (feature, output) in (start..).zip(rest) {
+        *output = 0.0;
+        for (key, weight) in weights.iter().enumerate() {
+            *output = weight.mul_add(values.row(key)[feature], *output);
+        }
     }
 }
 
-/// Does it for `N` features.
+/// Writes `N` vectors of the sum, from the feature `start` on.
 #[inline(always)]
-fn weighted_sum_of<const N: usize>(
+fn sum_features<S: Simd, const N: usize>(
+    simd: S,
     weights: &[f32],
     values: &impl Rows,
     start: usize,
-    output: &mut [f32],
+    output: &mut [S::f32s; N],
 ) {
-    let mut sums = [0.0_f32; N];
+    let mut sums = [simd.splat_f32s(0.0); N];
     for (key, weight) in weights.iter().enumerate() {
-        let value: &[f32; N] = values.row(key)[start..start + N]
-            .try_into()
-            .expect("N features");
-        for (sum, value) in sums.iter_mut().zip(value) {
-            *sum = weight.mul_add(*value, *sum);
+        let weight = simd.splat_f32s(*weight);
+        let value = &values.row(key)[start..start + N * S::F32_LANES];
+        let (value, _) = S::as_simd_f32s(value);
+        for index in 0..N {
+            sums[index] = simd.mul_add_e_f32s(weight, value[index], sums[index]);
         }
     }
-    output[start..start + N].copy_from_slice(&sums);
+    *output = sums;
 }

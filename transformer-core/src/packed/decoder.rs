@@ -1,6 +1,6 @@
 //! The decoder, one token per row and step.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::attention::{
     BLOCK, Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
@@ -238,11 +238,11 @@ struct AttendToPast<'a> {
     buffers: &'a mut AttentionBuffers,
 }
 
-impl NullaryFnOnce for AttendToPast<'_> {
+impl WithSimd for AttendToPast<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Heads { n_heads, d_k, d_v } = self.heads;
         let (keys, values) = (self.heads.keys(), self.heads.values());
         let scale = self.heads.scale();
@@ -268,13 +268,13 @@ impl NullaryFnOnce for AttendToPast<'_> {
                     .chunks_exact(d_k)
                     .zip(past_keys.row(step)[..keys].chunks_exact(d_k));
                 for (head, (query, key)) in heads.enumerate() {
-                    scores[head * len + step] = dot(query, key);
+                    scores[head * len + step] = dot(simd, query, key);
                 }
             }
             let outputs = attended.chunks_exact_mut(d_v);
             for (head, (weights, output)) in scores.chunks_exact_mut(len).zip(outputs).enumerate() {
                 softmax(weights);
-                weighted_sum(weights, &past(keys + head * d_v), output);
+                weighted_sum(simd, weights, &past(keys + head * d_v), output);
             }
         }
     }
@@ -293,11 +293,11 @@ struct AttendToMemory<'a> {
     buffers: &'a mut AttentionBuffers,
 }
 
-impl NullaryFnOnce for AttendToMemory<'_> {
+impl WithSimd for AttendToMemory<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Heads { n_heads, d_k, d_v } = self.heads;
         let values = self.heads.values();
         let scale = self.heads.scale();
@@ -312,14 +312,14 @@ impl NullaryFnOnce for AttendToMemory<'_> {
             for (scaled, feature) in query.iter_mut().zip(queries) {
                 *scaled = feature * scale;
             }
-            score_blocks(query, blocks, scores);
+            score_blocks(simd, query, blocks, scores);
             let weights = &mut scores[..len];
             softmax(weights);
             let seen = Strided {
                 features: &self.memory.values[head * d_v..],
                 width: values,
             };
-            weighted_sum(weights, &seen, &mut self.attended[head * d_v..][..d_v]);
+            weighted_sum(simd, weights, &seen, &mut self.attended[head * d_v..][..d_v]);
             for (mean, weight) in self.mean.iter_mut().zip(weights) {
                 *mean += *weight * share;
             }

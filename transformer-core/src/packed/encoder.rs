@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::attention::{Heads, Strided, padded, score_blocks, softmax, weighted_sum, write_blocks};
 use super::layers::{PackedEncoderLayer, PackedFeedForward, PackedSelfAttention, Stack};
@@ -90,11 +90,11 @@ struct AttendWithin<'a> {
     buffers: &'a mut AttentionBuffers,
 }
 
-impl NullaryFnOnce for AttendWithin<'_> {
+impl WithSimd for AttendWithin<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Heads { n_heads, d_k, d_v } = self.heads;
         let (keys, values) = (self.heads.keys(), self.heads.values());
         let scale = self.heads.scale();
@@ -122,7 +122,7 @@ impl NullaryFnOnce for AttendWithin<'_> {
                 for (scaled, feature) in query.iter_mut().zip(features) {
                     *scaled = feature * scale;
                 }
-                score_blocks(query, blocks, scores);
+                score_blocks(simd, query, blocks, scores);
                 let first = token.saturating_sub(window);
                 let end = len.min(token.saturating_add(window).saturating_add(1));
                 let weights = &mut scores[first..end];
@@ -132,7 +132,7 @@ impl NullaryFnOnce for AttendWithin<'_> {
                     width,
                 };
                 let attended = &mut self.attended[token * values + head * d_v..][..d_v];
-                weighted_sum(weights, &seen, attended);
+                weighted_sum(simd, weights, &seen, attended);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Activations as 8-bit integers, with a scale for each row.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::{Arch, Simd, WithSimd};
 
 /// The integer that stands for 0.
 pub(super) const ZERO_POINT: u8 = 128;
@@ -8,8 +8,12 @@ pub(super) const ZERO_POINT: u8 = 128;
 /// The largest magnitude of an integer, relative to [`ZERO_POINT`].
 const MAX: f32 = 127.0;
 
-/// Partial maxima, so that the compiler can vectorize them.
-const LANES: usize = 32;
+/// `1.5·2²³ +` [`ZERO_POINT`]: the sum of it and a number, rounded to the nearest integer, ties to
+/// even, has that integer and the zero point in its lowest byte.
+const SHIFT: f32 = 12_582_912.0 + 128.0;
+
+/// Partial maxima, so that comparisons need not wait for each other.
+const PARTS: usize = 2;
 
 /// Rounds every row of `x` to multiples of its scale, the largest magnitude / 127, and writes the
 /// integers, [`ZERO_POINT`] added, and the scales.
@@ -31,45 +35,64 @@ struct QuantizeRows<'a> {
     scales: &'a mut [f32],
 }
 
-impl NullaryFnOnce for QuantizeRows<'_> {
+impl WithSimd for QuantizeRows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn call(self) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let rows = self.x.chunks_exact(self.width);
         let rows = rows.zip(self.integers.chunks_exact_mut(self.width));
         for ((row, integers), scale) in rows.zip(self.scales) {
-            *scale = quantize_row(row, integers);
+            *scale = quantize_row(simd, row, integers);
         }
     }
 }
 
 #[inline(always)]
-fn quantize_row(row: &[f32], integers: &mut [u8]) -> f32 {
-    let (chunks, rest) = row.as_chunks::<LANES>();
-    let mut maxima = [0.0_f32; LANES];
-    for chunk in chunks {
-        for (max, value) in maxima.iter_mut().zip(chunk) {
-            // The magnitude's bits are ordered as the numbers are, and those of NaN are the largest.
-            let magnitude = value.to_bits() & 0x7fff_ffff;
-            *max = f32::from_bits(max.to_bits().max(magnitude));
-        }
-    }
-    let rest = rest.iter().map(|value| value.to_bits() & 0x7fff_ffff);
-    let bits = maxima.iter().map(|max| max.to_bits()).chain(rest).max();
-    let max = f32::from_bits(bits.unwrap_or(0));
-    if !max.is_finite() {
+fn quantize_row<S: Simd>(simd: S, row: &[f32], integers: &mut [u8]) -> f32 {
+    let Some(max) = largest_magnitude(simd, row) else {
         integers.fill(ZERO_POINT);
         return f32::NAN;
-    }
+    };
     let inverse = if max > 0.0 { MAX / max } else { 0.0 };
     // The inverse of a subnormal maximum may overflow.
     let inverse = if inverse.is_finite() { inverse } else { 0.0 };
     for (integer, value) in integers.iter_mut().zip(row) {
-        let rounded = (value * inverse).round_ties_even() + f32::from(ZERO_POINT);
-        *integer = rounded as i32 as u8;
+        *integer = (value * inverse + SHIFT).to_bits() as u8;
     }
     max / MAX
+}
+
+/// Returns the largest magnitude; `None` if there is a NaN or an infinity.
+#[inline(always)]
+fn largest_magnitude<S: Simd>(simd: S, row: &[f32]) -> Option<f32> {
+    let zero = simd.splat_f32s(0.0);
+    let (vectors, rest) = S::as_simd_f32s(row);
+    let (groups, singles) = vectors.as_chunks::<PARTS>();
+    let mut maxima = [zero; PARTS];
+    // `x · 0` is NaN for NaN and infinities, and 0 for all other numbers.
+    let mut zeros = [zero; PARTS];
+    for group in groups {
+        for part in 0..PARTS {
+            maxima[part] = simd.max_f32s(maxima[part], simd.abs_f32s(group[part]));
+            zeros[part] = simd.mul_add_e_f32s(group[part], zero, zeros[part]);
+        }
+    }
+    for single in singles {
+        maxima[0] = simd.max_f32s(maxima[0], simd.abs_f32s(*single));
+        zeros[0] = simd.mul_add_e_f32s(*single, zero, zeros[0]);
+    }
+    let mut max = 0.0_f32;
+    let mut sum_of_zeros = 0.0;
+    for part in 0..PARTS {
+        max = max.max(simd.reduce_max_f32s(maxima[part]));
+        sum_of_zeros += simd.reduce_sum_f32s(zeros[part]);
+    }
+    for value in rest {
+        max = max.max(value.abs());
+        sum_of_zeros += value * 0.0;
+    }
+    (sum_of_zeros == 0.0).then_some(max)
 }
 
 #[cfg(test)]
