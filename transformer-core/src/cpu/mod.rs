@@ -28,7 +28,7 @@ pub(crate) use elements::contiguous_for_inference;
 pub use elements::{supports, update_in_place};
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
-pub use log_softmax::{Normalizer, log_softmax, normalizers};
+pub use log_softmax::{LogitSummary, log_softmax, summarize_logits};
 pub(crate) use softmax::softmax;
 pub(crate) use vector::{exp, sum};
 pub use vector::{max_and_sum, replace_by_exponentials};

@@ -319,7 +319,12 @@ impl WithSimd for AttendToMemory<'_> {
                 features: &self.memory.values[head * d_v..],
                 width: values,
             };
-            weighted_sum(simd, weights, &seen, &mut self.attended[head * d_v..][..d_v]);
+            weighted_sum(
+                simd,
+                weights,
+                &seen,
+                &mut self.attended[head * d_v..][..d_v],
+            );
             for (mean, weight) in self.mean.iter_mut().zip(weights) {
                 *mean += *weight * share;
             }

@@ -6,11 +6,11 @@ use crate::search::{ScoredToken, top_k_of_row};
 
 /// Returns the `k` likeliest tokens of each row, the likeliest first.
 pub(super) fn top_k(logits: &[f32], vocab_size: usize, k: usize) -> Vec<Vec<ScoredToken>> {
-    let normalizers = cpu::normalizers(logits, vocab_size);
+    let summaries = cpu::summarize_logits(logits, vocab_size);
     logits
         .chunks(vocab_size)
-        .zip(normalizers)
-        .map(|(row, normalizer)| top_k_of_row(row, normalizer, k))
+        .zip(&summaries)
+        .map(|(row, summary)| top_k_of_row(row, summary, k))
         .collect()
 }
 

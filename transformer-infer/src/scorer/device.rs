@@ -1,7 +1,7 @@
 //! Next tokens from logits in the memory of a GPU, which copies only the tokens it chooses.
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData, Transaction, activation};
-use transformer_core::cpu::Normalizer;
+use transformer_core::cpu::LogitSummary;
 
 use crate::search::{NEVER_GENERATED, ScoredToken, top_k_of_row};
 
@@ -86,7 +86,7 @@ impl DeviceTopK {
         }
         let log_probs = read_values(log_probs.into_data());
         let rows = log_probs.chunks(self.vocab_size);
-        rows.map(|row| top_k_of_row(row, Normalizer::default(), k))
+        rows.map(|row| top_k_of_row(row, &LogitSummary::of_log_probs(row), k))
             .collect()
     }
 

@@ -32,7 +32,7 @@ pub fn beam_search(
 ) -> Vec<Vec<Hypothesis>> {
     search.assert_valid();
     assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
-    let processors = Processors::new(search, requests);
+    let processors = Processors::new(search);
     let mut found = vec![Vec::new(); requests.len()];
     let mut active: Vec<Sentence<'_>> = Vec::with_capacity(requests.len());
     let mut rows = Vec::new();
@@ -113,16 +113,10 @@ impl Predicted {
             let beam = sentence.beam.iter();
             beam.map(move |prefix| (sentence.request, prefix))
         });
-        if processors.need_only_best(prefixes.clone())
-            && active.iter().all(|sentence| sentence.forced().is_none())
-        {
-            let last_tokens = prefixes.clone().map(|(_, prefix)| prefix.last_token());
-            let last_tokens: Vec<u32> = last_tokens.collect();
-            if let Some(top_k) = model.top_k(&last_tokens, n_candidates(search)) {
-                return Self::TopK(top_k);
-            }
+        match processors.top_k(model, prefixes.clone(), n_candidates(search)) {
+            Some(top_k) => Self::TopK(top_k),
+            None => Self::All(processors.predict(model, prefixes)),
         }
-        Self::All(processors.predict(model, prefixes))
     }
 
     /// Returns the model's log-probability of each token of a row, if all were read.

@@ -54,7 +54,7 @@ pub(super) fn generate(
         Choice::Best => 1,
         Choice::Sampled(_, n_samples) => n_samples.max(1),
     };
-    let processors = Processors::new(search, requests);
+    let processors = Processors::new(search);
     let mut found: Vec<Option<Hypothesis>> = vec![None; requests.len() * n_samples];
     let mut sequences = Vec::with_capacity(found.len());
     let mut rows = Vec::with_capacity(found.len());
@@ -78,16 +78,13 @@ pub(super) fn generate(
         select_rows(model, &rows);
         rows.clear();
         let prefixes = sequences.iter().map(|it| (it.request, &it.prefix));
-        let predicted = if matches!(choice, Choice::Best)
-            && processors.need_only_best(prefixes.clone())
-            && sequences.iter().all(|sequence| sequence.forced().is_none())
-        {
-            let last_tokens = sequences
-                .iter()
-                .map(|sequence| sequence.prefix.last_token());
-            Predicted::Best(model.best(&last_tokens.collect::<Vec<_>>()))
-        } else {
-            Predicted::All(processors.predict(model, prefixes))
+        let best = match choice {
+            Choice::Best => processors.best(model, prefixes.clone()),
+            Choice::Sampled(..) => None,
+        };
+        let predicted = match best {
+            Some(best) => Predicted::Best(best),
+            None => Predicted::All(processors.predict(model, prefixes)),
         };
         let mut unfinished = Vec::with_capacity(sequences.len());
         for (row, mut sequence) in sequences.into_iter().enumerate() {

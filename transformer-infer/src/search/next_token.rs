@@ -1,6 +1,6 @@
 //! [`NextToken`]: what a search needs from a model.
 
-use transformer_core::cpu::Normalizer;
+use transformer_core::cpu::LogitSummary;
 use transformer_core::text::{BOS, EOS, PAD, UNK};
 
 /// The tokens that no search ever generates.
@@ -9,9 +9,6 @@ use transformer_core::text::{BOS, EOS, PAD, UNK};
 /// to print for it. The other tokens keep the probabilities of the full softmax, unless
 /// [`Search::renormalize`](super::Search::renormalize) is set.
 pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
-
-/// Number of tokens that are skipped together if none of them is among the likeliest.
-const CHUNK: usize = 64;
 
 /// Scores the next token of every row of a batch.
 ///
@@ -145,19 +142,18 @@ pub(super) fn best_of_row(log_probs: &[f32]) -> ScoredToken {
     best
 }
 
-/// Returns the `k` likeliest tokens of a row in the order of [`NextToken::top_k`], given its logits and their
-/// normalizer.
-pub(crate) fn top_k_of_row(logits: &[f32], normalizer: Normalizer, k: usize) -> Vec<ScoredToken> {
+/// Returns the `k` likeliest tokens of a row in the order of [`NextToken::top_k`], given its logits and their summary.
+pub(crate) fn top_k_of_row(logits: &[f32], summary: &LogitSummary, k: usize) -> Vec<ScoredToken> {
     let mut best: Vec<ScoredToken> = Vec::with_capacity(k.min(logits.len()) + 1);
-    // The log-probability that a token has to exceed. Few do, so that most chunks are skipped.
+    if k == 0 {
+        return best;
+    }
+    // The log-probability that a token has to exceed.
     let mut threshold = f32::NEG_INFINITY;
-    for (index, chunk) in logits.chunks(CHUNK).enumerate() {
-        let is_above = |above: bool, logit: &f32| above | (normalizer.log_prob(*logit) > threshold);
-        if !chunk.iter().fold(false, is_above) {
-            continue;
-        }
-        for (id, logit) in ((index * CHUNK) as u32..).zip(chunk) {
-            let log_prob = normalizer.log_prob(*logit);
+    let n_largest = k.saturating_add(NEVER_GENERATED.len());
+    for (first, chunk) in summary.chunks_with_largest(logits, n_largest) {
+        for (id, logit) in (first as u32..).zip(chunk) {
+            let log_prob = summary.log_prob(*logit);
             if log_prob > threshold && log_prob.is_finite() && !NEVER_GENERATED.contains(&id) {
                 let index = best.partition_point(|other| other.log_prob >= log_prob);
                 best.insert(index, ScoredToken { id, log_prob });
@@ -216,7 +212,7 @@ mod tests {
             f32::NEG_INFINITY,
         ];
         let ids = |k: usize| -> Vec<u32> {
-            let best = top_k_of_row(&row, Normalizer::default(), k);
+            let best = top_k_of_row(&row, &LogitSummary::of_log_probs(&row), k);
             best.iter().map(|best| best.id).collect()
         };
         assert!(ids(0).is_empty());
@@ -228,13 +224,13 @@ mod tests {
         #[test]
         fn the_likeliest_tokens_are_the_first_of_the_sorted_vocabulary(
             // Few values, so that some are equal.
-            row in proptest::collection::vec(-40_i8..0, 1..400), k in 0_usize..12,
+            row in proptest::collection::vec(-40_i8..0, 1..1000), k in 0_usize..12,
         ) {
             let logits: Vec<f32> = row.iter().copied().map(f32::from).collect();
             let mut ids: Vec<u32> = (EOS..row.len() as u32).collect();
             ids.sort_by_key(|id| -row[*id as usize]);
             ids.truncate(k);
-            let found = top_k_of_row(&logits, Normalizer::default(), k);
+            let found = top_k_of_row(&logits, &LogitSummary::of_log_probs(&logits), k);
             proptest::prop_assert_eq!(found.iter().map(|best| best.id).collect::<Vec<_>>(), ids);
             let of = |id: u32| f32::from(row[id as usize]);
             proptest::prop_assert!(found.iter().all(|best| best.log_prob == of(best.id)));

@@ -7,13 +7,14 @@
 use transformer_core::text::EOS;
 
 use super::hypothesis::Prefix;
-use super::{AtLimit, NEVER_GENERATED, NextToken, Request, Search};
+use super::{AtLimit, NEVER_GENERATED, NextToken, Request, ScoredToken, Search};
 
 /// The processors that the settings of a search describe.
 #[derive(Debug)]
 pub(super) struct Processors<'a> {
     search: &'a Search,
-    /// Whether they may change scores at any step, and not only at the last.
+    /// Whether a setting of the search may change scores at any step. The minimum and maximum lengths of requests are
+    /// not among these.
     are_active: bool,
 }
 
@@ -30,27 +31,83 @@ pub(super) struct Prediction {
 }
 
 impl<'a> Processors<'a> {
-    pub(super) fn new(search: &'a Search, requests: &[Request]) -> Self {
+    pub(super) fn new(search: &'a Search) -> Self {
         let are_active = !search.banned.is_empty()
             || search.no_repeat_ngram.is_some()
             || search.repetition_penalty != 1.0
-            || search.renormalizes()
-            || requests.iter().any(|request| request.min_len > 1);
+            || search.renormalizes();
         Self { search, are_active }
     }
 
-    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes, and no attention is
-    /// needed.
-    pub(super) fn need_only_best<'p>(
+    /// Runs the model on the last token of each row, and returns the likeliest allowed token of each.
+    ///
+    /// Returns `None`, without running the model, if the search needs more, as [`top_k`](Self::top_k) does.
+    pub(super) fn best<'p>(
         &self,
-        rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
+        model: &mut impl NextToken,
+        rows: impl Iterator<Item = (&'p Request, &'p Prefix)> + Clone,
+    ) -> Option<Vec<ScoredToken>> {
+        if !self.need_only_likeliest(rows.clone()) {
+            return None;
+        }
+        if rows.clone().any(is_too_short) {
+            let top_1 = self.top_k(model, rows, 1)?.into_iter();
+            let best = top_1.map(|row| row.first().copied().unwrap_or(ScoredToken::NONE));
+            return Some(best.collect());
+        }
+        let last_tokens = rows.map(|(_, prefix)| prefix.last_token());
+        Some(model.best(&last_tokens.collect::<Vec<_>>()))
+    }
+
+    /// Runs the model on the last token of each row, and returns the `k` likeliest allowed tokens of each.
+    ///
+    /// Returns `None`, without running the model, if the search needs more than these, or if the model returns all
+    /// log-probabilities as fast.
+    pub(super) fn top_k<'p>(
+        &self,
+        model: &mut impl NextToken,
+        rows: impl Iterator<Item = (&'p Request, &'p Prefix)> + Clone,
+        k: usize,
+    ) -> Option<Vec<Vec<ScoredToken>>> {
+        if !self.need_only_likeliest(rows.clone()) {
+            return None;
+        }
+        let last_tokens = rows.clone().map(|(_, prefix)| prefix.last_token());
+        let last_tokens: Vec<u32> = last_tokens.collect();
+        // One more, if EOS is forbidden.
+        let n_forbidden = usize::from(rows.clone().any(is_too_short));
+        let mut likeliest = model.top_k(&last_tokens, k.saturating_add(n_forbidden))?;
+        if n_forbidden > 0 {
+            for (row, likeliest) in rows.zip(&mut likeliest) {
+                // Without another token, EOS is allowed.
+                if is_too_short(row) && likeliest.len() > 1 {
+                    likeliest.retain(|token| token.id != EOS);
+                }
+                likeliest.truncate(k);
+            }
+        }
+        Some(likeliest)
+    }
+
+    /// Returns whether the search needs only the likeliest tokens of these rows: no score changes but that of EOS below
+    /// the minimum length, no token is forced, and no attention is needed.
+    fn need_only_likeliest<'p>(
+        &self,
+        mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
     ) -> bool {
-        !self.change_any(rows) && self.search.coverage_penalty == 0.0
+        !self.are_active
+            && self.search.coverage_penalty == 0.0
+            && !rows.any(|(request, prefix)| {
+                self.must_end(&prefix.ids, request) || request.prefix.len() > prefix.ids.len()
+            })
     }
 
     /// Returns whether the scores of any of these rows may differ from the model's log-probabilities.
     fn change_any<'p>(&self, mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>) -> bool {
-        self.are_active || rows.any(|(request, prefix)| self.must_end(&prefix.ids, request))
+        self.are_active
+            || rows.any(|(request, prefix)| {
+                self.must_end(&prefix.ids, request) || is_too_short((request, prefix))
+            })
     }
 
     /// Returns whether the next token must be EOS, because it is the last that the limit allows.
@@ -116,7 +173,7 @@ impl<'a> Processors<'a> {
         if let Some(n) = self.search.no_repeat_ngram {
             forbid_repeated_ngrams(scores, ids, n);
         }
-        if ids.len() + 1 < request.min_len.min(request.max_len) {
+        if ends_too_early(ids, request) {
             forbid(scores, EOS);
         }
         let mut scored = (0..).zip(scores.iter());
@@ -168,6 +225,15 @@ fn renormalize(scores: &mut [f32]) {
     }
 }
 
+/// Returns whether EOS after `ids` would be before the minimum length.
+fn ends_too_early(ids: &[u32], request: &Request) -> bool {
+    ids.len() + 1 < request.min_len.min(request.max_len)
+}
+
+fn is_too_short((request, prefix): (&Request, &Prefix)) -> bool {
+    ends_too_early(&prefix.ids, request)
+}
+
 fn forbid(scores: &mut [f32], id: u32) {
     // A banned id may be outside of a smaller vocabulary.
     if let Some(score) = scores.get_mut(id as usize) {
@@ -209,7 +275,7 @@ mod tests {
     /// Returns the scores after `ids` of the tokens from EOS on, if the model gives each of 8 tokens −1.
     fn processed(search: &Search, ids: &[u32], request: &Request) -> Vec<f32> {
         let mut scores = vec![-1.0; 8];
-        Processors::new(search, &[]).process(&mut scores, ids, request);
+        Processors::new(search).process(&mut scores, ids, request);
         scores.split_off(EOS as usize)
     }
 

@@ -1,7 +1,7 @@
 //! Properties of [`beam_search`], with random tables as models.
 
 use proptest::prelude::*;
-use transformer_core::cpu::Normalizer;
+use transformer_core::cpu::LogitSummary;
 use transformer_core::text::EOS;
 
 use super::reference::{continuations, exhaustive, hypothesis, sort};
@@ -42,7 +42,7 @@ impl NextToken for WithTopK {
         let log_probs = self.log_probs(last_tokens);
         let rows = log_probs.chunks(self.vocab_size());
         Some(
-            rows.map(|row| top_k_of_row(row, Normalizer::default(), k))
+            rows.map(|row| top_k_of_row(row, &LogitSummary::of_log_probs(row), k))
                 .collect(),
         )
     }
@@ -167,18 +167,24 @@ proptest! {
     fn a_model_with_top_k_finds_the_same_hypotheses(
         seed: u64, beam_size in 1_usize..6, max_len in 2_usize..9, penalty in penalties(),
         at_limit in limit_rules(), prefix in proptest::collection::vec(4_u32..8, 0..2),
+        min_lens in proptest::array::uniform3(0_usize..9),
     ) {
-        let table = Table::random(seed, &[0, 1, 2], 40);
+        let mut table = Table::random(seed, &[0, 1, 2], 40);
         let mut requests = up_to(&[max_len, 6, 3]);
+        for (request, min_len) in requests.iter_mut().zip(min_lens) {
+            request.min_len = min_len;
+        }
         // Forced tokens and limits need whole rows: a short search may never call `top_k`.
         let must_call = prefix.is_empty();
         requests[1].prefix = prefix;
         let search = Search { at_limit, ..search(beam_size, penalty) };
         let expected = beam_search(&mut table.clone(), &requests, &search);
-        let mut model = WithTopK::new(table);
+        let mut model = WithTopK::new(table.clone());
         // Through two pointers, as a boxed model is called.
         prop_assert_eq!(beam_search(&mut &mut model, &requests, &search), expected);
         prop_assert!(model.n_calls > 0 || !must_call);
+        let greedy = greedy_search(&mut WithTopK::new(table.clone()), &requests, &search);
+        prop_assert_eq!(greedy, greedy_search(&mut table, &requests, &search));
     }
 
     #[test]
@@ -259,6 +265,22 @@ fn a_model_with_top_k_that_computes_nan_has_a_nan_score() {
     for found in found {
         assert_eq!(found.len(), 1);
         assert!(found[0].ids.is_empty() && found[0].score.is_nan());
+    }
+}
+
+/// A minimum length forbids EOS, so one more token is asked for.
+#[test]
+fn a_minimum_length_needs_only_the_likeliest_tokens() {
+    let table = Table::chain(&[EOS; 9]);
+    let request = Request {
+        min_len: 3,
+        ..Request::up_to(9)
+    };
+    for search in [Search::greedy(), search(3, LengthPenalty::None)] {
+        let mut model = WithTopK::new(table.clone());
+        let found = beam_search(&mut model, std::slice::from_ref(&request), &search);
+        assert!(found[0][0].finished && model.n_calls > 0);
+        assert_eq!(found[0][0].ids.len(), 2);
     }
 }
 
