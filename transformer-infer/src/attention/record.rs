@@ -54,6 +54,7 @@ impl Translator {
     }
 
     /// Returns the attention weights of the model with `tgt_line` as the translation of `line` (teacher forcing).
+    /// Without a limit for targets, that for sources holds for both sides.
     ///
     /// # Errors
     ///
@@ -68,6 +69,15 @@ impl Translator {
             tgt_ids.clear(); // a tokenizer may have tokens for spaces
         }
         tgt_ids.push(EOS);
+        // The weights of a decoder layer take memory in proportion to the square of the length.
+        let limit = self
+            .limits
+            .max_tgt_len
+            .unwrap_or(self.limits.max_src_len + 1);
+        let n_tokens = tgt_ids.len();
+        if n_tokens > limit {
+            return Err(AttentionError::LongTarget { n_tokens, limit });
+        }
         self.record(line, &tgt_ids)
     }
 

@@ -235,6 +235,24 @@ fn text_beyond_the_positions_of_the_model_is_refused() {
     );
 }
 
+/// The weights of a target of any length would fill the memory: a model without learned positions has no limit of its
+/// own.
+#[test]
+fn a_given_target_beyond_the_limit_of_sources_is_refused() {
+    let limits = BatchLimits {
+        max_src_len: 4,
+        max_tgt_len: None,
+        ..BatchLimits::default()
+    };
+    let translator = translator().with_limits(limits);
+    assert!(translator.forced_attention("a", "bad").is_ok());
+    let (n_tokens, limit) = (7, 5);
+    assert_eq!(
+        translator.forced_attention("a", "bad ab"),
+        Err(AttentionError::LongTarget { n_tokens, limit })
+    );
+}
+
 #[test]
 fn a_model_that_computes_nan_is_an_error() {
     let tokenizers = tokenizers();
