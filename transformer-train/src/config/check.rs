@@ -38,10 +38,27 @@ impl Experiment {
             tokenizer,
             model,
             finetune,
-            embeddings: _,
+            embeddings,
             training,
             validation,
         } = self;
+        for (key, path) in [
+            ("data.src", &data.src),
+            ("data.tgt", &data.tgt),
+            ("data.tsv", &data.tsv),
+            ("data.valid_src", &data.valid_src),
+            ("data.valid_tgt", &data.valid_tgt),
+            ("data.valid_tsv", &data.valid_tsv),
+            ("data.store_folder", &data.store_folder),
+            ("finetune.model", &finetune.model),
+            ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
+            ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
+        ] {
+            let is_path = path
+                .as_ref()
+                .is_none_or(|path| !path.as_os_str().is_empty());
+            require(key, "empty", is_path, "the path of a file or folder")?;
+        }
         validate_data(data)?;
         validate_tokenizer(tokenizer, finetune.model.is_some())?;
         for key in ["src_vocab_size", "tgt_vocab_size"] {

@@ -243,3 +243,14 @@ fn a_weight_of_a_corpus_that_overflows_sums_is_refused() {
     );
     assert!(message.ends_with("; choose at most a million"), "{message}");
 }
+
+#[test]
+fn an_empty_path_is_refused_by_name() {
+    let expected = "`data.store_folder` is empty; choose the path of a file or folder";
+    assert_eq!(
+        message(|it| it.data.store_folder = Some("".into())),
+        expected
+    );
+    let expected = "`finetune.model` is empty; choose the path of a file or folder";
+    assert_eq!(message(|it| it.finetune.model = Some("".into())), expected);
+}

@@ -1,6 +1,7 @@
 //! The folder of a run: its files, its lock, and how a run in it is resumed or replaced.
 
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{ModelDirectory, check_link, write_file};
@@ -84,6 +85,7 @@ impl RunFolder {
         existing: Existing,
         log: &LogFn,
     ) -> Result<Option<ResumePoint>, TrainError> {
+        self.check_checkpoints()?;
         if existing == Existing::Replace {
             return match self.unfinished(experiment)? {
                 Some(done) => Err(TrainError::Unfinished {
@@ -139,6 +141,17 @@ impl RunFolder {
             resumed.state.changes.push(change.at(first_update));
         }
         Ok(Some(resumed))
+    }
+
+    /// Refuses checkpoints that cannot be listed: a run without checkpoints would start again, and be deleted.
+    fn check_checkpoints(&self) -> Result<(), CheckpointError> {
+        match fs::read_dir(&self.checkpoints) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                let path = self.checkpoints.clone();
+                Err(CheckpointError::Unreadable { path, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns the settings that differ from those of a checkpoint, if the run can be resumed with

@@ -42,6 +42,8 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     } = open(experiment, environment, Access::Train)?;
     let model = prepared.model(training.seed, &environment.device)?;
     if let Some(resumed) = &resumed {
+        // Other text has another vocabulary, if the run was killed before it published its tokenizers.
+        folder.check_corpus(resumed, prepared.fingerprint)?;
         let template = Objective::new(model.clone(), training, None);
         resumed.check_records(&folder.checkpoints, &template)?;
     }

@@ -201,6 +201,25 @@ fn a_model_whose_checkpoints_were_deleted_is_not_overwritten() {
     assert!(workplace.weights("run") == before);
 }
 
+/// A fresh start would delete the model.
+#[test]
+fn a_run_whose_checkpoints_cannot_be_listed_is_not_changed() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "10"]).lines();
+    let before = workplace.weights("run");
+    fs::remove_dir_all(workplace.path("run/checkpoints")).expect("the folder is there");
+    workplace.write("run/checkpoints", "a file");
+    for more in [&[][..], &["--overwrite"]] {
+        let ended = workplace.train("run", more);
+        let message = ended.failure();
+        assert!(
+            message.starts_with("cannot read `run/checkpoints`"),
+            "{message}"
+        );
+        assert!(workplace.weights("run") == before);
+    }
+}
+
 #[test]
 fn a_run_cannot_be_made_shorter() {
     let workplace = Workplace::new();
@@ -294,6 +313,22 @@ fn a_run_is_not_resumed_with_other_text() {
         "{message}"
     );
     assert!(workplace.weights("run") == before);
+}
+
+/// The tokenizers are trained again, and the sizes of the vocabularies differ.
+#[test]
+fn other_text_is_named_even_if_there_is_no_model_with_the_tokenizers() {
+    let workplace = Workplace::new();
+    workplace.train("run", &[]).lines();
+    fs::remove_dir_all(workplace.path("run/model")).expect("the run left a model");
+    let text = workplace.read("b.tgt").replace('5', "4");
+    workplace.write("b.tgt", text);
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let message = ended.failure();
+    assert!(
+        message.starts_with("the run in `run` was started on other text;"),
+        "{message}"
+    );
 }
 
 #[test]
