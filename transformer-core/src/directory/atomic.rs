@@ -19,6 +19,28 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
+/// Does work that writes into a folder. If it fails, and the folder was absent or empty before, nothing of the work
+/// stays: the same work can be done again when there is room on the disk.
+///
+/// # Errors
+///
+/// Returns the error of the work.
+pub fn undo_on_failure<T, E>(folder: &Path, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+    let is_absent = folder.symlink_metadata().is_err();
+    let is_empty = || fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+    let was_empty = !is_absent && is_empty();
+    let done = work();
+    if done.is_err() && is_absent {
+        let _ = fs::remove_dir_all(folder);
+    }
+    if done.is_err() && was_empty {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    done
+}
+
 /// Checks that neither a path to write nor a folder above it is a link to something that does not exist.
 ///
 /// The system says of such a path that it exists when something is to be created there, and that it does not when it is
@@ -92,5 +114,40 @@ fn write_and_rename(
             Ok(())
         }
         synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes a file and fails.
+    fn fail(folder: &Path) -> io::Result<()> {
+        undo_on_failure(folder, || {
+            create_folder(folder)?;
+            replace_file(folder, "config", b"new")?;
+            Err(io::Error::other("the disk is full"))
+        })
+    }
+
+    #[test]
+    fn a_failure_leaves_an_absent_or_empty_folder_as_it_was() -> io::Result<()> {
+        let above = tempfile::tempdir()?;
+        let folder = above.path().join("out");
+        assert!(fail(&folder).is_err());
+        assert!(!folder.exists());
+        fs::create_dir(&folder)?;
+        assert!(fail(&folder).is_err());
+        assert_eq!(fs::read_dir(&folder)?.count(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_failure_removes_nothing_from_a_folder_with_files() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("own"), "mine")?;
+        assert!(fail(folder.path()).is_err());
+        assert_eq!(fs::read(folder.path().join("own"))?, b"mine");
+        Ok(())
     }
 }

@@ -34,7 +34,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use atomic::{check_link, create_folder, replace_file, write_file};
+pub use atomic::{check_link, create_folder, replace_file, undo_on_failure, write_file};
 pub use error::{DirectoryError, LoadError};
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::atomic::{UNFINISHED, create_folder, write_file};
+use super::atomic::{UNFINISHED, create_folder, undo_on_failure, write_file};
 use super::format::{CONFIG, MANIFEST, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, WEIGHTS};
 use super::{DirectoryError, FileEntry, Files, Manifest, ModelDirectory, Precision, Tokenizers};
 use crate::config::TransformerConfig;
@@ -33,7 +33,7 @@ impl ModelDirectory {
     /// # Errors
     ///
     /// Returns a [`DirectoryError`] if the parts do not fit together, or if writing fails, for example on a
-    /// full disk; the old model then stays.
+    /// full disk; the old model then stays, and a folder that was absent or empty is so again.
     pub fn write(path: impl AsRef<Path>, parts: &ModelParts<'_>) -> Result<(), DirectoryError> {
         Self::write_stored(path.as_ref(), parts, Precision::F32)
     }
@@ -44,12 +44,14 @@ impl ModelDirectory {
         parts: &ModelParts<'_>,
         precision: Precision,
     ) -> Result<(), DirectoryError> {
-        let manifest = stage(path, parts, precision)?;
-        let old = regular_file::read(&path.join(MANIFEST), MAX_JSON_BYTES).ok();
-        let old = old.and_then(|json| Manifest::parse(&json, &path.join(MANIFEST)).ok());
-        commit(path, &manifest)?;
-        sweep(path, old.as_ref(), &manifest);
-        Ok(())
+        undo_on_failure(path, || {
+            let manifest = stage(path, parts, precision)?;
+            let old = regular_file::read(&path.join(MANIFEST), MAX_JSON_BYTES).ok();
+            let old = old.and_then(|json| Manifest::parse(&json, &path.join(MANIFEST)).ok());
+            commit(path, &manifest)?;
+            sweep(path, old.as_ref(), &manifest);
+            Ok(())
+        })
     }
 }
 

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use transformer_core::device;
-use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
 use transformer_core::export::{to_ctranslate2, to_marian, to_safetensors};
 use transformer_core::import::marian::{EarlyStopping, Generation};
+use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{Translator, TranslatorError};
 
@@ -62,14 +62,20 @@ impl Export {
         let (_, device) = device::choose(backend)?;
         let load = |directory: &ModelDirectory| Ok::<_, TranslatorError>(directory.load(&device)?);
         let (directory, model) = ModelDirectory::open_with(&self.model, load)?;
+        undo_on_failure(&self.out, || self.write(&directory, &model))?;
+        writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
+    }
+
+    /// Writes the folder.
+    fn write(&self, directory: &ModelDirectory, model: &Transformer) -> Result<(), CommandError> {
         let tokenizers = directory.tokenizers();
         match self.format {
             Format::HfMarian => {
-                let search = Translator::search_of(&directory)?;
+                let search = Translator::search_of(directory)?;
                 let generation = generation(&search, tokenizers);
                 to_marian(
                     &self.out,
-                    &model,
+                    model,
                     directory.config(),
                     tokenizers,
                     &generation,
@@ -80,13 +86,13 @@ impl Export {
                 }
             }
             Format::CTranslate2 => {
-                to_ctranslate2(&self.out, &model, directory.config(), tokenizers)?;
+                to_ctranslate2(&self.out, model, directory.config(), tokenizers)?;
             }
             Format::Safetensors => {
-                to_safetensors(&self.out, &model, directory.config(), tokenizers)?;
+                to_safetensors(&self.out, model, directory.config(), tokenizers)?;
             }
         }
-        writeln!(io::stdout(), "{}", self.out.display()).map_err(CommandError::output)
+        Ok(())
     }
 }
 

@@ -313,3 +313,34 @@ fn a_broken_folder_gives_an_error_of_one_line() {
     assert_eq!(message.trim_end().lines().count(), 1);
     assert!(!folder.path().join("model").exists());
 }
+
+/// The system limits the size of files: the weights do not fit.
+#[cfg(unix)]
+#[test]
+fn an_import_or_export_onto_a_full_disk_can_be_repeated() {
+    let folder = fixture("separate");
+    let run_limited = |arguments: &str| {
+        let script = format!("trap '' XFSZ; ulimit -f 24; exec \"$0\" {arguments}");
+        let program = env!("CARGO_BIN_EXE_transformer-infer");
+        let mut shell = Command::new("sh");
+        let shell = shell
+            .args(["-c", &script, program])
+            .current_dir(folder.path());
+        shell.output().expect("there is a shell")
+    };
+    for arguments in [
+        "import --from . --out model",
+        "export --model model --format hf-marian --out exported",
+        "export --model model --format safetensors --out weights",
+    ] {
+        let failed = run_limited(arguments);
+        assert!(
+            stderr(&failed).contains("File too large"),
+            "{arguments}: {}",
+            stderr(&failed)
+        );
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let again = run(folder.path(), &arguments, "");
+        assert!(again.status.success(), "{arguments:?}: {}", stderr(&again));
+    }
+}
