@@ -15,7 +15,7 @@ struct Step {
 }
 
 /// The checks, the quickest first: a small mistake is reported soon.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "format",
         run: |root| call(cargo(root).args(["fmt", "--all", "--check"])),
@@ -62,7 +62,24 @@ const STEPS: [Step; 8] = [
         name: "test",
         run: |root| call(cargo(root).args(["test", "--locked", "--workspace"])),
     },
+    // With the programs that the tests have built.
+    Step {
+        name: "hostile",
+        run: hostile,
+    },
 ];
+
+#[cfg(unix)]
+fn hostile(root: &Path) -> Result<()> {
+    crate::hostile::short(root)
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+fn hostile(_: &Path) -> Result<()> {
+    println!("skipped: the attacks need signals, rights and devices of Unix");
+    Ok(())
+}
 
 /// Runs the checks one after the other and stops at the first that fails.
 pub(crate) fn run(root: &Path) -> Result<()> {

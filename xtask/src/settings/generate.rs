@@ -52,9 +52,14 @@ pub(crate) fn outdated(root: &Path) -> Result<Vec<&'static str>> {
     Ok(outdated)
 }
 
+/// Returns every section with its keys, from the source code.
+pub(crate) fn sections(root: &Path) -> Result<Vec<Section>> {
+    Section::all(&Types::read(root)?)
+}
+
 /// Returns the path and the content of each file that follows from the source code.
 fn generated(root: &Path) -> Result<[(&'static str, String); 2]> {
-    let sections = Section::all(&Types::read(root)?)?;
+    let sections = sections(root)?;
     let schema = schema::json(&sections)?;
     Ok([(TABLE, table::rust(&sections)), (SCHEMA, schema)])
 }

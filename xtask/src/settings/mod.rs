@@ -10,4 +10,5 @@ mod section;
 mod table;
 mod types;
 
-pub(crate) use generate::{outdated, run};
+pub(crate) use generate::{outdated, run, sections};
+pub(crate) use section::{Key, Section, Values};

@@ -15,27 +15,27 @@ const FROM_TEXT: [&str; 2] = ["src_vocab_size", "tgt_vocab_size"];
 
 /// A section, for example `[training]`.
 #[derive(Debug)]
-pub(super) struct Section {
-    pub(super) name: String,
-    pub(super) meaning: String,
-    pub(super) keys: Vec<Key>,
+pub(crate) struct Section {
+    pub(crate) name: String,
+    pub(crate) meaning: String,
+    pub(crate) keys: Vec<Key>,
 }
 
 /// A key of a section.
 #[derive(Debug)]
-pub(super) struct Key {
-    pub(super) name: String,
-    pub(super) meaning: String,
-    pub(super) values: Values,
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) meaning: String,
+    pub(crate) values: Values,
     /// Whether `"none"` unsets the key.
-    pub(super) takes_none: bool,
+    pub(crate) takes_none: bool,
     /// Whether a file that has every setting in effect may lack the key.
-    pub(super) may_be_absent: bool,
+    pub(crate) may_be_absent: bool,
 }
 
 /// The values that a key takes.
 #[derive(Debug)]
-pub(super) enum Values {
+pub(crate) enum Values {
     /// `true` or `false`.
     Bool,
     /// A whole number, not negative.
@@ -101,7 +101,7 @@ impl Key {
     }
 
     /// Returns a value of a key that may be absent, in TOML.
-    pub(super) fn example(&self) -> Option<String> {
+    pub(crate) fn example(&self) -> Option<String> {
         self.may_be_absent.then(|| self.value())
     }
 

@@ -36,11 +36,11 @@ pub(super) struct Field {
 
 /// A variant of an enum.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Choice {
+pub(crate) struct Choice {
     /// As it is written in a file.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its doc comment, as one paragraph.
-    pub(super) meaning: String,
+    pub(crate) meaning: String,
 }
 
 impl Types {

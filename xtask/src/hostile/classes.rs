@@ -1,0 +1,64 @@
+//! The list of classes.
+
+use super::case::Class;
+use super::{clocks, disks, imports, kills, models, resumes, settings, texts};
+
+/// Every class, in the order in which they attack.
+pub(super) const CLASSES: [Class; 8] = [
+    Class {
+        name: "texts",
+        about: "generated text through every command that reads text",
+        n_short: 600,
+        n_long: |_| Ok(12_000),
+        attempt: texts::attempt,
+    },
+    Class {
+        name: "models",
+        about: "model directories with damaged, missing and exchanged files",
+        n_short: 8000,
+        n_long: models::n_attempts,
+        attempt: models::attempt,
+    },
+    Class {
+        name: "imports",
+        about: "damaged models of other software",
+        n_short: 200,
+        n_long: imports::n_attempts,
+        attempt: imports::attempt,
+    },
+    Class {
+        name: "settings",
+        about: "foolish values of every setting",
+        n_short: 1200,
+        n_long: settings::n_attempts,
+        attempt: settings::attempt,
+    },
+    Class {
+        name: "resumes",
+        about: "interrupted runs that are resumed with one setting changed",
+        n_short: 400,
+        n_long: resumes::n_attempts,
+        attempt: resumes::attempt,
+    },
+    Class {
+        name: "kills",
+        about: "signals at the moments of a save",
+        n_short: 40,
+        n_long: kills::n_attempts,
+        attempt: kills::attempt,
+    },
+    Class {
+        name: "disks",
+        about: "full and read-only disks, and missing rights",
+        n_short: 104,
+        n_long: disks::n_attempts,
+        attempt: disks::attempt,
+    },
+    Class {
+        name: "clocks",
+        about: "files from the past and the future, and clocks that were set",
+        n_short: 40,
+        n_long: clocks::n_attempts,
+        attempt: clocks::attempt,
+    },
+];

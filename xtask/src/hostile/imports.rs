@@ -1,0 +1,167 @@
+//! The class `imports`: damaged models of other software, through `import` and what reads its files.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use anyhow::{Result, bail, ensure};
+
+use super::case::Case;
+use super::damage::{ByteChange, damage, replace_number};
+use super::lab::Lab;
+
+/// The folders of models to import, and the files of each.
+const FILES: [(&str, &[&str]); 2] = [
+    (
+        "separate",
+        &[
+            "config.json",
+            "generation_config.json",
+            "vocab.json",
+            "target_vocab.json",
+            "tokenizer_config.json",
+            "source.spm",
+            "target.spm",
+            "pytorch_model.bin",
+        ],
+    ),
+    (
+        "shared",
+        &[
+            "config.json",
+            "generation_config.json",
+            "vocab.json",
+            "target.spm",
+            "model.safetensors",
+        ],
+    ),
+];
+
+/// Files whose bytes are all changed, up to a position: in the others, what follows is mostly numbers.
+const HEADS: [(&str, &str, u64); 8] = [
+    ("separate", "config.json", u64::MAX),
+    ("separate", "generation_config.json", u64::MAX),
+    ("separate", "tokenizer_config.json", u64::MAX),
+    ("separate", "vocab.json", u64::MAX),
+    ("separate", "source.spm", u64::MAX),
+    ("separate", "pytorch_model.bin", 4000),
+    ("shared", "model.safetensors", 4000),
+    ("separate", "reference.safetensors", 600),
+];
+
+/// Attempts with several changes, and with files that are missing or of another kind.
+const N_OTHER: u64 = 3000;
+
+/// What JSON can be that is not what a reader expects.
+const JSON: [&str; 12] = [
+    "",
+    "{}",
+    "[]",
+    "null",
+    "0",
+    "\"a\"",
+    "{\"a\":",
+    "{\"a\":1,\"a\":1}",
+    "\u{feff}{}",
+    "[[[[[[[[",
+    "{}{}",
+    "1e999",
+];
+
+pub(super) fn n_attempts(lab: &Lab) -> Result<u64> {
+    let mut n = N_OTHER;
+    for (folder, file, most) in HEADS {
+        n += most.min(fs::metadata(lab.folder.join(folder).join(file))?.len());
+    }
+    Ok(n)
+}
+
+pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
+    let mut index = case.index;
+    for (folder, file, most) in HEADS {
+        let n = most.min(fs::metadata(case.lab.folder.join(folder).join(file))?.len());
+        if index < n {
+            case.take(folder)?;
+            let path = format!("{folder}/{file}");
+            let mut bytes = case.read(&path)?;
+            let change = ByteChange::ALL[case.random.below(5)];
+            change.apply(&mut bytes, index as usize, &mut case.random);
+            case.write(&path, &bytes)?;
+            return import(case, folder, file == "reference.safetensors");
+        }
+        index -= n;
+    }
+    let (folder, files) = FILES[case.random.below(2)];
+    case.take(folder)?;
+    match case.random.below(4) {
+        0 => exchange(case, folder, files)?,
+        _ => {
+            for _ in 0..1 + case.random.below(2) {
+                let file = case.random.pick(files);
+                change(case, &format!("{folder}/{file}"))?;
+            }
+        }
+    }
+    import(case, folder, false)
+}
+
+fn change(case: &mut Case<'_>, path: &str) -> Result<()> {
+    let mut bytes = case.read(path)?;
+    if path.ends_with(".json") && case.random.one_in(2) {
+        let at = case.random.below(bytes.len());
+        replace_number(&mut bytes, at, &mut case.random);
+    } else {
+        damage(&mut bytes, &mut case.random);
+    }
+    case.write(path, &bytes)
+}
+
+/// Replaces a file by another one, or by what is not a file.
+fn exchange(case: &mut Case<'_>, folder: &str, files: &[&str]) -> Result<()> {
+    let file = case.random.pick(files);
+    let path = case.path(folder).join(file);
+    fs::remove_file(&path)?;
+    match case.random.below(7) {
+        0 => {}
+        1 => fs::create_dir(&path)?,
+        2 => symlink(
+            case.random
+                .pick(&["/dev/zero", "/dev/null", "nowhere", "."]),
+            &path,
+        )?,
+        3 => fs::File::create(&path)?.set_len(1 << 40)?,
+        4 => {
+            let (other, others) = FILES[case.random.below(2)];
+            let other_file = case.random.pick(others);
+            fs::copy(case.lab.folder.join(other).join(other_file), &path)?;
+        }
+        5 => {
+            let n = 1 << case.random.below(16);
+            fs::write(&path, "[".repeat(n))?;
+        }
+        _ => fs::write(&path, case.random.pick(&JSON))?,
+    }
+    Ok(())
+}
+
+/// Imports the folder, and translates with the model if that succeeds.
+fn import(case: &mut Case<'_>, folder: &str, is_check: bool) -> Result<()> {
+    if is_check {
+        let arguments = format!("import --from {folder} --check {folder}/reference.safetensors");
+        let ended = case.run_infer(&arguments)?;
+        ensure!(!ended.stdout().contains("NaN"), "a difference is NaN");
+        return Ok(());
+    }
+    let ended = case.run_infer(&format!("import --from {folder} --out out"))?;
+    if !ended.succeeded() {
+        if case.path("out").exists() {
+            bail!("the import failed and left a folder");
+        }
+        return Ok(());
+    }
+    let call = case.infer("translate --model out --max-len 9");
+    let translated = case.run_with_input(call, b"101 7\n\na b\n")?;
+    translated.check_succeeded("the import succeeded")?;
+    let n_lines = translated.stdout().matches('\n').count();
+    ensure!(n_lines == 3, "3 lines gave {n_lines} translations");
+    Ok(())
+}
