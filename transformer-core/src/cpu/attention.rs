@@ -2,7 +2,7 @@
 
 use burn::backend::DispatchTensor;
 use burn::tensor::{Bool, DType, Shape, Tensor, TensorData};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::autodiff::{primitive, run};
@@ -265,7 +265,12 @@ impl Heads<'_> {
             .with_min_len(PRODUCTS_PER_THREAD.div_ceil(products_per_head))
             .enumerate()
             .for_each(|(index, (output, weights))| {
-                arch.dispatch(|| self.attend_in_head(index, output, weights));
+                arch.dispatch(AttendInHead {
+                    heads: self,
+                    index,
+                    output,
+                    weights,
+                });
             });
     }
 
@@ -332,6 +337,24 @@ impl Heads<'_> {
             all_hidden &= is_hidden;
         }
         all_hidden
+    }
+}
+
+/// A call of [`Heads::attend_in_head`].
+struct AttendInHead<'a> {
+    heads: &'a Heads<'a>,
+    index: usize,
+    output: &'a mut [f32],
+    weights: &'a mut [f32],
+}
+
+impl NullaryFnOnce for AttendInHead<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.heads
+            .attend_in_head(self.index, self.output, self.weights);
     }
 }
 

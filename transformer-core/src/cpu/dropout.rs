@@ -9,7 +9,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Device, Tensor, TensorData};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
@@ -119,7 +119,12 @@ impl DropoutMask {
         let arch = Arch::new();
         let blocks = output.par_chunks_mut(BLOCK).zip(input.par_chunks(BLOCK));
         blocks.enumerate().for_each(|(block, (output, input))| {
-            arch.dispatch(|| self.apply_to_block(block * BLOCK, input, output));
+            arch.dispatch(ApplyToBlock {
+                mask: self,
+                start: block * BLOCK,
+                input,
+                output,
+            });
         });
     }
 
@@ -145,6 +150,24 @@ impl DropoutMask {
                 *output = x * factor;
             }
         }
+    }
+}
+
+/// A call of [`DropoutMask::apply_to_block`].
+struct ApplyToBlock<'a> {
+    mask: &'a DropoutMask,
+    start: usize,
+    input: &'a [f32],
+    output: &'a mut [f32],
+}
+
+impl NullaryFnOnce for ApplyToBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.mask
+            .apply_to_block(self.start, self.input, self.output);
     }
 }
 

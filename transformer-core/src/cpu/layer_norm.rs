@@ -6,7 +6,7 @@ use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
@@ -116,17 +116,14 @@ fn write_gradient(
         .map(|(d_x, (x, d_output))| {
             let mut d_gamma_beta = vec![0.0; 2 * width];
             let (d_gamma, d_beta) = d_gamma_beta.split_at_mut(width);
-            arch.dispatch(|| {
-                let rows = x.chunks(width).zip(d_output.chunks(width));
-                for (d_x, (x, d_output)) in d_x.chunks_mut(width).zip(rows) {
-                    let row = Row {
-                        x,
-                        d_output,
-                        gamma,
-                        epsilon,
-                    };
-                    row.write_gradient(d_x, d_gamma, d_beta);
-                }
+            arch.dispatch(WriteGradient {
+                x,
+                d_output,
+                gamma,
+                epsilon,
+                d_x,
+                d_gamma,
+                d_beta,
             });
             d_gamma_beta
         })
@@ -139,6 +136,36 @@ fn write_gradient(
         }
     }
     total
+}
+
+/// Writes the gradients of several rows.
+struct WriteGradient<'a> {
+    x: &'a [f32],
+    d_output: &'a [f32],
+    gamma: &'a [f32],
+    epsilon: f64,
+    d_x: &'a mut [f32],
+    d_gamma: &'a mut [f32],
+    d_beta: &'a mut [f32],
+}
+
+impl NullaryFnOnce for WriteGradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let width = self.gamma.len();
+        let rows = self.x.chunks(width).zip(self.d_output.chunks(width));
+        for (d_x, (x, d_output)) in self.d_x.chunks_mut(width).zip(rows) {
+            let row = Row {
+                x,
+                d_output,
+                gamma: self.gamma,
+                epsilon: self.epsilon,
+            };
+            row.write_gradient(d_x, self.d_gamma, self.d_beta);
+        }
+    }
 }
 
 /// One row of the input, and the gradient of its output.

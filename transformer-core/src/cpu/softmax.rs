@@ -6,7 +6,7 @@ use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::Tensor;
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
@@ -58,13 +58,34 @@ fn write_gradient(probs: &[f32], d_probs: &[f32], d_x: &mut [f32], width: usize)
     d_x.par_chunks_mut(block)
         .zip(probs.par_chunks(block).zip(d_probs.par_chunks(block)))
         .for_each(|(d_x, (probs, d_probs))| {
-            arch.dispatch(|| {
-                let rows = probs.chunks(width).zip(d_probs.chunks(width));
-                for (d_x, (probs, d_probs)) in d_x.chunks_mut(width).zip(rows) {
-                    write_row_gradient(probs, d_probs, d_x);
-                }
+            arch.dispatch(WriteGradient {
+                probs,
+                d_probs,
+                d_x,
+                width,
             });
         });
+}
+
+/// Writes the gradients of several rows.
+struct WriteGradient<'a> {
+    probs: &'a [f32],
+    d_probs: &'a [f32],
+    d_x: &'a mut [f32],
+    width: usize,
+}
+
+impl NullaryFnOnce for WriteGradient<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let rows = self.probs.chunks(self.width);
+        let rows = rows.zip(self.d_probs.chunks(self.width));
+        for (d_x, (probs, d_probs)) in self.d_x.chunks_mut(self.width).zip(rows) {
+            write_row_gradient(probs, d_probs, d_x);
+        }
+    }
 }
 
 #[inline(always)]

@@ -2,7 +2,8 @@
 //!
 //! Burn's CPU backends call the C library's exponential element by element. The one here is written
 //! so that the compiler vectorizes it for the processor's instructions inside
-//! [`Arch::dispatch`](pulp::Arch::dispatch).
+//! [`Arch::dispatch`](pulp::Arch::dispatch). What is dispatched is a struct whose method is always
+//! inlined: a closure may be compiled outside, for the oldest processor.
 
 /// Partial results of a reduction, so that the compiler can vectorize it.
 pub(super) const LANES: usize = 32;

@@ -2,7 +2,7 @@
 
 use burn::optim::{AdamConfig, AdamState, AdaptiveMomentumState, LearningRate, Optimizer};
 use burn::tensor::{DType, Device, Tensor};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 use transformer_core::cpu;
 
@@ -169,7 +169,13 @@ impl Step {
             .zip(moments_2.par_chunks_mut(CHUNK))
             .zip(gradients.par_chunks(CHUNK))
             .for_each(|(((weights, moments_1), moments_2), gradients)| {
-                arch.dispatch(|| self.update_chunk(weights, moments_1, moments_2, gradients));
+                arch.dispatch(UpdateChunk {
+                    step: self,
+                    weights,
+                    moments_1,
+                    moments_2,
+                    gradients,
+                });
             });
     }
 
@@ -182,6 +188,25 @@ impl Step {
             let direction = *m * self.correction / (v.sqrt() + self.epsilon);
             *weight = *weight * self.decay_factor - direction * self.learning_rate;
         }
+    }
+}
+
+/// A call of [`Step::update_chunk`].
+struct UpdateChunk<'a> {
+    step: &'a Step,
+    weights: &'a mut [f32],
+    moments_1: &'a mut [f32],
+    moments_2: &'a mut [f32],
+    gradients: &'a [f32],
+}
+
+impl NullaryFnOnce for UpdateChunk<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.step
+            .update_chunk(self.weights, self.moments_1, self.moments_2, self.gradients);
     }
 }
 

@@ -3,7 +3,7 @@
 //! Tensor operations would take a pass over all logits each, and allocate a new tensor.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use pulp::Arch;
+use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 use transformer_core::cpu::gemm::{Matrix, Output, multiply};
 use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
@@ -48,7 +48,15 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             .par_chunks_mut(vocab_size)
             .zip(&inputs.labels[start..end])
             .with_min_len(ROWS_PER_THREAD)
-            .map(|(row, &gold)| arch.dispatch(|| row_loss.compute(row, bias, gold)))
+            .map(|(row, &gold)| {
+                let loss = &row_loss;
+                arch.dispatch(ComputeLoss {
+                    loss,
+                    row,
+                    bias,
+                    gold,
+                })
+            })
             .collect();
         for loss in losses {
             nll += loss.nll;
@@ -124,6 +132,23 @@ impl RowLoss {
             nll: log_normalizer - gold_logit,
             uniform: log_normalizer - mean,
         }
+    }
+}
+
+/// A call of [`RowLoss::compute`].
+struct ComputeLoss<'a> {
+    loss: &'a RowLoss,
+    row: &'a mut [f32],
+    bias: Option<&'a [f32]>,
+    gold: usize,
+}
+
+impl NullaryFnOnce for ComputeLoss<'_> {
+    type Output = TokenLoss;
+
+    #[inline(always)]
+    fn call(self) -> TokenLoss {
+        self.loss.compute(self.row, self.bias, self.gold)
     }
 }
 
