@@ -15,14 +15,14 @@ pub(super) const CLASSES: [Class; 8] = [
     Class {
         name: "models",
         about: "model directories with damaged, missing and exchanged files",
-        n_short: 8000,
+        n_short: 2000,
         n_long: models::n_attempts,
         attempt: models::attempt,
     },
     Class {
         name: "imports",
         about: "damaged models of other software",
-        n_short: 200,
+        n_short: 800,
         n_long: imports::n_attempts,
         attempt: imports::attempt,
     },
