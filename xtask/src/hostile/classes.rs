@@ -1,10 +1,10 @@
 //! The list of classes.
 
 use super::case::Class;
-use super::{clocks, disks, imports, kills, models, resumes, settings, texts};
+use super::{clocks, disks, imports, kills, models, resumes, runs, settings, texts};
 
 /// Every class, in the order in which they attack.
-pub(super) const CLASSES: [Class; 8] = [
+pub(super) const CLASSES: [Class; 9] = [
     Class {
         name: "texts",
         about: "generated text through every command that reads text",
@@ -39,6 +39,13 @@ pub(super) const CLASSES: [Class; 8] = [
         n_short: 400,
         n_long: resumes::n_attempts,
         attempt: resumes::attempt,
+    },
+    Class {
+        name: "runs",
+        about: "runs with a damaged file that are resumed",
+        n_short: 150,
+        n_long: runs::n_attempts,
+        attempt: runs::attempt,
     },
     Class {
         name: "kills",

@@ -115,7 +115,8 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        // Lazily: a process that another worker starts at this moment may have its files open until it runs its program.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 

@@ -3,11 +3,12 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::case::Case;
 use super::damage::{ByteChange, damage, replace_number};
 use super::lab::Lab;
+use super::zip::{archive, entries};
 
 /// The folders of models to import, and the files of each.
 const FILES: [(&str, &[&str]); 2] = [
@@ -67,6 +68,9 @@ const JSON: [&str; 12] = [
     "1e999",
 ];
 
+/// Instructions of pickles.
+const OPCODES: &[u8] = b".0(2}]a)bcdehijlopqrstuNIJKLMGFSTUVXQRP\x80\x81\x82\x85\x86\x87\x88\x8a\x8b\x8e\x93\x94\x95\x96";
+
 pub(super) fn n_attempts(lab: &Lab) -> Result<u64> {
     let mut n = N_OTHER;
     for (folder, file, most) in HEADS {
@@ -82,6 +86,10 @@ pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
         if index < n {
             case.take(folder)?;
             let path = format!("{folder}/{file}");
+            if file == "pytorch_model.bin" && case.random.one_in(2) {
+                change_pickle(case, &path, Some(index as usize))?;
+                return import(case, folder, false);
+            }
             let mut bytes = case.read(&path)?;
             let change = ByteChange::ALL[case.random.below(5)];
             change.apply(&mut bytes, index as usize, &mut case.random);
@@ -104,7 +112,25 @@ pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
     import(case, folder, false)
 }
 
+/// Changes the pickle in an archive, at a position or at random, and writes the archive anew.
+fn change_pickle(case: &mut Case<'_>, path: &str, at: Option<usize>) -> Result<()> {
+    let mut entries = entries(&case.read(path)?)?;
+    let pickle = entries
+        .iter_mut()
+        .find(|entry| entry.name.ends_with(b"data.pkl"));
+    let pickle = &mut pickle.context("the archive has a pickle")?.content;
+    match at.map(|at| at % pickle.len()) {
+        Some(at) if case.random.one_in(2) => pickle[at] = OPCODES[case.random.below(OPCODES.len())],
+        Some(at) => ByteChange::ALL[case.random.below(5)].apply(pickle, at, &mut case.random),
+        None => damage(pickle, &mut case.random),
+    }
+    case.write(path, archive(&entries)?)
+}
+
 fn change(case: &mut Case<'_>, path: &str) -> Result<()> {
+    if path.ends_with("pytorch_model.bin") && case.random.one_in(2) {
+        return change_pickle(case, path, None);
+    }
     let mut bytes = case.read(path)?;
     if path.ends_with(".json") && case.random.one_in(2) {
         let at = case.random.below(bytes.len());

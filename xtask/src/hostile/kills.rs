@@ -21,7 +21,7 @@ use super::run_files::{check_equal, states};
 const MOST_SIGNALS: usize = 3;
 
 /// Updates of an interval of `whole.toml`.
-const INTERVAL: u64 = 3;
+const INTERVAL: usize = 3;
 
 /// Events of an uninterrupted run, roughly: a save has a dozen.
 const N_EVENTS: usize = 180;
@@ -85,7 +85,7 @@ fn training(case: &mut Case<'_>) -> Result<()> {
 }
 
 /// Checks that the run resumes at its newest complete checkpoint.
-fn check_resumes(case: &mut Case<'_>, newest: u64) -> Result<()> {
+fn check_resumes(case: &mut Case<'_>, newest: usize) -> Result<()> {
     let ended = case.run_train("--resume run --dry-run --threads 1")?;
     ended.check_succeeded("the run was interrupted")?;
     let expected = format!("resumed     after update {}\n", newest * INTERVAL);

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use flate2::read::GzDecoder;
 
 use super::call::Call;
+use super::zip::{archive, entries};
 use crate::process::{call, cargo, target_folder};
 use crate::settings::{Section, sections};
 
@@ -65,7 +66,7 @@ pub(super) struct Lab {
     pub(super) train: PathBuf,
     pub(super) infer: PathBuf,
     /// `run.toml`, `a.src`, `b.tgt`; the run `run`; the models `model`, `words` (with a vocabulary for each side),
-    /// `marian` (imported) and `int8`; the run `interrupted`, which is `run`, killed after a checkpoint; the run
+    /// `marian` (imported) and `int8`; the run `longer`, of more updates; the run `interrupted`, which is `run`, killed after a checkpoint; the run
     /// `whole`, by `whole.toml`, with many checkpoints and all state; and the folders `shared` and `separate` of models to import.
     pub(super) folder: PathBuf,
     pub(super) sections: Vec<Section>,
@@ -104,6 +105,7 @@ impl Lab {
         let infer = |arguments: &str| self.prepare(&self.infer, arguments);
         let files = "--config run.toml --src a.src --tgt b.tgt --threads 1 --out";
         train(&format!("{files} run"))?;
+        train(&format!("{files} longer --updates 40"))?;
         copy(&self.folder.join("run/model"), &self.folder.join("model"))?;
         let kinds = "--set tokenizer.vocabulary=separate --set tokenizer.kind=bpe --set tokenizer.tgt_kind=word \
                      --set model.tying=decoder";
@@ -116,6 +118,12 @@ impl Lab {
             unpack(&marian.join(name), &self.folder.join(name))?;
         }
         infer("import --from separate --out marian")?;
+        // An archive that is written anew has to be read too, or damage behind its checksums would not be reached.
+        let repacked = self.folder.join("repacked");
+        copy(&self.folder.join("separate"), &repacked)?;
+        let weights = repacked.join("pytorch_model.bin");
+        fs::write(&weights, archive(&entries(&fs::read(&weights)?)?)?)?;
+        infer("import --from repacked --out repacked-model")?;
         infer("quantize --model model --out int8 --precision int8")?;
         fs::write(self.folder.join("whole.toml"), with_all_state())?;
         train("--config whole.toml --src a.src --tgt b.tgt --threads 1 --out whole")?;

@@ -18,10 +18,12 @@ mod report;
 mod resumes;
 mod run;
 mod run_files;
+mod runs;
 mod settings;
 mod text;
 mod text_checks;
 mod texts;
 mod training_texts;
+mod zip;
 
 pub(crate) use run::{Flags, run, short};

@@ -36,14 +36,20 @@ pub(super) fn checkpoints(run: &Path) -> Result<BTreeMap<u64, Vec<u8>>> {
         let updates = state["updates"]
             .as_u64()
             .context("a state has its number of updates")?;
-        let model = fs::read(run.join(format!("checkpoints/model-{interval}.bpk")))?;
-        weights.insert(updates, values(&model)?.to_vec());
+        weights.insert(updates, self::weights(run, interval)?);
     }
     Ok(weights)
 }
 
+/// Returns the values of the weights of one checkpoint.
+pub(super) fn weights(run: &Path, interval: usize) -> Result<Vec<u8>> {
+    let path = run.join(format!("checkpoints/model-{interval}.bpk"));
+    let record = fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    Ok(values(&record)?.to_vec())
+}
+
 /// Returns the states of the checkpoints of a run, by their interval. A checkpoint is complete if it has one.
-pub(super) fn states(run: &Path) -> Result<BTreeMap<u64, PathBuf>> {
+pub(super) fn states(run: &Path) -> Result<BTreeMap<usize, PathBuf>> {
     let mut states = BTreeMap::new();
     let folder = run.join("checkpoints");
     if folder.exists() {
