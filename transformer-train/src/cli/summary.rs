@@ -17,10 +17,12 @@ pub(crate) fn print_summary(
     backend: Backend,
     output: &Output,
 ) {
+    // As at every validation, so that a text cannot control the terminal.
+    let one_line = |text: &str| text.replace(char::is_control, " ");
     for sample in &outcome.samples {
-        output.print_line(&format!("\nsource       {}", sample.src));
-        output.print_line(&format!("reference    {}", sample.reference));
-        output.print_line(&format!("translation  {}", sample.translation));
+        output.print_line(&format!("\nsource       {}", one_line(&sample.src)));
+        output.print_line(&format!("reference    {}", one_line(&sample.reference)));
+        output.print_line(&format!("translation  {}", one_line(&sample.translation)));
     }
     output.print_line("");
     for (name, value) in scores(outcome, experiment) {
@@ -29,12 +31,12 @@ pub(crate) fn print_summary(
     let text = outcome
         .samples
         .first()
-        .map_or("some text", |sample| sample.src.as_str());
+        .map_or_else(|| "some text".to_owned(), |sample| one_line(&sample.src));
     output.print_line(&format!(
         "\nThe model is in {}. To translate with it:\n",
         outcome.model.display()
     ));
-    let (directory, text) = (quoted(&directory.display().to_string()), quoted(text));
+    let (directory, text) = (quoted(&directory.display().to_string()), quoted(&text));
     output.print_line(&format!(
         "    {} translate --model {directory} {text}",
         command_for("transformer-infer", "-q ", backend)

@@ -225,3 +225,17 @@ fn a_resumed_run_with_bpe_dropout_trains_the_same_model() {
     workplace.train("without", &without).lines();
     assert!(workplace.weights("without") != workplace.weights("whole"));
 }
+
+#[test]
+fn text_that_controls_a_terminal_is_not_logged() {
+    let workplace = Workplace::new();
+    for name in ["a.src", "b.tgt"] {
+        let text = workplace.read(name).replace('1', "1\u{1b}[2J\0");
+        workplace.write(name, text);
+    }
+    let ended = workplace.train("run", &["--set", "data.max_len=60"]);
+    let controls = |line: &&str| line.contains(char::is_control);
+    let lines = ended.lines();
+    assert!(lines.iter().any(|line| line.starts_with("source ")));
+    assert_eq!(lines.into_iter().find(controls), None);
+}
