@@ -29,6 +29,16 @@ pub enum TokenizerError {
         /// The smallest possible size for this text, in tokens.
         smallest: usize,
     },
+    /// A merge of a BPE model makes a token that the vocabulary lacks.
+    #[error(
+        "the merge of `{left}` and `{right}` makes no token of the vocabulary; restore the file"
+    )]
+    Merge {
+        /// The first token.
+        left: String,
+        /// The second token.
+        right: String,
+    },
     /// The file cannot be read.
     #[error("cannot read the tokenizer `{}`", path.display())]
     Read {

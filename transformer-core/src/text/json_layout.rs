@@ -5,6 +5,8 @@
 //! such that no word is the spelling of a special token. Its rules are in the file, so they apply in other
 //! programs too.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -60,9 +62,56 @@ struct Keys {
 /// last.
 pub(super) fn check(text: &str) -> Result<(), TokenizerError> {
     match serde_json::from_str::<Keys>(text) {
-        Ok(_) => Ok(()),
+        Ok(_) => check_merges(text),
         Err(error) => Err(TokenizerError::Json(error.into())),
     }
+}
+
+/// The parts of a BPE model that its merges depend on.
+#[derive(Deserialize)]
+struct BpeFile {
+    model: BpeModel,
+}
+
+#[derive(Deserialize)]
+struct BpeModel {
+    #[serde(rename = "type")]
+    kind: String,
+    continuing_subword_prefix: Option<String>,
+    vocab: HashMap<String, u32>,
+    merges: Vec<Merge>,
+}
+
+/// A merge in either of its two forms.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Merge {
+    Pair(String, String),
+    Line(String),
+}
+
+/// Checks that every merge makes a token of the vocabulary: the crate `tokenizers` panics at one that is longer than all
+/// tokens. What is no BPE model is left to that crate.
+fn check_merges(text: &str) -> Result<(), TokenizerError> {
+    let Ok(BpeFile { model }) = serde_json::from_str(text) else {
+        return Ok(());
+    };
+    let prefix = model.continuing_subword_prefix.unwrap_or_default();
+    for merge in model.merges.iter().filter(|_| model.kind == "BPE") {
+        let (left, right) = match merge {
+            Merge::Pair(left, right) => (left.as_str(), right.as_str()),
+            Merge::Line(line) => line.split_once(' ').unwrap_or((line, "")),
+        };
+        let rest = right.strip_prefix(&prefix);
+        let token = rest.map(|rest| format!("{left}{rest}"));
+        if token.is_none_or(|token| !model.vocab.contains_key(&token)) {
+            return Err(TokenizerError::Merge {
+                left: left.to_owned(),
+                right: right.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the normalizer: NFC, because two encodings of a character must give the same token. Not NFKC: it

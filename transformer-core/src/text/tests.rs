@@ -353,6 +353,24 @@ fn added_tokens_of_a_file_do_not_match_in_text() -> Outcome {
     Ok(())
 }
 
+/// The crate `tokenizers` panics at it.
+#[test]
+fn a_merge_that_is_longer_than_every_token_is_refused() -> Outcome {
+    let vocab = json!({"<pad>": 0, "<unk>": 1, "<s>": 2, "</s>": 3, "aaaa": 4, "aa": 5});
+    let mut bpe: Value = serde_json::from_str(&file(&vocab)).expect("it is JSON");
+    bpe["model"] =
+        json!({"type": "BPE", "unk_token": "<unk>", "vocab": vocab, "merges": [["aa", "aa"]]});
+    assert!(Tokenizer::from_json(&bpe.to_string()).is_ok());
+    for merges in [json!([["aaaa", "aaaa"]]), json!(["aaaa aaaa"])] {
+        bpe["model"]["merges"] = merges;
+        let message = Tokenizer::from_json(&bpe.to_string()).map_err(|error| error.to_string());
+        let expected =
+            "the merge of `aaaa` and `aaaa` makes no token of the vocabulary; restore the file";
+        assert_eq!(message.err().as_deref(), Some(expected));
+    }
+    Ok(())
+}
+
 #[test]
 fn the_error_names_a_file_that_is_not_a_tokenizer() {
     let error = Tokenizer::read(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));

@@ -15,15 +15,15 @@ pub(crate) struct SpeedFlags {
     precision: Option<ComputePrecision>,
     /// Most threads that translate at the same time, on CPUs; the translations are the same [default: one for each
     /// core].
-    #[arg(long, value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    threads: Option<u16>,
 }
 
 impl SpeedFlags {
     pub(crate) fn options(&self) -> OpenOptions {
         OpenOptions {
             precision: self.precision,
-            n_threads: self.threads,
+            n_threads: self.threads.and_then(|n| NonZeroUsize::new(n.into())),
             ..OpenOptions::default()
         }
     }

@@ -324,9 +324,11 @@ impl RunFolder {
         }
     }
 
-    /// Deletes the existing run, if any, and writes the settings of the new one.
+    /// Deletes the existing run, if any, and replaces its settings by those of the new one. They stay until then, so
+    /// that after a kill the same command deletes what is left.
     fn create(&self, experiment: &Experiment) -> Result<(), TrainError> {
-        for path in self.files() {
+        let others = self.files().into_iter();
+        for path in others.filter(|path| *path != self.settings) {
             fs::remove_file(&path).map_err(|source| TrainError::Delete { path, source })?;
         }
         fs::create_dir_all(&self.checkpoints).map_err(TrainError::write(&self.checkpoints))?;

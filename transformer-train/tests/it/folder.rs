@@ -91,6 +91,21 @@ fn the_same_run_is_not_overwritten_before_its_end() {
     workplace.train("run", &["--overwrite"]).lines();
 }
 
+/// A folder in place of a file stops the deletion where a kill may stop it.
+#[test]
+fn a_run_whose_deletion_was_interrupted_can_be_started_again() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--seed", "2"]).lines();
+    let metrics = workplace.path("run/metrics.csv");
+    fs::remove_file(&metrics).expect("the run left it");
+    fs::create_dir(&metrics).expect("the temporary directory is writable");
+    workplace.train("run", &["--overwrite"]).failure();
+    assert!(workplace.path("run/experiment.toml").exists());
+    fs::remove_dir(&metrics).expect("the folder is empty");
+    workplace.train("run", &["--overwrite"]).lines();
+    assert!(workplace.translates("run"));
+}
+
 #[test]
 fn overwriting_works_without_an_existing_run() {
     let workplace = Workplace::new();

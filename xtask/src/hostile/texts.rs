@@ -214,7 +214,7 @@ fn options(random: &mut Random) -> String {
         "--lowercase",
         "--ter",
         "--ter --ter-normalized",
-        "--ter --ter-asian-support --ter-normalized",
+        "--ter --ter-case-sensitive",
         "--ter --ter-no-punct",
     ]);
     format!("{tokenize} {smooth} {more}")
