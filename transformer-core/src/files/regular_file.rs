@@ -40,8 +40,21 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if n_bytes > max_bytes {
         return Err(too_large(max_bytes));
     }
-    let mut content = Vec::with_capacity(usize::try_from(n_bytes).unwrap_or(0));
     // The file may have grown, and files of some file systems have the size 0.
+    let content = Vec::with_capacity(usize::try_from(n_bytes).unwrap_or(0));
+    read_to_end(file, max_bytes, content)
+}
+
+/// Reads UTF-8 text of at most `max_bytes` bytes from a file of any type: a pipe, or even a device.
+///
+/// # Errors
+///
+/// Returns the system's error, one that says that there is more, or one of the kind [`ErrorKind::InvalidData`].
+pub fn read_stream_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    utf8(read_to_end(File::open(path)?, max_bytes, Vec::new())?)
+}
+
+fn read_to_end(file: File, max_bytes: u64, mut content: Vec<u8>) -> io::Result<Vec<u8>> {
     file.take(max_bytes.saturating_add(1))
         .read_to_end(&mut content)?;
     match content.len() as u64 > max_bytes {
@@ -50,14 +63,17 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+fn utf8(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
 /// Like [`read`], for a file of UTF-8 text.
 ///
 /// # Errors
 ///
 /// Returns the error of [`read`], or one of the kind [`ErrorKind::InvalidData`].
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read(path, max_bytes)?)
-        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+    utf8(read(path, max_bytes)?)
 }
 
 /// Returns the error of a file that has more than `max_bytes` bytes.
@@ -152,6 +168,8 @@ mod tests {
         );
         let error = read(Path::new("/dev/zero"), 9).expect_err("it is a device");
         assert!(error.to_string().starts_with("it is a device"), "{error}");
+        let error = read_stream_text(Path::new("/dev/zero"), 9).expect_err("it has no end");
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
         Ok(())
     }
 

@@ -90,7 +90,7 @@ impl Corpus {
         for (index, (word, count)) in corpus.words.iter().enumerate() {
             for pair in pairs(word) {
                 *corpus.counts.entry(pair).or_default() += count;
-                corpus.word_indices.entry(pair).or_default().push(index);
+                add_index(corpus.word_indices.entry(pair).or_default(), index);
             }
         }
         corpus.queue = corpus
@@ -125,21 +125,23 @@ impl Corpus {
         let mut grown = HashSet::new();
         for index in indices {
             let (word, count) = &mut self.words[index];
-            let merged = merge_in(word, pair, id);
+            let Merged {
+                word: merged,
+                is_replaced,
+                is_new,
+            } = merge_in(word, pair, id);
             if merged.len() == word.len() {
                 continue;
             }
-            for old in pairs(word) {
+            for old in changed_pairs(word, &is_replaced) {
                 if let Some(n) = self.counts.get_mut(&old) {
                     *n -= *count;
                 }
             }
-            for new in pairs(&merged) {
+            for new in changed_pairs(&merged, &is_new) {
                 *self.counts.entry(new).or_default() += *count;
-                if new.0 == id || new.1 == id {
-                    self.word_indices.entry(new).or_default().push(index);
-                    grown.insert(new);
-                }
+                add_index(self.word_indices.entry(new).or_default(), index);
+                grown.insert(new);
             }
             *word = merged;
         }
@@ -156,21 +158,44 @@ fn pairs(word: &[u32]) -> impl Iterator<Item = Pair> {
     word.windows(2).map(|pair| (pair[0], pair[1]))
 }
 
+/// Returns the pairs in which at least one token is marked.
+fn changed_pairs(word: &[u32], is_marked: &[bool]) -> impl Iterator<Item = Pair> {
+    let marks = is_marked.windows(2).map(|marks| marks[0] || marks[1]);
+    let pairs = pairs(word).zip(marks);
+    pairs.filter_map(|(pair, is_changed)| is_changed.then_some(pair))
+}
+
+/// Adds an index to a list unless it is the last one there: a pair can occur in a word many times.
+fn add_index(indices: &mut Vec<usize>, index: usize) {
+    if indices.last() != Some(&index) {
+        indices.push(index);
+    }
+}
+
+/// A word after a merge.
+struct Merged {
+    word: Vec<u32>,
+    /// For each token of the word before the merge, whether it was replaced.
+    is_replaced: Vec<bool>,
+    /// For each token of the word, whether it is new.
+    is_new: Vec<bool>,
+}
+
 /// Merges `pair` in a word, from left to right.
-fn merge_in(word: &[u32], pair: Pair, id: u32) -> Vec<u32> {
-    let mut merged = Vec::with_capacity(word.len());
+fn merge_in(word: &[u32], pair: Pair, id: u32) -> Merged {
+    let mut merged = Merged {
+        word: Vec::with_capacity(word.len()),
+        is_replaced: Vec::with_capacity(word.len()),
+        is_new: Vec::with_capacity(word.len()),
+    };
     let mut rest = word;
     while let [first, tail @ ..] = rest {
-        match tail {
-            [second, tail @ ..] if (*first, *second) == pair => {
-                merged.push(id);
-                rest = tail;
-            }
-            _ => {
-                merged.push(*first);
-                rest = tail;
-            }
-        }
+        let is_pair = tail.first().is_some_and(|second| (*first, *second) == pair);
+        let n_replaced = if is_pair { 2 } else { 1 };
+        merged.word.push(if is_pair { id } else { *first });
+        merged.is_new.push(is_pair);
+        merged.is_replaced.extend((0..n_replaced).map(|_| is_pair));
+        rest = &rest[n_replaced..];
     }
     merged
 }

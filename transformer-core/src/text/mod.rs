@@ -14,6 +14,7 @@ mod bpe;
 mod cached_tokenizer;
 mod error;
 mod json_layout;
+mod line_start;
 mod spans;
 mod train;
 mod unigram;

@@ -13,6 +13,13 @@ use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK};
 use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
+/// Length of the longest word that is learned from as a whole, in characters; a longer one is learned from in pieces of
+/// this length, because the time of a merge grows with the length of the words that it occurs in.
+const MAX_WORD_CHARS: usize = 256;
+
+/// Number of pieces of such a word that are learned from. The rest is hardly text, and would take seconds.
+const MAX_PIECES: usize = 16;
+
 /// Trains a tokenizer and returns its `tokenizer.json`.
 pub(super) fn train<I>(
     config: &TokenizerConfig,
@@ -92,12 +99,29 @@ fn count_words_in<'a>(
                 .map_err(TokenizerError::Encode)?;
         }
         for (word, _, _) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
-            add(&mut counts, word, count);
+            match config.kind {
+                TokenizerKind::Word | TokenizerKind::Char => add(&mut counts, word, count),
+                TokenizerKind::Bpe | TokenizerKind::Unigram => {
+                    pieces(word).for_each(|piece| add(&mut counts, piece, count));
+                }
+            }
         }
     }
     let mut words: Vec<_> = counts.into_iter().collect();
     words.sort_unstable();
     Ok(words)
+}
+
+/// Cuts the start of a word into at most [`MAX_PIECES`] pieces of at most [`MAX_WORD_CHARS`] characters.
+fn pieces(word: &str) -> impl Iterator<Item = &str> {
+    let mut rest = word;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(MAX_WORD_CHARS);
+        let (piece, others) = rest.split_at(end.map_or(rest.len(), |(end, _)| end));
+        rest = others;
+        (!piece.is_empty()).then_some(piece)
+    })
+    .take(MAX_PIECES)
 }
 
 fn add(counts: &mut HashMap<String, u64>, word: &str, n_times: u64) {
@@ -183,6 +207,16 @@ mod tests {
     use super::*;
     use crate::text::Case;
     use crate::text::word_cache::mixed_script_lines;
+
+    #[test]
+    fn a_long_word_is_learned_from_in_pieces_and_only_its_start() {
+        let word = "äb".repeat(MAX_WORD_CHARS);
+        let cut: Vec<&str> = pieces(&word).collect();
+        assert_eq!(cut.concat(), word);
+        assert!(cut.iter().all(|it| it.chars().count() == MAX_WORD_CHARS));
+        assert_eq!(pieces(&word[..6]).collect::<Vec<_>>(), [&word[..6]]);
+        assert_eq!(pieces(&word.repeat(MAX_PIECES)).count(), MAX_PIECES);
+    }
 
     #[test]
     fn words_are_counted_as_if_whole_lines_were_split() -> Result<(), TokenizerError> {

@@ -87,7 +87,9 @@ impl Translator {
     }
 
     fn line(&self, line: &str, translation: &Translation) -> Line {
-        let (mut src_ids, src_spans) = self.tokenizers.src().encode_spans(line);
+        let tokenizer = self.tokenizers.src();
+        let line = tokenizer.start_of_line(line, self.limits.max_src_len);
+        let (mut src_ids, src_spans) = tokenizer.encode_spans(line);
         if line.trim().is_empty() {
             src_ids.clear(); // a tokenizer may have tokens for spaces
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use transformer_infer::metrics::{Chrf, Metric};
 
-use super::{CommandError, ScoreOptions, print_scores, read_parallel};
+use super::{CommandError, LineFlags, ParallelLines, ScoreOptions, Scores};
 
 /// Scores a translation: BLEU, chrF and TER, equal to sacreBLEU's.
 ///
@@ -24,6 +24,8 @@ pub(crate) struct BleuCommand {
     #[arg(long)]
     chrf: bool,
     #[command(flatten)]
+    lines: LineFlags,
+    #[command(flatten)]
     options: ScoreOptions,
 }
 
@@ -34,13 +36,7 @@ impl BleuCommand {
         options.check()?;
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.hyp.as_path()].into_iter().chain(references).collect();
-        let mut files = read_parallel(&paths, "reference")?;
-        let hypotheses = files.remove(0);
-        if hypotheses.is_empty() {
-            return Err(CommandError::NothingToScore {
-                path: self.hyp.clone(),
-            });
-        }
+        let mut rows = ParallelLines::open(&paths, "reference", self.lines)?;
         let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu())];
         if self.chrf {
             for chrf in [Chrf::default(), Chrf::plus_plus()] {
@@ -50,6 +46,15 @@ impl BleuCommand {
         if let Some(ter) = options.ter() {
             metrics.push(Box::new(ter));
         }
-        print_scores(&metrics, &hypotheses, &files, options.width())
+        let mut scores = Scores::new(metrics);
+        while let Some(row) = rows.next_row()? {
+            scores.add(&row[0], &row[1..]);
+        }
+        match scores.n_lines() {
+            0 => Err(CommandError::NothingToScore {
+                path: self.hyp.clone(),
+            }),
+            _ => scores.print(self.references.len(), options.width()),
+        }
     }
 }

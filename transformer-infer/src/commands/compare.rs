@@ -9,7 +9,7 @@ use transformer_infer::metrics::{
     Chrf, Compared, CorpusCounts, Metric, PairedTest, PairedTestKind,
 };
 
-use super::{CommandError, ScoreOptions, count, read_parallel};
+use super::{CommandError, LineFlags, ParallelLines, ScoreOptions};
 
 /// The p-value below which a difference is marked.
 const SIGNIFICANT: f64 = 0.05;
@@ -40,6 +40,8 @@ pub(crate) struct Compare {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    lines: LineFlags,
     #[command(flatten)]
     options: ScoreOptions,
 }
@@ -80,25 +82,32 @@ impl Compare {
         }
         let paths = self.hypotheses.iter().chain(&self.references);
         let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
-        let mut systems = read_parallel(&paths, "counterpart")?;
-        let references = systems.split_off(self.hypotheses.len());
-        if references[0].is_empty() {
-            return Err(CommandError::NothingToScore {
-                path: self.references[0].clone(),
-            });
-        }
+        let mut rows = ParallelLines::open(&paths, "counterpart", self.lines)?;
         let chrf = options.chrf(Chrf::default());
         let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
         if let Some(ter) = options.ter() {
             metrics.push(Box::new(ter));
         }
-        let test = self.test();
-        let comparisons = metrics.iter().map(|metric| {
-            let counts: Vec<CorpusCounts> = systems
-                .iter()
-                .map(|system| count(&**metric, system, &references))
-                .collect();
-            self.comparison(&**metric, references.len(), &test.run(&**metric, &counts))
+        // The counts of every sentence for each system, by metric: all that the tests need.
+        let n_systems = self.hypotheses.len();
+        let mut counts = vec![vec![CorpusCounts::default(); n_systems]; metrics.len()];
+        while let Some(row) = rows.next_row()? {
+            let (hypotheses, references) = row.split_at(n_systems);
+            let references: Vec<&str> = references.iter().map(String::as_str).collect();
+            for (metric, systems) in metrics.iter().zip(&mut counts) {
+                for (counts, hypothesis) in systems.iter_mut().zip(hypotheses) {
+                    counts.push(&**metric, hypothesis, &references);
+                }
+            }
+        }
+        if counts[0][0].is_empty() {
+            return Err(CommandError::NothingToScore {
+                path: self.references[0].clone(),
+            });
+        }
+        let (test, n_references) = (self.test(), self.references.len());
+        let comparisons = metrics.iter().zip(&counts).map(|(metric, systems)| {
+            self.comparison(&**metric, n_references, &test.run(&**metric, systems))
         });
         let comparisons: Vec<Comparison> = comparisons.collect();
         self.print(&comparisons).map_err(CommandError::output)

@@ -78,11 +78,11 @@ pub(crate) enum CommandError {
         /// The file that was read first.
         first: PathBuf,
         /// Its number of lines.
-        n_first: usize,
+        n_first: u64,
         /// The file that differs.
         other: PathBuf,
         /// Its number of lines.
-        n_other: usize,
+        n_other: u64,
         /// What a line lacks.
         counterpart: &'static str,
     },
@@ -123,7 +123,7 @@ pub(crate) enum CommandError {
         /// The file with the prefixes.
         path: PathBuf,
         /// Its number of lines.
-        n_prefixes: usize,
+        n_prefixes: u64,
         /// Whether it has more lines than the text.
         has_more: bool,
     },

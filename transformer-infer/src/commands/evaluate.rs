@@ -1,7 +1,8 @@
 //! `transformer-infer evaluate`: translates a test set and scores the translations.
 
-use std::fs;
-use std::io::{self, Write};
+use std::cmp::Reverse;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -12,12 +13,15 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_infer::{BatchLimits, Input, Translation, Translator};
 
 use super::{
-    CommandError, LineWarnings, Progress, ScoreOptions, SpeedFlags, at_least_one, check_file,
-    on_one_line, open, print_scores, read_parallel, unfinished,
+    CommandError, LineFlags, LineWarnings, ParallelLines, Progress, Row, ScoreOptions, Scores,
+    SpeedFlags, at_least_one, check_file, on_one_line, open, unfinished,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
 const LINES_AT_ONCE: usize = 1000;
+
+/// Number of rows that are in memory at once: more than most test sets have, so that lines of similar length are found.
+const ROWS_AT_ONCE: usize = 10_000;
 
 /// Translates a test set and scores the translations: BLEU and chrF, equal to sacreBLEU's.
 ///
@@ -55,6 +59,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]
+    lines: LineFlags,
+    #[command(flatten)]
     speed: SpeedFlags,
     #[command(flatten)]
     options: ScoreOptions,
@@ -77,12 +83,9 @@ impl Evaluate {
         }
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
-        let mut files = read_parallel(&paths, "reference")?;
-        let sources = files.remove(0);
-        if sources.is_empty() {
-            return Err(CommandError::NothingToScore {
-                path: self.src.clone(),
-            });
+        let (mut rows, n_rows) = ParallelLines::open_checked(&paths, "reference", self.lines)?;
+        if n_rows == Some(0) {
+            return Err(self.nothing_to_score());
         }
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
@@ -107,26 +110,64 @@ impl Evaluate {
             });
         }
         // An error of the output file is reported before the work and not after it.
-        let out = self.out.as_deref().map(Out::create).transpose()?;
+        let mut out = self.out.as_deref().map(Out::create).transpose()?;
         let search = self.search(translator.search());
         search.validate()?;
         search.check_lengths(self.max_src_len)?;
-        let translations = self.translate(&translator, &sources, &search)?;
-        let lines: Vec<String> = translations
-            .iter()
-            .map(|translation| on_one_line(translation.text()))
-            .collect();
-        let chrf = options.chrf(Chrf::default());
-        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(options.bleu()), Box::new(chrf)];
-        if let Some(ter) = options.ter() {
-            metrics.push(Box::new(ter));
+        let mut scores = Scores::new(self.metrics());
+        let mut warnings = Vec::new();
+        let mut n_tokens = 0;
+        let progress = Progress::new(n_rows, !self.quiet);
+        loop {
+            let rows = rows.next_rows(ROWS_AT_ONCE)?;
+            if rows.is_empty() {
+                break;
+            }
+            let n_before = scores.n_lines();
+            let translations = self.translate(&translator, &rows, n_before, &search, &progress)?;
+            for (row, translation) in rows.iter().zip(&translations) {
+                let line = on_one_line(translation.text());
+                scores.add(&line, &row[1..]);
+                let best = translation.candidates.first();
+                n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
+                warnings.extend(translation.warning.map(|it| (scores.n_lines(), it)));
+                if let Some(out) = &mut out {
+                    out.write(&line);
+                }
+            }
+        }
+        let seconds = progress.elapsed().as_secs_f64();
+        drop(progress);
+        if scores.n_lines() == 0 {
+            return Err(self.nothing_to_score());
+        }
+        if !self.quiet {
+            let mut lines = LineWarnings::new(true);
+            lines.check_positions(self.max_len, &translator);
+            for (line, warning) in warnings {
+                lines.print(line, Some(warning));
+            }
+            report(scores.n_lines(), n_tokens, seconds);
         }
         // The scores are printed even if the file cannot be written.
-        let printed = print_scores(&metrics, &lines, &files, options.width());
-        if let Some(out) = out {
-            out.write(&lines)?;
-        }
+        let printed = scores.print(self.references.len(), options.width());
+        out.map_or(Ok(()), Out::finish)?;
         printed
+    }
+
+    fn metrics(&self) -> Vec<Box<dyn Metric>> {
+        let chrf = self.options.chrf(Chrf::default());
+        let mut metrics: Vec<Box<dyn Metric>> = vec![Box::new(self.options.bleu()), Box::new(chrf)];
+        if let Some(ter) = self.options.ter() {
+            metrics.push(Box::new(ter));
+        }
+        metrics
+    }
+
+    fn nothing_to_score(&self) -> CommandError {
+        CommandError::NothingToScore {
+            path: self.src.clone(),
+        }
     }
 
     /// Returns the search of the flags; `defaults` apply where a flag is absent.
@@ -142,47 +183,34 @@ impl Evaluate {
         }
     }
 
-    /// Translates all lines, those of similar length together.
+    /// Translates the first line of each row, those of similar length together; `n_before` rows came before.
     fn translate(
         &self,
         translator: &Translator,
-        sources: &[String],
+        rows: &[Row],
+        n_before: usize,
         search: &Search,
+        progress: &Progress,
     ) -> Result<Vec<Translation>, CommandError> {
-        let mut order: Vec<usize> = (0..sources.len()).collect();
-        order.sort_by_key(|line| std::cmp::Reverse(sources[*line].len()));
-        let mut translations: Vec<Option<Translation>> = vec![None; sources.len()];
-        let mut n_tokens = 0;
-        let progress = Progress::new(sources.len(), !self.quiet);
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|row| Reverse(rows[*row][0].len()));
+        let mut translations: Vec<Option<Translation>> = vec![None; rows.len()];
         for (number, chunk) in order.chunks(LINES_AT_ONCE).enumerate() {
-            let input = |line: &usize| Input {
-                text: &sources[*line],
-                index: *line as u64,
+            let input = |row: &usize| Input {
+                text: &rows[*row][0],
+                index: (n_before + row) as u64,
                 ..Input::default()
             };
             let inputs: Vec<Input<'_>> = chunk.iter().map(input).collect();
             let translated = translator
                 .translate_inputs(&inputs, search, &mut |_| ())
-                .map_err(|error| error.with_line(|line| chunk[line - 1] + 1))?;
-            for (line, translation) in chunk.iter().zip(translated) {
-                let best = translation.candidates.first();
-                n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
-                translations[*line] = Some(translation);
+                .map_err(|error| error.with_line(|line| n_before + chunk[line - 1] + 1))?;
+            for (row, translation) in chunk.iter().zip(translated) {
+                translations[*row] = Some(translation);
             }
-            progress.show(number * LINES_AT_ONCE + chunk.len());
+            progress.show(n_before + number * LINES_AT_ONCE + chunk.len());
         }
-        let seconds = progress.elapsed().as_secs_f64();
-        drop(progress);
-        let translations: Vec<Translation> = translations.into_iter().flatten().collect();
-        if !self.quiet {
-            let mut warnings = LineWarnings::new(true);
-            warnings.check_positions(self.max_len, translator);
-            for (line, translation) in (1..).zip(&translations) {
-                warnings.print(line, translation.warning);
-            }
-            report(translations.len(), n_tokens, seconds);
-        }
-        Ok(translations)
+        Ok(translations.into_iter().flatten().collect())
     }
 }
 
@@ -199,8 +227,16 @@ fn report(n_lines: usize, n_tokens: usize, seconds: f64) {
 /// The output file, which is replaced when all translations are complete.
 struct Out {
     path: PathBuf,
-    /// The temporary file; `None` if the path is a pipe or a terminal.
-    unfinished: Option<NamedTempFile>,
+    output: Output,
+    /// The first error of writing, after which nothing is written.
+    failure: Option<io::Error>,
+}
+
+enum Output {
+    /// A temporary file, which replaces the file in the end.
+    File(BufWriter<NamedTempFile>),
+    /// A pipe or a terminal, which is opened when the first line is written.
+    Stream(Option<BufWriter<File>>),
 }
 
 impl Out {
@@ -214,26 +250,53 @@ impl Out {
         })?;
         Ok(Self {
             path: target,
-            unfinished,
+            output: match unfinished {
+                Some(file) => Output::File(BufWriter::new(file)),
+                None => Output::Stream(None),
+            },
+            failure: None,
         })
     }
 
-    fn write(self, lines: &[String]) -> Result<(), CommandError> {
-        let path = self.path.clone();
-        self.try_write(lines)
-            .map_err(|source| CommandError::WriteFile { path, source })
+    /// Writes a line; [`finish`](Self::finish) returns the error of it.
+    fn write(&mut self, line: &str) {
+        if self.failure.is_none() {
+            self.failure = self.try_write(line).err();
+        }
     }
 
-    fn try_write(self, lines: &[String]) -> io::Result<()> {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        match self.unfinished {
-            Some(mut file) => {
-                file.write_all(text.as_bytes())?;
+    fn try_write(&mut self, line: &str) -> io::Result<()> {
+        match &mut self.output {
+            Output::File(file) => writeln!(file, "{line}"),
+            Output::Stream(stream) => {
+                let stream = match stream {
+                    Some(stream) => stream,
+                    None => stream.insert(BufWriter::new(File::create(&self.path)?)),
+                };
+                writeln!(stream, "{line}")
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<(), CommandError> {
+        let written = match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Self::try_finish(self.output, &self.path),
+        };
+        let path = self.path;
+        written.map_err(|source| CommandError::WriteFile { path, source })
+    }
+
+    fn try_finish(output: Output, path: &Path) -> io::Result<()> {
+        match output {
+            Output::File(file) => {
+                let file = file.into_inner()?;
                 file.as_file().sync_all()?;
-                file.persist(&self.path)?;
+                file.persist(path)?;
                 Ok(())
             }
-            None => fs::write(&self.path, text),
+            Output::Stream(Some(mut stream)) => stream.flush(),
+            Output::Stream(None) => Ok(()),
         }
     }
 }

@@ -1,70 +1,101 @@
 //! Parallel files: translations and references, or sources and targets, line by line.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use transformer_infer::metrics::{CorpusCounts, Metric};
+use super::CommandError;
+use super::lines::{BYTES_AT_ONCE, LineFlags, Lines};
 
-use super::{CommandError, read_lines};
+/// A line of each file.
+pub(crate) type Row = Vec<String>;
 
-/// Reads files with the same number of lines; at most one may be `-`.
-///
-/// `counterpart` names, for the error, what a line lacks if the numbers differ.
-pub(crate) fn read_parallel(
-    paths: &[&Path],
+/// Files with the same number of lines, of which one row at a time is in memory.
+pub(crate) struct ParallelLines {
+    paths: Vec<PathBuf>,
+    files: Vec<Lines>,
+    /// What a line lacks if the numbers of lines differ.
     counterpart: &'static str,
-) -> Result<Vec<Vec<String>>, CommandError> {
-    if paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-        return Err(CommandError::StandardInputTwice);
-    }
-    let mut files: Vec<Vec<String>> = Vec::new();
-    for path in paths {
-        let lines = read_lines(path)?;
-        if let Some(first) = files.first()
-            && first.len() != lines.len()
-        {
-            return Err(CommandError::LineCounts {
-                first: paths[0].to_owned(),
-                n_first: first.len(),
-                other: (*path).to_owned(),
-                n_other: lines.len(),
-                counterpart,
-            });
+}
+
+impl ParallelLines {
+    /// Opens the files; at most one may be `-`.
+    pub(crate) fn open(
+        paths: &[&Path],
+        counterpart: &'static str,
+        flags: LineFlags,
+    ) -> Result<Self, CommandError> {
+        if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(CommandError::StandardInputTwice);
         }
-        files.push(lines);
+        let files: Result<Vec<Lines>, _> = paths.iter().map(|path| flags.open(path)).collect();
+        Ok(Self {
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            files: files?,
+            counterpart,
+        })
     }
-    Ok(files)
+
+    /// Opens the files, and reads them once if all are regular files, so that a model need not be loaded to find their
+    /// errors. Also returns the number of rows, if it is known.
+    pub(crate) fn open_checked(
+        paths: &[&Path],
+        counterpart: &'static str,
+        flags: LineFlags,
+    ) -> Result<(Self, Option<usize>), CommandError> {
+        let mut rows = Self::open(paths, counterpart, flags)?;
+        if !paths.iter().all(|path| path.is_file() && !is_stdin(path)) {
+            return Ok((rows, None));
+        }
+        let mut n_rows = 0;
+        while rows.next_row()?.is_some() {
+            n_rows += 1;
+        }
+        Ok((Self::open(paths, counterpart, flags)?, Some(n_rows)))
+    }
+
+    /// Reads the next row; `None` at the end of all files.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Row>, CommandError> {
+        let mut row = Row::with_capacity(self.files.len());
+        for file in &mut self.files {
+            row.extend(file.next_line()?.map(str::to_owned));
+        }
+        match row.len() {
+            0 => Ok(None),
+            n_lines if n_lines == self.files.len() => Ok(Some(row)),
+            _ => Err(self.different_counts()?),
+        }
+    }
+
+    /// Reads the next rows: at most `most`, and fewer if their lines are long; none at the end.
+    pub(crate) fn next_rows(&mut self, most: usize) -> Result<Vec<Row>, CommandError> {
+        let mut rows: Vec<Row> = Vec::new();
+        let mut n_bytes = 0;
+        while rows.len() < most
+            && n_bytes < BYTES_AT_ONCE
+            && let Some(row) = self.next_row()?
+        {
+            n_bytes += row.iter().map(String::len).sum::<usize>();
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Reads all files to their ends, and returns the error of the first one that has another number of lines than the
+    /// first.
+    fn different_counts(&mut self) -> Result<CommandError, CommandError> {
+        let counts: Result<Vec<u64>, _> = self.files.iter_mut().map(Lines::count_all).collect();
+        let counts = counts?;
+        let other = counts.iter().position(|count| *count != counts[0]);
+        let other = other.unwrap_or_default();
+        Ok(CommandError::LineCounts {
+            first: self.paths[0].clone(),
+            n_first: counts[0],
+            other: self.paths[other].clone(),
+            n_other: counts[other],
+            counterpart: self.counterpart,
+        })
+    }
 }
 
-/// Returns the counts of a metric for every line, given its references.
-pub(crate) fn count(
-    metric: &dyn Metric,
-    hypotheses: &[String],
-    references: &[Vec<String>],
-) -> CorpusCounts {
-    let lines = hypotheses.iter().enumerate();
-    CorpusCounts::new(
-        metric,
-        lines.map(|(line, hypothesis)| {
-            let references = references.iter().map(|it| it[line].as_str());
-            (hypothesis.as_str(), references.collect())
-        }),
-    )
-}
-
-/// Prints the scores of a translation in the format of `sacrebleu -f text`.
-pub(crate) fn print_scores(
-    metrics: &[Box<dyn Metric>],
-    hypotheses: &[String],
-    references: &[Vec<String>],
-    width: usize,
-) -> Result<(), CommandError> {
-    let mut output = io::stdout().lock();
-    for metric in metrics {
-        let sums = count(&**metric, hypotheses, references).sums();
-        let (name, signature) = (metric.name(), metric.signature(references.len()));
-        let score = metric.describe(&sums, width);
-        writeln!(output, "{name}|{signature} = {score}").map_err(CommandError::output)?;
-    }
-    Ok(())
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use transformer_infer::{BatchLimits, OpenOptions, PairScore, TotalScore, Translator};
 
-use super::{CommandError, Progress, at_least_one, open, read_parallel};
+use super::{CommandError, LineFlags, ParallelLines, Progress, at_least_one, open};
 
 /// Number of pairs that are scored before they are written.
 const PAIRS_AT_ONCE: usize = 2000;
@@ -40,6 +40,8 @@ pub(crate) struct Score {
     /// Longest line of either side, in tokens; the rest is neither read nor scored, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_len: usize,
+    #[command(flatten)]
+    lines: LineFlags,
     /// Print errors only to standard error.
     #[arg(long, short)]
     quiet: bool,
@@ -67,7 +69,8 @@ struct Token {
 impl Score {
     /// Reads both files, and writes one line per pair.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        let files = read_parallel(&[&self.src, &self.tgt], "translation")?;
+        let paths = [self.src.as_path(), &self.tgt];
+        let (mut rows, n_rows) = ParallelLines::open_checked(&paths, "translation", self.lines)?;
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
             max_src_len: self.max_len,
@@ -84,21 +87,21 @@ impl Score {
             &options,
             !self.quiet,
         )?;
-        let pairs: Vec<(&str, &str)> = files[0]
-            .iter()
-            .zip(&files[1])
-            .map(|(src, tgt)| (src.as_str(), tgt.as_str()))
-            .collect();
         let mut output = io::BufWriter::new(io::stdout().lock());
         let mut total = TotalScore::default();
-        let progress = Progress::new(pairs.len(), !self.quiet);
-        for (number, chunk) in pairs.chunks(PAIRS_AT_ONCE).enumerate() {
-            let n_before = number * PAIRS_AT_ONCE;
-            let scores = translator.score(chunk);
+        let progress = Progress::new(n_rows, !self.quiet);
+        loop {
+            let chunk = rows.next_rows(PAIRS_AT_ONCE)?;
+            if chunk.is_empty() {
+                break;
+            }
+            let pairs: Vec<(&str, &str)> = chunk.iter().map(|row| (&*row[0], &*row[1])).collect();
+            let n_before = total.n_pairs;
+            let scores = translator.score(&pairs);
             let scores = scores.map_err(|error| error.with_line(|line| n_before + line))?;
-            for (index, (pair, score)) in chunk.iter().zip(&scores).enumerate() {
+            for (pair, score) in pairs.iter().zip(&scores) {
                 total.add(score);
-                self.warn(n_before + index + 1, score);
+                self.warn(total.n_pairs, score);
                 self.write(&translator, *pair, score, &mut output)
                     .map_err(CommandError::output)?;
             }

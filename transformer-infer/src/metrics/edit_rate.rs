@@ -67,8 +67,47 @@ enum Edit {
 struct EditTable<'a> {
     words: &'a [u32],
     reference: &'a [u32],
-    /// `[words + 1][reference + 1]`
+    /// One for each prefix of the words.
+    rows: Vec<Row>,
+}
+
+/// The cells of a row that are in the band: its first column, and cost and last edit of each.
+struct Row {
+    start: usize,
     cells: Vec<(u32, Edit)>,
+}
+
+impl Row {
+    /// Returns the row of no words: every word of the reference is inserted.
+    fn first(reference: &[u32]) -> Self {
+        let insert = |column| (column as u32, Edit::Insert);
+        Self {
+            start: 0,
+            cells: (0..=reference.len()).map(insert).collect(),
+        }
+    }
+
+    /// Returns the next row, which ends with the word before index `row`.
+    fn next(&self, row: usize, words: &[u32], reference: &[u32]) -> Self {
+        let band = band(row, words.len(), reference.len());
+        let mut next = Self {
+            start: band.start,
+            cells: Vec::with_capacity(band.len()),
+        };
+        let above = |column: usize| self.get(column).0;
+        for column in band {
+            let left = column.checked_sub(1).map(|left| next.get(left).0);
+            let cell = cell(column, words[row - 1], reference, above, left);
+            next.cells.push(cell);
+        }
+        next
+    }
+
+    fn get(&self, column: usize) -> (u32, Edit) {
+        let index = column.checked_sub(self.start);
+        let cell = index.and_then(|index| self.cells.get(index));
+        cell.copied().unwrap_or((UNREACHED, Edit::Unreached))
+    }
 }
 
 /// The alignment of words that the edits imply.
@@ -81,50 +120,30 @@ struct Alignment {
 
 impl<'a> EditTable<'a> {
     fn new(words: &'a [u32], reference: &'a [u32]) -> Self {
-        let width = reference.len() + 1;
-        let mut cells = vec![(UNREACHED, Edit::Unreached); width * (words.len() + 1)];
-        for (column, cell) in cells[..width].iter_mut().enumerate() {
-            *cell = (column as u32, Edit::Insert);
-        }
+        let mut rows = vec![Row::first(reference)];
         for row in 1..=words.len() {
-            let (above, here) = cells.split_at_mut(row * width);
-            let above = &above[(row - 1) * width..];
-            for column in band(row, words.len(), reference.len()) {
-                let costs = |column: usize| above[column].0;
-                let left = column.checked_sub(1).map(|left| here[left].0);
-                here[column] = cell(column, words[row - 1], reference, costs, left);
-            }
+            rows.push(rows[row - 1].next(row, words, reference));
         }
         Self {
             words,
             reference,
-            cells,
+            rows,
         }
     }
 
-    fn row(&self, row: usize) -> &[(u32, Edit)] {
-        let width = self.reference.len() + 1;
-        &self.cells[row * width..(row + 1) * width]
-    }
-
     fn cost(&self) -> u32 {
-        self.row(self.words.len())[self.reference.len()].0
+        self.rows[self.words.len()].get(self.reference.len()).0
     }
 
     /// Returns the cost of other words whose first `n_same` are those of the table.
     fn cost_of(&self, words: &[u32], n_same: usize) -> u32 {
-        let mut above: Vec<u32> = self.row(n_same).iter().map(|(cost, _)| *cost).collect();
-        let mut here = vec![UNREACHED; above.len()];
+        let mut last: Option<Row> = None;
         for row in n_same + 1..=words.len() {
-            here.fill(UNREACHED);
-            for column in band(row, words.len(), self.reference.len()) {
-                let costs = |column: usize| above[column];
-                let left = column.checked_sub(1).map(|left| here[left]);
-                here[column] = cell(column, words[row - 1], self.reference, costs, left).0;
-            }
-            std::mem::swap(&mut above, &mut here);
+            let above = last.as_ref().unwrap_or(&self.rows[n_same]);
+            last = Some(above.next(row, words, self.reference));
         }
-        above[self.reference.len()]
+        let last = last.as_ref().unwrap_or(&self.rows[n_same]);
+        last.get(self.reference.len()).0
     }
 
     /// Follows the edits back from the last cell.
@@ -136,7 +155,7 @@ impl<'a> EditTable<'a> {
             wrong_in_hypothesis: vec![false; row],
         };
         while row > 0 || column > 0 {
-            let edit = self.row(row)[column].1;
+            let edit = self.rows[row].get(column).1;
             match edit {
                 Edit::Keep | Edit::Substitute => {
                     (row, column) = (row - 1, column - 1);
@@ -260,15 +279,14 @@ fn best_shift(table: &EditTable<'_>, n_tried: &mut usize) -> Option<Vec<u32>> {
 /// sides, and the length.
 fn equal_phrases(words: &[u32], reference: &[u32]) -> impl Iterator<Item = (usize, usize, usize)> {
     let starts = (0..words.len()).flat_map(|start| {
-        (0..reference.len()).map(move |start_in_reference| (start, start_in_reference))
+        let end = reference.len().min(start + MAX_SHIFT_DISTANCE + 1);
+        (start.saturating_sub(MAX_SHIFT_DISTANCE)..end).map(move |other| (start, other))
     });
-    starts
-        .filter(|(start, other)| start.abs_diff(*other) <= MAX_SHIFT_DISTANCE)
-        .flat_map(move |(start, other)| {
-            let pairs = words[start..].iter().zip(&reference[other..]);
-            let equal = pairs.take(MAX_SHIFT_SIZE).take_while(|(a, b)| a == b);
-            (1..=equal.count()).map(move |len| (start, other, len))
-        })
+    starts.flat_map(move |(start, other)| {
+        let pairs = words[start..].iter().zip(&reference[other..]);
+        let equal = pairs.take(MAX_SHIFT_SIZE).take_while(|(a, b)| a == b);
+        (1..=equal.count()).map(move |len| (start, other, len))
+    })
 }
 
 /// Moves a phrase to before the word at `target`; a target inside of the phrase is treated as tercom does.

@@ -37,7 +37,7 @@ pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
 }
 
 /// The counts of every sentence of a text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CorpusCounts {
     /// A row for each sentence.
     rows: Vec<Vec<f64>>,
@@ -60,12 +60,16 @@ impl CorpusCounts {
         metric: &dyn Metric,
         pairs: impl IntoIterator<Item = (&'a str, Vec<&'a str>)>,
     ) -> Self {
-        let rows = pairs
-            .into_iter()
-            .map(|(hypothesis, references)| metric.counts(hypothesis, &references));
-        Self {
-            rows: rows.collect(),
+        let mut counts = Self::default();
+        for (hypothesis, references) in pairs {
+            counts.push(metric, hypothesis, &references);
         }
+        counts
+    }
+
+    /// Counts one more sentence.
+    pub fn push(&mut self, metric: &dyn Metric, hypothesis: &str, references: &[&str]) {
+        self.rows.push(metric.counts(hypothesis, references));
     }
 
     /// Returns the number of sentences.

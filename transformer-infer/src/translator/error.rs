@@ -91,14 +91,12 @@ pub enum TranslatorError {
     },
     /// The prefix of a translation reaches the length limit.
     #[error(
-        "the prefix for line {line} has {n_tokens} tokens, and its translation may have {most}; raise --max-len, or \
-         shorten it"
+        "the prefix for line {line} has at least {most} tokens, the most that its translation may have; raise \
+         --max-len, or shorten it"
     )]
     LongPrefix {
         /// Number of the line among those given, from 1.
         line: usize,
-        /// Number of tokens of the prefix.
-        n_tokens: usize,
         /// Most tokens of the translation, EOS included.
         most: usize,
     },
@@ -157,13 +155,8 @@ impl TranslatorError {
                 line: to_input(line),
                 prefix,
             },
-            Self::LongPrefix {
-                line,
-                n_tokens,
-                most,
-            } => Self::LongPrefix {
+            Self::LongPrefix { line, most } => Self::LongPrefix {
                 line: to_input(line),
-                n_tokens,
                 most,
             },
             other => other,

@@ -19,6 +19,9 @@ use crate::search::{Hypothesis, Request, Search};
 /// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";
 
+/// Number of characters of a prefix that an error shows.
+const MAX_SHOWN_CHARS: usize = 200;
+
 /// Translates lines of text with a model and its tokenizers.
 ///
 /// # Example
@@ -270,24 +273,22 @@ impl Translator {
     ) -> Result<Vec<Translation>, TranslatorError> {
         search.validate()?;
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
-        let ids = encode(self.tokenizers.src(), &texts);
+        let ids = encode(self.tokenizers.src(), &texts, self.limits.max_src_len);
         let prefixes: Vec<&str> = inputs.iter().map(|input| input.prefix).collect();
-        let prefix_ids = encode(self.tokenizers.tgt(), &prefixes);
+        let max_len = |ids: &Vec<u32>| self.limits.request(search, ids.len()).max_len;
+        let most = ids.iter().map(max_len).max().unwrap_or(0);
+        let prefix_ids = encode(self.tokenizers.tgt(), &prefixes, most);
         if let Some(index) = prefix_ids.iter().position(|ids| ids.contains(&UNK)) {
             return Err(TranslatorError::Prefix {
                 line: index + 1,
-                prefix: prefixes[index].to_owned(),
+                prefix: prefixes[index].chars().take(MAX_SHOWN_CHARS).collect(),
             });
         }
         for (line, (ids, prefix)) in (1..).zip(ids.iter().zip(&prefix_ids)) {
-            let most = self.limits.request(search, ids.len()).max_len;
+            let most = max_len(ids);
             // EOS is a token, too.
             if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
-                return Err(TranslatorError::LongPrefix {
-                    line,
-                    n_tokens: prefix.len(),
-                    most,
-                });
+                return Err(TranslatorError::LongPrefix { line, most });
             }
         }
         let sources: Vec<Source<'_>> = inputs
@@ -357,7 +358,7 @@ impl Translator {
             min_len, max_len, ..
         } = self.limits.request(search, n_tokens);
         if n_tokens > n_kept {
-            Some(Warning::Cut { n_tokens, n_kept })
+            Some(Warning::Cut { n_kept })
         } else if n_tokens == 0 {
             None // A blank line has the empty translation, whatever the search requires.
         } else if !search.at_limit.allows_words(max_len) {
@@ -368,9 +369,13 @@ impl Translator {
     }
 }
 
-/// Tokenizes lines. A blank line has no tokens, even if the tokenizer has tokens for spaces.
-fn encode(tokenizer: &Tokenizer, lines: &[&str]) -> Vec<Vec<u32>> {
-    let mut encoded = tokenizer.encode_all(lines);
+/// Tokenizes lines, and of a long one at least the first `n_tokens` tokens and one more. A blank line has no tokens,
+/// even if the tokenizer has tokens for spaces.
+fn encode(tokenizer: &Tokenizer, lines: &[&str], n_tokens: usize) -> Vec<Vec<u32>> {
+    let starts = lines
+        .iter()
+        .map(|line| tokenizer.start_of_line(line, n_tokens));
+    let mut encoded = tokenizer.encode_all(&starts.collect::<Vec<_>>());
     for (ids, line) in encoded.iter_mut().zip(lines) {
         if line.trim().is_empty() {
             ids.clear();

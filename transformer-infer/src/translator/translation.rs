@@ -37,8 +37,6 @@ pub struct Candidate {
 pub enum Warning {
     /// The line has more tokens than the limit, and its end was not translated.
     Cut {
-        /// Number of tokens in the line.
-        n_tokens: usize,
         /// Number of tokens that were translated.
         n_kept: usize,
     },
@@ -78,9 +76,9 @@ impl Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Cut { n_tokens, n_kept } => write!(
+            Self::Cut { n_kept } => write!(
                 f,
-                "the line has {n_tokens} tokens, of which only the first {n_kept} were translated; \
+                "the line has more than {n_kept} tokens, of which only the first {n_kept} were translated; \
                  split it"
             ),
             Self::MinLen { min_len, max_len } => write!(

@@ -126,7 +126,7 @@ fn lines_beyond_the_limit_are_cut_with_a_warning() {
     let model = model();
     let output = translate(model.path(), &["--max-src-len", "4"], b"d\nbadbad\n");
     assert_eq!(stdout(&output).len(), 2);
-    let expected = "warning: line 2: the line has 6 tokens, of which only the first 4 were \
+    let expected = "warning: line 2: the line has more than 4 tokens, of which only the first 4 were \
                     translated; split it";
     assert_eq!(stderr(&output).lines().last(), Some(expected));
 }

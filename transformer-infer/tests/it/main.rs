@@ -13,6 +13,8 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod lost_output;
 mod marian;
+#[cfg(target_os = "linux")]
+mod memory;
 mod model;
 mod options;
 mod pair_scores;

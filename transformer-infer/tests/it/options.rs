@@ -90,7 +90,8 @@ fn a_prefix_at_the_length_limit_is_reported_with_its_line() {
     let error = refusal(model.path(), &["--prefix", "fed a bad"], 1);
     assert_eq!(
         error,
-        "error: the prefix for line 1 has 9 tokens, and its translation may have 9; raise --max-len, or shorten it"
+        "error: the prefix for line 1 has at least 9 tokens, the most that its translation may have; raise --max-len, \
+         or shorten it"
     );
     assert!(line_of(model.path(), &["--prefix", "fed a ba"]).starts_with("fed a ba"));
 }

@@ -2,13 +2,13 @@
 //! without moments of Adam that are missing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::{Bytes, Tensor};
 use burn_pack::Reader;
+use transformer_core::regular_file;
 
 use super::error::{CheckpointError, Misfit};
 use super::files::{MODEL, OPTIMIZER, SCHEDULER, part_name};
@@ -120,10 +120,11 @@ fn model_misfit<M: Module>(module: &M, stored: &Shapes) -> Option<Misfit> {
 }
 
 fn read(path: &Path) -> Result<Bytes, CheckpointError> {
-    let bytes = fs::read(path).map_err(|source| CheckpointError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
+    let bytes =
+        regular_file::read(path, u64::MAX).map_err(|source| CheckpointError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
     Ok(Bytes::from_bytes_vec(bytes))
 }
 

@@ -4,7 +4,6 @@
 //! `N` counts validation intervals, not updates: interval `N` ends after update
 //! `N · training.validation_interval`, or at the end of the run.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use transformer_core::directory::{DirectoryError, FileEntry};
 use transformer_core::json;
+use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::files::{MODEL, STATE, intervals_with, part_name, state_path};
 use crate::progress::LogFn;
@@ -150,7 +150,7 @@ impl SavedState {
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, Unusable> {
-        let text = fs::read(path)?;
+        let text = regular_file::read(path, MAX_JSON_BYTES)?;
         let text = String::from_utf8_lossy(&text);
         let state: Self = json::from_slice(text.as_bytes())
             .map_err(|error| Unusable::Damaged(error.to_string()))?;

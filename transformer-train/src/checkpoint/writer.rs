@@ -10,6 +10,7 @@ use std::time::Instant;
 use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 use transformer_core::directory::{FileEntry, write_file};
+use transformer_core::regular_file;
 use transformer_infer::one_line;
 
 use super::error::CheckpointError;
@@ -123,7 +124,7 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
 
     fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
         let path = self.writer.path(self.part, interval);
-        let bytes = fs::read(path).map_err(CheckpointerError::IOError)?;
+        let bytes = regular_file::read(&path, u64::MAX).map_err(CheckpointerError::IOError)?;
         R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
     }
 }

@@ -24,6 +24,7 @@ const MAX_CHECKPOINTS: u64 = 10_000;
 const MAX_WINDOW: u64 = 1_000_000_000;
 const MAX_SAMPLES: u64 = 10_000;
 const MAX_DEVICES: u64 = 1024;
+const MAX_LINE_BYTES: u64 = 1 << 30;
 
 impl Experiment {
     /// Checks that each setting is valid and that they are consistent with each other. No file is
@@ -179,6 +180,11 @@ fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigErro
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
+    within(
+        "data.max_line_bytes",
+        data.max_line_bytes as u64,
+        MAX_LINE_BYTES,
+    )?;
     within(
         "data.max_len",
         data.max_len as u64,

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{ConfigError, Copies, Duplicates, Empty, Filter, OverLong, optional, range};
+use crate::config::{
+    ConfigError, Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong, optional, range,
+};
 use crate::tasks::Task;
 
 /// The text to train and validate on, and the filter for it.
@@ -41,6 +43,12 @@ pub struct DataSettings {
     /// tab and target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
+    /// Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It bounds memory: a
+    /// small gzip file can unpack to an endless line.
+    pub max_line_bytes: usize,
+    /// What to do with a pair that has a line of more than `max_line_bytes` bytes: `refuse` it,
+    /// which stops the run with the number of the line, or `drop` it. Default: `refuse`.
+    pub long_lines: LongLines,
     /// Maximum length of the source and of the target, in tokens without `BOS` and `EOS`.
     /// Default 256 (not in the paper): fewer than one in a thousand ordinary sentences is longer.
     pub max_len: usize,
@@ -174,6 +182,10 @@ impl Default for DataSettings {
             duplicates,
             copies,
         } = Filter::default();
+        let LineLimit {
+            max_bytes,
+            long_lines,
+        } = LineLimit::default();
         Self {
             task: None,
             src: None,
@@ -182,6 +194,8 @@ impl Default for DataSettings {
             valid_src: None,
             valid_tgt: None,
             valid_tsv: None,
+            max_line_bytes: max_bytes,
+            long_lines,
             max_len,
             over_long,
             max_ratio,
@@ -218,6 +232,14 @@ impl DataSettings {
             empty: self.empty,
             duplicates: self.duplicates,
             copies: self.copies,
+        }
+    }
+
+    /// Returns the limit of lines, for training and validation pairs.
+    pub fn line_limit(&self) -> LineLimit {
+        LineLimit {
+            max_bytes: self.max_line_bytes,
+            long_lines: self.long_lines,
         }
     }
 
@@ -327,124 +349,5 @@ fn corpus(
             given: tgt_key,
             missing: src_key,
         }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn files(src: Option<&str>, tgt: Option<&str>) -> DataSettings {
-        DataSettings {
-            src: src.map(PathBuf::from),
-            tgt: tgt.map(PathBuf::from),
-            ..DataSettings::default()
-        }
-    }
-
-    fn message(data: &DataSettings) -> String {
-        data.source()
-            .expect_err("the settings are wrong")
-            .to_string()
-    }
-
-    #[test]
-    fn missing_training_data_is_an_error() {
-        assert_eq!(
-            message(&DataSettings::default()),
-            "there is no training data; set `task`, `src` and `tgt`, `tsv`, or `corpora` in [data]"
-        );
-    }
-
-    #[test]
-    fn validation_files_alone_are_an_error() {
-        let data = DataSettings {
-            valid_tsv: Some("v".into()),
-            ..DataSettings::default()
-        };
-        assert_eq!(data.source(), Err(ConfigError::NoData));
-    }
-
-    #[test]
-    fn a_source_file_without_a_target_file_is_an_error() {
-        assert_eq!(
-            message(&files(Some("a"), None)),
-            "`src` is set without `tgt`; set both"
-        );
-    }
-
-    #[test]
-    fn a_task_together_with_files_is_an_error() {
-        let data = DataSettings {
-            task: Some(Task::Copy),
-            ..files(Some("a"), Some("b"))
-        };
-        assert_eq!(
-            message(&data),
-            "`task` and `src` exclude each other; remove one of them"
-        );
-    }
-
-    #[test]
-    fn two_files_cannot_both_be_standard_input() {
-        let data = DataSettings {
-            valid_tsv: Some("-".into()),
-            ..files(Some("a"), Some("-"))
-        };
-        assert_eq!(data.source(), Err(ConfigError::StandardInputTwice));
-    }
-
-    #[test]
-    fn a_source_file_and_a_target_file_are_one_corpus() {
-        let train = CorpusSource::Files {
-            src: "a".into(),
-            tgt: "b".into(),
-        };
-        let source = files(Some("a"), Some("b")).source();
-        let train = vec![(train, 1.0)];
-        assert_eq!(source, Ok(DataSource::Corpus { train, valid: None }));
-    }
-
-    fn parsed(text: &str) -> DataSettings {
-        toml::from_str(text).expect("the text is valid")
-    }
-
-    #[test]
-    fn corpora_have_weights() {
-        let data = parsed("corpora = [{ src = 'a', tgt = 'b', weight = 2.5 }, { tsv = 'c' }]");
-        let two = CorpusSource::Files {
-            src: "a".into(),
-            tgt: "b".into(),
-        };
-        let one = CorpusSource::Tsv { path: "c".into() };
-        let train = vec![(two, 2.5), (one, 1.0)];
-        assert_eq!(data.source(), Ok(DataSource::Corpus { train, valid: None }));
-    }
-
-    #[test]
-    fn corpora_together_with_single_files_are_an_error() {
-        let data = parsed("src = 'a'\ntgt = 'b'\ncorpora = [{ tsv = 'c' }]");
-        let expected = "`corpora` and `src` exclude each other; remove one of them";
-        assert_eq!(message(&data), expected);
-    }
-
-    #[test]
-    fn a_task_together_with_corpora_is_an_error() {
-        let data = parsed("task = 'copy'\ncorpora = [{ tsv = 'c' }]");
-        let expected = "`task` and `corpora` exclude each other; remove one of them";
-        assert_eq!(message(&data), expected);
-    }
-
-    #[test]
-    fn a_corpus_without_files_is_an_error() {
-        let expected = "one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`";
-        assert_eq!(message(&parsed("corpora = [{ weight = 2.0 }]")), expected);
-    }
-
-    #[test]
-    fn a_weight_of_zero_is_an_error() {
-        let data = parsed("corpora = [{ tsv = 'c', weight = 0.0 }]");
-        let expected = "`data.corpora.weight` is 0; choose a number greater than 0";
-        assert_eq!(message(&data), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! [`Filter`]: which pairs of a corpus are used for training.
 
 use serde::{Deserialize, Serialize};
+use transformer_core::lines::MAX_LINE_BYTES;
 
 /// Which pairs of a corpus are used for training.
 ///
@@ -32,6 +33,37 @@ impl Default for Filter {
             copies: Copies::Keep,
         }
     }
+}
+
+/// The largest size of a line of a corpus, and what to do with a pair that has a larger one.
+///
+/// It bounds memory, whatever the files contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineLimit {
+    /// Maximum size of a line, in bytes without the line end. Default 1 MiB.
+    pub max_bytes: usize,
+    /// What to do with a pair that has a larger line.
+    pub long_lines: LongLines,
+}
+
+impl Default for LineLimit {
+    fn default() -> Self {
+        Self {
+            max_bytes: MAX_LINE_BYTES,
+            long_lines: LongLines::Refuse,
+        }
+    }
+}
+
+/// What to do with a pair that has a line larger than the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LongLines {
+    /// Stop with an error: such a line can mean that a file is damaged, or is not text.
+    #[default]
+    Refuse,
+    /// Drop the pair.
+    Drop,
 }
 
 /// What to do with a pair that has a side longer than the maximum.

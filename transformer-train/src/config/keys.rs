@@ -52,6 +52,19 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: Some("\"FILE\""),
             },
             Key {
+                name: "max_line_bytes",
+                meaning: "Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It \
+                          bounds memory: a small gzip file can unpack to an endless line.",
+                example: None,
+            },
+            Key {
+                name: "long_lines",
+                meaning: "What to do with a pair that has a line of more than `max_line_bytes` \
+                          bytes: `refuse` it, which stops the run with the number of the line, or \
+                          `drop` it. Default: `refuse`.",
+                example: None,
+            },
+            Key {
                 name: "max_len",
                 meaning: "Maximum length of the source and of the target, in tokens without `BOS` \
                           and `EOS`. Default 256 (not in the paper): fewer than one in a thousand \

@@ -4,6 +4,8 @@ mod check;
 #[cfg(test)]
 mod check_tests;
 mod data;
+#[cfg(test)]
+mod data_tests;
 mod documented;
 mod embeddings;
 mod error;
@@ -31,7 +33,7 @@ pub(crate) use documented::keys as setting_keys;
 pub use embeddings::EmbeddingSettings;
 pub use error::ConfigError;
 pub use experiment::Experiment;
-pub use filter::{Copies, Duplicates, Empty, Filter, OverLong};
+pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong};
 pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;

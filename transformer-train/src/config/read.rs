@@ -1,12 +1,12 @@
 //! Reads an [`Experiment`] from TOML, strictly: unknown keys and wrong types are errors with file
 //! and line.
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
 use toml::{Table, Value};
 use transformer_core::TransformerConfig;
+use transformer_core::regular_file::{self, MAX_SETTINGS_BYTES};
 
 use crate::config::{ConfigError, Experiment, ModelSettings};
 use crate::tasks::nearest;
@@ -46,7 +46,7 @@ impl Experiment {
 /// Reads a file, and returns only the settings that it contains.
 pub(super) fn table_from(path: &Path) -> Result<Table, ConfigError> {
     let file = path.display().to_string();
-    match fs::read_to_string(path) {
+    match regular_file::read_stream_text(path, MAX_SETTINGS_BYTES) {
         Ok(text) => table(&text, &file),
         Err(source) => Err(ConfigError::Read { file, source }),
     }

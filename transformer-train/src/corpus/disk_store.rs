@@ -10,6 +10,8 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use transformer_core::regular_file;
+
 use crate::corpus::fingerprint::Fingerprint;
 use crate::corpus::{CorpusError, SentencePair};
 
@@ -102,7 +104,7 @@ impl DiskStore {
             end += record_len(lengths, width);
         }
         offsets.push(end);
-        let file = File::open(&path)?;
+        let file = regular_file::open(&path)?;
         let n_bytes = file.metadata()?.len();
         if n_bytes != end {
             let message = format!("has {n_bytes} bytes instead of {end}");
@@ -173,8 +175,7 @@ impl DiskStore {
 }
 
 fn read_lengths(path: &Path) -> io::Result<Lengths> {
-    let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
+    let bytes = regular_file::read(path, u64::MAX)?;
     let length = |bytes: &[u8]| {
         let mut padded = [0; 4];
         padded.copy_from_slice(bytes);

@@ -9,7 +9,10 @@ use crate::config::{Copies, Duplicates, Empty, Filter, OverLong};
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, ParallelText};
 
 /// Number of pairs that are tokenized together: enough for all threads, and little memory.
-const CHUNK_PAIRS: usize = 4096;
+pub(crate) const CHUNK_PAIRS: usize = 4096;
+
+/// Size of their text at which fewer pairs are tokenized together, in bytes.
+pub(crate) const CHUNK_BYTES: usize = 1 << 22;
 
 /// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
@@ -65,7 +68,9 @@ pub(crate) fn encode_into(
     let mut pairs = text.pairs()?;
     loop {
         let mut chunk = Vec::new();
+        let mut n_bytes = 0;
         while chunk.len() < CHUNK_PAIRS
+            && n_bytes < CHUNK_BYTES
             && let Some(pair) = pairs.next()
         {
             let pair = pair?;
@@ -78,6 +83,7 @@ pub(crate) fn encode_into(
                     side,
                 });
             }
+            n_bytes += pair.0.len() + pair.1.len();
             chunk.push((pairs.corpus(), pair));
         }
         if chunk.is_empty() {
@@ -105,7 +111,9 @@ pub(crate) fn encode_into(
             }
         }
     }
-    let summary = counted.summary;
+    let mut summary = counted.summary;
+    summary.long_lines = pairs.n_long();
+    summary.read += summary.long_lines;
     // The sampling frequency of a pair depends on its corpus.
     if let counts @ [_, _, ..] = summary.kept_of.as_slice() {
         fingerprint.push_counts(counts);

@@ -3,7 +3,7 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
-use crate::config::{CorpusSource, DataSource, Experiment, Vocabularies};
+use crate::config::{CorpusSource, DataSource, Experiment, LineLimit, Vocabularies};
 use crate::corpus::{
     CorpusError, CorpusSummary, ParallelText, StoreLocation, StoredCorpus, TokenStore,
     encode_in_memory, encode_into,
@@ -59,8 +59,9 @@ impl LoadedData {
             DataSource::Corpus { train, valid } => (train, valid),
         };
         let (sources, weights): (Vec<_>, Vec<f64>) = sources.into_iter().unzip();
+        let limit = experiment.data.line_limit();
         if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
-            return Self::from_stored(stored, valid.as_ref(), weights);
+            return Self::from_stored(stored, valid.as_ref(), weights, limit);
         }
         let (train, valid_text) = open_text(&sources, valid.as_ref(), experiment, progress)?;
         let Some(location) = location.filter(StoreLocation::builds_missing) else {
@@ -92,16 +93,17 @@ impl LoadedData {
             writer.finish().map_err(error)?;
             Ok(encoded)
         })?;
-        Self::from_stored(stored, valid.as_ref(), weights)
+        Self::from_stored(stored, valid.as_ref(), weights, limit)
     }
 
     fn from_stored(
         stored: StoredCorpus,
         valid: Option<&CorpusSource>,
         weights: Vec<f64>,
+        limit: LineLimit,
     ) -> Result<Self, CorpusError> {
         let valid = match valid {
-            Some(valid) => ParallelText::open(valid)?,
+            Some(valid) => ParallelText::open(valid, limit)?,
             None => ParallelText::from_pairs(stored.held_out.unwrap_or_default()),
         };
         Ok(Self {
@@ -153,13 +155,14 @@ fn open_text(
     experiment: &Experiment,
     progress: &Progress,
 ) -> Result<(ParallelText, ParallelText), CorpusError> {
+    let limit = experiment.data.line_limit();
     let train = match sources {
-        [source] => ParallelText::open(source)?,
-        sources => ParallelText::open_all(sources)?,
+        [source] => ParallelText::open(source, limit)?,
+        sources => ParallelText::open_all(sources, limit)?,
     };
     let train = train.with_progress(progress, READING);
     Ok(match valid {
-        Some(valid) => (train, ParallelText::open(valid)?),
+        Some(valid) => (train, ParallelText::open(valid, limit)?),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,
     })
 }

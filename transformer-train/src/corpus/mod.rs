@@ -9,6 +9,8 @@ mod fingerprint;
 mod input;
 mod loaded_data;
 mod pairs;
+#[cfg(test)]
+mod pairs_tests;
 mod parallel_text;
 mod sentence_pair;
 mod store_location;
@@ -20,7 +22,7 @@ mod training_text;
 pub use bpe_dropout::BpeDropout;
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};
 pub use encode::encode;
-pub(crate) use encode::{encode_in_memory, encode_into};
+pub(crate) use encode::{CHUNK_BYTES, CHUNK_PAIRS, encode_in_memory, encode_into};
 pub use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
 pub(crate) use fingerprint::Fingerprint;

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use transformer_core::lines::LineError;
+
+use crate::config::LongLines;
 use crate::corpus::CorpusError;
 use crate::corpus::input::Lines;
 use crate::progress::Phase;
@@ -38,6 +41,8 @@ pub(super) struct Reading {
 pub struct Pairs {
     name: String,
     source: PairSource,
+    long_lines: LongLines,
+    n_long: u64,
     /// Indices of the pairs to skip, ascending.
     held_out: Arc<[u64]>,
     n_held_out: usize,
@@ -50,12 +55,15 @@ impl Pairs {
     pub(super) fn new(
         name: String,
         source: PairSource,
+        long_lines: LongLines,
         held_out: Arc<[u64]>,
         reading: Option<Reading>,
     ) -> Self {
         Self {
             name,
             source,
+            long_lines,
+            n_long: 0,
             held_out,
             n_held_out: 0,
             n_read: 0,
@@ -69,6 +77,14 @@ impl Pairs {
         self.n_read
     }
 
+    /// Returns the number of pairs so far that have a line above the limit, which are skipped.
+    pub(super) fn n_long(&self) -> u64 {
+        match &self.source {
+            PairSource::Corpora { corpora, .. } => corpora.iter().map(Self::n_long).sum(),
+            _ => self.n_long,
+        }
+    }
+
     /// Returns the index of the corpus of the last pair; 0 if there is only one corpus.
     pub(super) fn corpus(&self) -> usize {
         match &self.source {
@@ -78,25 +94,26 @@ impl Pairs {
     }
 
     /// Reads the next pair, held out or not.
-    fn read(&mut self) -> Result<Option<(String, String)>, CorpusError> {
-        match &mut self.source {
-            PairSource::Files { src, tgt } => read_files(src, tgt),
-            PairSource::Tsv(lines) => read_tsv(lines),
+    fn read(&mut self) -> Result<Option<Row>, CorpusError> {
+        let pair = match &mut self.source {
+            PairSource::Files { src, tgt } => return read_files(src, tgt, self.long_lines),
+            PairSource::Tsv(lines) => return read_tsv(lines, self.long_lines),
             PairSource::Memory { pairs, next } => {
                 let pair = pairs.get(*next).cloned();
                 *next += 1;
-                Ok(pair)
+                pair
             }
-            PairSource::Corpora { corpora, current } => {
-                while let Some(pairs) = corpora.get_mut(*current) {
-                    if let Some(pair) = pairs.next() {
-                        return pair.map(Some);
-                    }
-                    *current += 1;
+            PairSource::Corpora { corpora, current } => loop {
+                let Some(pairs) = corpora.get_mut(*current) else {
+                    break None;
+                };
+                if let Some(pair) = pairs.next() {
+                    break Some(pair?);
                 }
-                Ok(None)
-            }
-        }
+                *current += 1;
+            },
+        };
+        Ok(pair.map(Row::Pair))
     }
 
     /// Reports progress, and returns whether the user has stopped the run.
@@ -110,13 +127,16 @@ impl Pairs {
 
     /// Reads the next pair that is not held out.
     fn next_kept(&mut self) -> Result<Option<(String, String)>, CorpusError> {
-        while let Some(pair) = self.read()? {
+        while let Some(row) = self.read()? {
             let index = self.n_read;
             self.n_read += 1;
             if self.held_out.get(self.n_held_out) == Some(&index) {
                 self.n_held_out += 1;
-            } else {
-                return Ok(Some(pair));
+                continue;
+            }
+            match row {
+                Row::Pair(pair) => return Ok(Some(pair)),
+                Row::TooLong => self.n_long += 1,
             }
         }
         match self.n_read {
@@ -156,11 +176,35 @@ impl fmt::Debug for Pairs {
     }
 }
 
-fn read_files(src: &mut Lines, tgt: &mut Lines) -> Result<Option<(String, String)>, CorpusError> {
-    let src_line = src.next_line()?.map(str::to_owned);
-    let tgt_line = tgt.next_line()?.map(str::to_owned);
+/// A row of a corpus.
+enum Row {
+    Pair((String, String)),
+    /// A line is above the limit.
+    TooLong,
+}
+
+/// Reads a line; the inner `None` is a line above the limit, unless it is an error.
+fn read_line(
+    lines: &mut Lines,
+    long_lines: LongLines,
+) -> Result<Option<Option<String>>, CorpusError> {
+    match lines.next_line() {
+        Ok(line) => Ok(line.map(|line| Some(line.to_owned()))),
+        Err(LineError::TooLong { .. }) if long_lines == LongLines::Drop => Ok(Some(None)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_files(
+    src: &mut Lines,
+    tgt: &mut Lines,
+    long_lines: LongLines,
+) -> Result<Option<Row>, CorpusError> {
+    let src_line = read_line(src, long_lines)?;
+    let tgt_line = read_line(tgt, long_lines)?;
     match (src_line, tgt_line) {
-        (Some(src_line), Some(tgt_line)) => Ok(Some((src_line, tgt_line))),
+        (Some(Some(src_line)), Some(Some(tgt_line))) => Ok(Some(Row::Pair((src_line, tgt_line)))),
+        (Some(_), Some(_)) => Ok(Some(Row::TooLong)),
         (None, None) => Ok(None),
         (Some(_), None) | (None, Some(_)) => Err(CorpusError::LineCounts {
             src_lines: src.count_all()?,
@@ -171,13 +215,15 @@ fn read_files(src: &mut Lines, tgt: &mut Lines) -> Result<Option<(String, String
     }
 }
 
-fn read_tsv(lines: &mut Lines) -> Result<Option<(String, String)>, CorpusError> {
-    let Some(line) = lines.next_line()? else {
-        return Ok(None);
+fn read_tsv(lines: &mut Lines, long_lines: LongLines) -> Result<Option<Row>, CorpusError> {
+    let line = match read_line(lines, long_lines)? {
+        None => return Ok(None),
+        Some(None) => return Ok(Some(Row::TooLong)),
+        Some(Some(line)) => line,
     };
     let columns = line.split('\t').count();
     if let (2, Some((src, tgt))) = (columns, line.split_once('\t')) {
-        return Ok(Some((src.to_owned(), tgt.to_owned())));
+        return Ok(Some(Row::Pair((src.to_owned(), tgt.to_owned()))));
     }
     let (file, line) = (lines.name().to_owned(), lines.n_read());
     Err(match columns {
@@ -188,187 +234,4 @@ fn read_tsv(lines: &mut Lines) -> Result<Option<(String, String)>, CorpusError> 
             columns,
         },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-    use tempfile::TempDir;
-
-    use super::*;
-    use crate::config::CorpusSource;
-    use crate::corpus::ParallelText;
-    use transformer_core::lines::LineError;
-    use transformer_core::random::hash;
-
-    type Read = Result<Vec<(String, String)>, CorpusError>;
-
-    fn write(dir: &TempDir, name: &str, bytes: &[u8]) -> std::path::PathBuf {
-        let path = dir.path().join(name);
-        std::fs::write(&path, bytes).expect("the folder can be written");
-        path
-    }
-
-    fn gzip(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(bytes).expect("memory can be written");
-        encoder.finish().expect("memory can be written")
-    }
-
-    /// Reads the pairs of two files.
-    fn read_files(src: &[u8], tgt: &[u8]) -> Read {
-        let dir = TempDir::new().expect("there is a folder for temporary files");
-        let source = CorpusSource::Files {
-            src: write(&dir, "a", src),
-            tgt: write(&dir, "b", tgt),
-        };
-        ParallelText::open(&source)?.pairs()?.collect()
-    }
-
-    fn read_tsv(bytes: &[u8]) -> Read {
-        let dir = TempDir::new().expect("there is a folder for temporary files");
-        let source = CorpusSource::Tsv {
-            path: write(&dir, "pairs.tsv", bytes),
-        };
-        ParallelText::open(&source)?.pairs()?.collect()
-    }
-
-    /// Returns the message of an error, without the path of the temporary folder.
-    fn message(read: Read) -> String {
-        let message = read.expect_err("the files are invalid").to_string();
-        let folder = std::env::temp_dir();
-        let mut shown = String::new();
-        for part in message.split('`') {
-            let name = match part.starts_with(&*folder.to_string_lossy()) {
-                true => part.rsplit('/').next().unwrap_or(part),
-                false => part,
-            };
-            shown.push_str(name);
-            shown.push('`');
-        }
-        shown.pop();
-        shown
-    }
-
-    fn pair(src: &str, tgt: &str) -> (String, String) {
-        (src.to_owned(), tgt.to_owned())
-    }
-
-    #[test]
-    fn lines_end_at_line_feeds_and_one_carriage_return_is_removed() {
-        let read = read_files(
-            b"a\r\nb\r\r\n\nc",
-            "1\n2\u{2028}x\u{85}y\n3\n4\n".as_bytes(),
-        );
-        let expected = [
-            ("a", "1"),
-            ("b\r", "2\u{2028}x\u{85}y"),
-            ("", "3"),
-            ("c", "4"),
-        ]
-        .map(|(s, t)| pair(s, t));
-        assert_eq!(read.expect("both have four lines"), expected);
-    }
-
-    #[test]
-    fn byte_order_marks_are_removed_only_at_the_start() {
-        let read = read_files("\u{feff}a\n\u{feff}b".as_bytes(), "\u{feff}1\n2".as_bytes());
-        assert_eq!(
-            read.expect("two lines"),
-            [pair("a", "1"), pair("\u{feff}b", "2")]
-        );
-    }
-
-    #[test]
-    fn gzip_is_recognized_by_its_content_and_may_have_several_members() {
-        let gzipped = [gzip(b"a\n"), gzip(b"b\n")].concat();
-        let read = read_files(&gzipped, b"1\n2\n");
-        assert_eq!(read.expect("two lines"), [pair("a", "1"), pair("b", "2")]);
-    }
-
-    #[test]
-    fn truncated_gzip_is_an_error() {
-        let text: String = (0..5000)
-            .map(|i| format!("line {}\n", hash(1, i)))
-            .collect();
-        let gzipped = gzip(text.as_bytes());
-        let read = read_files(&gzipped[..gzipped.len() - 20], text.as_bytes());
-        assert!(
-            matches!(read, Err(CorpusError::Line(LineError::GzipTruncated { line, .. })) if line > 1000)
-        );
-    }
-
-    #[test]
-    fn damaged_gzip_is_an_error() {
-        let mut gzipped = gzip(b"a line\nanother\n");
-        let checksum = gzipped.len() - 8;
-        gzipped[checksum] ^= 1;
-        let read = read_files(&gzipped, b"1\n2\n");
-        assert!(
-            matches!(read, Err(CorpusError::Line(LineError::GzipDamaged { .. }))),
-            "{read:?}"
-        );
-    }
-
-    #[test]
-    fn bytes_that_are_not_utf8_are_an_error() {
-        assert_eq!(
-            message(read_files(b"a\nna\xefve\n", b"1\n2\n")),
-            "`a`, line 2: byte 3 of the line is not UTF-8; convert the file, for example with `iconv -f \
-             LATIN1 -t UTF-8` if that is its encoding"
-        );
-    }
-
-    #[test]
-    fn files_of_different_lengths_are_counted_to_the_end() {
-        assert_eq!(
-            message(read_files(b"a\n", b"1\n2\n3\n")),
-            "`a` has 1 lines but `b` has 3; line n of one must be the translation of line n of the other"
-        );
-    }
-
-    #[test]
-    fn a_missing_tab_is_an_error() {
-        assert_eq!(
-            message(read_tsv(b"a\t1\nb 2\n")),
-            "`pairs.tsv`, line 2: no tab; write the source, one tab, the target"
-        );
-    }
-
-    #[test]
-    fn a_third_column_is_an_error() {
-        assert_eq!(
-            message(read_tsv(b"a\t1\textra\n")),
-            "`pairs.tsv`, line 1: 3 columns; keep source and target only, for example with `cut -f 1,2`"
-        );
-    }
-
-    #[test]
-    fn tsv_files_have_two_columns() {
-        assert_eq!(
-            read_tsv(b"a b\t1\n\t2").expect("two"),
-            [pair("a b", "1"), pair("", "2")]
-        );
-    }
-
-    #[test]
-    fn empty_files_are_an_error() {
-        assert_eq!(
-            message(read_tsv(b"")),
-            "`pairs.tsv` is empty; give at least one pair of lines"
-        );
-    }
-
-    #[test]
-    fn nothing_follows_an_error() {
-        let dir = TempDir::new().expect("there is a folder for temporary files");
-        let source = CorpusSource::Tsv {
-            path: write(&dir, "t", b"no tab\na\t1\n"),
-        };
-        let text = ParallelText::open(&source).expect("it exists");
-        assert_eq!(text.pairs().expect("it exists").count(), 1);
-    }
 }

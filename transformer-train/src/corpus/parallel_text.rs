@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use transformer_core::random::{SplitMix64, hash};
 
-use crate::config::CorpusSource;
+use crate::config::{CorpusSource, LineLimit, LongLines};
 use crate::corpus::CorpusError;
 use crate::corpus::input::Input;
 use crate::corpus::pairs::{PairSource, Pairs, Reading};
@@ -32,6 +32,7 @@ use crate::progress::Progress;
 pub struct ParallelText {
     name: String,
     origin: Origin,
+    long_lines: LongLines,
     held_out: Arc<[u64]>,
     progress: Option<ReadingProgress>,
 }
@@ -54,6 +55,9 @@ enum Origin {
     Corpora(Arc<[ParallelText]>),
 }
 
+/// Largest size of a sample, in bytes of text.
+const MAX_SAMPLE_BYTES: usize = 1 << 30;
+
 /// Pairs with their index in the files.
 type IndexedPairs = Vec<(u64, (String, String))>;
 
@@ -62,9 +66,10 @@ impl ParallelText {
     ///
     /// # Errors
     ///
-    /// Returns a [`CorpusError`] when a file cannot be opened, or when both sides are `-`.
-    pub fn open(source: &CorpusSource) -> Result<Self, CorpusError> {
-        Self::open_with_stdin(source, &mut io::stdin().lock())
+    /// Returns a [`CorpusError`] when a file cannot be opened, when both sides are `-`, or when
+    /// standard input or a pipe cannot be buffered.
+    pub fn open(source: &CorpusSource, limit: LineLimit) -> Result<Self, CorpusError> {
+        Self::open_with_stdin(source, limit, &mut io::stdin().lock())
     }
 
     /// Opens a corpus, with `-` as the reader given.
@@ -74,6 +79,7 @@ impl ParallelText {
     /// As [`open`](Self::open).
     pub fn open_with_stdin(
         source: &CorpusSource,
+        limit: LineLimit,
         stdin: &mut dyn Read,
     ) -> Result<Self, CorpusError> {
         let (name, origin) = match source {
@@ -81,21 +87,22 @@ impl ParallelText {
                 if src == Path::new("-") && tgt == Path::new("-") {
                     return Err(CorpusError::StandardInputTwice);
                 }
-                let src = Input::new(src, stdin)?;
-                let tgt = Input::new(tgt, stdin)?;
+                let src = Input::new(src, limit, stdin)?;
+                let tgt = Input::new(tgt, limit, stdin)?;
                 (
                     format!("{} with {}", src.name, tgt.name),
                     Origin::Files { src, tgt },
                 )
             }
             CorpusSource::Tsv { path } => {
-                let input = Input::new(path, stdin)?;
+                let input = Input::new(path, limit, stdin)?;
                 (input.name.clone(), Origin::Tsv(input))
             }
         };
         Ok(Self {
             name,
             origin,
+            long_lines: limit.long_lines,
             held_out: Arc::default(),
             progress: None,
         })
@@ -106,13 +113,15 @@ impl ParallelText {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_all(sources: &[CorpusSource]) -> Result<Self, CorpusError> {
-        let corpora: Result<Vec<Self>, _> = sources.iter().map(Self::open).collect();
+    pub fn open_all(sources: &[CorpusSource], limit: LineLimit) -> Result<Self, CorpusError> {
+        let open = |source| Self::open(source, limit);
+        let corpora: Result<Vec<Self>, _> = sources.iter().map(open).collect();
         let corpora = corpora?;
         let names: Vec<&str> = corpora.iter().map(Self::name).collect();
         Ok(Self {
             name: names.join(", "),
             origin: Origin::Corpora(corpora.into()),
+            long_lines: limit.long_lines,
             held_out: Arc::default(),
             progress: None,
         })
@@ -124,6 +133,7 @@ impl ParallelText {
         Self {
             name: "the list of pairs".to_owned(),
             origin,
+            long_lines: LongLines::default(),
             held_out: Arc::default(),
             progress: None,
         }
@@ -166,6 +176,7 @@ impl ParallelText {
         Ok(Pairs::new(
             self.name.clone(),
             source,
+            self.long_lines,
             Arc::clone(&self.held_out),
             reading,
         ))
@@ -187,13 +198,14 @@ impl ParallelText {
     }
 
     /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order
-    /// of the corpus; all pairs if there are no more than that.
+    /// of the corpus; all pairs if there are no more than that. A sample of more than 1 GiB becomes
+    /// smaller.
     ///
     /// # Errors
     ///
     /// Returns the first [`CorpusError`] in the files.
     pub fn sample(&self, n_pairs: usize, seed: u64) -> Result<Vec<(String, String)>, CorpusError> {
-        let (sample, _) = self.indexed_sample(n_pairs, seed)?;
+        let (sample, _) = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         Ok(sample.into_iter().map(|(_, pair)| pair).collect())
     }
 
@@ -207,7 +219,7 @@ impl ParallelText {
     /// Returns the first [`CorpusError`] in the files, or
     /// [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
     pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
-        let (mut sample, n_seen) = self.indexed_sample(n_pairs, seed)?;
+        let (mut sample, n_seen) = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
         if n_seen < 2 {
             return Err(CorpusError::TooFewToHoldOut { file: self.name });
         }
@@ -237,29 +249,43 @@ impl ParallelText {
     /// (reservoir sampling).
     fn indexed_sample(
         &self,
-        n_pairs: usize,
+        mut n_pairs: usize,
+        max_bytes: usize,
         seed: u64,
     ) -> Result<(IndexedPairs, u64), CorpusError> {
         let mut sample = IndexedPairs::new();
         let mut random = SplitMix64::new(seed);
-        let mut n_seen = 0;
+        let (mut n_seen, mut n_bytes) = (0, 0);
         let mut pairs = self.pairs()?;
         while let Some(pair) = pairs.next() {
             let pair = pair?;
             let indexed = (pairs.n_read() - 1, pair);
             n_seen += 1;
             if sample.len() < n_pairs {
+                n_bytes += n_bytes_of(&indexed);
                 sample.push(indexed);
-                continue;
+            } else {
+                let slot = random.below(n_seen) as usize;
+                if let Some(replaced) = sample.get_mut(slot) {
+                    n_bytes = n_bytes + n_bytes_of(&indexed) - n_bytes_of(replaced);
+                    *replaced = indexed;
+                }
             }
-            let slot = random.below(n_seen) as usize;
-            if let Some(replaced) = sample.get_mut(slot) {
-                *replaced = indexed;
+            // A uniform sample of the sample is one of the corpus.
+            while n_bytes > max_bytes && sample.len() > 1 {
+                let slot = random.below(sample.len() as u64) as usize;
+                n_bytes -= n_bytes_of(&sample.swap_remove(slot));
+                n_pairs = sample.len();
             }
         }
         sample.sort_unstable_by_key(|(index, _)| *index);
         Ok((sample, n_seen))
     }
+}
+
+/// Returns the size of a pair's text, in bytes.
+fn n_bytes_of((_, (src, tgt)): &(u64, (String, String))) -> usize {
+    src.len() + tgt.len()
 }
 
 #[cfg(test)]
@@ -281,7 +307,7 @@ mod tests {
         let source = CorpusSource::Tsv {
             path: "no/such/file".into(),
         };
-        let message = ParallelText::open(&source)
+        let message = ParallelText::open(&source, LineLimit::default())
             .expect_err("it is missing")
             .to_string();
         assert!(
@@ -297,7 +323,7 @@ mod tests {
             path: std::env::temp_dir(),
         };
         assert!(matches!(
-            ParallelText::open(&source),
+            ParallelText::open(&source, LineLimit::default()),
             Err(CorpusError::Line(LineError::Open { .. }))
         ));
     }
@@ -305,7 +331,8 @@ mod tests {
     #[test]
     fn standard_input_can_be_read_again() {
         let source = CorpusSource::Tsv { path: "-".into() };
-        let text = ParallelText::open_with_stdin(&source, &mut &b"a\t1\n"[..]);
+        let text =
+            ParallelText::open_with_stdin(&source, LineLimit::default(), &mut &b"a\t1\n"[..]);
         let text = text.expect("the bytes are a table");
         for _ in 0..2 {
             let read: Result<Vec<_>, _> = text.pairs().and_then(Iterator::collect);
@@ -319,7 +346,7 @@ mod tests {
             src: "-".into(),
             tgt: "-".into(),
         };
-        let opened = ParallelText::open_with_stdin(&source, &mut io::empty());
+        let opened = ParallelText::open_with_stdin(&source, LineLimit::default(), &mut io::empty());
         assert!(matches!(opened, Err(CorpusError::StandardInputTwice)));
     }
 
@@ -331,7 +358,7 @@ mod tests {
             std::fs::write(&path, text).expect("the folder can be written");
             CorpusSource::Tsv { path }
         });
-        let text = ParallelText::open_all(&sources).expect("both are there");
+        let text = ParallelText::open_all(&sources, LineLimit::default()).expect("both are there");
         let mut pairs = text.pairs().expect("both are there");
         let mut read = Vec::new();
         while let Some(pair) = pairs.next() {

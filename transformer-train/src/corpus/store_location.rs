@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
-use crate::config::{CorpusSource, DataSource, Experiment, Store};
+use crate::config::{CorpusSource, DataSource, Experiment, LineLimit, Store};
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
 use crate::progress::LogFn;
@@ -75,6 +75,9 @@ impl StoreLocation {
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
         facts.extend(base.map(tokenizers_of));
+        // Only another limit than the default, so that older stores stay usable.
+        let limit = data.line_limit();
+        facts.extend((limit != LineLimit::default()).then(|| format!("{limit:?}")));
         if train.len() > 1 {
             facts.push("fingerprint of sizes too".to_owned());
         }

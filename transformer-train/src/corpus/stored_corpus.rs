@@ -1,6 +1,5 @@
 //! [`StoredCorpus`]: the folder of a token store on disk, with its manifest and tokenizers.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -8,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use transformer_core::directory::{
     FileEntry, SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER, Tokenizers, write_file,
 };
-use transformer_core::json;
 use transformer_core::text::Tokenizer;
+use transformer_core::{json, regular_file};
 
 use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
 
@@ -64,7 +63,7 @@ pub(super) fn write_store(
         files.push(FileEntry::new(name, json.as_bytes()));
     }
     let lengths = directory.join(LENGTHS);
-    let lengths = fs::read(&lengths).map_err(CorpusError::write(&lengths))?;
+    let lengths = regular_file::read(&lengths, u64::MAX).map_err(CorpusError::write(&lengths))?;
     files.push(FileEntry::new(LENGTHS, &lengths));
     let manifest = Manifest {
         format: FORMAT,
@@ -83,7 +82,7 @@ impl StoredCorpus {
     /// Opens a token store, and checks its files.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
-        let text = fs::read(path.join(MANIFEST))?;
+        let text = regular_file::read(&path.join(MANIFEST), u64::MAX)?;
         let manifest = json::from_slice(&text).map_err(|error| invalid(error.to_string()));
         let manifest: Manifest = manifest?;
         if manifest.format != FORMAT {

@@ -18,6 +18,9 @@ pub struct CorpusSummary {
     pub empty_src: u64,
     /// Pairs dropped because the target, but not the source, is empty or blank.
     pub empty_tgt: u64,
+    /// Pairs dropped because a line is larger than `data.max_line_bytes`.
+    #[serde(default)]
+    pub long_lines: u64,
     /// Pairs dropped because a side is longer than the maximum.
     pub too_long: u64,
     /// Pairs kept with a truncated side.
@@ -53,6 +56,10 @@ impl fmt::Display for CorpusSummary {
         let dropped = [
             (self.empty_src, "with an empty source dropped"),
             (self.empty_tgt, "with an empty target dropped"),
+            (
+                self.long_lines,
+                "with a line above `data.max_line_bytes`, dropped",
+            ),
             (self.too_long, "too long, dropped"),
             (self.cut, "too long, cut"),
             (

@@ -1,7 +1,7 @@
 //! The files of a run's folder that show its course: `metrics.csv`, `samples.tsv` and `curve.svg`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use burn_train::logger::MetricLogger;
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
 use transformer_core::directory::replace_file;
+use transformer_core::regular_file;
 
 use super::curve::curve;
 use crate::config::TrainingSettings;
@@ -114,7 +115,8 @@ fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Resu
     let path = folder.join(name);
     let before = match n_done {
         0 => String::new(),
-        _ => String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned(),
+        _ => String::from_utf8_lossy(&regular_file::read(&path, u64::MAX).unwrap_or_default())
+            .into_owned(),
     };
     let update_of = |row: &&str| row.split([',', '\t']).next()?.parse::<u64>().ok();
     let kept = before

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use transformer_core::directory::{ModelDirectory, check_link, write_file};
+use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::changes::{Change, changes};
 use super::error::TrainError;
@@ -200,7 +201,8 @@ impl RunFolder {
 
     /// Returns the number of updates of the published model; 0 if there is none.
     fn published_updates(&self) -> u64 {
-        let manifest = fs::read(self.model.join("manifest.json")).unwrap_or_default();
+        let manifest = self.model.join("manifest.json");
+        let manifest = regular_file::read(&manifest, MAX_JSON_BYTES).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap_or_default();
         let updates = &manifest["training"]["scores"]["updates"];
         updates.as_u64().unwrap_or(0)

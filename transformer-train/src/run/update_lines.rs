@@ -5,10 +5,7 @@ use std::io;
 
 use super::prepare::Prepared;
 use crate::config::{DataSource, Experiment};
-use crate::corpus::ParallelText;
-
-/// Number of lines tokenized at a time.
-const CHUNK: usize = 4096;
+use crate::corpus::{CHUNK_BYTES, CHUNK_PAIRS, ParallelText};
 
 /// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is
 /// counted from 0.
@@ -41,11 +38,14 @@ pub(super) fn lines_of_update(
     let mut lines = Vec::new();
     while sentence <= last {
         let mut chunk = Vec::new();
-        while let Some(pair) = pairs.next() {
-            chunk.push((pairs.n_read(), pair.ok()?));
-            if chunk.len() == CHUNK {
-                break;
-            }
+        let mut n_bytes = 0;
+        while chunk.len() < CHUNK_PAIRS
+            && n_bytes < CHUNK_BYTES
+            && let Some(pair) = pairs.next()
+        {
+            let (src, tgt) = pair.ok()?;
+            n_bytes += src.len() + tgt.len();
+            chunk.push((pairs.n_read(), (src, tgt)));
         }
         if chunk.is_empty() {
             return None;
@@ -81,7 +81,7 @@ fn training_text(experiment: &Experiment) -> Option<ParallelText> {
     let [(train, _)] = train.as_slice() else {
         return None;
     };
-    let text = ParallelText::open_with_stdin(train, &mut io::empty()).ok()?;
+    let text = ParallelText::open_with_stdin(train, data.line_limit(), &mut io::empty()).ok()?;
     let seed = experiment.training.seed;
     match valid {
         Some(_) => Some(text),

@@ -15,6 +15,8 @@ mod kills;
 mod learning;
 #[cfg(target_os = "linux")]
 mod lost_output;
+#[cfg(target_os = "linux")]
+mod memory;
 mod optimizer;
 mod refusal;
 mod reproduction;

@@ -1,6 +1,6 @@
 //! [`Translate`]: reads lines, and writes their translations.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -12,7 +12,9 @@ use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
-use crate::commands::{CommandError, LineWarnings, SpeedFlags, at_least_one, open, read_lines};
+use crate::commands::{
+    CommandError, LineFlags, LineWarnings, Lines, SpeedFlags, at_least_one, next_lines, open,
+};
 
 /// Largest number of lines that are translated before they are written.
 const LINES_AT_ONCE: usize = 1000;
@@ -48,6 +50,8 @@ pub(crate) struct Translate {
     batch_tokens: usize,
     #[command(flatten)]
     speed: SpeedFlags,
+    #[command(flatten)]
+    lines: LineFlags,
     /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
@@ -70,7 +74,8 @@ impl Translate {
         if from_input && self.prefixes.as_deref() == Some(Path::new(DASH)) {
             return Err(CommandError::StandardInputTwice);
         }
-        let prefixes = self.prefixes.as_deref().map(read_lines).transpose()?;
+        let open_lines = |path| self.lines.open(path);
+        let prefixes = self.prefixes.as_deref().map(open_lines).transpose()?;
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
             max_src_len: self.max_src_len,
@@ -111,7 +116,8 @@ impl Translate {
             }
         }
         if from_input {
-            let lines = LineStream::new(BufReader::new(io::stdin()), LINES_AT_ONCE);
+            let flags = self.lines;
+            let lines = LineStream::new(move || flags.open(Path::new(DASH)), LINES_AT_ONCE);
             session.translate_stream(&lines, &mut output)?;
         } else {
             session.translate_lines(&self.text, &mut output)?;
@@ -124,7 +130,7 @@ impl Translate {
 struct Session<'a> {
     command: &'a Translate,
     /// The lines of `--prefixes`.
-    prefixes: Option<Vec<String>>,
+    prefixes: Option<Lines>,
     translator: &'a Translator,
     search: &'a Search,
     n_translated: usize,
@@ -151,25 +157,45 @@ impl Session<'_> {
         }
     }
 
-    /// Translates and writes lines.
+    /// Translates and writes lines, each with its prefix.
     fn translate_lines(
         &mut self,
         lines: &[String],
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
+        let mut rest = lines;
+        while !rest.is_empty() {
+            let Some(prefixes) = &mut self.prefixes else {
+                let prefix = self.command.prefix.as_deref().unwrap_or_default();
+                return self.translate_prefixed(rest, |_| prefix, output);
+            };
+            let prefixes = next_lines(prefixes, rest.len())?;
+            // Lines that have a prefix are translated before the error for the first line without one.
+            if prefixes.is_empty() {
+                return Err(self.wrong_number_of_prefixes(self.n_translated as u64));
+            }
+            let (known, others) = rest.split_at(prefixes.len());
+            self.translate_prefixed(known, |index| &prefixes[index], output)?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Translates and writes lines, whose prefixes `prefix` returns by their indices.
+    fn translate_prefixed<'a>(
+        &mut self,
+        lines: &'a [String],
+        prefix: impl Fn(usize) -> &'a str,
+        output: &mut impl Write,
+    ) -> Result<(), CommandError> {
         let n_before = self.n_translated;
-        // Lines that have a prefix are translated before the error for the first line without one.
-        let n_prefixed = self.prefixes.as_ref().map_or(usize::MAX, Vec::len) - n_before;
-        let known = &lines[..lines.len().min(n_prefixed)];
-        let inputs: Vec<Input<'_>> = (n_before..)
-            .zip(known)
+        let inputs: Vec<Input<'_>> = lines
+            .iter()
+            .enumerate()
             .map(|(index, line)| Input {
                 text: line,
-                prefix: match &self.prefixes {
-                    Some(prefixes) => &prefixes[index],
-                    None => self.command.prefix.as_deref().unwrap_or_default(),
-                },
-                index: index as u64,
+                prefix: prefix(index),
+                index: (n_before + index) as u64,
             })
             .collect();
         let line_rate = &mut self.line_rate;
@@ -199,27 +225,26 @@ impl Session<'_> {
                 .map_err(CommandError::output)?;
         }
         output.flush().map_err(CommandError::output)?;
-        self.n_translated += known.len();
-        if known.len() < lines.len() {
-            return Err(self.wrong_number_of_prefixes());
-        }
+        self.n_translated += lines.len();
         Ok(())
     }
 
     /// Checks that no prefix is left over.
-    fn end(&self) -> Result<(), CommandError> {
-        let n_prefixes = self.prefixes.as_ref().map(Vec::len);
-        if n_prefixes.is_some_and(|n_prefixes| n_prefixes != self.n_translated) {
-            return Err(self.wrong_number_of_prefixes());
+    fn end(&mut self) -> Result<(), CommandError> {
+        let n_prefixes = self.prefixes.as_mut().map(Lines::count_all);
+        match n_prefixes.transpose()? {
+            Some(n_prefixes) if n_prefixes > self.n_translated as u64 => {
+                Err(self.wrong_number_of_prefixes(n_prefixes))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn wrong_number_of_prefixes(&self) -> CommandError {
+    fn wrong_number_of_prefixes(&self, n_prefixes: u64) -> CommandError {
         CommandError::Prefixes {
             path: self.command.prefixes.clone().unwrap_or_default(),
-            n_prefixes: self.prefixes.as_ref().map_or(0, Vec::len),
-            has_more: self.n_translated < self.prefixes.as_ref().map_or(0, Vec::len),
+            n_prefixes,
+            has_more: self.n_translated as u64 != n_prefixes,
         }
     }
 }

@@ -1,22 +1,24 @@
 //! [`LineStream`]: groups of lines that arrive together on standard input.
 
-use std::io::Read;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use transformer_core::lines::{LineReader, STANDARD_INPUT};
+use transformer_core::lines::LineError;
 
-use crate::commands::CommandError;
+use crate::commands::{BYTES_AT_ONCE, CommandError, Lines};
 
 /// How long a group waits for its next line: longer than a file or a program needs, and too short for a person to
 /// notice.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Number of lines that are read ahead.
+const LINES_AHEAD: usize = 8;
+
 /// Reads lines on a separate thread, so that a pause in the input can be distinguished from its end.
 #[derive(Debug)]
 pub(super) struct LineStream {
-    lines: Receiver<Result<String, CommandError>>,
+    lines: Receiver<Result<String, LineError>>,
     most: usize,
 }
 
@@ -29,18 +31,22 @@ pub(super) struct Group {
 }
 
 impl LineStream {
-    /// Starts reading; a group has at most `most` lines, and `most` is at least 1.
-    pub(super) fn new(input: impl Read + Send + 'static, most: usize) -> Self {
-        let (sender, lines) = sync_channel(most);
+    /// Starts reading what `open` opens; a group has at most `most` lines, fewer if they are long, and `most` is at
+    /// least 1.
+    pub(super) fn new(
+        open: impl FnOnce() -> Result<Lines, LineError> + Send + 'static,
+        most: usize,
+    ) -> Self {
+        let (sender, lines) = sync_channel(LINES_AHEAD);
         // The thread ends with the input, with the first failure, or with the program.
         thread::spawn(move || {
-            let lines = match LineReader::new(STANDARD_INPUT, input) {
+            let lines = match open() {
                 Ok(lines) => lines,
-                Err(error) => return drop(sender.send(Err(error.into()))),
+                Err(error) => return drop(sender.send(Err(error))),
             };
             for line in lines {
                 let failed = line.is_err();
-                if sender.send(line.map_err(CommandError::from)).is_err() || failed {
+                if sender.send(line).is_err() || failed {
                     break;
                 }
             }
@@ -51,6 +57,7 @@ impl LineStream {
     /// Waits for a line, and returns it with those that follow without a pause; an empty group at the end.
     pub(super) fn next_group(&self) -> Group {
         let mut lines = Vec::new();
+        let mut n_bytes = 0;
         let mut arrived = self
             .lines
             .recv()
@@ -58,14 +65,15 @@ impl LineStream {
         loop {
             let failure = match arrived {
                 Ok(Ok(line)) => {
+                    n_bytes += line.len();
                     lines.push(line);
-                    if lines.len() < self.most {
+                    if lines.len() < self.most && n_bytes < BYTES_AT_ONCE {
                         arrived = self.lines.recv_timeout(PAUSE);
                         continue;
                     }
                     None
                 }
-                Ok(Err(failure)) => Some(failure),
+                Ok(Err(failure)) => Some(failure.into()),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
             };
             return Group { lines, failure };
@@ -75,11 +83,20 @@ impl LineStream {
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::lines::{LineReader, STANDARD_INPUT};
+
     use super::*;
+
+    fn stream(text: &'static [u8], most: usize) -> LineStream {
+        LineStream::new(
+            move || LineReader::new(STANDARD_INPUT, Box::new(text)),
+            most,
+        )
+    }
 
     #[test]
     fn groups_contain_all_lines_in_order_and_at_most_the_limit() {
-        let stream = LineStream::new(&b"a\nb\nc\n\nd"[..], 2);
+        let stream = stream(b"a\nb\nc\n\nd", 2);
         let mut read = Vec::new();
         loop {
             let Group { lines, failure } = stream.next_group();
@@ -94,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_failure_follows_the_lines_before_it() {
-        let stream = LineStream::new(&b"a\n\xff\nb\n"[..], 9);
+        let stream = stream(b"a\n\xff\nb\n", 9);
         let mut n_lines = 0;
         let failure = loop {
             let group = stream.next_group();
