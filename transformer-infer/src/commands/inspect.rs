@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use transformer_core::TransformerConfig;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::special::SPECIAL_TOKENS;
+use transformer_core::{ComputePrecision, TransformerConfig};
 
 use super::CommandError;
 
@@ -102,6 +102,12 @@ fn as_text(directory: &ModelDirectory) -> String {
     row("model", &directory.path().display().to_string());
     row("format", &manifest.format.to_string());
     row("precision", manifest.precision.name());
+    if directory.compute_precision() == ComputePrecision::Int8 {
+        row(
+            "computed",
+            "on CPUs: matrix products in int8; embeddings, biases, normalization, softmax and attention in f32",
+        );
+    }
     row("layers", &layers(config));
     row("config", &other_settings(config));
     let bytes = manifest.files.weights.bytes;

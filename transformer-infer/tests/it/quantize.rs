@@ -49,6 +49,52 @@ fn a_smaller_model_translates_every_line() {
 }
 
 #[test]
+fn the_flag_precision_computes_as_the_smaller_model_does() {
+    let (model, out) = (
+        model(),
+        tempdir().expect("a temporary directory can be created"),
+    );
+    let out = out.path().join("int8");
+    assert!(quantize(model.path(), &out, "int8").status.success());
+    let flags = ["--json", "--token-scores"];
+    let translated = |model: &Path, more: &[&str]| {
+        let flags = [&flags[..], more].concat();
+        let output = translate(model, &flags, LINES.join("\n").as_bytes());
+        stdout(&output).join("\n")
+    };
+    let int8 = translated(&out, &[]);
+    assert_eq!(translated(model.path(), &["--precision", "int8"]), int8);
+    assert_eq!(
+        translated(&out, &["--precision", "int8", "--threads", "3"]),
+        int8
+    );
+    let f32 = translated(model.path(), &[]);
+    assert_eq!(
+        translated(model.path(), &["--precision", "f32", "--threads", "1"]),
+        f32
+    );
+    assert_ne!(f32, int8, "rounding changes scores");
+    for path in [model.path(), &out] {
+        let shown = run(
+            "inspect",
+            &["--model", path.to_str().expect("the path is UTF-8")],
+        );
+        let is_int8 = stdout(&shown).concat().contains("matrix products in int8");
+        assert_eq!(is_int8, path == out);
+    }
+}
+
+#[test]
+fn threads_are_limited() {
+    let model = model();
+    for threads in ["0", "513"] {
+        let refused = translate(model.path(), &["--threads", threads], b"bad\n");
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("1..=512"), "{}", stderr(&refused));
+    }
+}
+
+#[test]
 fn a_model_is_not_written_over_itself() {
     let model = model();
     let refused = quantize(model.path(), model.path(), "int8");
