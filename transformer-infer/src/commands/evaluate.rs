@@ -87,28 +87,8 @@ impl Evaluate {
         if n_rows == Some(0) {
             return Err(self.nothing_to_score());
         }
-        let limits = BatchLimits {
-            batch_tokens: self.batch_tokens,
-            max_src_len: self.max_src_len,
-            ..BatchLimits::default()
-        };
-        let translator = open(
-            slice::from_ref(&self.model),
-            backend,
-            limits,
-            &self.speed.options(),
-            !self.quiet,
-        )?;
-        let inputs = self.references.iter().chain([&self.src]);
-        let is_same = |input: &PathBuf| {
-            let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
-            out.is_some() && fs::canonicalize(input).ok() == out
-        };
-        if let Some(input) = inputs.into_iter().find(|input| is_same(input)) {
-            return Err(CommandError::OutIsInput {
-                path: input.clone(),
-            });
-        }
+        let translator = self.open(backend)?;
+        self.check_out_is_no_input()?;
         // An error of the output file is reported before the work and not after it.
         let mut out = self.out.as_deref().map(Out::create).transpose()?;
         let search = self.search(translator.search());
@@ -153,6 +133,35 @@ impl Evaluate {
         let printed = scores.print(self.references.len(), options.width());
         out.map_or(Ok(()), Out::finish)?;
         printed
+    }
+
+    fn open(&self, backend: Option<&str>) -> Result<Translator, CommandError> {
+        let limits = BatchLimits {
+            batch_tokens: self.batch_tokens,
+            max_src_len: self.max_src_len,
+            ..BatchLimits::default()
+        };
+        open(
+            slice::from_ref(&self.model),
+            backend,
+            limits,
+            &self.speed.options(),
+            !self.quiet,
+        )
+    }
+
+    fn check_out_is_no_input(&self) -> Result<(), CommandError> {
+        let inputs = self.references.iter().chain([&self.src]);
+        let is_same = |input: &PathBuf| {
+            let out = self.out.as_ref().and_then(|out| fs::canonicalize(out).ok());
+            out.is_some() && fs::canonicalize(input).ok() == out
+        };
+        if let Some(input) = inputs.into_iter().find(|input| is_same(input)) {
+            return Err(CommandError::OutIsInput {
+                path: input.clone(),
+            });
+        }
+        Ok(())
     }
 
     fn metrics(&self) -> Vec<Box<dyn Metric>> {

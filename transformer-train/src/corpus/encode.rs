@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use transformer_core::text::UNK;
 
 use crate::config::{Copies, Duplicates, Empty, Filter, OverLong};
-use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, ParallelText};
+use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
 /// Number of pairs that are tokenized together: enough for all threads, and little memory.
 pub(crate) const CHUNK_PAIRS: usize = 4096;
@@ -67,25 +67,7 @@ pub(crate) fn encode_into(
     let mut fingerprint = Fingerprint::default();
     let mut pairs = text.pairs()?;
     loop {
-        let mut chunk = Vec::new();
-        let mut n_bytes = 0;
-        while chunk.len() < CHUNK_PAIRS
-            && n_bytes < CHUNK_BYTES
-            && let Some(pair) = pairs.next()
-        {
-            let pair = pair?;
-            if filter.empty == Empty::Refuse
-                && let Some(side) = empty_side(&pair)
-            {
-                return Err(CorpusError::EmptySide {
-                    file: text.name().to_owned(),
-                    pair: pairs.n_read(),
-                    side,
-                });
-            }
-            n_bytes += pair.0.len() + pair.1.len();
-            chunk.push((pairs.corpus(), pair));
-        }
+        let mut chunk = next_chunk(&mut pairs, text.name(), filter.empty)?;
         if chunk.is_empty() {
             break;
         }
@@ -125,6 +107,38 @@ pub(crate) fn encode_into(
         }),
         _ => Ok((summary, fingerprint)),
     }
+}
+
+/// The index of a corpus, and a pair of it.
+type PairOfCorpus = (usize, (String, String));
+
+/// Reads the next pairs: a limited number of pairs and bytes, and
+/// none at the end.
+fn next_chunk(
+    pairs: &mut Pairs,
+    name: &str,
+    empty: Empty,
+) -> Result<Vec<PairOfCorpus>, CorpusError> {
+    let mut chunk = Vec::new();
+    let mut n_bytes = 0;
+    while chunk.len() < CHUNK_PAIRS
+        && n_bytes < CHUNK_BYTES
+        && let Some(pair) = pairs.next()
+    {
+        let pair = pair?;
+        if empty == Empty::Refuse
+            && let Some(side) = empty_side(&pair)
+        {
+            return Err(CorpusError::EmptySide {
+                file: name.to_owned(),
+                pair: pairs.n_read(),
+                side,
+            });
+        }
+        n_bytes += pair.0.len() + pair.1.len();
+        chunk.push((pairs.corpus(), pair));
+    }
+    Ok(chunk)
 }
 
 /// Returns the side of a pair that is blank, if one is.
