@@ -129,10 +129,10 @@ impl Evaluate {
             }
             report(scores.n_lines(), n_tokens, seconds);
         }
-        // The scores are printed even if the file cannot be written.
-        let printed = scores.print(self.references.len(), options.width());
-        out.map_or(Ok(()), Out::finish)?;
-        printed
+        // The scores are printed even if the file cannot be written, and after it if it is standard output.
+        let written = out.map_or(Ok(()), Out::finish);
+        scores.print(self.references.len(), options.width())?;
+        written
     }
 
     fn open(&self, backend: Option<&str>) -> Result<Translator, CommandError> {
