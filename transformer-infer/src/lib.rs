@@ -32,6 +32,7 @@
 
 pub mod allocator;
 pub mod attention;
+pub mod document;
 pub mod metrics;
 pub mod program;
 pub mod search;

@@ -1,0 +1,1 @@
+//! The formats of documents: each is a reader of parts.
