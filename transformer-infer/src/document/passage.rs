@@ -78,6 +78,13 @@ pub trait Notation: fmt::Debug + Send + Sync {
         Cow::Borrowed(text)
     }
 
+    /// Whether line ends and other whitespace in the text are the same as a space, as in HTML.
+    ///
+    /// Otherwise a line end ends a sentence, and the translation has it at the same place.
+    fn has_soft_line_ends(&self) -> bool {
+        false
+    }
+
     /// Completes a whole passage, marks included; adds quotation marks if its content requires them.
     fn complete(&self, written: String) -> String {
         written
@@ -106,9 +113,17 @@ impl Passage {
     ///
     /// Panics if the marks are not those of this text: not in order, or beyond its end.
     pub fn source(&self) -> String {
+        let parts = self.source_parts();
+        let written = parts.iter().map(Part::source).collect();
+        self.notation.complete(written)
+    }
+
+    /// Returns what [`source`](Self::source) writes, before the notation completes it, as parts: passages inside of
+    /// marks are still to be translated.
+    pub(super) fn source_parts(&self) -> Vec<Part> {
         let mut writer = SourceWriter {
             passage: self,
-            written: String::with_capacity(self.text.len()),
+            written: Vec::new(),
             at: 0,
             open: Vec::new(),
         };
@@ -117,25 +132,25 @@ impl Passage {
             writer.text_until(mark.range.start);
             match &mark.kind {
                 MarkKind::Pair { open, .. } => {
-                    writer.written.push_str(&open.source());
+                    writer.written.extend_from_slice(&open.0);
                     writer.open.push(index);
                 }
                 MarkKind::Point { raw } | MarkKind::Break { raw } => {
-                    writer.written.push_str(&raw.source());
+                    writer.written.extend_from_slice(&raw.0);
                     writer.at = mark.range.end;
                 }
             }
         }
         writer.close_until(None);
         writer.text_until(self.text.len());
-        self.notation.complete(writer.written)
+        writer.written
     }
 }
 
 /// The passage written so far.
 struct SourceWriter<'a> {
     passage: &'a Passage,
-    written: String,
+    written: Vec<Part>,
     /// Number of bytes of the text that are written.
     at: usize,
     /// The pairs whose ends are not written, the outermost first.
@@ -145,7 +160,10 @@ struct SourceWriter<'a> {
 impl SourceWriter<'_> {
     fn text_until(&mut self, end: usize) {
         let text = &self.passage.text[self.at..end];
-        self.written.push_str(&self.passage.notation.escape(text));
+        if !text.is_empty() {
+            let text = self.passage.notation.escape(text).into_owned();
+            self.written.push(Part::Verbatim(text));
+        }
         self.at = end;
     }
 
@@ -157,13 +175,23 @@ impl SourceWriter<'_> {
             let Mark { range, kind, .. } = &self.passage.marks[ended];
             self.text_until(range.end);
             if let MarkKind::Pair { close, .. } = kind {
-                self.written.push_str(&close.source());
+                self.written.extend_from_slice(&close.0);
             }
         }
     }
 }
 
 impl Raw {
+    /// Returns whether whitespace comes first.
+    pub(super) fn starts_with_space(&self) -> bool {
+        matches!(self.0.first(), Some(Part::Verbatim(text)) if text.starts_with(char::is_whitespace))
+    }
+
+    /// Returns whether whitespace comes last.
+    pub(super) fn ends_with_space(&self) -> bool {
+        matches!(self.0.last(), Some(Part::Verbatim(text)) if text.ends_with(char::is_whitespace))
+    }
+
     /// Writes the text as it is in the document.
     pub fn source(&self) -> String {
         self.0.iter().map(Part::source).collect()

@@ -1,0 +1,58 @@
+//! [`LineTranslator`]: what translates the sentences of a document.
+
+use super::DocumentError;
+use super::units::{Link, units};
+
+/// A line to translate: a sentence, or a part of one that is too long.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentLine<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Whether [`TranslatedLine::links`] are needed.
+    pub needs_links: bool,
+    /// Number of the line in the document, from 0; samples depend on it.
+    pub index: u64,
+}
+
+/// The translation of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TranslatedLine {
+    /// The translated text.
+    pub text: String,
+    /// Which parts of it translate which parts of the line, if they were asked for, in the order of the translation.
+    pub links: Vec<Link>,
+}
+
+impl TranslatedLine {
+    /// Returns a translation that is the line itself.
+    pub fn copy_of(line: &str) -> Self {
+        let links = units(line, &[]).into_iter().map(|unit| Link {
+            src: unit.range.clone(),
+            tgt: unit.range,
+        });
+        Self {
+            text: line.to_owned(),
+            links: links.collect(),
+        }
+    }
+}
+
+/// Translates lines of text. [`Translator`](crate::Translator) does by [`ModelLines`](super::ModelLines); tests have
+/// translators whose output is known.
+pub trait LineTranslator {
+    /// Translates lines, and returns one translation for each, in the same order.
+    ///
+    /// `on_progress` is called with the number of lines that have been translated since the last call.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DocumentError`] if the model cannot translate.
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError>;
+
+    /// Returns the number of bytes at the start of a text that are one line at most, or `None` if the whole text is.
+    fn longest_start(&self, text: &str) -> Option<usize>;
+}

@@ -1,0 +1,101 @@
+//! [`Protection`]: words that are copied instead of translated, such as placeholders and URLs.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+/// What is copied: found by patterns, taken out of a sentence before it is translated, and put back where word
+/// alignments say.
+#[derive(Clone, Debug, Default)]
+pub struct Protection {
+    patterns: Vec<Regex>,
+}
+
+/// A pattern that is no regular expression.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("`{pattern}` is no regular expression of the crate `regex`; correct it")]
+pub struct ProtectionError {
+    /// The pattern.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub source: Box<regex::Error>,
+}
+
+/// The largest compiled pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 1 << 22;
+
+/// Placeholders of programs, addresses, and codes of emoji.
+const PLACEHOLDERS: &[&str] = &[
+    // URLs and e-mail addresses; a full stop or comma at the end is not part of them.
+    r"(?:https?|ftp)://[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]|\bwww\.[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]",
+    r"\bmailto:\S*\w|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    // {{name}}, {name}, ${name}, #{name}, {0:d}
+    r"[$#]?\{\{[^{}\n]*\}\}|[$#]?\{[^{}\n]*\}",
+    // %s, %1$s, %-5.2f, %(name)s, %@, %%
+    r"%(?:\([\w.]+\)|\d+\$)?[-+0#]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]\b|%@|%%|%[A-Za-z_]\w*%",
+    // $name, $1, $_
+    r"\$(?:[A-Za-z_]\w*|\d+\b)",
+    // :smile:
+    r":[A-Za-z][\w+-]*:",
+];
+
+/// Numbers with units, such as `20 km/h`, `5 %` or `€3.50`.
+const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\d+)*(?:\s?(?:%|‰|°[CF]?|€|\$|£|¥|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|k?m/h|m/s|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|kWh|ms|s|min|h)\b)?";
+
+impl Protection {
+    /// Copies placeholders, URLs, e-mail addresses and codes of emoji.
+    pub fn placeholders() -> Self {
+        let patterns = PLACEHOLDERS.iter().map(|pattern| {
+            Regex::new(pattern).expect("the patterns of this file are regular expressions")
+        });
+        Self {
+            patterns: patterns.collect(),
+        }
+    }
+
+    /// Copies numbers, with their units, too.
+    #[must_use]
+    pub fn with_numbers(mut self) -> Self {
+        let numbers =
+            Regex::new(NUMBERS).expect("the pattern of this file is a regular expression");
+        self.patterns.push(numbers);
+        self
+    }
+
+    /// Copies what a regular expression finds, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ProtectionError`] if the pattern is no regular expression.
+    pub fn with_pattern(mut self, pattern: &str) -> Result<Self, ProtectionError> {
+        let compiled = regex::RegexBuilder::new(pattern)
+            .size_limit(MAX_PATTERN_BYTES)
+            .build();
+        let compiled = compiled.map_err(|source| ProtectionError {
+            pattern: pattern.to_owned(),
+            source: Box::new(source),
+        })?;
+        self.patterns.push(compiled);
+        Ok(self)
+    }
+
+    /// Returns the ranges of bytes to copy, in order; of two that overlap, the first, and the longer one.
+    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
+        let found = self
+            .patterns
+            .iter()
+            .flat_map(|pattern| pattern.find_iter(text));
+        let mut found: Vec<Range<usize>> = found
+            .map(|it| it.range())
+            .filter(|it| !it.is_empty())
+            .collect();
+        found.sort_by_key(|range| (range.start, usize::MAX - range.end));
+        let mut end = 0;
+        found.retain(|range| {
+            let is_apart = range.start >= end;
+            end = if is_apart { range.end } else { end };
+            is_apart
+        });
+        found
+    }
+}

@@ -1,0 +1,331 @@
+//! [`Sentence`]: a segment of a passage, with the marks inside of it.
+
+use std::ops::Range;
+
+use super::passage::{MarkKind, Part, Passage, Raw};
+
+/// A segment that is translated by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Sentence {
+    /// The text, without whitespace around it, and with single spaces between words.
+    pub(super) text: String,
+    /// The marks inside of the text, in the order of the document: an outer pair before what it encloses.
+    pub(super) marks: Vec<SentenceMark>,
+}
+
+/// A mark inside of a sentence.
+#[derive(Clone, Debug)]
+pub(super) struct SentenceMark {
+    /// The bytes of the text that a pair encloses, or the space that others replace, or an empty range.
+    pub(super) range: Range<usize>,
+    /// Index of the innermost pair of the sentence that encloses it.
+    pub(super) parent: Option<usize>,
+    pub(super) kind: SentenceMarkKind,
+}
+
+/// What a mark inside of a sentence is.
+#[derive(Clone, Debug)]
+pub(super) enum SentenceMarkKind {
+    /// A pair; one of the tags is absent if it is outside of the sentence.
+    Pair {
+        open: Option<Tag>,
+        close: Option<Tag>,
+    },
+    /// See [`MarkKind::Point`].
+    Point(Raw),
+    /// See [`MarkKind::Break`].
+    Break(Raw),
+}
+
+/// A tag of a pair.
+#[derive(Clone, Debug)]
+pub(super) struct Tag {
+    pub(super) raw: Raw,
+    /// Whether it is written in place of the whitespace beside it, since the whitespace is part of `raw`.
+    pub(super) replaces_space: bool,
+}
+
+/// Makes a sentence of a segment: words with single spaces between them.
+///
+/// Whitespace that is more than one space, or among marks, is written with these marks; where there is no mark, it
+/// becomes a break.
+pub(super) struct SentenceBuilder<'a> {
+    passage: &'a Passage,
+    segment: &'a Range<usize>,
+    /// Number of bytes of the passage that were read.
+    at: usize,
+    text: String,
+    marks: Vec<SentenceMark>,
+    /// The pairs that have begun and not ended: index in the sentence, and end in the passage.
+    open: Vec<(usize, usize)>,
+    /// What stands between the last word and the next.
+    gap: Vec<GapItem>,
+    /// What is still to be protected: ranges of the passage, the next one last.
+    protected: Vec<Range<usize>>,
+}
+
+/// Something between two words, with the index of its mark.
+#[derive(Debug)]
+enum GapItem {
+    /// Whitespace, in the notation of the document.
+    Space(String),
+    Open(usize),
+    Close(usize),
+    /// A point or break, and whether the text has a space in its place.
+    Point(usize, bool),
+    /// Protected text.
+    Protected(usize),
+}
+
+impl<'a> SentenceBuilder<'a> {
+    /// `protected` are ranges of bytes of the passage to copy, inside of the segment and in order.
+    pub(super) fn new(
+        passage: &'a Passage,
+        segment: &'a Range<usize>,
+        protected: &[Range<usize>],
+    ) -> Self {
+        // What has an edge of a mark inside of it is not protected.
+        let is_whole = |range: &&Range<usize>| {
+            let is_inside = |position: usize| range.start < position && position < range.end;
+            let mut edges = passage
+                .marks
+                .iter()
+                .flat_map(|mark| [mark.range.start, mark.range.end]);
+            !edges.any(is_inside)
+        };
+        Self {
+            protected: protected.iter().filter(is_whole).rev().cloned().collect(),
+            passage,
+            segment,
+            at: segment.start,
+            text: String::with_capacity(segment.len()),
+            marks: Vec::new(),
+            open: Vec::new(),
+            gap: Vec::new(),
+        }
+    }
+
+    /// Makes the sentence, given the indices of the marks that are, or begin, or end inside of it.
+    pub(super) fn build(mut self, marks: &[usize]) -> Sentence {
+        let mut own_indices = Vec::with_capacity(marks.len());
+        for index in marks {
+            let mark = &self.passage.marks[*index];
+            let parent = mark
+                .parent
+                .and_then(|parent| marks.binary_search(&parent).ok());
+            let parent = parent.map(|position| own_indices[position]);
+            self.close_until(parent);
+            let begins_here = mark.range.start >= self.segment.start;
+            if begins_here {
+                self.words_until(mark.range.start);
+            }
+            let own_index = self.marks.len();
+            own_indices.push(own_index);
+            let kind = match &mark.kind {
+                MarkKind::Pair { open, close } => {
+                    self.open.push((own_index, mark.range.end));
+                    if begins_here {
+                        self.gap.push(GapItem::Open(own_index));
+                    }
+                    let ends_here = mark.range.end <= self.segment.end;
+                    SentenceMarkKind::Pair {
+                        open: begins_here.then(|| Tag::new(open)),
+                        close: ends_here.then(|| Tag::new(close)),
+                    }
+                }
+                MarkKind::Point { raw } => SentenceMarkKind::Point(raw.clone()),
+                MarkKind::Break { raw } => SentenceMarkKind::Break(raw.clone()),
+            };
+            if !matches!(kind, SentenceMarkKind::Pair { .. }) {
+                self.gap
+                    .push(GapItem::Point(own_index, !mark.range.is_empty()));
+                self.at = mark.range.end;
+            }
+            self.marks.push(SentenceMark {
+                range: 0..0,
+                parent,
+                kind,
+            });
+        }
+        self.close_until(None);
+        self.words_until(self.segment.end);
+        self.end_gap(None);
+        for mark in &mut self.marks {
+            if let SentenceMarkKind::Pair { close: None, .. } = mark.kind {
+                mark.range.end = self.text.len();
+            }
+        }
+        Sentence {
+            text: self.text,
+            marks: self.marks,
+        }
+    }
+
+    /// Ends the pairs inside of `parent`.
+    fn close_until(&mut self, parent: Option<usize>) {
+        while let Some((index, end)) = self.open.last().copied()
+            && Some(index) != parent
+        {
+            self.words_until(end.min(self.segment.end));
+            if end <= self.segment.end {
+                self.gap.push(GapItem::Close(index));
+            }
+            self.open.pop();
+        }
+    }
+
+    /// Adds the words, the protected text and the whitespace up to a position of the passage.
+    fn words_until(&mut self, end: usize) {
+        while let Some(range) = self.protected.pop_if(|range| range.end <= end) {
+            self.plain_words_until(range.start);
+            let raw = self
+                .passage
+                .notation
+                .escape(&self.passage.text[range.clone()]);
+            self.gap.push(GapItem::Protected(self.marks.len()));
+            self.marks.push(SentenceMark {
+                range: 0..0,
+                parent: self.open.last().map(|(index, _)| *index),
+                kind: SentenceMarkKind::Point(raw.into_owned().into()),
+            });
+            self.at = range.end;
+        }
+        self.plain_words_until(end);
+    }
+
+    fn plain_words_until(&mut self, end: usize) {
+        let passage = self.passage;
+        let mut rest = &passage.text[self.at..end.max(self.at)];
+        self.at = end.max(self.at);
+        while !rest.is_empty() {
+            let (space, words) = rest.split_at(rest.len() - rest.trim_start().len());
+            if !space.is_empty() {
+                let space = passage.notation.escape(space).into_owned();
+                self.gap.push(GapItem::Space(space));
+            }
+            let (word, others) =
+                words.split_at(words.find(char::is_whitespace).unwrap_or(words.len()));
+            if !word.is_empty() {
+                self.end_gap(word.chars().next());
+                self.text.push_str(word);
+            }
+            rest = others;
+        }
+    }
+
+    /// Adds the space before the next word, and gives the marks there their positions.
+    fn end_gap(&mut self, next: Option<char>) {
+        let gap = std::mem::take(&mut self.gap);
+        let has_space = self.needs_space(&gap, next);
+        let before = self.text.len();
+        if has_space {
+            self.text.push(' ');
+        }
+        let behind = self.text.len();
+        let is_regular = is_regular(&gap);
+        let mut spaces = String::new();
+        let mut last = None;
+        for item in gap {
+            let index = match item {
+                GapItem::Space(space) => {
+                    spaces.push_str(&space);
+                    continue;
+                }
+                GapItem::Open(index)
+                | GapItem::Close(index)
+                | GapItem::Point(index, _)
+                | GapItem::Protected(index) => index,
+            };
+            let mark = &mut self.marks[index];
+            match item {
+                GapItem::Close(_) => mark.range.end = before,
+                GapItem::Open(_) => mark.range = behind..behind,
+                _ => mark.range = before..behind,
+            }
+            if !is_regular {
+                let is_close = matches!(item, GapItem::Close(_));
+                mark.add_spaces(is_close, &std::mem::take(&mut spaces), "", has_space);
+                last = Some((index, is_close));
+            }
+        }
+        if is_regular {
+            return;
+        }
+        if let Some((index, is_close)) = last {
+            self.marks[index].add_spaces(is_close, "", &spaces, has_space);
+        } else {
+            self.marks.push(SentenceMark {
+                range: before..behind,
+                parent: self.open.last().map(|(index, _)| *index),
+                kind: SentenceMarkKind::Break(spaces.into()),
+            });
+        }
+    }
+
+    /// Returns whether the text needs a space between the last word and the next, which begins with `next`.
+    fn needs_space(&self, gap: &[GapItem], next: Option<char>) -> bool {
+        let (Some(last), Some(next)) = (self.text.chars().next_back(), next) else {
+            return false;
+        };
+        let is_space = |item: &GapItem| matches!(item, GapItem::Space(_) | GapItem::Point(_, true));
+        let is_protected = |item: &GapItem| matches!(item, GapItem::Protected(_));
+        let has_space = gap.iter().any(is_space);
+        if !gap.iter().any(is_protected) {
+            return has_space;
+        }
+        let on_both_sides = gap.first().is_some_and(is_space) && gap.last().is_some_and(is_space);
+        let begins_alone =
+            next.is_alphanumeric() || matches!(next, '(' | '[' | '{' | '«' | '“' | '„');
+        let ends_alone = last.is_alphanumeric()
+            || !matches!(last, '(' | '[' | '{' | '«' | '“' | '„' | '¿' | '¡');
+        on_both_sides
+            || has_space && begins_alone && ends_alone
+            || next.is_alphanumeric() && last.is_alphanumeric()
+    }
+}
+
+/// Returns whether a gap is at most one space, with ends of pairs before it and starts behind it.
+fn is_regular(gap: &[GapItem]) -> bool {
+    let spaces = |item: &GapItem| matches!(item, GapItem::Space(_));
+    let closes = gap
+        .iter()
+        .take_while(|item| matches!(item, GapItem::Close(_)))
+        .count();
+    let rest = match &gap[closes..] {
+        [GapItem::Space(space), rest @ ..] if space == " " => rest,
+        rest if !rest.iter().any(spaces) => rest,
+        _ => return false,
+    };
+    rest.iter().all(|item| matches!(item, GapItem::Open(_)))
+}
+
+impl SentenceMark {
+    /// Writes whitespace together with the mark.
+    fn add_spaces(&mut self, is_close: bool, before: &str, after: &str, replaces: bool) {
+        let raw = match &mut self.kind {
+            SentenceMarkKind::Pair { open, close } => {
+                let Some(tag) = (if is_close { close } else { open }) else {
+                    return;
+                };
+                tag.replaces_space = replaces;
+                &mut tag.raw
+            }
+            SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => raw,
+        };
+        if !before.is_empty() {
+            raw.0.insert(0, Part::Verbatim(before.to_owned()));
+        }
+        if !after.is_empty() {
+            raw.0.push(Part::Verbatim(after.to_owned()));
+        }
+    }
+}
+
+impl Tag {
+    fn new(raw: &Raw) -> Self {
+        Self {
+            raw: raw.clone(),
+            replaces_space: false,
+        }
+    }
+}

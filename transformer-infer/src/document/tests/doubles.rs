@@ -1,0 +1,173 @@
+//! Translators and a markup language for tests.
+
+use std::ops::Range;
+
+use crate::document::units::{Unit, units};
+use crate::document::{
+    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Link, Mark,
+    MarkKind, Part, Passage, Protection, Split, Splitter, TranslatedLine,
+};
+
+/// Returns every line as it is.
+#[derive(Debug)]
+pub(in crate::document) struct Copies {
+    /// Most bytes of a line.
+    pub(in crate::document) most: usize,
+}
+
+/// Returns the words of every line in the opposite order, with upper-case letters, and the full stop at the end.
+#[derive(Debug)]
+pub(in crate::document) struct Reverses;
+
+impl LineTranslator for Copies {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        on_progress(lines.len());
+        Ok(lines
+            .iter()
+            .map(|line| TranslatedLine::copy_of(line.text))
+            .collect())
+    }
+
+    fn longest_start(&self, text: &str) -> Option<usize> {
+        (text.len() > self.most).then_some(self.most)
+    }
+}
+
+impl LineTranslator for Reverses {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        _: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        Ok(lines.iter().map(|line| reversed(line.text)).collect())
+    }
+
+    fn longest_start(&self, _: &str) -> Option<usize> {
+        None
+    }
+}
+
+fn reversed(line: &str) -> TranslatedLine {
+    let units = units(line, &[]);
+    let is_stop = |unit: &&Unit| &line[unit.range.clone()] == ".";
+    let (stops, words): (Vec<&Unit>, Vec<&Unit>) = units.iter().partition(is_stop);
+    let mut translated = TranslatedLine::default();
+    let mut add = |range: &Range<usize>, space: &str| {
+        if !translated.text.is_empty() {
+            translated.text.push_str(space);
+        }
+        let start = translated.text.len();
+        translated
+            .text
+            .push_str(&line[range.clone()].to_ascii_uppercase());
+        translated.links.push(Link {
+            src: range.clone(),
+            tgt: start..translated.text.len(),
+        });
+    };
+    words.iter().rev().for_each(|unit| add(&unit.range, " "));
+    stops.iter().for_each(|unit| add(&unit.range, ""));
+    translated
+}
+
+/// Reads a passage of a small markup language: `<a>…</a>` is a pair, `<a/>` a point, `<br/>` a break.
+///
+/// # Panics
+///
+/// Panics if tags do not match.
+pub(in crate::document) fn markup(source: &str) -> Passage {
+    let mut passage = Passage::plain("");
+    let mut open: Vec<usize> = Vec::new();
+    let mut rest = source;
+    while let Some(start) = rest.find('<') {
+        passage.text.push_str(&rest[..start]);
+        let end = start + rest[start..].find('>').expect("a tag ends") + 1;
+        let tag = &rest[start..end];
+        rest = &rest[end..];
+        let at = passage.text.len();
+        if tag.starts_with("</") {
+            let index = open.pop().expect("a pair has begun");
+            passage.marks[index].range.end = at;
+            if let MarkKind::Pair { close, .. } = &mut passage.marks[index].kind {
+                *close = tag.into();
+            }
+            continue;
+        }
+        let parent = open.last().copied();
+        let is_pair = !tag.ends_with("/>");
+        let (range, kind) = if is_pair {
+            open.push(passage.marks.len());
+            let pair = MarkKind::Pair {
+                open: tag.into(),
+                close: "".into(),
+            };
+            (at..at, pair)
+        } else {
+            let edge = passage
+                .marks
+                .iter()
+                .map(|mark| mark.range.end)
+                .max()
+                .unwrap_or(0);
+            let (range, raw) = absorb_spaces(&mut passage.text, edge, tag, &mut rest);
+            let raw = raw.into();
+            let kind = match tag {
+                "<br/>" => MarkKind::Break { raw },
+                _ => MarkKind::Point { raw },
+            };
+            (range, kind)
+        };
+        passage.marks.push(Mark {
+            range,
+            parent,
+            kind,
+        });
+    }
+    passage.text.push_str(rest);
+    assert!(open.is_empty(), "a pair of `{source}` does not end");
+    passage
+}
+
+/// Moves the spaces around a point into its text, and leaves one if words would touch.
+fn absorb_spaces(
+    text: &mut String,
+    edge: usize,
+    tag: &str,
+    rest: &mut &str,
+) -> (Range<usize>, String) {
+    let kept = edge + text[edge..].trim_end_matches(' ').len();
+    let before = text.split_off(kept);
+    let after = &rest[..rest.len() - rest.trim_start_matches(' ').len()];
+    *rest = &rest[after.len()..];
+    let touches = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric());
+    let would_touch = touches(text.chars().next_back()) && touches(rest.chars().next());
+    let start = text.len();
+    if would_touch || !before.is_empty() && !after.is_empty() && !text.is_empty() {
+        text.push(' ');
+    }
+    (start..text.len(), [&before, tag, after].concat())
+}
+
+/// Translates a passage of the markup language as English, with placeholders protected.
+pub(super) fn translate(lines: &impl LineTranslator, source: &str) -> String {
+    translate_with(lines, source, &mut |_| ())
+}
+
+pub(super) fn translate_with(
+    lines: &impl LineTranslator,
+    source: &str,
+    on_event: &mut dyn FnMut(DocumentEvent),
+) -> String {
+    let (splitter, protection) = (
+        Splitter::new(Split::Sentences, "en"),
+        Protection::placeholders(),
+    );
+    let mut translator = DocumentTranslator::new(lines, &splitter, &protection);
+    let parts = vec![Part::Passage(markup(source))];
+    let translated = translator.translate_parts(parts, on_event);
+    translated.expect("these translators do not fail").concat()
+}

@@ -1,0 +1,120 @@
+//! Where marks and protected text are in translations, by hand.
+
+use super::doubles::{translate, translate_with};
+use super::{Copies, Reverses};
+use crate::document::DocumentEvent;
+
+fn copied(source: &str) -> String {
+    translate(&Copies { most: 1000 }, source)
+}
+
+fn reversed(source: &str) -> String {
+    translate(&Reverses, source)
+}
+
+#[test]
+fn a_pair_encloses_the_translation_of_its_words() {
+    assert_eq!(reversed("one <b>two</b> three."), "THREE <b>TWO</b> ONE.");
+    assert_eq!(
+        reversed("one <b>two three</b> four"),
+        "FOUR <b>THREE TWO</b> ONE"
+    );
+}
+
+#[test]
+fn pairs_stay_nested() {
+    assert_eq!(
+        reversed("<a>one <b>two</b></a> three"),
+        "THREE <a><b>TWO</b> ONE</a>"
+    );
+}
+
+#[test]
+fn a_pair_around_a_sentence_stays_around_it() {
+    assert_eq!(
+        reversed("<b>One two.</b> Three four."),
+        "<b>TWO ONE.</b> FOUR THREE."
+    );
+}
+
+#[test]
+fn a_pair_that_runs_over_sentences_encloses_the_end_of_one_and_the_start_of_the_next() {
+    assert_eq!(
+        copied("One <b>two. Three</b> four."),
+        "One <b>two. Three</b> four."
+    );
+    assert_eq!(
+        reversed("One <b>two. Three</b> four."),
+        "<b>TWO ONE. FOUR THREE</b>."
+    );
+}
+
+#[test]
+fn a_placeholder_follows_the_word_before_it() {
+    assert_eq!(reversed("one {x} two three"), "THREE TWO ONE {x}");
+    assert_eq!(reversed("one two {x}."), "TWO {x} ONE.");
+}
+
+#[test]
+fn a_placeholder_that_touches_the_next_word_still_does() {
+    assert_eq!(reversed("one two {x}three"), "{x}THREE TWO ONE");
+}
+
+#[test]
+fn a_placeholder_at_the_start_or_at_the_end_stays_there() {
+    assert_eq!(reversed("{x} one two"), "{x} TWO ONE");
+    assert_eq!(reversed("one two {x}"), "TWO ONE {x}");
+}
+
+#[test]
+fn a_sentence_of_placeholders_is_copied() {
+    assert_eq!(reversed("{x} {y}!"), "{x} {y}!");
+}
+
+#[test]
+fn breaks_keep_their_order_and_have_words_between_them() {
+    assert_eq!(
+        reversed("one two <br/> three <br/> four"),
+        "FOUR THREE <br/> TWO <br/> ONE"
+    );
+}
+
+#[test]
+fn whitespace_between_words_is_kept() {
+    assert_eq!(
+        copied("one  two\tthree. \n four"),
+        "one  two\tthree. \n four"
+    );
+}
+
+#[test]
+fn a_pair_inside_of_a_word_that_is_copied_stays_inside() {
+    assert_eq!(copied("un<b>believ</b>able"), "un<b>believ</b>able");
+    assert_eq!(
+        reversed("un<b>believ</b>able dog"),
+        "DOG <b>UNBELIEVABLE</b>"
+    );
+}
+
+#[test]
+fn a_pair_without_a_translation_is_kept() {
+    assert_eq!(reversed("one <b>!</b> two"), "TWO <b>!</b> ONE");
+    assert_eq!(reversed("one <b></b> two"), "TWO ONE <b></b>");
+}
+
+#[test]
+fn a_long_sentence_is_translated_in_parts_and_said() {
+    let mut events = Vec::new();
+    let translated = translate_with(
+        &Copies { most: 9 },
+        "one, two three <b>four</b> five",
+        &mut |event| events.push(event),
+    );
+    assert_eq!(translated, "one, two three <b>four</b> five");
+    events.retain(|event| matches!(event, DocumentEvent::Split { .. }));
+    let expected = DocumentEvent::Split {
+        start: "one, two three four five".to_owned(),
+        n_parts: 3,
+    };
+    assert_eq!(events, [expected]);
+}

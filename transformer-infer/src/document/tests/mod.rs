@@ -1,0 +1,7 @@
+//! Tests of the document layer, with translators whose output is known.
+
+mod doubles;
+mod marks;
+mod properties;
+
+pub(super) use doubles::{Copies, Reverses, markup};

@@ -1,0 +1,328 @@
+//! [`DocumentTranslator`]: from the parts of a document to the translated document.
+
+use std::io::Write;
+use std::mem;
+use std::ops::Range;
+
+use super::cut::{Piece, cut};
+use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+use super::passage::{MarkKind, Part, Passage, Raw};
+use super::place::{Chunk, place};
+use super::sentence::Sentence;
+use super::split::{end_of_part, trimmed};
+use super::{DocumentError, Protection, Splitter};
+
+/// Number of bytes of text that are translated together. Memory grows with it; with less, threads wait for each other
+/// more often.
+const WINDOW_BYTES: usize = 1 << 18;
+
+/// Number of bytes of copied text that are held until a window is full.
+const VERBATIM_BYTES: usize = 1 << 22;
+
+/// Number of characters of a sentence that an event shows.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Something to tell the user while a document is translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DocumentEvent {
+    /// Sentences were translated.
+    Progress {
+        /// Their number, since the last event of this kind.
+        n_sentences: usize,
+    },
+    /// A sentence is longer than the model takes, and was translated in parts.
+    Split {
+        /// The start of the sentence.
+        start: String,
+        /// Number of parts.
+        n_parts: usize,
+    },
+}
+
+/// Translates documents: splits their passages into sentences, translates these together, and puts markup and
+/// protected words back.
+#[derive(Debug)]
+pub struct DocumentTranslator<'a, L> {
+    lines: &'a L,
+    splitter: &'a Splitter,
+    protection: &'a Protection,
+    /// Number of lines translated so far.
+    n_lines: u64,
+}
+
+impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
+    /// Translates with `lines`, splits by `splitter`, and copies what `protection` finds.
+    pub fn new(lines: &'a L, splitter: &'a Splitter, protection: &'a Protection) -> Self {
+        Self {
+            lines,
+            splitter,
+            protection,
+            n_lines: 0,
+        }
+    }
+
+    /// Translates a document, given as its parts, into `output`.
+    ///
+    /// Memory is bounded by a window of the document: about a quarter of a megabyte of text, or the largest part.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DocumentError`] if the document cannot be read, translated or written. The output is incomplete
+    /// then.
+    pub fn translate(
+        &mut self,
+        parts: impl IntoIterator<Item = Result<Part, DocumentError>>,
+        output: &mut impl Write,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Result<(), DocumentError> {
+        let mut window = Vec::new();
+        let (mut n_text, mut n_verbatim) = (0, 0);
+        for part in parts {
+            let part = part?;
+            match &part {
+                Part::Verbatim(text) => n_verbatim += text.len(),
+                Part::Passage(passage) => n_text += passage.text.len(),
+            }
+            window.push(part);
+            if n_text >= WINDOW_BYTES || n_verbatim >= VERBATIM_BYTES {
+                self.write(mem::take(&mut window), output, on_event)?;
+                (n_text, n_verbatim) = (0, 0);
+            }
+        }
+        self.write(window, output, on_event)?;
+        output.flush().map_err(DocumentError::Write)
+    }
+
+    /// Translates the parts of a document, and returns the text of each.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`DocumentError`] if the model cannot translate.
+    pub fn translate_parts(
+        &mut self,
+        parts: Vec<Part>,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Result<Vec<String>, DocumentError> {
+        let mut parts = parts;
+        self.translate_inner_passages(&mut parts, on_event)?;
+        let mut sentences = Sentences::default();
+        let prepared = parts.into_iter().map(|part| match part {
+            Part::Verbatim(text) => Prepared::Verbatim(text),
+            Part::Passage(passage) => {
+                let segments = self.segments(&passage, on_event);
+                let pieces = cut(&passage, &segments, self.protection).into_iter();
+                let pieces = pieces.map(|piece| sentences.prepare(piece)).collect();
+                Prepared::Passage { passage, pieces }
+            }
+        });
+        let prepared: Vec<Prepared> = prepared.collect();
+        let translated = self.translate_sentences(&sentences, on_event)?;
+        let write = |part| match part {
+            Prepared::Verbatim(text) => text,
+            Prepared::Passage { passage, pieces } => {
+                written(&passage, &pieces, &sentences, &translated)
+            }
+        };
+        Ok(prepared.into_iter().map(write).collect())
+    }
+
+    fn write(
+        &mut self,
+        parts: Vec<Part>,
+        output: &mut impl Write,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Result<(), DocumentError> {
+        for text in self.translate_parts(parts, on_event)? {
+            output
+                .write_all(text.as_bytes())
+                .map_err(DocumentError::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the passages inside of marks, such as those of attributes, by their translations.
+    fn translate_inner_passages(
+        &mut self,
+        parts: &mut [Part],
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Result<(), DocumentError> {
+        let mut inner = Vec::new();
+        for_each_inner(parts, &mut |part| {
+            if matches!(part, Part::Passage(_)) {
+                inner.push(mem::replace(part, Part::Verbatim(String::new())));
+            }
+        });
+        if inner.is_empty() {
+            return Ok(());
+        }
+        let mut translated = self.translate_parts(inner, on_event)?.into_iter();
+        // Only the passages were replaced by empty text; what was empty before stays empty.
+        for_each_inner(parts, &mut |part| {
+            if matches!(part, Part::Verbatim(text) if text.is_empty())
+                && let Some(text) = translated.next()
+            {
+                *part = Part::Verbatim(text);
+            }
+        });
+        Ok(())
+    }
+
+    /// Returns the ranges of the passage that are translated by themselves.
+    fn segments(
+        &self,
+        passage: &Passage,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Vec<Range<usize>> {
+        let text = &passage.text;
+        let is_soft = passage.notation.has_soft_line_ends();
+        let mut segments = Vec::new();
+        for sentence in self.splitter.segments(text, is_soft) {
+            // Without a letter or a digit there is nothing to translate.
+            if !text[sentence.clone()].contains(char::is_alphanumeric) {
+                continue;
+            }
+            let n_before = segments.len();
+            let mut rest = sentence.clone();
+            while let Some(most) = self.lines.longest_start(&text[rest.clone()]) {
+                let end = rest.start + end_of_part(&text[rest.clone()], most);
+                segments.extend(trimmed(text, rest.start..end));
+                rest = trimmed(text, end..rest.end).unwrap_or(rest.end..rest.end);
+            }
+            segments.extend(trimmed(text, rest));
+            let n_parts = segments.len() - n_before;
+            if n_parts > 1 {
+                let start = text[sentence].chars().take(MAX_SHOWN_CHARS).collect();
+                on_event(DocumentEvent::Split { start, n_parts });
+            }
+        }
+        segments
+    }
+
+    fn translate_sentences(
+        &mut self,
+        sentences: &Sentences,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let lines = (self.n_lines..)
+            .zip(&sentences.0)
+            .map(|(index, sentence)| DocumentLine {
+                text: &sentence.text,
+                needs_links: !sentence.marks.is_empty(),
+                index,
+            });
+        self.n_lines += sentences.0.len() as u64;
+        // Without a letter or a digit there is nothing to translate.
+        let (lines, rest): (Vec<_>, Vec<_>) =
+            lines.partition(|line| line.text.contains(char::is_alphanumeric));
+        if lines.is_empty() && rest.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut on_progress = |n_sentences| on_event(DocumentEvent::Progress { n_sentences });
+        let translated = match lines.is_empty() {
+            true => Vec::new(),
+            false => self.lines.translate_lines(&lines, &mut on_progress)?,
+        };
+        let copied = rest.iter().map(|line| TranslatedLine::copy_of(line.text));
+        let mut all: Vec<(u64, TranslatedLine)> = lines
+            .iter()
+            .chain(&rest)
+            .map(|line| line.index)
+            .zip(translated.into_iter().chain(copied))
+            .collect();
+        all.sort_by_key(|(index, _)| *index);
+        Ok(all.into_iter().map(|(_, line)| line).collect())
+    }
+}
+
+/// The sentences of a window, in order.
+#[derive(Debug, Default)]
+struct Sentences(Vec<Sentence>);
+
+/// A part of a document without the translations of its sentences.
+enum Prepared {
+    Verbatim(String),
+    Passage {
+        passage: Passage,
+        pieces: Vec<PreparedPiece>,
+    },
+}
+
+enum PreparedPiece {
+    Text(String),
+    Raw(Raw),
+    /// The index of a sentence.
+    Sentence(usize),
+}
+
+impl Sentences {
+    fn prepare(&mut self, piece: Piece) -> PreparedPiece {
+        match piece {
+            Piece::Text(text) => PreparedPiece::Text(text),
+            Piece::Raw(raw) => PreparedPiece::Raw(raw),
+            Piece::Sentence(sentence) => {
+                self.0.push(sentence);
+                PreparedPiece::Sentence(self.0.len() - 1)
+            }
+        }
+    }
+}
+
+/// Calls a function with all parts inside of marks.
+fn for_each_inner(parts: &mut [Part], call: &mut dyn FnMut(&mut Part)) {
+    for part in parts {
+        let Part::Passage(passage) = part else {
+            continue;
+        };
+        for mark in &mut passage.marks {
+            let raws = match &mut mark.kind {
+                MarkKind::Pair { open, close } => vec![open, close],
+                MarkKind::Point { raw } | MarkKind::Break { raw } => vec![raw],
+            };
+            raws.into_iter()
+                .flat_map(|raw| &mut raw.0)
+                .for_each(&mut *call);
+        }
+    }
+}
+
+/// Writes a passage with the translations of its sentences.
+fn written(
+    passage: &Passage,
+    pieces: &[PreparedPiece],
+    sentences: &Sentences,
+    translated: &[TranslatedLine],
+) -> String {
+    let notation = &passage.notation;
+    let mut written = String::new();
+    for piece in pieces {
+        match piece {
+            PreparedPiece::Text(text) => written.push_str(&notation.escape(text)),
+            PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
+            PreparedPiece::Sentence(index) => {
+                let TranslatedLine { text, links } = &translated[*index];
+                for chunk in place(&sentences.0[*index], text, links) {
+                    match chunk {
+                        Chunk::Text(text) => written.push_str(&notation.escape(text)),
+                        Chunk::Raw {
+                            raw,
+                            without_first_space,
+                            without_last_space,
+                        } => {
+                            let source = raw.source();
+                            let mut text = source.as_str();
+                            if without_first_space {
+                                text = text.trim_start();
+                            }
+                            if without_last_space {
+                                text = text.trim_end();
+                            }
+                            written.push_str(text);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    notation.complete(written)
+}

@@ -1,0 +1,245 @@
+//! [`Unit`]: the smallest part of a text that markup encloses; which units translate which.
+
+use std::ops::Range;
+
+/// A part of a translation and the part of its source that it translates, as ranges of bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Bytes of the source.
+    pub src: Range<usize>,
+    /// Bytes of the translation.
+    pub tgt: Range<usize>,
+}
+
+/// A word, a punctuation mark, or a character of a script without spaces.
+///
+/// A word with a mark inside of it is several units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// The bytes of the text.
+    pub(super) range: Range<usize>,
+    /// The bytes of the whole word.
+    pub(super) word: Range<usize>,
+}
+
+/// Returns the units of a text, which end at the positions of `cuts`, too.
+pub(super) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for word in words(text) {
+        let mut start = word.start;
+        let inside = cuts
+            .iter()
+            .filter(|cut| word.start < **cut && **cut < word.end);
+        for end in inside.chain([&word.end]) {
+            if start < *end {
+                let range = start..*end;
+                units.push(Unit {
+                    range,
+                    word: word.clone(),
+                });
+                start = *end;
+            }
+        }
+    }
+    units
+}
+
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    // Whether the last word goes on if a character of a word follows.
+    let mut goes_on = false;
+    let mut characters = text.char_indices().peekable();
+    let mut last = ' ';
+    while let Some((at, c)) = characters.next() {
+        let end = at + c.len_utf8();
+        let next = characters.peek().map(|(_, next)| *next);
+        let is_word = is_in_word(c) || goes_on && joins(last, c, next);
+        last = c;
+        if c.is_whitespace() {
+            goes_on = false;
+        } else if is_word
+            && goes_on
+            && let Some(word) = words.last_mut()
+        {
+            word.end = end;
+        } else {
+            words.push(at..end);
+            goes_on = is_word;
+        }
+    }
+    words
+}
+
+/// Returns whether a character between two others is part of their word: `don't`, `well-known`, `3.5`.
+fn joins(before: char, c: char, after: Option<char>) -> bool {
+    let are = |is: fn(char) -> bool| is(before) && after.is_some_and(is);
+    match c {
+        '\'' | '’' | '-' | '_' | '\u{ad}' | '\u{200c}' | '\u{200d}' => are(char::is_alphanumeric),
+        '.' | ',' => are(|c| c.is_ascii_digit()),
+        _ => false,
+    }
+}
+
+fn is_in_word(c: char) -> bool {
+    !is_without_spaces(c)
+        && (c.is_alphanumeric()
+            // Combining marks, and the signs of Indic scripts that are no letters.
+            || matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' | '\u{fe00}'..='\u{fe0f}'))
+}
+
+/// Returns whether a character belongs to a script that puts no spaces between words.
+pub(super) fn is_without_spaces(c: char) -> bool {
+    matches!(
+        c,
+        '\u{e00}'..='\u{eff}' // Thai, Lao
+            | '\u{1000}'..='\u{109f}' // Burmese
+            | '\u{1780}'..='\u{17ff}' // Khmer
+            | '\u{3000}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' // Japanese, ideographic punctuation
+            | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
+            | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}'
+    )
+}
+
+/// Returns for each unit of the translation the unit of the source that it translates; and splits units of the
+/// translation that repeat a source word with marks inside, as it is split.
+pub(super) fn align(
+    (src, src_units): (&str, &[Unit]),
+    (tgt, tgt_units): (&str, Vec<Unit>),
+    links: &[Link],
+) -> (Vec<Unit>, Vec<Option<usize>>) {
+    let mut units = Vec::with_capacity(tgt_units.len());
+    let mut aligned = Vec::with_capacity(tgt_units.len());
+    for unit in tgt_units {
+        let found = best(src, src_units, tgt, &unit, links);
+        let word = found.map(|index| src_units[index].word.clone());
+        let parts = word.filter(|word| src[word.clone()] == tgt[unit.range.clone()]);
+        let first = parts.and_then(|word| {
+            let first = src_units.iter().position(|it| it.word == word)?;
+            (src_units[first].range != word).then_some((first, word))
+        });
+        let Some((first, word)) = first else {
+            units.push(unit);
+            aligned.push(found);
+            continue;
+        };
+        let of_word = src_units[first..].iter().take_while(|it| it.word == word);
+        for (index, part) in (first..).zip(of_word) {
+            let moved = |position: usize| position - word.start + unit.range.start;
+            units.push(Unit {
+                range: moved(part.range.start)..moved(part.range.end),
+                word: unit.word.clone(),
+            });
+            aligned.push(Some(index));
+        }
+    }
+    (units, aligned)
+}
+
+/// Returns the source unit that most bytes of a unit are linked to. Words are aligned to words, and punctuation to the
+/// same punctuation: attention between punctuation and words says nothing about meaning.
+fn best(src: &str, src_units: &[Unit], tgt: &str, unit: &Unit, links: &[Link]) -> Option<usize> {
+    let text = &tgt[unit.range.clone()];
+    let is_word = has_letters(text);
+    let mut votes: Vec<(usize, usize)> = Vec::new();
+    for link in links {
+        let n_bytes = overlap(&link.tgt, &unit.range);
+        if n_bytes == 0 {
+            continue;
+        }
+        let linked = (0..)
+            .zip(src_units)
+            .filter(|(_, it)| overlap(&it.range, &link.src) > 0);
+        let text_of = |it: &Unit| &src[it.range.clone()];
+        let same = linked.clone().find(|(_, it)| text_of(it) == text);
+        // Of the parts of a word, the longest.
+        let words = linked
+            .clone()
+            .filter(|(_, it)| is_word && has_letters(text_of(it)));
+        let similar = || {
+            words.min_by_key(|(_, it)| (usize::MAX - overlap(&it.range, &link.src), it.range.start))
+        };
+        if let Some((index, _)) = same.or_else(similar) {
+            match votes.iter_mut().find(|(voted, _)| *voted == index) {
+                Some((_, n)) => *n += n_bytes,
+                None => votes.push((index, n_bytes)),
+            }
+        }
+    }
+    let most = votes.iter().map(|(_, n)| *n).max()?;
+    votes
+        .into_iter()
+        .find(|(_, n)| *n == most)
+        .map(|(index, _)| index)
+}
+
+fn has_letters(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> usize {
+    a.end.min(b.end).saturating_sub(a.start.max(b.start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<'a>(text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
+        let units = units(text, cuts);
+        units.into_iter().map(|unit| &text[unit.range]).collect()
+    }
+
+    #[test]
+    fn words_and_punctuation_are_units() {
+        assert_eq!(
+            texts("It isn't 3.5, \"well-known\".", &[]),
+            ["It", "isn't", "3.5", ",", "\"", "well-known", "\"", "."]
+        );
+    }
+
+    #[test]
+    fn ideographs_are_units_of_one_character() {
+        assert_eq!(texts("犬が2匹。", &[]), ["犬", "が", "2", "匹", "。"]);
+    }
+
+    #[test]
+    fn marks_split_words() {
+        assert_eq!(
+            texts("unbelievable dog", &[2, 9, 13]),
+            ["un", "believa", "ble", "dog"]
+        );
+    }
+
+    #[test]
+    fn a_repeated_word_is_split_as_its_source() {
+        let src = units("Burn's Learner", &[4]);
+        let tgt = units("der Burn's", &[]);
+        let link = Link {
+            src: 0..6,
+            tgt: 4..10,
+        };
+        let (split, aligned) = align(("Burn's Learner", &src), ("der Burn's", tgt), &[link]);
+        let split: Vec<_> = split.into_iter().map(|unit| unit.range).collect();
+        assert_eq!(
+            (split, aligned),
+            (vec![0..3, 4..8, 8..10], vec![None, Some(0), Some(1)])
+        );
+    }
+
+    #[test]
+    fn punctuation_is_aligned_to_the_same_punctuation_only() {
+        let (src, tgt) = ("a dog.", "ein Hund.");
+        let links = [
+            Link {
+                src: 2..5,
+                tgt: 8..9,
+            },
+            Link {
+                src: 2..6,
+                tgt: 4..8,
+            },
+        ];
+        let (_, aligned) = align((src, &units(src, &[])), (tgt, units(tgt, &[])), &links);
+        assert_eq!(aligned, [None, Some(1), None]);
+    }
+}
