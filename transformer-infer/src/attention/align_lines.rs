@@ -1,14 +1,14 @@
 //! Word alignments of many translations: one forward pass per batch.
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use burn::tensor::{Device, Tensor};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
-use super::alignment::Words;
 use super::record::words_of;
-use super::{Alignment, AttentionError, Head, Kind, LayerHead};
+use super::{Alignment, AttentionError, Head, Kind, LayerHead, Link};
 use crate::batch::batches_within;
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
 use crate::translator::{Candidate, Translation, Translator};
@@ -52,6 +52,50 @@ impl Translator {
         translations: &[Translation],
         layer_head: LayerHead,
     ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
+        self.align(lines, translations, layer_head, |line, target, map| {
+            let src_words = words_of(&line.src_spans, &line.text);
+            let tgt_words = words_of(&target.spans, &target.text);
+            Alignment::between(&src_words, &tgt_words, map.chunks(line.row_len))
+        })
+    }
+
+    /// Returns for every line, for each of its translations, the source token that each token attends to most.
+    ///
+    /// Where [`alignments`](Self::alignments) aligns words, this aligns ranges of bytes of the texts: for scripts
+    /// without spaces, and for markup. Tokens that attend most to EOS have no link, nor have tokens without text.
+    ///
+    /// # Errors
+    ///
+    /// See [`alignments`](Self::alignments).
+    ///
+    /// # Panics
+    ///
+    /// See [`alignments`](Self::alignments).
+    pub fn links<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        layer_head: LayerHead,
+    ) -> Result<Vec<Vec<Vec<Link>>>, AttentionError> {
+        self.align(lines, translations, layer_head, |line, target, map| {
+            let rows = target.spans.iter().zip(map.chunks(line.row_len));
+            let link = |(tgt, row): (&Range<usize>, &[f32])| {
+                let src = line.src_spans.get(highest(row)?)?;
+                let (src, tgt) = (src.clone(), tgt.clone());
+                (!src.is_empty() && !tgt.is_empty()).then_some(Link { src, tgt })
+            };
+            rows.filter_map(link).collect()
+        })
+    }
+
+    /// Makes a `T` of the attention of each translation, given as a row for each of its tokens.
+    fn align<T: AsRef<str>, A: Clone + Default>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        layer_head: LayerHead,
+        read: impl Fn(&Line, &Target, &[f32]) -> A,
+    ) -> Result<Vec<Vec<A>>, AttentionError> {
         assert_eq!(
             lines.len(),
             translations.len(),
@@ -67,9 +111,8 @@ impl Translator {
         let mut order: Vec<usize> = (0..lines.len()).collect();
         order.retain(|index| !lines[*index].targets.is_empty());
         order.sort_by_key(|index| Reverse(lines[*index].width()));
-        let none =
-            |translation: &Translation| vec![Alignment::default(); translation.candidates.len()];
-        let mut found: Vec<Vec<Alignment>> = translations.iter().map(none).collect();
+        let none = |translation: &Translation| vec![A::default(); translation.candidates.len()];
+        let mut found: Vec<Vec<A>> = translations.iter().map(none).collect();
         let width = |index: usize| lines[index].width();
         for batch in batches_within(self.limits.batch_tokens, order, width) {
             let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
@@ -77,8 +120,8 @@ impl Translator {
             let mut row = 0;
             for (index, line) in batch.iter().zip(of_batch) {
                 for target in &line.targets {
-                    let alignment = weights.align(row, line, target)?;
-                    found[*index][target.rank] = alignment;
+                    let map = weights.map(row, target, line)?;
+                    found[*index][target.rank] = read(line, target, &map);
                     row += 1;
                 }
             }
@@ -89,12 +132,12 @@ impl Translator {
     fn line(&self, line: &str, translation: &Translation) -> Line {
         let tokenizer = self.tokenizers.src();
         let line = tokenizer.start_of_line(line, self.limits.max_src_len);
-        let (mut src_ids, src_spans) = tokenizer.encode_spans(line);
+        let (mut src_ids, mut src_spans) = tokenizer.encode_spans(line);
         if line.trim().is_empty() {
             src_ids.clear(); // a tokenizer may have tokens for spaces
         }
         src_ids.truncate(self.limits.max_src_len);
-        let src_words = words_of(&src_spans[..src_ids.len()], line);
+        src_spans.truncate(src_ids.len());
         let candidates = translation.candidates.iter().enumerate();
         let candidates = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());
         let targets = match src_ids.is_empty() {
@@ -103,8 +146,10 @@ impl Translator {
         };
         src_ids.push(EOS);
         Line {
+            text: line.to_owned(),
+            row_len: src_ids.len(),
             src_ids,
-            src_words,
+            src_spans,
             targets,
         }
     }
@@ -116,17 +161,22 @@ impl Translator {
         Target {
             rank,
             input: [&[BOS], &ids[..ids.len() - 1]].concat(),
-            words: words_of(&spans, &text),
+            text,
+            spans,
         }
     }
 }
 
 /// A line and its translations as the model reads them.
 struct Line {
+    /// The part of the line that is read.
+    text: String,
     /// The source tokens and EOS.
     src_ids: Vec<u32>,
-    /// The word of each source token but EOS.
-    src_words: Vec<Option<usize>>,
+    /// Their number.
+    row_len: usize,
+    /// The bytes of the text of each source token but EOS.
+    src_spans: Vec<Range<usize>>,
     /// The translations that are not empty; none if the source is empty.
     targets: Vec<Target>,
 }
@@ -137,8 +187,10 @@ struct Target {
     rank: usize,
     /// The decoder's input: BOS and all tokens but the last.
     input: Vec<u32>,
-    /// The word of each token.
-    words: Vec<Option<usize>>,
+    /// The translation.
+    text: String,
+    /// The bytes of the translation of each token.
+    spans: Vec<Range<usize>>,
 }
 
 impl Line {
@@ -188,15 +240,25 @@ impl Weights {
         }
     }
 
-    /// Aligns the translation in a row.
-    fn align(&self, row: usize, line: &Line, target: &Target) -> Result<Alignment, AttentionError> {
-        let (src_words, tgt_words): (&Words, &Words) = (&line.src_words, &target.words);
+    /// Returns the attention of the translation in a row to the tokens of its line, `[tgt_len, row_len]`.
+    fn map(&self, row: usize, target: &Target, line: &Line) -> Result<Vec<f32>, AttentionError> {
         let n_cells = self.tgt_len * self.src_len;
-        let map = &self.weights[row * n_cells..][..tgt_words.len() * self.src_len];
+        let map = &self.weights[row * n_cells..][..target.spans.len() * self.src_len];
         if map.iter().any(|weight| !weight.is_finite()) {
             return Err(AttentionError::NotANumber);
         }
         let rows = map.chunks(self.src_len);
-        Ok(Alignment::between(src_words, tgt_words, rows))
+        Ok(rows.flat_map(|row| &row[..line.row_len]).copied().collect())
     }
+}
+
+/// Returns the index of the highest weight; `None` without any.
+fn highest(row: &[f32]) -> Option<usize> {
+    let mut highest = None;
+    for (index, weight) in row.iter().enumerate() {
+        if highest.is_none_or(|(_, other)| *weight > other) {
+            highest = Some((index, *weight));
+        }
+    }
+    highest.map(|(index, _)| index)
 }

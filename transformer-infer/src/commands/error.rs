@@ -13,6 +13,8 @@ use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
 use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
+use transformer_infer::document::format::FormatError;
+use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::program::OutputError;
 use transformer_infer::search::SearchError;
 
@@ -152,6 +154,26 @@ pub(crate) enum CommandError {
         "`--out -` would mix translations with scores; give it a file, or use `translate` and then `bleu`"
     )]
     OutIsDash,
+    /// The format of a document from standard input is unknown.
+    #[error("a document from standard input has no extension; give its --format")]
+    NoFormat,
+    /// The format of a document is unknown.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// What to protect is no pattern.
+    #[error(transparent)]
+    Protection(#[from] ProtectionError),
+    /// A document cannot be read or translated.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// A file cannot be opened.
+    #[error("cannot open `{}`; check the path", path.display())]
+    OpenFile {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The output file is one of the inputs.
     #[error("`{}` is both input and output; give --out another file", path.display())]
     OutIsInput {
@@ -186,6 +208,9 @@ impl CommandError {
             | Self::OneSystem
             | Self::OutputPath(_)
             | Self::OutIsDash
+            | Self::NoFormat
+            | Self::Format(_)
+            | Self::Protection(_)
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })
             | Self::Picture(PictureError::Ending { .. })

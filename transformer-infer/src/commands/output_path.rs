@@ -42,6 +42,12 @@ pub(crate) enum OutputPathError {
         /// The path that was given.
         path: PathBuf,
     },
+    /// The file has content, which might be lost.
+    #[error("`{}` exists; choose another name, or replace it with --overwrite", path.display())]
+    Exists {
+        /// The path that was given.
+        path: PathBuf,
+    },
     /// The path is a link to something that does not exist.
     #[error("cannot write `{}`", path.display())]
     Link {

@@ -1,7 +1,8 @@
 //! [`LineTranslator`]: what translates the sentences of a document.
 
 use super::DocumentError;
-use super::units::{Link, units};
+use super::units::units;
+use crate::attention::Link;
 
 /// A line to translate: a sentence, or a part of one that is too long.
 #[derive(Clone, Copy, Debug)]

@@ -4,6 +4,7 @@ mod cut;
 mod error;
 pub mod format;
 mod line_translator;
+mod model_lines;
 mod passage;
 mod place;
 mod protection;
@@ -17,8 +18,8 @@ mod tests;
 
 pub use error::DocumentError;
 pub use line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+pub use model_lines::ModelLines;
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use protection::{Protection, ProtectionError};
 pub use split::{Split, SplitError, Splitter};
 pub use translate::{DocumentEvent, DocumentTranslator};
-pub use units::Link;

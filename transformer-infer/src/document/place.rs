@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::passage::Raw;
 use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
-use super::units::{Link, Unit, align, is_without_spaces, units};
+use super::units::{Unit, align, is_without_spaces, units};
+use crate::attention::Link;
 
 /// A piece of a translation with its marks.
 #[derive(Clone, Debug)]
@@ -42,6 +43,7 @@ pub(super) fn place<'a>(
         next_unit: 0,
         is_space_due: false,
         replaced: placement.replaced(),
+        last_source: None,
     };
     writer.write(None, placement.tgt_units.len());
     writer.space();
@@ -407,6 +409,8 @@ struct ChunkWriter<'a, 'p> {
     /// Whether the space before it is still to be written.
     is_space_due: bool,
     replaced: Vec<bool>,
+    /// Where in the source the mark is that was written last, unless words follow it.
+    last_source: Option<Range<usize>>,
 }
 
 impl<'a> ChunkWriter<'a, '_> {
@@ -427,11 +431,11 @@ impl<'a> ChunkWriter<'a, '_> {
                 SentenceMarkKind::Pair { open, close } => {
                     if let Some(tag) = open {
                         self.space();
-                        self.raw(&tag.raw, None);
+                        self.raw(&tag.raw, mark.range.start..mark.range.start);
                     }
                     self.write(Some(index), place.end);
                     if let Some(tag) = close {
-                        self.raw(&tag.raw, None);
+                        self.raw(&tag.raw, mark.range.end..mark.range.end);
                     }
                 }
                 SentenceMarkKind::Point(raw) => {
@@ -439,9 +443,9 @@ impl<'a> ChunkWriter<'a, '_> {
                     if !touches_left {
                         self.space();
                     }
-                    self.raw(raw, Some(mark));
+                    self.point(raw, mark.range.clone());
                 }
-                SentenceMarkKind::Break(raw) => self.raw(raw, None),
+                SentenceMarkKind::Break(raw) => self.raw(raw, mark.range.clone()),
             }
         }
         self.units_until(end);
@@ -455,6 +459,7 @@ impl<'a> ChunkWriter<'a, '_> {
                 .push(Chunk::Text(&self.placement.translation[range]));
             self.next_unit += 1;
             self.is_space_due = true;
+            self.last_source = None;
         }
     }
 
@@ -468,22 +473,34 @@ impl<'a> ChunkWriter<'a, '_> {
         }
     }
 
-    /// Writes the raw text of a tag, of a break, or of the point `mark`, which needs no space at the edges of the
-    /// translation unless it is at the edges of the source.
-    fn raw(&mut self, raw: &'a Raw, mark: Option<&SentenceMark>) {
-        let src_len = self.placement.sentence.text.len();
+    /// Writes the text of a mark, which is at a position of the source.
+    fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
+        self.chunks.push(Chunk::Raw {
+            raw,
+            without_first_space: false,
+            without_last_space: false,
+        });
+        self.last_source = Some(source);
+    }
+
+    /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
+    /// translation. Where the source has it, it is needed.
+    fn point(&mut self, raw: &'a Raw, source: Range<usize>) {
         let n_units = self.placement.tgt_units.len();
-        let follows_space = || match self.chunks.last() {
+        let follows_space = match self.chunks.last() {
             None => n_units > 0,
             Some(Chunk::Text(text)) => text.ends_with(char::is_whitespace),
             Some(Chunk::Raw { raw, .. }) => raw.ends_with_space(),
         };
+        let last = self.last_source.as_ref();
+        let is_beside_last =
+            last.is_some_and(|last| last.start == source.start || last.end == source.start);
+        let is_last = n_units > 0 && self.next_unit == n_units;
         self.chunks.push(Chunk::Raw {
             raw,
-            without_first_space: mark.is_some_and(|mark| mark.range.start > 0) && follows_space(),
-            without_last_space: mark.is_some_and(|mark| mark.range.end < src_len)
-                && n_units > 0
-                && self.next_unit == n_units,
+            without_first_space: follows_space && source.start > 0 && !is_beside_last,
+            without_last_space: is_last && source.end < self.placement.sentence.text.len(),
         });
+        self.last_source = Some(source);
     }
 }

@@ -40,6 +40,19 @@ pub enum DocumentEvent {
     },
 }
 
+impl std::fmt::Display for DocumentEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Progress { n_sentences } => write!(f, "{n_sentences} sentences were translated"),
+            Self::Split { start, n_parts } => write!(
+                f,
+                "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
+                start.replace(char::is_control, " ")
+            ),
+        }
+    }
+}
+
 /// Translates documents: splits their passages into sentences, translates these together, and puts markup and
 /// protected words back.
 #[derive(Debug)]

@@ -2,14 +2,7 @@
 
 use std::ops::Range;
 
-/// A part of a translation and the part of its source that it translates, as ranges of bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Bytes of the source.
-    pub src: Range<usize>,
-    /// Bytes of the translation.
-    pub tgt: Range<usize>,
-}
+use crate::attention::Link;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
 ///

@@ -8,6 +8,8 @@ use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, Input, Translator};
 
 use super::alignment_flags::AlignmentFlags;
+use super::document::Document;
+use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
@@ -58,6 +60,8 @@ pub(crate) struct Translate {
     /// Print errors only to standard error.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    document: DocumentFlags,
     /// Text to translate.
     #[arg(value_name = "TEXT")]
     text: Vec<String>,
@@ -67,6 +71,10 @@ impl Translate {
     /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.search.check()?;
+        let document = match self.document.are_given() {
+            true => Some(Document::new(&self.document)?),
+            false => None,
+        };
         let from_input = self.text.is_empty() || self.text == [DASH];
         if !from_input && self.text.iter().any(|text| text == DASH) {
             return Err(CommandError::DashAmongText);
@@ -96,6 +104,9 @@ impl Translate {
         warnings.check_positions(self.search.max_len, &translator);
         let banned = self.search.banned(translator.tokenizers().tgt())?;
         search.banned.extend(banned);
+        if let Some(document) = document {
+            return document.translate(&translator, &search, self.quiet);
+        }
         let mut session = Session {
             command: self,
             prefixes,

@@ -2,6 +2,8 @@
 
 mod alignment_flags;
 mod command;
+mod document;
+mod document_flags;
 mod line_rate;
 mod line_stream;
 mod output;

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use crate::attention::Link;
 use crate::document::units::{Unit, units};
 use crate::document::{
-    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Link, Mark,
-    MarkKind, Part, Passage, Protection, Split, Splitter, TranslatedLine,
+    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Mark, MarkKind,
+    Part, Passage, Protection, Split, Splitter, TranslatedLine,
 };
 
 /// Returns every line as it is.

@@ -1,0 +1,158 @@
+//! `translate --in`: translates a document, whose markup stays.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use transformer_core::lines::STANDARD_INPUT;
+use transformer_infer::Translator;
+use transformer_infer::document::format::{Format, Parts};
+use transformer_infer::document::{DocumentEvent, DocumentTranslator, ModelLines, Splitter};
+use transformer_infer::search::Search;
+
+use super::document_flags::DocumentFlags;
+use super::line_rate::LineRate;
+use crate::commands::{CommandError, OutputPathError, check_file, unfinished};
+
+/// A document to translate, and where its translation goes.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    flags: &'a DocumentFlags,
+    format: Format,
+    /// The file; standard input if absent.
+    input: Option<&'a Path>,
+    /// The file; standard output if absent.
+    output: Option<&'a Path>,
+}
+
+impl<'a> Document<'a> {
+    /// Checks the paths and the format, before a model is loaded.
+    pub(super) fn new(flags: &'a DocumentFlags) -> Result<Self, CommandError> {
+        let is_path = |path: &&PathBuf| path.as_path() != Path::new("-");
+        let input = flags.input.as_ref().filter(is_path).map(PathBuf::as_path);
+        let output = flags.output.as_ref().filter(is_path).map(PathBuf::as_path);
+        let format = match (flags.format, input) {
+            (Some(format), _) => format,
+            (None, Some(path)) => Format::of_path(path)?,
+            (None, None) => return Err(CommandError::NoFormat),
+        };
+        if let Some(path) = output {
+            check_file(path)?;
+            let is_input = |input: &Path| is_same_file(input, path);
+            if input.is_some_and(is_input) {
+                return Err(CommandError::OutIsInput {
+                    path: path.to_owned(),
+                });
+            }
+            let has_content = fs::metadata(path).is_ok_and(|it| it.len() > 0 || !it.is_file());
+            if has_content && !flags.overwrite {
+                return Err(OutputPathError::Exists {
+                    path: path.to_owned(),
+                }
+                .into());
+            }
+        }
+        Ok(Self {
+            flags,
+            format,
+            input,
+            output,
+        })
+    }
+
+    /// Translates the document. A file is written under another name and renamed at the end.
+    pub(super) fn translate(
+        &self,
+        translator: &Translator,
+        search: &Search,
+        is_quiet: bool,
+    ) -> Result<(), CommandError> {
+        let parts = self.parts()?;
+        let Some(path) = self.output else {
+            let mut output = BufWriter::new(io::stdout().lock());
+            return self.write(translator, search, parts, &mut output, is_quiet);
+        };
+        let failed = |source| CommandError::WriteFile {
+            path: path.to_owned(),
+            source,
+        };
+        // The target of a symbolic link is replaced, and the link stays.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut file = unfinished(&target).map_err(failed)?;
+        let mut output = BufWriter::new(file.as_file_mut());
+        self.write(translator, search, parts, &mut output, is_quiet)?;
+        drop(output);
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(&target).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+
+    fn parts(&self) -> Result<Parts, CommandError> {
+        let (name, input): (String, Box<dyn Read + Send>) = match self.input {
+            None => (STANDARD_INPUT.to_owned(), Box::new(io::stdin())),
+            Some(path) => {
+                let name = format!("`{}`", path.display());
+                let opened = File::open(path).and_then(|file| match path.is_dir() {
+                    true => Err(io::ErrorKind::IsADirectory.into()),
+                    false => Ok(file),
+                });
+                let file = opened.map_err(|source| CommandError::OpenFile {
+                    path: path.to_owned(),
+                    source,
+                })?;
+                (name, Box::new(file))
+            }
+        };
+        Ok(self
+            .format
+            .read(name, input, &self.flags.format_options()?)?)
+    }
+
+    fn write(
+        &self,
+        translator: &Translator,
+        search: &Search,
+        parts: Parts,
+        output: &mut impl Write,
+        is_quiet: bool,
+    ) -> Result<(), CommandError> {
+        let mut lines = ModelLines::new(translator, search);
+        if let Some(max_tokens) = self.flags.max_segment {
+            lines = lines.with_max_tokens(max_tokens);
+        }
+        let splitter = Splitter::new(self.flags.split, self.flags.language(translator));
+        let protection = self.flags.protection()?;
+        let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
+        let mut line_rate = LineRate::new(!is_quiet);
+        let mut on_event = |event| match event {
+            DocumentEvent::Progress { n_sentences } => line_rate.add(n_sentences),
+            event if !is_quiet => {
+                line_rate.clear();
+                // A closed standard error does not stop the command.
+                let _ = writeln!(io::stderr(), "warning: {event}");
+            }
+            _ => {}
+        };
+        let translated = translator.translate(parts, output, &mut on_event);
+        line_rate.clear();
+        translated.map_err(|error| self.command_error(error))
+    }
+
+    /// Names the file that cannot be written, and lets a closed pipe be recognized.
+    fn command_error(&self, error: transformer_infer::document::DocumentError) -> CommandError {
+        use transformer_infer::document::DocumentError;
+        match (error, self.output) {
+            (DocumentError::Write(source), Some(path)) => CommandError::WriteFile {
+                path: path.to_owned(),
+                source,
+            },
+            (DocumentError::Write(source), None) => CommandError::output(source),
+            (error, _) => error.into(),
+        }
+    }
+}
+
+/// Returns whether two paths lead to the same file.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}

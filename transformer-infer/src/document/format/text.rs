@@ -1,0 +1,207 @@
+//! [`TextReader`]: plain text.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use super::window::{CONVERT, Window};
+use crate::document::{DocumentError, Notation, Part, Passage, Plain};
+
+/// Largest size of a passage, in bytes.
+const PASSAGE_BYTES: usize = 1 << 15;
+
+/// What ends a paragraph of plain text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paragraphs {
+    /// A line end: each line is a paragraph or a part of it.
+    #[default]
+    Lines,
+    /// A blank line: the lines of a paragraph are wrapped, and sentences run over their ends.
+    BlankLines,
+}
+
+/// Reads plain text: every character is translated text.
+///
+/// Passages are pieces of about 32 KiB that end with a paragraph. A longer paragraph is cut behind a sentence, or else
+/// behind a word, so that memory does not grow with it.
+#[derive(Debug)]
+pub struct TextReader {
+    window: Window,
+    paragraphs: Paragraphs,
+    has_failed: bool,
+}
+
+/// The notation of text whose lines are wrapped.
+#[derive(Clone, Copy, Debug)]
+struct Wrapped;
+
+impl Notation for Wrapped {
+    fn has_soft_line_ends(&self) -> bool {
+        true
+    }
+}
+
+impl TextReader {
+    /// Reads text from a stream, which error messages call by `name`.
+    pub fn new(name: String, input: impl Read + Send + 'static, paragraphs: Paragraphs) -> Self {
+        Self {
+            window: Window::new(name, Box::new(input), CONVERT),
+            paragraphs,
+            has_failed: false,
+        }
+    }
+
+    fn read(&mut self) -> Result<Option<Part>, DocumentError> {
+        while self.window.text().len() <= 2 * PASSAGE_BYTES && !self.window.is_at_end() {
+            self.window.fill()?;
+        }
+        let text = self.window.text();
+        let mark = text
+            .strip_prefix('\u{feff}')
+            .map_or(0, |rest| text.len() - rest.len());
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if mark > 0 {
+            return Ok(Some(Part::Verbatim(self.window.take(mark))));
+        }
+        let end = match self.paragraphs {
+            Paragraphs::Lines => end_of_piece(text, self.window.is_at_end()),
+            Paragraphs::BlankLines => end_of_paragraph(text, self.window.is_at_end()),
+        };
+        let is_wrapped = self.paragraphs == Paragraphs::BlankLines;
+        let notation: Arc<dyn Notation> = if is_wrapped {
+            Arc::new(Wrapped)
+        } else {
+            Arc::new(Plain)
+        };
+        let text = self.window.take(end);
+        Ok(Some(Part::Passage(Passage {
+            text,
+            marks: Vec::new(),
+            notation,
+        })))
+    }
+}
+
+impl Iterator for TextReader {
+    type Item = Result<Part, DocumentError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let part = self.read();
+        self.has_failed = part.is_err();
+        part.transpose()
+    }
+}
+
+/// Returns the end of the first piece: all of a short text, else behind the last line end, sentence or word.
+fn end_of_piece(text: &str, is_all: bool) -> usize {
+    if is_all && text.len() <= PASSAGE_BYTES {
+        return text.len();
+    }
+    let piece = &text[..text.floor_char_boundary(PASSAGE_BYTES)];
+    let line = piece.rfind('\n').map(|at| at + 1);
+    line.or_else(|| end_of_sentence(piece))
+        .or_else(|| {
+            piece
+                .char_indices()
+                .rfind(|(_, c)| c.is_whitespace())
+                .map(|(at, c)| at + c.len_utf8())
+        })
+        .unwrap_or(piece.len())
+}
+
+/// Returns the position behind the last full stop with whitespace behind it, or behind the last ideographic one.
+fn end_of_sentence(text: &str) -> Option<usize> {
+    let mut characters = text.char_indices().rev();
+    let mut behind = None;
+    characters.find_map(|(at, c)| {
+        let end = at + c.len_utf8();
+        let ends = match c {
+            '.' | '!' | '?' | '…' => behind.is_some_and(char::is_whitespace),
+            '。' | '！' | '？' | '।' => true,
+            _ => false,
+        };
+        behind = Some(c);
+        ends.then_some(end)
+    })
+}
+
+/// Returns the end of the first paragraph, with the blank lines behind it.
+fn end_of_paragraph(text: &str, is_all: bool) -> usize {
+    let mut at = 0;
+    let mut has_blank = false;
+    for line in text.split_inclusive('\n') {
+        let is_blank = line.trim().is_empty();
+        if has_blank && !is_blank {
+            return at;
+        }
+        has_blank |= is_blank && at > 0;
+        at += line.len();
+        if at > PASSAGE_BYTES {
+            return end_of_piece(text, false);
+        }
+    }
+    debug_assert!(is_all, "a window is larger than a passage");
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn passages(text: &str, paragraphs: Paragraphs) -> Vec<String> {
+        let input = std::io::Cursor::new(text.to_owned());
+        let parts = TextReader::new("`a`".to_owned(), input, paragraphs);
+        parts
+            .map(|part| part.expect("the text is UTF-8").source())
+            .collect()
+    }
+
+    #[test]
+    fn wrapped_paragraphs_are_passages_with_the_blank_lines_behind_them() {
+        let found = passages("One\ntwo.\n\n \nThree\n", Paragraphs::BlankLines);
+        assert_eq!(found, ["One\ntwo.\n\n \n", "Three\n"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_behind_sentences() {
+        let text = "A dog runs. ".repeat(10_000);
+        let found = passages(&text, Paragraphs::Lines);
+        assert!(found.len() > 3 && found.iter().all(|it| it.len() <= PASSAGE_BYTES));
+        assert!(
+            found[1..]
+                .iter()
+                .all(|it| it.trim_start().starts_with("A dog"))
+        );
+    }
+
+    #[test]
+    fn a_byte_that_is_not_utf8_is_refused_with_its_line() {
+        let parts = TextReader::new("`a`".to_owned(), &b"one\n\xff"[..], Paragraphs::Lines);
+        let error = parts
+            .filter_map(Result::err)
+            .next()
+            .expect("the text is refused");
+        assert!(
+            error
+                .to_string()
+                .starts_with("`a`, line 2: the line is not UTF-8"),
+            "{error}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn passages_are_the_text(text in "[a.。é \\n]{0,30}", n in 1_usize..9000) {
+            let text = text.repeat(n);
+            for paragraphs in [Paragraphs::Lines, Paragraphs::BlankLines] {
+                prop_assert_eq!(&passages(&text, paragraphs).concat(), &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! [`ModelLines`]: a model as the translator of a document's sentences.
+
+use super::DocumentError;
+use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+use crate::attention::LayerHead;
+use crate::search::Search;
+use crate::translator::{Input, Translation, Translator};
+
+/// Translates the sentences of documents with a model.
+///
+/// Each gets the translation that [`Translator::translate`] returns for it as a line. Where a sentence has markup
+/// inside, attention says which word translates which.
+#[derive(Debug)]
+pub struct ModelLines<'a> {
+    translator: &'a Translator,
+    search: Search,
+    max_tokens: usize,
+}
+
+impl<'a> ModelLines<'a> {
+    /// Number of source tokens of the longest part of a sentence that is translated at once, unless
+    /// [`with_max_tokens`](Self::with_max_tokens) sets another: models translate few sentences in training that are
+    /// longer, and have not learned to.
+    pub const MAX_TOKENS: usize = 200;
+
+    /// Translates with a search, which returns one translation for each sentence, whatever its `n_best`.
+    pub fn new(translator: &'a Translator, search: &Search) -> Self {
+        let search = Search {
+            n_best: 1,
+            ..search.clone()
+        };
+        Self {
+            translator,
+            search,
+            max_tokens: 0,
+        }
+        .with_max_tokens(Self::MAX_TOKENS)
+    }
+
+    /// Sets the longest part of a sentence that is translated at once, in source tokens; at least 1, and at most what
+    /// the limits of the translator allow.
+    #[must_use]
+    pub fn with_max_tokens(self, max_tokens: usize) -> Self {
+        let max_tokens = max_tokens.clamp(1, self.translator.limits().max_src_len.max(1));
+        Self { max_tokens, ..self }
+    }
+
+    /// Adds the links of the lines that need them.
+    fn add_links(
+        &self,
+        lines: &[DocumentLine<'_>],
+        translations: Vec<Translation>,
+        translated: &mut [TranslatedLine],
+    ) -> Result<(), DocumentError> {
+        let needing = lines.iter().zip(translations).enumerate();
+        let needing = needing.filter(|(_, (line, _))| line.needs_links);
+        let (indices, pairs): (Vec<usize>, Vec<_>) = needing.unzip();
+        let (lines, translations): (Vec<&DocumentLine<'_>>, Vec<Translation>) =
+            pairs.into_iter().unzip();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let texts: Vec<&str> = lines.iter().map(|line| line.text).collect();
+        let links = self
+            .translator
+            .links(&texts, &translations, LayerHead::default())?;
+        for (index, links) in indices.into_iter().zip(links) {
+            translated[index].links = links.into_iter().next().unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+impl LineTranslator for ModelLines<'_> {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let inputs: Vec<Input<'_>> = lines
+            .iter()
+            .map(|line| Input {
+                text: line.text,
+                index: line.index,
+                ..Input::default()
+            })
+            .collect();
+        let translations = self
+            .translator
+            .translate_inputs(&inputs, &self.search, on_progress)?;
+        let text = |translation: &Translation| TranslatedLine {
+            text: translation.text().to_owned(),
+            links: Vec::new(),
+        };
+        let mut translated: Vec<TranslatedLine> = translations.iter().map(text).collect();
+        self.add_links(lines, translations, &mut translated)?;
+        Ok(translated)
+    }
+
+    fn longest_start(&self, text: &str) -> Option<usize> {
+        // A token has at least one byte.
+        if text.len() <= self.max_tokens {
+            return None;
+        }
+        let tokenizer = self.translator.tokenizers().src();
+        let start = tokenizer.start_of_line(text, self.max_tokens);
+        let (_, spans) = tokenizer.encode_spans(start);
+        let last = spans
+            .get(self.max_tokens - 1)
+            .filter(|_| spans.len() > self.max_tokens)?;
+        Some(last.end.max(1))
+    }
+}
