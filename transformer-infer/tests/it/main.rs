@@ -4,6 +4,8 @@ mod alignments;
 mod attention;
 mod browser;
 mod command;
+mod copy_model;
+mod documents;
 mod export;
 mod files;
 mod half;

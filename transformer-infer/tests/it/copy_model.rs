@@ -1,0 +1,108 @@
+//! A Transformer that copies, by weights that are written down: its translations and alignments are known.
+//!
+//! The features of a token are three blocks: which token it is, where it is, and what to print. Cross-attention looks for
+//! the source token at the position of the decoder's input, and moves its first block to the third one, from which the
+//! output reads. Everything else adds nothing. Layer normalization only scales and shifts such vectors.
+
+use std::path::Path;
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Tensor, TensorData};
+use transformer_core::TransformerConfig;
+use transformer_core::config::{Positions, Tying};
+use transformer_core::directory::Tokenizers;
+use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
+
+use crate::model::{test_device, write_directory};
+
+/// Number of positions: source tokens and EOS, which are characters.
+const N_POSITIONS: usize = 260;
+
+/// Writes the directory of a model that copies lines of at most 250 of these characters.
+pub(crate) fn write_copy_model(path: &Path, characters: &str) {
+    let config = TokenizerConfig {
+        kind: TokenizerKind::Char,
+        ..TokenizerConfig::default()
+    };
+    let tokenizer = Tokenizer::train(&config, [characters]).expect("the text is not blank");
+    let vocab_size = tokenizer.vocab_size();
+    let config = TransformerConfig {
+        d_model: 2 * vocab_size + N_POSITIONS,
+        d_ff: 1,
+        n_heads: 1,
+        d_k: Some(N_POSITIONS),
+        d_v: Some(vocab_size),
+        n_encoder_layers: 1,
+        n_decoder_layers: 1,
+        positions: Positions::Learned,
+        max_positions: N_POSITIONS,
+        tying: Tying::None,
+        scale_embeddings: false,
+        ..TransformerConfig::tiny(vocab_size, vocab_size)
+    };
+    let model = config
+        .init(&test_device())
+        .expect("the config describes a model");
+    let mut weights = CopyWeights {
+        path: Vec::new(),
+        vocab_size,
+    };
+    write_directory(
+        path,
+        &config,
+        &model.map(&mut weights),
+        &Tokenizers::Joint(tokenizer),
+    );
+}
+
+struct CopyWeights {
+    /// Names of the modules around the parameter.
+    path: Vec<String>,
+    vocab_size: usize,
+}
+
+impl CopyWeights {
+    /// Returns the value of a parameter at a row and a column.
+    fn value(&self, row: usize, column: usize) -> f32 {
+        let (positions, output) = (self.vocab_size, self.vocab_size + N_POSITIONS);
+        // Large enough to choose one position and one token, whatever the scale of normalization.
+        let equal = |a: usize, b: usize, value: f32| if a == b { value } else { 0.0 };
+        match self.path.join(".").as_str() {
+            "src_vocabulary.weight" | "tgt_vocabulary.weight" => equal(row, column, 1.0),
+            "src_positions.learned" | "tgt_positions.learned" => {
+                equal(row + positions, column, 1.0)
+            }
+            "decoder.layers.0.cross_attention.query.weight" => equal(row, column + positions, 8.0),
+            "decoder.layers.0.cross_attention.key.weight" => equal(row, column + positions, 1.0),
+            "decoder.layers.0.cross_attention.value.weight" => equal(row, column, 1.0),
+            "decoder.layers.0.cross_attention.output.weight" => equal(row + output, column, 10.0),
+            "output.weight" => equal(row + output, column, 10.0),
+            path if path.ends_with("gamma") => 1.0,
+            _ => 0.0,
+        }
+    }
+}
+
+impl ModuleMapper for CopyWeights {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        param.map(|weights| {
+            let shape = weights.dims();
+            let n_columns = *shape.last().unwrap_or(&1);
+            let n_values = shape.iter().product();
+            let values =
+                (0..n_values).map(|index| self.value(index / n_columns, index % n_columns));
+            Tensor::from_data(
+                TensorData::new(values.collect::<Vec<f32>>(), shape),
+                &weights.device(),
+            )
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! `translate --in`: documents as a user translates them, with a model that copies.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::command::stderr;
+use crate::copy_model::write_copy_model;
+
+/// The characters that the model knows.
+const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 .,;:!?'\"()-–—…%&/<>[]{}#*_=+@$^|~`\\ äöüßÄÖÜéèêàçñ";
+
+struct Folder {
+    folder: tempfile::TempDir,
+}
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("the system has temporary directories");
+        write_copy_model(&folder.path().join("model"), CHARACTERS);
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        fs::write(self.path(name), content).expect("the folder is writable");
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("the program wrote the file")
+    }
+
+    /// Runs `translate` with flags that are names of files in the folder, if they contain a dot.
+    fn translate(&self, flags: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
+        command
+            .args(["translate", "--beam", "1", "--model", "model"])
+            .args(flags);
+        command
+            .current_dir(self.folder.path())
+            .output()
+            .expect("cargo has built the program")
+    }
+
+    /// Translates a document, and returns it.
+    fn translated(&self, name: &str, content: &str, flags: &[&str]) -> String {
+        self.write(name, content);
+        let output =
+            self.translate(&[&["--in", name, "--out", "out", "--overwrite"], flags].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        self.read("out")
+    }
+}
+
+#[test]
+fn the_copy_model_copies() {
+    let folder = Folder::new();
+    let output = folder.translate(&["A dog runs (fast), doesn't it? Übergrößenträger"]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "A dog runs (fast), doesn't it? Übergrößenträger\n"
+    );
+}
+
+#[test]
+fn a_text_keeps_its_spaces_lines_and_placeholders() {
+    let text = "A dog runs.  It is {n} years old!\r\n\n\tSee https://example.org/a?b=c, or mail a.b@example.org.\n x\u{a0}y";
+    assert_eq!(Folder::new().translated("a.txt", text, &[]), text);
+}
+
+#[test]
+fn a_text_of_one_line_without_a_full_stop_is_translated_whole() {
+    let text = "the dog runs and the cat, too, sees the bird ".repeat(150);
+    let folder = Folder::new();
+    assert_eq!(folder.translated("a.txt", &text, &["--quiet"]), text);
+    let output = folder.translate(&["--in", "a.txt"]);
+    assert!(
+        stderr(&output).contains("warning: the sentence that begins `the dog runs and"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_file_with_content_is_replaced_only_if_asked() {
+    let folder = Folder::new();
+    folder.write("a.txt", "One.");
+    folder.write("b.txt", "months of work");
+    let output = folder.translate(&["--in", "a.txt", "--out", "b.txt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "error: `b.txt` exists; choose another name, or replace it with --overwrite\n"
+    );
+    assert_eq!(folder.read("b.txt"), "months of work");
+    let output = folder.translate(&["--in", "a.txt", "--out", "a.txt", "--overwrite"]);
+    assert!(
+        stderr(&output).contains("`a.txt` is both input and output"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn an_unknown_type_is_refused_with_the_list() {
+    let folder = Folder::new();
+    folder.write("a.docx", "One.");
+    let output = folder.translate(&["--in", "a.docx"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error: `a.docx` is of no known format; choose txt"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_failure_leaves_no_file() {
+    let folder = Folder::new();
+    fs::write(folder.path("a.txt"), b"One.\nTwo \xff.\n").expect("the folder is writable");
+    let output = folder.translate(&["--in", "a.txt", "--out", "b.txt"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("error: `a.txt`, line 2: the line is not UTF-8"),
+        "{}",
+        stderr(&output)
+    );
+    let names = fs::read_dir(folder.folder.path()).expect("the folder is there");
+    let names: Vec<String> = names
+        .flatten()
+        .map(|it| it.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(
+        !names
+            .iter()
+            .any(|name| name == "b.txt" || name.contains("unfinished")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_document_of_standard_input_needs_a_format() {
+    let folder = Folder::new();
+    let output = folder.translate(&["--in", "-"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("give its --format"),
+        "{}",
+        stderr(&output)
+    );
+}
