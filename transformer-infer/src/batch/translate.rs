@@ -8,7 +8,7 @@ use transformer_core::{ComputePrecision, PackedTransformer, Transformer};
 use super::threads::{self, default_threads};
 use super::{BatchLimits, batches_within};
 use crate::scorer::{PackedScorer, Scorer, without_autodiff};
-use crate::search::{Ensemble, Hypothesis, Request, Search};
+use crate::search::{Ensemble, Hypothesis, Phrase, Request, Search};
 
 /// One sequence to translate, and how its translation must begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Source<'a> {
     pub ids: &'a [u32],
     /// The tokens that the translation begins with; see [`Request::prefix`].
     pub prefix: &'a [u32],
+    /// The phrases that the translation must contain; see [`Request::phrases`].
+    pub phrases: &'a [Phrase],
     /// Index in the whole input, from 0; see [`Request::index`].
     pub index: u64,
 }
@@ -65,7 +67,7 @@ pub fn translate_ids<S: AsRef<[u32]>>(
     translate_sources(&[model], &sources, search, limits, &mut |_| ())
 }
 
-/// Like [`translate_ids`], with a prefix for each source, and with one model or an ensemble.
+/// Like [`translate_ids`], with a prefix and phrases for each source, and with one model or an ensemble.
 ///
 /// The models of an ensemble predict together, as set by [`Search::ensemble`]. `on_progress` is called after every
 /// batch with the number of its sources. On CPUs the models are packed first; [`translate_packed`] does without that.
@@ -180,9 +182,25 @@ impl<'a> Job<'a> {
         vec![vec![Hypothesis::empty()]; self.sources.len()]
     }
 
-    /// Batches the sources that are not empty, the longest first.
+    /// Batches the sources that are not empty, the longest first. Sources with phrases, whose beams are wider and which
+    /// need the scores of the whole vocabulary, have batches of their own.
     fn batches(&self) -> Vec<Vec<usize>> {
-        batches(&self.lens, self.limits.batch_tokens / self.search.n_rows())
+        let lens_if = |has_phrases: bool| -> Vec<usize> {
+            let sources = self.sources.iter().zip(&self.lens);
+            let len = sources.map(|(source, len)| match source.phrases.is_empty() {
+                true if !has_phrases => *len,
+                false if has_phrases => *len,
+                _ => 0,
+            });
+            len.collect()
+        };
+        let budget = |n_rows| self.limits.batch_tokens / n_rows;
+        let mut all = batches(&lens_if(false), budget(self.search.n_rows()));
+        let phrases = self.sources.iter().map(|source| source.phrases);
+        let n_rows = phrases.map(|phrases| self.search.n_rows_with(phrases));
+        let widest = n_rows.max().unwrap_or(1);
+        all.extend(batches(&lens_if(true), budget(widest)));
+        all
     }
 
     /// Does it so that every thread gets batches of its own, and the last ones end at about the same time.
@@ -210,6 +228,7 @@ impl<'a> Job<'a> {
             let source = &self.sources[*index];
             Request {
                 prefix: source.prefix.to_vec(),
+                phrases: source.phrases.to_vec(),
                 index: source.index,
                 ..self.limits.request(self.search, self.lens[*index])
             }

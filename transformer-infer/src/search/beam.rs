@@ -2,10 +2,12 @@
 
 use transformer_core::text::EOS;
 
+use super::candidates::{Chosen, Likeliest};
 use super::hypothesis::{Prefix, Step};
 use super::next_token::select_rows;
+use super::phrase_beam::{PhraseBeam, n_phrases_met};
 use super::processors::{Prediction, Processors};
-use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, ScoredToken, Search, StopRule};
+use super::{Hypothesis, NextToken, Request, ScoredToken, Search, StopRule};
 
 /// Keeps the `beam_size` likeliest prefixes of each row at each step, and returns the best sequences found.
 ///
@@ -19,18 +21,23 @@ use super::{Hypothesis, NEVER_GENERATED, NextToken, Request, ScoredToken, Search
 /// hypotheses, unless [`AtLimit`](super::AtLimit) makes EOS their last token. A prefix without any allowed
 /// continuation is dropped; if that leaves no hypothesis, the best such prefix is returned, cut.
 ///
+/// The beam of a sentence whose output must contain [phrases](Request::phrases) is wider by two prefixes for each token
+/// of them, at most by 32: it also keeps the best prefix for every number of tokens that are still required. An output
+/// lacks a required phrase only if the model computes a probability of 0 or NaN. A beam of one ends with the
+/// [`StopRule`] as a wider one does.
+///
 /// Ties go to the better prefix, then to the lower id, so that results are deterministic.
 ///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
-/// a prefix has an id that is not in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), also for [each request](Search::check_request), if the number
+/// of requests is not the number of rows, or if a prefix or a phrase has an id that is not in the vocabulary.
 pub fn beam_search(
     model: &mut impl NextToken,
     requests: &[Request],
     search: &Search,
 ) -> Vec<Vec<Hypothesis>> {
-    search.assert_valid();
+    search.assert_valid_for(requests);
     assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
     let processors = Processors::new(search);
     let mut found = vec![Vec::new(); requests.len()];
@@ -40,7 +47,7 @@ pub fn beam_search(
         if request.max_len == 0 {
             found[index].push(Prefix::default().cut(search));
         } else {
-            active.push(Sentence::new(index, request));
+            active.push(Sentence::new(index, request, search));
             rows.push(index);
         }
     }
@@ -76,20 +83,12 @@ struct Sentence<'a> {
     n_tokens: usize,
     /// The beam: unfinished prefixes, the likeliest first.
     beam: Vec<Prefix>,
+    /// What the phrases require of the beam, if there are any.
+    phrases: Option<PhraseBeam<'a>>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
     /// Set if no prefix has an allowed continuation, and no hypothesis is finished.
     given_up: Option<Hypothesis>,
-}
-
-/// A continuation: a prefix of the beam and a next token.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    /// Index of the prefix in the beam.
-    parent: usize,
-    step: Step,
-    /// Sum of the scores of all tokens of the prefix and of this one.
-    score_sum: f64,
 }
 
 /// The prediction of one step for all rows.
@@ -134,12 +133,13 @@ fn n_candidates(search: &Search) -> usize {
 }
 
 impl<'a> Sentence<'a> {
-    fn new(index: usize, request: &'a Request) -> Self {
+    fn new(index: usize, request: &'a Request, search: &Search) -> Self {
         Self {
             index,
             request,
             n_tokens: 0,
             beam: vec![Prefix::default()],
+            phrases: PhraseBeam::new(request, search),
             finished: Vec::new(),
             given_up: None,
         }
@@ -174,41 +174,41 @@ impl<'a> Sentence<'a> {
     /// Replaces the beam by the best continuations, and returns for each the index of its parent.
     fn branch(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
         let beam_size = search.beam_size;
-        let candidates = self.best_candidates(predicted, first_row, search);
-        let mut parents = Vec::with_capacity(candidates.len().min(beam_size));
-        let mut grown = Vec::with_capacity(candidates.len().min(beam_size));
-        for (order, Candidate { parent, step, .. }) in candidates.into_iter().enumerate() {
-            let prefix = &self.beam[parent];
-            if step.id != EOS {
-                if grown.len() < beam_size {
-                    grown.push(prefix.grown(step));
-                    parents.push(parent);
-                }
-            } else if order < beam_size {
-                let hypothesis = prefix.finish(step, search);
-                let index = self
-                    .finished
-                    .partition_point(|other| other.score >= hypothesis.score);
-                self.finished.insert(index, hypothesis);
-                self.finished.truncate(beam_size);
+        let Chosen {
+            finished,
+            unfinished,
+        } = match (&mut self.phrases, predicted) {
+            (Some(phrases), Predicted::All(prediction)) => {
+                let (beam, n_tokens) = (&self.beam, self.n_tokens);
+                phrases.choose(beam, n_tokens, prediction, first_row, search)
             }
+            _ => self.choose(predicted, first_row, search),
+        };
+        for candidate in finished {
+            let hypothesis = self.beam[candidate.parent].finish(candidate.step, search);
+            let index = self
+                .finished
+                .partition_point(|other| other.score >= hypothesis.score);
+            self.finished.insert(index, hypothesis);
+            self.finished.truncate(beam_size);
         }
-        if grown.is_empty() && self.finished.is_empty() {
+        if unfinished.is_empty() && self.finished.is_empty() {
             let best = self.beam.first().cloned();
             let log_probs = predicted.log_probs(first_row);
             self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
         }
-        self.beam = grown;
-        parents
+        let grown = unfinished
+            .iter()
+            .map(|it| self.beam[it.parent].grown(it.step));
+        self.beam = grown.collect();
+        unfinished
+            .iter()
+            .map(|candidate| candidate.parent)
+            .collect()
     }
 
-    /// Returns the likeliest continuations, the likeliest first.
-    fn best_candidates(
-        &self,
-        predicted: &Predicted,
-        first_row: usize,
-        search: &Search,
-    ) -> Vec<Candidate> {
+    /// Chooses the likeliest continuations.
+    fn choose(&self, predicted: &Predicted, first_row: usize, search: &Search) -> Chosen {
         let rows = first_row..first_row + self.beam.len();
         let n_continuations = match predicted {
             Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
@@ -230,7 +230,7 @@ impl<'a> Sentence<'a> {
                 }
             }
         }
-        best.candidates
+        Chosen::of(best.into_candidates(), search.beam_size)
     }
 
     /// Appends a token of the forced prefix to the only prefix of the beam.
@@ -249,6 +249,9 @@ impl<'a> Sentence<'a> {
         for prefix in &mut self.beam {
             prefix.push(step);
         }
+        if let Some(phrases) = &mut self.phrases {
+            phrases.force(id);
+        }
     }
 
     /// Applies the stop rule and the length limit.
@@ -264,7 +267,8 @@ impl<'a> Sentence<'a> {
         };
         // Sums of scores only fall, and the coverage penalty is at best 0.
         let best_at = |len: usize| search.length_penalty.score(likeliest.score_sum, len);
-        search.beam_size <= 1
+        let is_greedy = search.beam_size <= 1 && self.phrases.is_none();
+        is_greedy
             || match search.stop {
                 StopRule::PresentLength => best_at(self.n_tokens) <= worst.score,
                 StopRule::BeamFinished => true,
@@ -279,58 +283,15 @@ impl<'a> Sentence<'a> {
         // The beam is in this order but for the coverage penalty.
         cut.sort_by(|a, b| b.score.total_cmp(&a.score));
         let all = self.finished.into_iter().chain(cut).chain(self.given_up);
-        all.take(search.n_best.max(1)).collect()
-    }
-}
-
-/// Collects the `n` likeliest of the continuations that it is offered, in order; ties go to the one offered first.
-#[derive(Debug)]
-struct Likeliest {
-    n: usize,
-    candidates: Vec<Candidate>,
-    /// The sum of scores that a continuation has to exceed; only few do.
-    threshold: f64,
-}
-
-impl Likeliest {
-    fn new(n: usize) -> Self {
-        Self {
-            n,
-            candidates: Vec::with_capacity(n + 1),
-            threshold: f64::NEG_INFINITY,
-        }
-    }
-
-    /// Inserts a continuation if it is among the likeliest, and only then looks up its log-probability.
-    #[inline]
-    fn offer(
-        &mut self,
-        parent: usize,
-        prefix: &Prefix,
-        id: u32,
-        score: f32,
-        log_prob: impl FnOnce() -> f32,
-    ) {
-        let score_sum = prefix.score_sum + f64::from(score);
-        if score_sum > self.threshold && !NEVER_GENERATED.contains(&id) {
-            let step = Step {
-                id,
-                log_prob: log_prob(),
-                score,
-            };
-            let index = self
-                .candidates
-                .partition_point(|other| other.score_sum >= score_sum);
-            let candidate = Candidate {
-                parent,
-                step,
-                score_sum,
-            };
-            self.candidates.insert(index, candidate);
-            self.candidates.truncate(self.n);
-            if self.candidates.len() == self.n {
-                self.threshold = self.candidates[self.n - 1].score_sum;
-            }
-        }
+        let best = all.take(search.n_best.max(1));
+        let phrases = &self.request.phrases;
+        best.map(|hypothesis| Hypothesis {
+            n_phrases_met: match phrases.is_empty() {
+                true => 0,
+                false => n_phrases_met(phrases, &hypothesis.ids),
+            },
+            ..hypothesis
+        })
+        .collect()
     }
 }

@@ -191,7 +191,7 @@ impl Search {
         self.renormalize && self.beam_size > 1 && self.sampling.is_none()
     }
 
-    /// Returns the largest number of rows of a model that one source needs.
+    /// Returns the largest number of rows of a model that one source without phrases needs.
     pub fn n_rows(&self) -> usize {
         let n_rows = match self.sampling {
             Some(_) => self.n_best,

@@ -126,6 +126,20 @@ pub enum SearchError {
         /// Its position in the list, counted from 1.
         position: usize,
     },
+    /// A phrase cannot be written.
+    #[error(
+        "phrase {position} has no variant that can be written everywhere; give it a sequence of tokens that begins a \
+         word, none of which is special"
+    )]
+    Phrase {
+        /// Its position in the list, counted from 1.
+        position: usize,
+    },
+    /// Phrases are required of samples.
+    #[error(
+        "sampling cannot be made to draw given phrases or terms; leave out the phrases, or search instead of sampling"
+    )]
+    SampledPhrases,
     /// The temperature is not positive or not finite.
     #[error(
         "`temperature` is {temperature}; choose a number above 0: 1 is the model's distribution, \

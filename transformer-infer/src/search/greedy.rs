@@ -1,23 +1,32 @@
 //! Greedy search: the likeliest token at each step.
 
 use super::generate::{Choice, generate};
-use super::{Hypothesis, NextToken, Request, Search};
+use super::{Hypothesis, NextToken, Request, Search, beam_search};
 
 /// Chooses the likeliest token at each step, and returns the sequence of each row.
 ///
 /// Row `i` follows `requests[i]`. The length and coverage penalties change only the reported score. Rows that are
 /// done leave the model. Ties go to the lower id.
 ///
+/// Phrases are required by a [`beam_search`] with a beam of one, which is greedy search for the other rows.
+///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
-/// a prefix has an id that is not in the vocabulary.
+/// Panics as [`beam_search`] does.
 pub fn greedy_search(
     model: &mut impl NextToken,
     requests: &[Request],
     search: &Search,
 ) -> Vec<Hypothesis> {
-    search.assert_valid();
+    search.assert_valid_for(requests);
+    if requests.iter().any(|request| !request.phrases.is_empty()) {
+        let search = Search {
+            beam_size: 1,
+            n_best: 1,
+            ..search.clone()
+        };
+        return beam_search(model, requests, &search).concat();
+    }
     generate(model, requests, search, Choice::Best)
 }
 

@@ -23,6 +23,9 @@ pub struct Hypothesis {
     /// Whether the sequence ended with EOS, chosen by the model or forced by [`AtLimit`](super::AtLimit). If not,
     /// it was cut at the length limit, and ranks behind all finished ones.
     pub finished: bool,
+    /// Number of the [phrases](super::Request::phrases) that the sequence contains, each at a place of its own; of more
+    /// than [`Request::MOST_PHRASES`](super::Request::MOST_PHRASES), only the first ones are counted.
+    pub n_phrases_met: usize,
 }
 
 impl Hypothesis {
@@ -34,6 +37,7 @@ impl Hypothesis {
             log_prob: 0.0,
             score: 0.0,
             finished: true,
+            n_phrases_met: 0,
         }
     }
 }
@@ -111,6 +115,7 @@ impl Prefix {
             log_prob: self.log_prob + f64::from(eos.log_prob),
             score: self.score(score_sum, self.ids.len() + 1, search),
             finished: true,
+            n_phrases_met: 0,
         }
     }
 
@@ -123,6 +128,7 @@ impl Prefix {
             log_prob: self.log_prob,
             score,
             finished: false,
+            n_phrases_met: 0,
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod at_limit;
 mod beam;
+mod candidates;
 mod config;
 mod coverage;
 mod ensemble;
@@ -14,6 +15,9 @@ mod hypothesis;
 mod length_limit;
 mod next_token;
 mod penalty;
+mod phrase;
+mod phrase_beam;
+mod phrase_tracker;
 mod processors;
 mod request;
 mod run;
@@ -34,6 +38,7 @@ pub use length_limit::LengthLimit;
 pub(crate) use next_token::top_k_of_row;
 pub use next_token::{NEVER_GENERATED, NextToken, ScoredToken};
 pub use penalty::LengthPenalty;
+pub use phrase::{Phrase, Position, TokenEdges, Variant};
 pub use request::Request;
 pub use sample::sample;
 pub use sampling::Sampling;

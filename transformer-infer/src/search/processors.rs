@@ -90,7 +90,7 @@ impl<'a> Processors<'a> {
     }
 
     /// Returns whether the search needs only the likeliest tokens of these rows: no score changes but that of EOS below
-    /// the minimum length, no token is forced, and no attention is needed.
+    /// the minimum length, no token or phrase is forced, and no attention is needed.
     fn need_only_likeliest<'p>(
         &self,
         mut rows: impl Iterator<Item = (&'p Request, &'p Prefix)>,
@@ -98,7 +98,9 @@ impl<'a> Processors<'a> {
         !self.are_active
             && self.search.coverage_penalty == 0.0
             && !rows.any(|(request, prefix)| {
-                self.must_end(&prefix.ids, request) || request.prefix.len() > prefix.ids.len()
+                self.must_end(&prefix.ids, request)
+                    || request.prefix.len() > prefix.ids.len()
+                    || !request.phrases.is_empty()
             })
     }
 

@@ -1,5 +1,7 @@
 //! [`Request`]: the settings of a search that differ between its sentences.
 
+use super::Phrase;
+
 /// What to generate for one row of a model.
 ///
 /// [`Search::request`](super::Search::request) makes one from the length of the source.
@@ -13,11 +15,21 @@ pub struct Request {
     /// log-probabilities are part of the score. No other rule applies to them; an EOS among them ends
     /// the output.
     pub prefix: Vec<u32>,
+    /// The phrases that the output must contain, each at a place of its own: two equal phrases must occur twice.
+    ///
+    /// They may occur in any order, and in the prefix. They take precedence over banned sequences and repeated
+    /// n-grams. EOS is not allowed before the last one is complete, and when as many tokens are left as phrases need,
+    /// no others are allowed. If the length limit has no room for all of them after the prefix, the last ones of the
+    /// list are not required; at most [`Request::MOST_PHRASES`] are.
+    pub phrases: Vec<Phrase>,
     /// Index of the sentence in the whole input, from 0; samples depend on it.
     pub index: u64,
 }
 
 impl Request {
+    /// The largest number of phrases that a search requires; further ones are not required.
+    pub const MOST_PHRASES: usize = 128;
+
     /// Requests at most `max_len` tokens, with no other condition.
     pub fn up_to(max_len: usize) -> Self {
         Self {

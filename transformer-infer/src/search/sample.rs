@@ -9,8 +9,8 @@ use super::{Hypothesis, NextToken, Request, Sampling, Search};
 ///
 /// # Panics
 ///
-/// Panics if the search is not [valid](Search::validate), if the number of requests is not the number of rows, or if
-/// a prefix has an id that is not in the vocabulary.
+/// Panics if the search is not [valid](Search::validate), if a request has [phrases](Request::phrases), if the number of
+/// requests is not the number of rows, or if a prefix has an id that is not in the vocabulary.
 pub fn sample(
     model: &mut impl NextToken,
     requests: &[Request],
@@ -23,7 +23,7 @@ pub fn sample(
         sampling: Some(*sampling),
         ..search.clone()
     };
-    settings.assert_valid();
+    settings.assert_valid_for(requests);
     let choice = Choice::Sampled(sampling, n_samples);
     let mut samples = generate(model, requests, search, choice).into_iter();
     let of_row = |_: &Request| samples.by_ref().take(n_samples).collect();

@@ -299,6 +299,7 @@ impl Translator {
                 ids,
                 prefix,
                 index: input.index,
+                ..Source::default()
             })
             .collect();
         let found = self.translate_sources(&sources, search, on_progress)?;

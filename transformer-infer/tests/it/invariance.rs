@@ -1,5 +1,7 @@
 //! The translation of a sentence does not depend on how it is computed.
 
+use std::sync::Arc;
+
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use proptest::prelude::*;
@@ -9,7 +11,8 @@ use transformer_core::{
     AttentionMaps, AttentionMasks, ComputePrecision, PackedTransformer, Padded, Transformer,
 };
 use transformer_infer::search::{
-    AtLimit, EnsembleMean, Hypothesis, LengthLimit, NextToken, Sampling, Search, StopRule,
+    AtLimit, EnsembleMean, Hypothesis, LengthLimit, NextToken, Phrase, Position, Sampling, Search,
+    StopRule, Variant,
 };
 use transformer_infer::{
     BatchLimits, Scorer, Source, translate_ids, translate_packed, translate_sources,
@@ -84,6 +87,18 @@ fn all_options() -> impl Strategy<Value = Search> {
             }
         },
     )
+}
+
+/// Returns a phrase of one token and one of two.
+fn phrases() -> Vec<Phrase> {
+    let phrase = |ids: &[u32]| Phrase {
+        variants: vec![Variant {
+            ids: ids.to_vec(),
+            position: Position::Anywhere,
+        }],
+        edges: Arc::new([]),
+    };
+    vec![phrase(&[7]), phrase(&[4, 9])]
 }
 
 fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
@@ -176,9 +191,15 @@ proptest! {
         let models = vec![&model; n_models];
         let search = Search { ensemble: mean, ..search };
         let limits = BatchLimits { batch_tokens, ..BatchLimits::for_model(&config) };
+        let phrases = phrases();
+        // Every other line has phrases.
+        let of_line = |index: u64| match index.is_multiple_of(2) && search.sampling.is_none() {
+            true => &phrases[..],
+            false => &[],
+        };
         let mut sources: Vec<Source<'_>> = (0..)
             .zip(&sources)
-            .map(|(index, (ids, prefix))| Source { ids, prefix, index })
+            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index })
             .collect();
         let middle = order.index(sources.len());
         sources.rotate_left(middle);
@@ -224,9 +245,15 @@ proptest! {
         let models: Vec<PackedTransformer> = models.collect();
         let models: Vec<&PackedTransformer> = models.iter().collect();
         let limits = BatchLimits { batch_tokens, ..BatchLimits::for_model(&config) };
+        let phrases = phrases();
+        // Every other line has phrases.
+        let of_line = |index: u64| match index.is_multiple_of(2) && search.sampling.is_none() {
+            true => &phrases[..],
+            false => &[],
+        };
         let sources: Vec<Source<'_>> = (0..)
             .zip(&sources)
-            .map(|(index, (ids, prefix))| Source { ids, prefix, index })
+            .map(|(index, (ids, prefix))| Source { ids, prefix, phrases: of_line(index), index })
             .collect();
         let run = |sources: &[Source<'_>], n_threads| {
             translate_packed(&models, sources, &search, &limits, n_threads, &mut |_| ())

@@ -1,7 +1,9 @@
 //! Tests of whole searches, with tables of probabilities as models.
 
 mod beam;
+mod contained;
 mod options;
+mod phrases;
 mod reference;
 mod table;
 

@@ -11,9 +11,9 @@ use crate::search::{
 };
 
 /// Number of tokens in the tables: three special ones, EOS, and three others.
-const VOCAB_SIZE: usize = N_SPECIAL + 3;
+pub(super) const VOCAB_SIZE: usize = N_SPECIAL + 3;
 
-fn token() -> impl Strategy<Value = u32> {
+pub(super) fn token() -> impl Strategy<Value = u32> {
     N_SPECIAL as u32..VOCAB_SIZE as u32
 }
 
@@ -30,7 +30,7 @@ fn stop_rules() -> impl Strategy<Value = StopRule> {
 }
 
 /// Each option is off in about half of the cases.
-fn searches() -> impl Strategy<Value = Search> {
+pub(super) fn searches() -> impl Strategy<Value = Search> {
     let ban = prop_oneof![token(), Just(EOS)];
     let banned = proptest::collection::vec(proptest::collection::vec(ban, 1..3), 0..3);
     let theta = prop_oneof![Just(1.0), 0.5..2.0];
@@ -54,7 +54,7 @@ fn searches() -> impl Strategy<Value = Search> {
     )
 }
 
-fn requests(longest: usize) -> impl Strategy<Value = Request> {
+pub(super) fn requests(longest: usize) -> impl Strategy<Value = Request> {
     let prefix = prop_oneof![Just(vec![]), proptest::collection::vec(token(), 0..3)];
     let min_len = prop_oneof![Just(0), 0..longest + 2];
     (0..=longest, min_len, prefix, 0_u64..9).prop_map(|(max_len, min_len, prefix, index)| Request {
@@ -62,10 +62,11 @@ fn requests(longest: usize) -> impl Strategy<Value = Request> {
         min_len,
         prefix,
         index,
+        ..Request::default()
     })
 }
 
-fn beam(beam_size: usize, search: Search) -> Search {
+pub(super) fn beam(beam_size: usize, search: Search) -> Search {
     Search {
         beam_size,
         n_best: beam_size,
@@ -73,11 +74,14 @@ fn beam(beam_size: usize, search: Search) -> Search {
     }
 }
 
-fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
+pub(super) fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
     // Sums of the same values in another order.
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     let sums = |a: &Hypothesis, b: &Hypothesis| {
-        near(a.score, b.score) && near(a.log_prob, b.log_prob) && a.finished == b.finished
+        near(a.score, b.score)
+            && near(a.log_prob, b.log_prob)
+            && a.finished == b.finished
+            && a.n_phrases_met == b.n_phrases_met
     };
     a.len() == b.len()
         && a.iter()

@@ -2,6 +2,7 @@
 
 use transformer_core::text::{BOS, EOS};
 
+use super::contained::{least_required, most_met, required};
 use super::table::Table;
 use crate::search::{AtLimit, Hypothesis, NEVER_GENERATED, Request, Search};
 
@@ -42,6 +43,51 @@ pub(super) fn sort(hypotheses: &mut [Hypothesis]) {
 
 /// Returns the tokens that are allowed after `ids`.
 pub(super) fn continuations(
+    ids: &[u32],
+    vocab_size: u32,
+    request: &Request,
+    search: &Search,
+) -> Vec<u32> {
+    let by_rules = by_rules(ids, vocab_size, request, search);
+    let is_forced = ids.len() < request.prefix.len();
+    let must_end = search.at_limit != AtLimit::Cut && ids.len() + 1 == request.max_len;
+    if request.phrases.is_empty() || is_forced || must_end {
+        return by_rules;
+    }
+    let most = most_tokens(request, search);
+    let phrases = required(request, most);
+    let least = |ids: &[u32]| {
+        let may_be_text = |n: usize| {
+            n <= request.prefix.len() || {
+                let allowed = self::by_rules(&ids[..n - 1], vocab_size, request, search);
+                allowed.contains(&ids[n - 1])
+            }
+        };
+        least_required(ids, phrases, &may_be_text)
+    };
+    let words = (0..vocab_size).filter(|id| *id != EOS && !NEVER_GENERATED.contains(id));
+    let mut allowed: Vec<u32> = words
+        .filter(|id| {
+            let grown = [ids, &[*id]].concat();
+            least(&grown).is_some_and(|least| least + grown.len() <= most)
+        })
+        .collect();
+    if least(ids) == Some(0) && (by_rules.contains(&EOS) || allowed.is_empty()) {
+        allowed.push(EOS);
+    }
+    allowed
+}
+
+/// Returns the length limit without an EOS that it forces.
+pub(super) fn most_tokens(request: &Request, search: &Search) -> usize {
+    match search.at_limit {
+        AtLimit::Cut => request.max_len,
+        AtLimit::End | AtLimit::FreeEnd => request.max_len.saturating_sub(1),
+    }
+}
+
+/// Returns the tokens that are allowed after `ids` by the rules without phrases.
+pub(super) fn by_rules(
     ids: &[u32],
     vocab_size: u32,
     request: &Request,
@@ -104,10 +150,13 @@ pub(super) fn hypothesis(
         } else {
             given * theta(repeated)
         };
-        if search.renormalizes() && position >= request.prefix.len() {
-            let row = table.row(0, &seen);
-            let vocab_size = row.len() as u32;
-            let allowed = continuations(&tokens[..position], vocab_size, request, search);
+        let row = table.row(0, &seen);
+        let allowed = by_rules(&tokens[..position], row.len() as u32, request, search);
+        let is_forced = position < request.prefix.len();
+        if !is_forced && !allowed.contains(id) {
+            // A phrase takes precedence over the rules.
+            score = given;
+        } else if search.renormalizes() && !is_forced {
             let score_of = |id: &u32| match is_free {
                 true => 0.0,
                 false => f64::from(row[*id as usize] * theta(seen.contains(id))),
@@ -127,8 +176,10 @@ pub(super) fn hypothesis(
         let of_token = |sum: &f32| f64::from(sum.clamp(f32::MIN_POSITIVE, 1.0)).ln();
         score += search.coverage_penalty * attended.iter().map(of_token).sum::<f64>();
     }
+    let ids = tokens.strip_suffix(&[EOS]).unwrap_or(tokens);
     Hypothesis {
-        ids: tokens.strip_suffix(&[EOS]).unwrap_or(tokens).to_vec(),
+        n_phrases_met: most_met(ids, &request.phrases),
+        ids: ids.to_vec(),
         token_log_probs,
         log_prob,
         score,

@@ -1,0 +1,302 @@
+//! [`PhraseTracker`]: which of its phrases a sequence has met, and how many tokens the others need.
+//!
+//! The same tokens can be text, the start of one phrase and the end of another. A tracker follows all readings of a
+//! sequence at once, like an automaton without backtracking (Hu et al. 2019, §4, <https://arxiv.org/abs/1904.09527>,
+//! follow one), so that a phrase that is begun and abandoned, or that overlaps another one, costs nothing.
+
+use super::{Phrase, Request};
+
+/// Most readings that are followed; beyond it, those that need the most tokens are dropped. Two phrases that overlap
+/// have about five.
+const MOST_READINGS: usize = 64;
+
+/// The phrases of a request that are required.
+#[derive(Clone, Debug)]
+pub(super) struct RequiredPhrases<'a> {
+    phrases: &'a [Phrase],
+    /// Number of tokens of each.
+    n_tokens: Vec<usize>,
+    /// The phrase before it in the list that is equal, which is met first.
+    equal: Vec<Option<usize>>,
+}
+
+/// The state of the phrases after a sequence of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PhraseTracker {
+    readings: Vec<Reading>,
+    /// The last token; `None` before the first.
+    last: Option<u32>,
+    /// The smallest number of tokens that a reading needs for its unmet phrases.
+    n_required: usize,
+}
+
+/// One way to read a sequence of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    /// The phrases that are met, as bits.
+    met: u128,
+    at: At,
+}
+
+/// What the last token is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Text.
+    Text,
+    /// A phrase that is complete if no letter follows.
+    End { phrase: usize },
+    /// A phrase, of which `n_tokens` tokens are present.
+    Inside {
+        phrase: usize,
+        variant: usize,
+        n_tokens: usize,
+    },
+}
+
+impl<'a> RequiredPhrases<'a> {
+    /// Takes the first phrases of the list.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a phrase has no variant that can be written everywhere.
+    pub(super) fn new(phrases: &'a [Phrase]) -> Self {
+        let phrases = &phrases[..phrases.len().min(Request::MOST_PHRASES)];
+        let n_tokens = phrases.iter().map(|phrase| {
+            let n_tokens = phrase.n_tokens();
+            n_tokens.expect("phrases are checked before a search")
+        });
+        let equal = |index: usize| {
+            let before = &phrases[..index];
+            before.iter().rposition(|it| *it == phrases[index])
+        };
+        Self {
+            phrases,
+            n_tokens: n_tokens.collect(),
+            equal: (0..phrases.len()).map(equal).collect(),
+        }
+    }
+
+    /// Takes the phrases of a request, without the last ones that do not fit in `most` tokens after the prefix.
+    pub(super) fn that_fit(request: &'a Request, most: usize) -> Self {
+        let mut phrases = request.phrases.as_slice();
+        let room = most.saturating_sub(request.prefix.len());
+        loop {
+            let required = Self::new(phrases);
+            if phrases.is_empty() || required.follow(&request.prefix).n_required() <= room {
+                return required;
+            }
+            phrases = &required.phrases[..required.phrases.len() - 1];
+        }
+    }
+
+    /// Returns the number of tokens of all phrases.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.n_tokens.iter().sum()
+    }
+
+    /// Returns the largest number of phrases that a sequence contains.
+    pub(super) fn n_met(&self, ids: &[u32]) -> usize {
+        let readings = self.follow(ids).readings;
+        let n_met = readings.iter().map(|it| it.met.count_ones() as usize);
+        n_met.max().unwrap_or(0)
+    }
+
+    /// Returns the state before the first token.
+    pub(super) fn start(&self) -> PhraseTracker {
+        let nothing = Reading {
+            met: 0,
+            at: At::Text,
+        };
+        self.tracker(vec![nothing], None)
+    }
+
+    fn follow(&self, ids: &[u32]) -> PhraseTracker {
+        ids.iter().fold(self.start(), |tracker, id| {
+            let grown = self.grow(&tracker, *id, true);
+            grown.expect("every token may be text")
+        })
+    }
+
+    /// Returns the state after one more token; `None` if the token can be neither text nor part of a phrase.
+    ///
+    /// The token can be text unless a rule forbids it.
+    pub(super) fn grow(
+        &self,
+        tracker: &PhraseTracker,
+        id: u32,
+        is_allowed: bool,
+    ) -> Option<PhraseTracker> {
+        let mut readings = Vec::with_capacity(tracker.readings.len() + 1);
+        for reading in &tracker.readings {
+            let Reading { met, at } = *reading;
+            if let At::Inside {
+                phrase,
+                variant,
+                n_tokens,
+            } = at
+            {
+                if self.phrases[phrase].variants[variant].ids[n_tokens] == id {
+                    readings.push(self.inside(met, phrase, variant, n_tokens + 1));
+                }
+                continue;
+            }
+            if !self.may_follow(tracker.last, at, id) {
+                continue;
+            }
+            if is_allowed {
+                let at = At::Text;
+                readings.push(Reading { met, at });
+            }
+            for (phrase, variant, first) in self.starts(tracker.last, met) {
+                if first == id {
+                    readings.push(self.inside(met, phrase, variant, 1));
+                }
+            }
+        }
+        (!readings.is_empty()).then(|| self.tracker(readings, Some(id)))
+    }
+
+    /// Returns the tokens that begin or continue a phrase, sorted.
+    pub(super) fn next_tokens(&self, tracker: &PhraseTracker) -> Vec<u32> {
+        let mut ids = Vec::new();
+        for Reading { met, at } in tracker.readings.iter().copied() {
+            match at {
+                At::Inside {
+                    phrase,
+                    variant,
+                    n_tokens,
+                } => ids.push(self.phrases[phrase].variants[variant].ids[n_tokens]),
+                At::Text | At::End { .. } => {
+                    let starts = self.starts(tracker.last, met).map(|(_, _, first)| first);
+                    ids.extend(starts.filter(|id| self.may_follow(tracker.last, at, *id)));
+                }
+            }
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// Returns the numbers of tokens that [`n_required_after_text`](Self::n_required_after_text) may return.
+    pub(super) fn n_required_after_any_text(
+        &self,
+        tracker: &PhraseTracker,
+    ) -> impl Iterator<Item = usize> {
+        let of = |is_at: fn(At) -> bool| {
+            let readings = tracker.readings.iter().filter(move |it| is_at(it.at));
+            readings.map(|reading| self.n_required(reading)).min()
+        };
+        let (text, end) = (
+            of(|at| at == At::Text),
+            of(|at| matches!(at, At::End { .. })),
+        );
+        text.into_iter().chain(end)
+    }
+
+    /// Returns the number of tokens that are required after `id`, if `id` is text that neither begins nor continues a
+    /// phrase; `None` if it cannot be.
+    pub(super) fn n_required_after_text(&self, tracker: &PhraseTracker, id: u32) -> Option<usize> {
+        let readings = tracker.readings.iter().filter(|reading| {
+            !matches!(reading.at, At::Inside { .. })
+                && self.may_follow(tracker.last, reading.at, id)
+        });
+        readings.map(|reading| self.n_required(reading)).min()
+    }
+
+    /// Returns the phrases that may begin after the token `last`: index, variant and first token.
+    fn starts(
+        &self,
+        last: Option<u32>,
+        met: u128,
+    ) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
+        let is_met = move |phrase: usize| met & (1 << phrase) != 0;
+        let unmet = (0..self.phrases.len()).filter(move |phrase| {
+            // Of equal phrases the first one is begun.
+            !is_met(*phrase) && self.equal[*phrase].is_none_or(is_met)
+        });
+        unmet.flat_map(move |phrase| {
+            let of = &self.phrases[phrase];
+            let variants = of.variants.iter().enumerate();
+            variants.filter_map(move |(variant, it)| {
+                let first = *it.ids.first()?;
+                of.may_begin(it.position, last, first)
+                    .then_some((phrase, variant, first))
+            })
+        })
+    }
+
+    /// Returns whether a token may follow a phrase that has just ended, if one has.
+    fn may_follow(&self, last: Option<u32>, at: At, id: u32) -> bool {
+        match (at, last) {
+            (At::End { phrase }, Some(last)) => self.phrases[phrase].is_boundary(last, id),
+            _ => true,
+        }
+    }
+
+    fn inside(&self, met: u128, phrase: usize, variant: usize, n_tokens: usize) -> Reading {
+        if n_tokens < self.phrases[phrase].variants[variant].ids.len() {
+            let at = At::Inside {
+                phrase,
+                variant,
+                n_tokens,
+            };
+            return Reading { met, at };
+        }
+        Reading {
+            met: met | (1 << phrase),
+            at: At::End { phrase },
+        }
+    }
+
+    fn n_required(&self, reading: &Reading) -> usize {
+        let tokens = self.n_tokens.iter().enumerate();
+        let unmet = tokens.filter(|(phrase, _)| reading.met & (1 << phrase) == 0);
+        let n_unmet: usize = unmet.map(|(_, n_tokens)| n_tokens).sum();
+        match reading.at {
+            At::Text | At::End { .. } => n_unmet,
+            At::Inside {
+                phrase,
+                variant,
+                n_tokens,
+            } => {
+                let left = self.phrases[phrase].variants[variant].ids.len() - n_tokens;
+                n_unmet - self.n_tokens[phrase] + left
+            }
+        }
+    }
+
+    /// Makes a tracker without the readings that are no better than another one in any respect.
+    fn tracker(&self, mut readings: Vec<Reading>, last: Option<u32>) -> PhraseTracker {
+        readings.sort_by_cached_key(|reading| self.n_required(reading));
+        let mut kept: Vec<Reading> = Vec::with_capacity(readings.len());
+        for reading in readings {
+            let is_worse = kept.iter().any(|better| {
+                let at_least = better.met | reading.met == better.met;
+                let is_freer = match (better.at, reading.at) {
+                    (At::Text, At::End { .. }) => true,
+                    (better, worse) => better == worse,
+                };
+                at_least && is_freer
+            });
+            // A reading as text is always kept, so that every allowed token can follow.
+            let is_text = |it: &Reading| it.at == At::Text;
+            let has_room = kept.len() < MOST_READINGS;
+            if !is_worse && (has_room || is_text(&reading) && !kept.iter().any(is_text)) {
+                kept.push(reading);
+            }
+        }
+        let n_required = kept.first().map_or(0, |best| self.n_required(best));
+        PhraseTracker {
+            readings: kept,
+            last,
+            n_required,
+        }
+    }
+}
+
+impl PhraseTracker {
+    /// Returns the number of tokens that the unmet phrases need; 0 if all are met.
+    pub(super) fn n_required(&self) -> usize {
+        self.n_required
+    }
+}
