@@ -7,6 +7,7 @@
 //! - [`Translator`]: translates lines of text with the model of a directory.
 //! - [`translate_ids`]: the same on token ids, for validation during training.
 //! - [`Translator::score`] and [`score_ids`]: the log-probability of given translations.
+//! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
 //! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
@@ -52,6 +53,7 @@ pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use program::one_line;
 pub use scorer::{PackedScorer, Scorer};
 pub use translator::{
-    Candidate, Input, ModelOrigin, OpenOptions, Translation, Translator, TranslatorError, Warning,
+    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, Term, Translation,
+    Translator, TranslatorError, Warning,
 };
 pub use xml::escape_xml;

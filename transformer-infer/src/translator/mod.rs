@@ -3,10 +3,13 @@
 mod error;
 mod loaded_model;
 mod options;
+mod term_tokenizer;
+mod terms;
 mod translate;
 mod translation;
 
 pub use error::{ModelOrigin, TranslatorError};
 pub use options::OpenOptions;
+pub use terms::{Glossary, GlossaryError, Term};
 pub use translate::Translator;
 pub use translation::{Candidate, Input, Translation, Warning};

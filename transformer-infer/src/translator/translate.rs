@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use burn::tensor::Device;
 use transformer_core::directory::{ModelDirectory, Tokenizers};
@@ -12,9 +13,10 @@ use transformer_core::{
 };
 
 use super::loaded_model::LoadedModel;
+use super::term_tokenizer::{TermTokenizer, unmet};
 use super::{Candidate, Input, ModelOrigin, OpenOptions, Translation, TranslatorError, Warning};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
-use crate::search::{Hypothesis, Request, Search};
+use crate::search::{Hypothesis, Phrase, Request, Search, SearchError};
 
 /// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";
@@ -53,6 +55,8 @@ pub struct Translator {
     search: Search,
     pub(crate) origin: ModelOrigin,
     n_threads: usize,
+    /// Made for the first line with terms.
+    terms: OnceLock<TermTokenizer>,
 }
 
 impl Translator {
@@ -92,6 +96,7 @@ impl Translator {
             search: Search::default(),
             origin: ModelOrigin::Unknown,
             n_threads: default_threads(),
+            terms: OnceLock::new(),
             models: vec![model],
         })
     }
@@ -257,14 +262,15 @@ impl Translator {
         self.translate_inputs(&inputs, search, &mut |_| ())
     }
 
-    /// Like [`translate`](Self::translate), with a prefix and an index for each line.
+    /// Like [`translate`](Self::translate), with a prefix, terms and an index for each line.
     ///
     /// `on_progress` is called after every batch with the number of its lines.
     ///
     /// # Errors
     ///
-    /// Returns a [`TranslatorError`] as `translate` does, or if a prefix has unknown characters or reaches the length
-    /// limit.
+    /// Returns a [`TranslatorError`] as `translate` does, if a prefix has unknown characters or reaches the length limit,
+    /// or if there are terms and the search draws samples. Terms that cannot be met are no error
+    /// ([`Translation::unmet_terms`]).
     pub fn translate_inputs(
         &self,
         inputs: &[Input<'_>],
@@ -291,15 +297,13 @@ impl Translator {
                 return Err(TranslatorError::LongPrefix { line, most });
             }
         }
-        let sources: Vec<Source<'_>> = inputs
-            .iter()
-            .zip(&ids)
-            .zip(&prefix_ids)
-            .map(|((input, ids), prefix)| Source {
-                ids,
-                prefix,
-                index: input.index,
-                ..Source::default()
+        let phrases = self.phrases(inputs, search)?;
+        let sources: Vec<Source<'_>> = (0..inputs.len())
+            .map(|line| Source {
+                ids: &ids[line],
+                prefix: &prefix_ids[line],
+                phrases: &phrases[line],
+                index: inputs[line].index,
             })
             .collect();
         let found = self.translate_sources(&sources, search, on_progress)?;
@@ -316,12 +320,33 @@ impl Translator {
                 let candidates = hypotheses
                     .into_iter()
                     .map(|hypothesis| self.candidate(hypothesis));
+                let candidates: Vec<Candidate> = candidates.collect();
+                let text = candidates.first().map_or("", |best| best.text.as_str());
                 Ok(Translation {
-                    candidates: candidates.collect(),
+                    unmet_terms: unmet(self.tokenizers.tgt(), text, inputs[index].terms),
+                    candidates,
                     warning: self.warning(search, source.len()),
                 })
             })
             .collect()
+    }
+
+    /// Returns the phrases that the translation of each line must contain.
+    fn phrases(
+        &self,
+        inputs: &[Input<'_>],
+        search: &Search,
+    ) -> Result<Vec<Vec<Phrase>>, TranslatorError> {
+        if inputs.iter().all(|input| input.terms.is_empty()) {
+            return Ok(vec![Vec::new(); inputs.len()]);
+        }
+        if search.sampling.is_some() {
+            return Err(SearchError::SampledPhrases.into());
+        }
+        let tokenizer = self.tokenizers.tgt();
+        let terms = self.terms.get_or_init(|| TermTokenizer::new(tokenizer));
+        let phrases = inputs.iter().map(|it| terms.phrases(tokenizer, it.terms));
+        Ok(phrases.collect())
     }
 
     /// Translates token ids in the form that the models have on their device.

@@ -9,6 +9,11 @@ pub struct Input<'a> {
     pub text: &'a str,
     /// The text that the translation must begin with; blank for no such condition.
     pub prefix: &'a str,
+    /// The terms that the translation must contain, as whole words and each at a place of its own, such as the
+    /// [targets](crate::Term::target) of the terms that a [`Glossary`](crate::Glossary) finds in the line.
+    ///
+    /// A lower-case term may have an initial capital at the start of the translation.
+    pub terms: &'a [&'a str],
     /// Index of the line in the whole input, from 0; samples depend on it.
     pub index: u64,
 }
@@ -20,6 +25,9 @@ pub struct Translation {
     pub candidates: Vec<Candidate>,
     /// Set if the line was cut, or if the length limits allow no translation for it.
     pub warning: Option<Warning>,
+    /// Indices of the required [terms](Input::terms) that the text of the best candidate does not contain: their
+    /// characters are not in the vocabulary, or the length limit has no room for them.
+    pub unmet_terms: Vec<usize>,
 }
 
 /// One translation of a line.

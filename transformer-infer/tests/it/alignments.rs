@@ -33,6 +33,7 @@ fn translated_by(translator: &Translator, search: &Search) -> Vec<Translation> {
         text: line,
         prefix: "bad cab",
         index,
+        ..Input::default()
     };
     let inputs: Vec<Input<'_>> = (0..).zip(LINES).map(input).collect();
     let found = translator.translate_inputs(&inputs, search, &mut |_| ());

@@ -207,6 +207,7 @@ impl Session<'_> {
                 text: line,
                 prefix: prefix(index),
                 index: (n_before + index) as u64,
+                ..Input::default()
             })
             .collect();
         let line_rate = &mut self.line_rate;
