@@ -11,12 +11,12 @@ use transformer_core::directory::DirectoryError;
 use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
-use transformer_infer::TranslatorError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::document::format::FormatError;
 use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::program::OutputError;
 use transformer_infer::search::SearchError;
+use transformer_infer::{GlossaryError, TranslatorError};
 
 use super::{OutputPathError, PictureError};
 
@@ -68,6 +68,9 @@ pub(crate) enum CommandError {
     /// Weights cannot be serialized.
     #[error("the weights cannot be serialized")]
     Record(#[from] RecordError),
+    /// The glossary cannot be read.
+    #[error(transparent)]
+    Glossary(#[from] GlossaryError),
     /// A text file or standard input cannot be read.
     #[error(transparent)]
     Lines(#[from] LineError),

@@ -10,11 +10,12 @@ use clap::Args;
 use tempfile::NamedTempFile;
 use transformer_infer::metrics::{Chrf, Metric};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
-use transformer_infer::{BatchLimits, Input, Translation, Translator};
+use transformer_infer::{BatchLimits, Input, Translation, Translator, Warning};
 
 use super::{
     CommandError, LineFlags, LineWarnings, ParallelLines, Progress, Row, ScoreOptions, Scores,
-    SpeedFlags, at_least_one, check_file, on_one_line, open, unfinished,
+    SpeedFlags, TermFlags, TermReport, at_least_one, check_file, on_one_line, open, terms_in,
+    unfinished,
 };
 
 /// Number of lines of similar length that are translated before progress is shown.
@@ -59,6 +60,8 @@ pub(crate) struct Evaluate {
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
     #[command(flatten)]
+    terms: TermFlags,
+    #[command(flatten)]
     lines: LineFlags,
     #[command(flatten)]
     speed: SpeedFlags,
@@ -72,21 +75,15 @@ pub(crate) struct Evaluate {
 impl Evaluate {
     /// Reads the files, translates, and prints the scores.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
-        let options = &self.options;
-        options.check()?;
-        // The model's own settings are checked when it is loaded.
-        self.search(&Search::default()).validate()?;
-        match self.out.as_deref() {
-            Some(out) if out == Path::new("-") => return Err(CommandError::OutIsDash),
-            Some(out) => check_file(out)?,
-            None => {}
-        }
+        self.check()?;
         let references = self.references.iter().map(PathBuf::as_path);
         let paths: Vec<&Path> = [self.src.as_path()].into_iter().chain(references).collect();
         let (mut rows, n_rows) = ParallelLines::open_checked(&paths, "reference", self.lines)?;
         if n_rows == Some(0) {
             return Err(self.nothing_to_score());
         }
+        let glossary = self.terms.open()?;
+        let mut terms = TermReport::default();
         let translator = self.open(backend)?;
         self.check_out_is_no_input()?;
         // An error of the output file is reported before the work and not after it.
@@ -104,10 +101,18 @@ impl Evaluate {
                 break;
             }
             let n_before = scores.n_lines();
-            let translations = self.translate(&translator, &rows, n_before, &search, &progress)?;
-            for (row, translation) in rows.iter().zip(&translations) {
+            let of_row = |row: &Row| terms_in(glossary.as_ref(), &row[0]);
+            let row_terms: Vec<Vec<&str>> = rows.iter().map(of_row).collect();
+            let lines = Chunk {
+                rows: &rows,
+                terms: &row_terms,
+                n_before,
+            };
+            let translations = lines.translate(&translator, &search, &progress)?;
+            for ((row, row_terms), translation) in rows.iter().zip(&row_terms).zip(&translations) {
                 let line = on_one_line(translation.text());
                 scores.add(&line, &row[1..]);
+                terms.add(scores.n_lines(), row_terms, translation);
                 let best = translation.candidates.first();
                 n_tokens += best.map_or(0, |best| best.hypothesis.ids.len() + 1);
                 warnings.extend(translation.warning.map(|it| (scores.n_lines(), it)));
@@ -122,17 +127,36 @@ impl Evaluate {
             return Err(self.nothing_to_score());
         }
         if !self.quiet {
-            let mut lines = LineWarnings::new(true);
-            lines.check_positions(self.max_len, &translator);
-            for (line, warning) in warnings {
-                lines.print(line, Some(warning));
+            self.print_warnings(&translator, warnings);
+            if glossary.is_some() {
+                terms.print();
             }
             report(scores.n_lines(), n_tokens, seconds);
         }
         // The scores are printed even if the file cannot be written, and after it if it is standard output.
         let written = out.map_or(Ok(()), Out::finish);
-        scores.print(self.references.len(), options.width())?;
+        scores.print(self.references.len(), self.options.width())?;
         written
+    }
+
+    /// Checks the flags. The model's own settings are checked when it is loaded.
+    fn check(&self) -> Result<(), CommandError> {
+        self.options.check()?;
+        self.search(&Search::default()).validate()?;
+        match self.out.as_deref() {
+            Some(out) if out == Path::new("-") => Err(CommandError::OutIsDash),
+            Some(out) => Ok(check_file(out)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the warnings about lines, given their numbers.
+    fn print_warnings(&self, translator: &Translator, warnings: Vec<(usize, Warning)>) {
+        let mut lines = LineWarnings::new(true);
+        lines.check_positions(self.max_len, translator);
+        for (line, warning) in warnings {
+            lines.print(line, Some(warning));
+        }
     }
 
     fn open(&self, backend: Option<&str>) -> Result<Translator, CommandError> {
@@ -191,22 +215,35 @@ impl Evaluate {
             ..defaults.clone()
         }
     }
+}
 
-    /// Translates the first line of each row, those of similar length together; `n_before` rows came before.
+/// Rows that are translated together, and the terms of each; `n_before` rows came before.
+struct Chunk<'a> {
+    rows: &'a [Row],
+    terms: &'a [Vec<&'a str>],
+    n_before: usize,
+}
+
+impl Chunk<'_> {
+    /// Translates the first line of each row, those of similar length together.
     fn translate(
         &self,
         translator: &Translator,
-        rows: &[Row],
-        n_before: usize,
         search: &Search,
         progress: &Progress,
     ) -> Result<Vec<Translation>, CommandError> {
+        let Self {
+            rows,
+            terms,
+            n_before,
+        } = *self;
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|row| Reverse(rows[*row][0].len()));
         let mut translations: Vec<Option<Translation>> = vec![None; rows.len()];
         for (number, chunk) in order.chunks(LINES_AT_ONCE).enumerate() {
             let input = |row: &usize| Input {
                 text: &rows[*row][0],
+                terms: &terms[*row],
                 index: (n_before + row) as u64,
                 ..Input::default()
             };

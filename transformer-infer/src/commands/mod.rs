@@ -20,6 +20,7 @@ mod score;
 mod score_options;
 mod scores;
 mod speed_flags;
+mod terms;
 mod translate;
 mod value_parsers;
 
@@ -43,5 +44,6 @@ pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;
 pub(crate) use scores::Scores;
 pub(crate) use speed_flags::SpeedFlags;
+pub(crate) use terms::{TermFlags, TermReport, terms_in};
 pub(crate) use translate::Translate;
 pub(crate) use value_parsers::at_least_one;

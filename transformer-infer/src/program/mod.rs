@@ -7,5 +7,5 @@
 mod one_line;
 mod output;
 
-pub use one_line::one_line;
+pub use one_line::{one_line, printable};
 pub use output::{OutputError, check_output, parse_arguments};

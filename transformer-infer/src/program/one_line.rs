@@ -22,10 +22,10 @@ const MAX_OF_ERROR: usize = 1500;
 /// assert_eq!(one_line(&error), "`beam_size` is 0; choose at least 1 (1 is greedy search)");
 /// ```
 pub fn one_line(error: &dyn Error) -> String {
-    let mut text = shortened(&flat(&error.to_string()), MAX_OF_ERROR);
+    let mut text = shortened(&printable(&error.to_string()), MAX_OF_ERROR);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let message = flat(&error.to_string());
+        let message = printable(&error.to_string());
         if !text.contains(&message) {
             text.push_str(": ");
             text.push_str(&shortened(&message, MAX_OF_CAUSE));
@@ -47,7 +47,7 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Replaces line breaks and repeated spaces by single spaces, and escapes what controls a terminal.
-fn flat(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let words = text.split_whitespace().map(escaped);
     words.collect::<Vec<_>>().join(" ")
 }

@@ -24,3 +24,4 @@ mod picture;
 mod quantize;
 mod scores;
 mod significance;
+mod terms;

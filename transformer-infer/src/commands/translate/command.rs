@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, Input, Translator};
+use transformer_infer::search::{Search, SearchError};
+use transformer_infer::{BatchLimits, Glossary, Input, Translator};
 
 use super::alignment_flags::AlignmentFlags;
 use super::document::Document;
@@ -15,7 +15,8 @@ use super::line_stream::{Group, LineStream};
 use super::output::{Answer, OutputFlags};
 use super::search_flags::SearchFlags;
 use crate::commands::{
-    CommandError, LineFlags, LineWarnings, Lines, SpeedFlags, at_least_one, next_lines, open,
+    CommandError, LineFlags, LineWarnings, Lines, SpeedFlags, TermFlags, TermReport, at_least_one,
+    next_lines, open, terms_in,
 };
 
 /// Largest number of lines that are translated before they are written.
@@ -42,6 +43,8 @@ pub(crate) struct Translate {
     /// File with the text that each translation begins with: one line per input line, blank for none.
     #[arg(long, value_name = "FILE")]
     prefixes: Option<PathBuf>,
+    #[command(flatten)]
+    terms: TermFlags,
     #[command(flatten)]
     output: OutputFlags,
     #[command(flatten)]
@@ -84,6 +87,7 @@ impl Translate {
         }
         let open_lines = |path| self.lines.open(path);
         let prefixes = self.prefixes.as_deref().map(open_lines).transpose()?;
+        let glossary = self.glossary()?;
         let limits = BatchLimits {
             batch_tokens: self.batch_tokens,
             max_src_len: self.max_src_len,
@@ -113,27 +117,43 @@ impl Translate {
             translator: &translator,
             search: &search,
             n_translated: 0,
+            glossary: glossary.as_ref(),
+            terms: TermReport::default(),
             warnings,
             line_rate: LineRate::new(from_input && !self.quiet),
         };
         let mut output = io::BufWriter::new(io::stdout().lock());
-        if !from_input && !self.quiet {
-            for file in self.text.iter().filter(|text| Path::new(text).is_file()) {
-                let _ = writeln!(
-                    io::stderr(),
-                    "note: `{file}` is a file, but its name is translated; to translate its contents, use standard input: \
-                     `< {file}`"
-                );
-            }
-        }
         if from_input {
             let flags = self.lines;
             let lines = LineStream::new(move || flags.open(Path::new(DASH)), LINES_AT_ONCE);
             session.translate_stream(&lines, &mut output)?;
         } else {
+            self.warn_of_files();
             session.translate_lines(&self.text, &mut output)?;
         }
         session.end()
+    }
+
+    /// Reads the glossary, if there is one.
+    fn glossary(&self) -> Result<Option<Glossary>, CommandError> {
+        let glossary = self.terms.open()?;
+        let draws = self.search.search(&Search::default()).sampling.is_some();
+        match glossary {
+            Some(_) if draws => Err(SearchError::SampledPhrases.into()),
+            glossary => Ok(glossary),
+        }
+    }
+
+    /// Prints a note for every text that is the name of a file.
+    fn warn_of_files(&self) {
+        let texts = self.text.iter().filter(|_| !self.quiet);
+        for file in texts.filter(|text| Path::new(text).is_file()) {
+            let _ = writeln!(
+                io::stderr(),
+                "note: `{file}` is a file, but its name is translated; to translate its contents, use standard input: \
+                 `< {file}`"
+            );
+        }
     }
 }
 
@@ -145,6 +165,8 @@ struct Session<'a> {
     translator: &'a Translator,
     search: &'a Search,
     n_translated: usize,
+    glossary: Option<&'a Glossary>,
+    terms: TermReport,
     warnings: LineWarnings,
     line_rate: LineRate,
 }
@@ -200,14 +222,18 @@ impl Session<'_> {
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
         let n_before = self.n_translated;
+        let terms: Vec<Vec<&str>> = lines
+            .iter()
+            .map(|line| terms_in(self.glossary, line))
+            .collect();
         let inputs: Vec<Input<'_>> = lines
             .iter()
             .enumerate()
             .map(|(index, line)| Input {
                 text: line,
                 prefix: prefix(index),
+                terms: &terms[index],
                 index: (n_before + index) as u64,
-                ..Input::default()
             })
             .collect();
         let line_rate = &mut self.line_rate;
@@ -223,9 +249,12 @@ impl Session<'_> {
         for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
             self.warnings
                 .print(n_before + index + 1, translation.warning);
+            self.terms
+                .add(n_before + index + 1, input.terms, translation);
             let answer = Answer {
                 src: input.text,
                 translation,
+                terms: input.terms,
                 alignments: alignments
                     .as_ref()
                     .map(|alignments| alignments[index].as_slice()),
@@ -241,8 +270,11 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Checks that no prefix is left over.
+    /// Reports the terms, and checks that no prefix is left over.
     fn end(&mut self) -> Result<(), CommandError> {
+        if self.glossary.is_some() && !self.command.quiet {
+            self.terms.print();
+        }
         let n_prefixes = self.prefixes.as_mut().map(Lines::count_all);
         match n_prefixes.transpose()? {
             Some(n_prefixes) if n_prefixes > self.n_translated as u64 => {

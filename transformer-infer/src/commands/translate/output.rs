@@ -18,8 +18,8 @@ pub(super) struct OutputFlags {
     /// The score is the logarithm of the probability divided by the length penalty.
     #[arg(long)]
     scores: bool,
-    /// Print one JSON object per line: `src`, `translations` with their `text` and `score`, and a `warning` if
-    /// there is one.
+    /// Print one JSON object per line: `src`, `translations` with their `text` and `score`, a `warning` if there is
+    /// one, and the `unmet_terms` of --terms if there are any.
     #[arg(long)]
     json: bool,
     /// With --json: the tokens of each translation, EOS included, and their log-probabilities.
@@ -32,6 +32,8 @@ pub(super) struct OutputFlags {
 pub(super) struct Answer<'a> {
     pub(super) src: &'a str,
     pub(super) translation: &'a Translation,
+    /// The terms that the translation must contain.
+    pub(super) terms: &'a [&'a str],
     /// The alignment of each candidate, with `--alignments`.
     pub(super) alignments: Option<&'a [Alignment]>,
 }
@@ -43,6 +45,8 @@ struct Line<'a> {
     translations: Vec<Scored<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unmet_terms: Vec<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -100,8 +104,12 @@ impl OutputFlags {
         output: &mut impl Write,
     ) -> io::Result<()> {
         let Answer {
-            src, translation, ..
+            src,
+            translation,
+            terms,
+            ..
         } = answer;
+        let unmet = translation.unmet_terms.iter();
         let candidates = translation.candidates.iter().enumerate();
         let scored = candidates.map(|(rank, candidate)| {
             let hypothesis = &candidate.hypothesis;
@@ -122,6 +130,7 @@ impl OutputFlags {
             src,
             translations: scored.collect(),
             warning: translation.warning.map(|warning| warning.to_string()),
+            unmet_terms: unmet.map(|index| terms[*index]).collect(),
         };
         serde_json::to_writer(&mut *output, &line)?;
         writeln!(output)
