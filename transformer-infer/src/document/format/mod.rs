@@ -1,8 +1,10 @@
 //! The formats of documents: each is a reader of parts.
 
+mod html;
 mod kind;
 mod text;
 mod window;
 
+pub use html::{HtmlOptions, HtmlReader};
 pub use kind::{Format, FormatError, FormatOptions, Parts};
 pub use text::{Paragraphs, TextReader};

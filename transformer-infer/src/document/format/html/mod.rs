@@ -1,0 +1,18 @@
+//! HTML: pages, fragments and mail, as browsers read it.
+
+mod assembler;
+mod attributes;
+mod elements;
+mod entity;
+mod notation;
+mod passage;
+mod raw_text;
+mod reader;
+mod scan_tag;
+mod segment;
+mod token;
+mod tokenizer;
+mod tree;
+mod window;
+
+pub use reader::{HtmlOptions, HtmlReader};

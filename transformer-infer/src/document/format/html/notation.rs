@@ -1,0 +1,168 @@
+//! [`HtmlNotation`]: how translated text is written in HTML.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::token::Quote;
+use crate::document::Notation;
+
+/// Writes the characters of a passage as the passage writes them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HtmlNotation {
+    /// How characters are written that the passage writes as entities.
+    spellings: BTreeMap<char, String>,
+    /// Of `&`, `<`, `>`, those that the passage writes as they are.
+    bare: Vec<char>,
+    place: Place,
+    /// The whole passage as this notation writes it, and as it is in the file, if these differ.
+    original: Option<Box<(String, String)>>,
+}
+
+/// Where text is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    #[default]
+    Content,
+    Attribute(Quote),
+}
+
+impl HtmlNotation {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            ..Self::default()
+        }
+    }
+
+    /// Learns that the passage writes this text as an entity.
+    pub(super) fn learn_entity(&mut self, source: &str, text: &str) {
+        let mut characters = text.chars();
+        let (Some(character), None) = (characters.next(), characters.next()) else {
+            return;
+        };
+        // Nobody wants all letters `a` as numbers because one is. Without semicolon, what follows could change it.
+        let is_plain = character.is_ascii_alphanumeric()
+            || character.is_ascii_whitespace()
+            || character.is_ascii_control();
+        if !is_plain && source.ends_with(';') {
+            self.spellings
+                .entry(character)
+                .or_insert_with(|| source.to_owned());
+        }
+    }
+
+    /// Learns that the passage writes these characters as they are.
+    pub(super) fn learn_text(&mut self, text: &str) {
+        for character in ['&', '<', '>'] {
+            if text.contains(character) && !self.bare.contains(&character) {
+                self.bare.push(character);
+            }
+        }
+    }
+
+    /// Learns how the passage is written in the file, where this differs from what the notation writes.
+    pub(super) fn learn_original(&mut self, written: String, original: String) {
+        self.original = Some(Box::new((written, original)));
+    }
+
+    /// Returns how a character is written before the rest of the text, if not as it is.
+    fn spelling(&self, character: char, rest: &str) -> Option<&str> {
+        if let Some(spelling) = self.spellings.get(&character) {
+            return Some(spelling);
+        }
+        let next = rest.chars().next();
+        let is_bare = self.bare.contains(&character);
+        match (character, self.place) {
+            ('&', _) => {
+                let is_safe = next.is_some_and(|next| next.is_whitespace());
+                (!is_bare || !is_safe).then_some("&amp;")
+            }
+            ('<', Place::Content) => {
+                let is_safe = next.is_some_and(|next| next.is_whitespace() || next.is_numeric());
+                (!is_bare || !is_safe).then_some("&lt;")
+            }
+            ('<', _) => (!is_bare).then_some("&lt;"),
+            ('>', _) => (!is_bare).then_some("&gt;"),
+            ('"', Place::Attribute(Quote::Double | Quote::None)) => Some("&quot;"),
+            ('\'', Place::Attribute(Quote::Single)) => Some("&#39;"),
+            _ => None,
+        }
+    }
+}
+
+impl Notation for HtmlNotation {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut escaped = String::new();
+        let mut copied = 0;
+        for (at, character) in text.char_indices() {
+            let behind = at + character.len_utf8();
+            if let Some(spelling) = self.spelling(character, &text[behind..]) {
+                escaped.push_str(&text[copied..at]);
+                escaped.push_str(spelling);
+                copied = behind;
+            }
+        }
+        if copied == 0 {
+            return Cow::Borrowed(text);
+        }
+        escaped.push_str(&text[copied..]);
+        Cow::Owned(escaped)
+    }
+
+    fn complete(&self, written: String) -> String {
+        let needs_quotes = |character: char| {
+            character.is_ascii_whitespace()
+                || matches!(character, '"' | '\'' | '=' | '<' | '>' | '`')
+        };
+        let is_unquoted = self.place == Place::Attribute(Quote::None);
+        let completed = if is_unquoted && (written.is_empty() || written.contains(needs_quotes)) {
+            format!("\"{written}\"")
+        } else {
+            written
+        };
+        match &self.original {
+            Some(pair) if pair.0 == completed => pair.1.clone(),
+            _ => completed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_translated_text_is_escaped() {
+        let notation = HtmlNotation::new(Place::Content);
+        assert_eq!(notation.escape("a<b>&c \"d\""), "a&lt;b&gt;&amp;c \"d\"");
+    }
+
+    #[test]
+    fn a_character_is_written_as_the_passage_writes_it() {
+        let mut notation = HtmlNotation::new(Place::Content);
+        notation.learn_entity("&eacute;", "é");
+        assert_eq!(notation.escape("été ê"), "&eacute;t&eacute; ê");
+    }
+
+    #[test]
+    fn an_ampersand_that_the_passage_writes_bare_stays_so_where_it_is_no_entity() {
+        let mut notation = HtmlNotation::new(Place::Content);
+        notation.learn_text("a & b");
+        assert_eq!(notation.escape("x & y&amp;"), "x & y&amp;amp;");
+    }
+
+    #[test]
+    fn quotation_marks_that_would_end_the_attribute_are_escaped() {
+        let notation = HtmlNotation::new(Place::Attribute(Quote::Single));
+        assert_eq!(notation.escape("l'eau \"x\""), "l&#39;eau \"x\"");
+    }
+
+    #[test]
+    fn an_attribute_without_quotation_marks_gets_them_if_it_needs_them() {
+        let notation = HtmlNotation::new(Place::Attribute(Quote::None));
+        assert_eq!(
+            notation.complete("zwei Wörter".to_owned()),
+            "\"zwei Wörter\""
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! Makes passages from text and the markup inside of it.
+
+use std::sync::Arc;
+
+use htmlize::Context;
+
+use super::entity::pieces;
+use super::notation::{HtmlNotation, Place};
+use super::scan_tag::is_space;
+use crate::document::{Mark, MarkKind, Part, Passage, Raw};
+
+/// Divides text without markup into a passage and the whitespace around it.
+pub(super) fn text_parts(source: &str, place: Place) -> Vec<Part> {
+    let (before, rest) = source.split_at(n_leading_spaces(source));
+    let (text, behind) = rest.split_at(rest.len() - n_trailing_spaces(rest));
+    let mut builder = PassageBuilder::new(place);
+    builder.text(text);
+    let mut parts = Vec::new();
+    push_verbatim(&mut parts, before);
+    parts.push(builder.finish());
+    push_verbatim(&mut parts, behind);
+    parts
+}
+
+/// Appends copied text.
+pub(super) fn push_verbatim(parts: &mut Vec<Part>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    match parts.last_mut() {
+        Some(Part::Verbatim(last)) => last.push_str(text),
+        _ => parts.push(Part::Verbatim(text.to_owned())),
+    }
+}
+
+/// Number of bytes of whitespace at the start.
+pub(super) fn n_leading_spaces(text: &str) -> usize {
+    text.bytes().take_while(|&byte| is_space(byte)).count()
+}
+
+/// Number of bytes of whitespace at the end.
+pub(super) fn n_trailing_spaces(text: &str) -> usize {
+    text.bytes()
+        .rev()
+        .take_while(|&byte| is_space(byte))
+        .count()
+}
+
+/// A passage that grows.
+#[derive(Debug)]
+pub(super) struct PassageBuilder {
+    context: Context,
+    text: String,
+    marks: Vec<Mark>,
+    /// The pairs whose ends have not come yet, the outermost first.
+    open: Vec<usize>,
+    notation: HtmlNotation,
+    /// Whitespace before this index does not belong to a point: a tag or an entity is in between.
+    floor: usize,
+    point: Option<Point>,
+    /// The passage in the file.
+    source: String,
+}
+
+/// A point whose right neighbor has not come yet.
+#[derive(Debug)]
+struct Point {
+    parts: Vec<Part>,
+    is_visible: bool,
+    has_space: bool,
+}
+
+impl PassageBuilder {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            context: match place {
+                Place::Content => Context::General,
+                Place::Attribute(_) => Context::Attribute,
+            },
+            text: String::new(),
+            marks: Vec::new(),
+            open: Vec::new(),
+            notation: HtmlNotation::new(place),
+            floor: 0,
+            point: None,
+            source: String::new(),
+        }
+    }
+
+    pub(super) fn text(&mut self, source: &str) {
+        self.source.push_str(source);
+        let mut rest = source;
+        if let Some(point) = &mut self.point {
+            let (spaces, behind) = source.split_at(n_leading_spaces(source));
+            point.has_space |= !spaces.is_empty();
+            push_verbatim(&mut point.parts, spaces);
+            if behind.is_empty() {
+                return;
+            }
+            rest = behind;
+            self.end_point(first_character(behind));
+        }
+        for piece in pieces(rest, self.context) {
+            self.text.push_str(&piece.text);
+            if piece.is_entity {
+                self.notation.learn_entity(piece.source, &piece.text);
+                self.floor = self.text.len();
+            } else {
+                self.notation.learn_text(piece.source);
+            }
+        }
+    }
+
+    /// Adds something between words.
+    pub(super) fn point(&mut self, parts: Vec<Part>, is_visible: bool) {
+        self.source.extend(parts.iter().map(Part::source));
+        let mut point = self.point.take().unwrap_or_else(|| {
+            let n_spaces = n_trailing_spaces(&self.text[self.floor..]);
+            let spaces = self.text.split_off(self.text.len() - n_spaces);
+            let mut parts = Vec::new();
+            push_verbatim(&mut parts, &spaces);
+            Point {
+                parts,
+                is_visible: false,
+                has_space: n_spaces > 0,
+            }
+        });
+        point.is_visible |= is_visible;
+        for part in parts {
+            match part {
+                Part::Verbatim(text) => push_verbatim(&mut point.parts, &text),
+                passage @ Part::Passage(_) => point.parts.push(passage),
+            }
+        }
+        self.point = Some(point);
+    }
+
+    /// Begins a pair. `next` is the next character of the text.
+    pub(super) fn open(&mut self, open: Raw, next: Option<char>) {
+        self.end_point(next);
+        self.source.push_str(&open.source());
+        self.floor = self.text.len();
+        self.marks.push(Mark {
+            range: self.floor..self.floor,
+            parent: self.open.last().copied(),
+            kind: MarkKind::Pair {
+                open,
+                close: Raw::default(),
+            },
+        });
+        self.open.push(self.marks.len() - 1);
+    }
+
+    /// Ends the innermost pair. `next` is the next character of the text.
+    pub(super) fn close(&mut self, raw: Raw, next: Option<char>) {
+        self.end_point(next);
+        self.source.push_str(&raw.source());
+        self.floor = self.text.len();
+        if let Some(ended) = self.open.pop() {
+            let mark = &mut self.marks[ended];
+            mark.range.end = self.floor;
+            if let MarkKind::Pair { close, .. } = &mut mark.kind {
+                *close = raw;
+            }
+        }
+    }
+
+    fn end_point(&mut self, next: Option<char>) {
+        let Some(point) = self.point.take() else {
+            return;
+        };
+        let start = self.text.len();
+        let previous = self.text.chars().next_back();
+        if needs_space(previous, next, point.is_visible, point.has_space) {
+            self.text.push(' ');
+        }
+        self.floor = self.text.len();
+        self.marks.push(Mark {
+            range: start..self.floor,
+            parent: self.open.last().copied(),
+            kind: MarkKind::Point {
+                raw: Raw(point.parts),
+            },
+        });
+    }
+
+    /// Returns the passage, or its source if it has no words.
+    pub(super) fn finish(mut self) -> Part {
+        if !self.text.contains(char::is_alphanumeric) {
+            return Part::Verbatim(self.source);
+        }
+        self.end_point(None);
+        let mut passage = Passage {
+            text: self.text,
+            marks: self.marks,
+            notation: Arc::new(self.notation.clone()),
+        };
+        let written = passage.source();
+        if written != self.source {
+            self.notation.learn_original(written, self.source);
+            passage.notation = Arc::new(self.notation);
+        }
+        Part::Passage(passage)
+    }
+}
+
+/// Whether the text has a space in place of a point between these characters.
+fn needs_space(
+    previous: Option<char>,
+    next: Option<char>,
+    is_visible: bool,
+    has_space: bool,
+) -> bool {
+    let (Some(previous), Some(next)) = (previous, next) else {
+        return false;
+    };
+    if previous.is_whitespace() || next.is_whitespace() {
+        return false;
+    }
+    if previous.is_alphanumeric() && next.is_alphanumeric() {
+        return is_visible || has_space;
+    }
+    has_space && !"([{“„‘‚«¿¡".contains(previous) && !".,;:!?)]}”’»…%".contains(next)
+}
+
+/// Returns the first character that a person reads.
+pub(super) fn first_character(source: &str) -> Option<char> {
+    let head = &source[..source.floor_char_boundary(64)];
+    let first = pieces(head, Context::General).next()?;
+    first.text.chars().next()
+}

@@ -1,0 +1,201 @@
+//! [`segment_parts`]: a passage and what is around it, from text and balanced markup.
+
+use super::notation::Place;
+use super::passage::{
+    PassageBuilder, first_character, n_leading_spaces, n_trailing_spaces, push_verbatim,
+};
+use crate::document::{Part, Raw};
+
+/// A piece of text with inline markup.
+#[derive(Clone, Debug)]
+pub(super) enum Item {
+    /// As it is in the file.
+    Text(String),
+    Open(Vec<Part>),
+    Close(String),
+    Point(PointItem),
+}
+
+/// Something between words.
+#[derive(Clone, Debug)]
+pub(super) struct PointItem {
+    pub(super) parts: Vec<Part>,
+    /// Whether a reader sees something there.
+    pub(super) is_visible: bool,
+    /// Whether it may be a word of the sentence, such as `code`.
+    pub(super) is_word: bool,
+}
+
+/// Returns the parts of the items, in which each pair has both tags.
+///
+/// Whitespace, comments and images at the edges, and pairs around everything, are copied.
+pub(super) fn segment_parts(items: Vec<Item>) -> Vec<Part> {
+    let mut items = join_empty_pairs(items);
+    let partners = partners(&items);
+    let mut range = 0..items.len();
+    let mut before = Vec::new();
+    let mut behind = Vec::new();
+    loop {
+        while range.start < range.end && trim_start(&mut items[range.start], &mut before) {
+            range.start += 1;
+        }
+        while range.start < range.end && trim_end(&mut items[range.end - 1], &mut behind) {
+            range.end -= 1;
+        }
+        if range.is_empty() || partners[range.start] != Some(range.end - 1) {
+            break;
+        }
+        before.push(items[range.start].clone());
+        behind.push(items[range.end - 1].clone());
+        range.start += 1;
+        range.end -= 1;
+    }
+    let mut parts = Vec::new();
+    before.into_iter().for_each(|item| copy(&mut parts, item));
+    if !range.is_empty() {
+        append(&mut parts, passage(&items[range]));
+    }
+    behind
+        .into_iter()
+        .rev()
+        .for_each(|item| copy(&mut parts, item));
+    parts
+}
+
+/// Makes pairs without text, such as anchors and icons, points.
+fn join_empty_pairs(items: Vec<Item>) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    let mut open = Vec::new();
+    let mut n_texts = 0;
+    for item in items {
+        match &item {
+            Item::Text(text) => n_texts += usize::from(n_leading_spaces(text) < text.len()),
+            Item::Open(_) => open.push((joined.len(), n_texts)),
+            Item::Point(_) => {}
+            Item::Close(_) => {
+                if let Some((start, n_before)) = open.pop()
+                    && n_before == n_texts
+                {
+                    let content = joined.split_off(start);
+                    joined.push(join(content, item));
+                    continue;
+                }
+            }
+        }
+        joined.push(item);
+    }
+    joined
+}
+
+fn join(content: Vec<Item>, close: Item) -> Item {
+    let mut point = PointItem {
+        parts: Vec::new(),
+        is_visible: false,
+        is_word: false,
+    };
+    for item in content.into_iter().chain([close]) {
+        if let Item::Point(inner) = &item {
+            point.is_visible |= inner.is_visible;
+            point.is_word |= inner.is_word;
+        }
+        copy(&mut point.parts, item);
+    }
+    Item::Point(point)
+}
+
+/// Returns for each start tag the index of its end tag.
+fn partners(items: &[Item]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; items.len()];
+    let mut open = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item {
+            Item::Open(_) => open.push(index),
+            Item::Close(_) => {
+                if let Some(start) = open.pop() {
+                    partners[start] = Some(index);
+                }
+            }
+            Item::Text(_) | Item::Point(_) => {}
+        }
+    }
+    partners
+}
+
+/// Moves what is copied from the start of the item; returns whether nothing is left of it.
+fn trim_start(item: &mut Item, before: &mut Vec<Item>) -> bool {
+    match item {
+        Item::Text(text) => {
+            let rest = text.split_off(n_leading_spaces(text));
+            before.push(Item::Text(std::mem::replace(text, rest)));
+            text.is_empty()
+        }
+        Item::Point(point) if !point.is_word => {
+            before.push(item.clone());
+            true
+        }
+        Item::Point(_) | Item::Open(_) | Item::Close(_) => false,
+    }
+}
+
+/// Moves what is copied from the end of the item; returns whether nothing is left of it.
+fn trim_end(item: &mut Item, behind: &mut Vec<Item>) -> bool {
+    match item {
+        Item::Text(text) => {
+            let spaces = text.split_off(text.len() - n_trailing_spaces(text));
+            behind.push(Item::Text(spaces));
+            text.is_empty()
+        }
+        Item::Point(point) if !point.is_word => {
+            behind.push(item.clone());
+            true
+        }
+        Item::Point(_) | Item::Open(_) | Item::Close(_) => false,
+    }
+}
+
+fn passage(items: &[Item]) -> Vec<Part> {
+    let mut builder = PassageBuilder::new(Place::Content);
+    let mut next_characters = vec![None; items.len() + 1];
+    for (index, item) in items.iter().enumerate().rev() {
+        next_characters[index] = match item {
+            Item::Text(text) => first_character(text).or(next_characters[index + 1]),
+            _ => next_characters[index + 1],
+        };
+    }
+    for (item, &next) in items.iter().zip(&next_characters) {
+        match item {
+            Item::Text(text) => builder.text(text),
+            Item::Open(parts) => builder.open(Raw(parts.clone()), next),
+            Item::Close(tag) => builder.close(tag.as_str().into(), next),
+            Item::Point(point) => builder.point(point.parts.clone(), point.is_visible),
+        }
+    }
+    match builder.finish() {
+        part @ Part::Passage(_) => vec![part],
+        // Attributes may have text all the same.
+        Part::Verbatim(_) => {
+            let mut parts = Vec::new();
+            items.iter().for_each(|item| copy(&mut parts, item.clone()));
+            parts
+        }
+    }
+}
+
+/// Appends the item as it is.
+pub(super) fn copy(parts: &mut Vec<Part>, item: Item) {
+    match item {
+        Item::Text(text) | Item::Close(text) => push_verbatim(parts, &text),
+        Item::Open(added) => append(parts, added),
+        Item::Point(point) => append(parts, point.parts),
+    }
+}
+
+/// Appends parts.
+pub(super) fn append(parts: &mut Vec<Part>, added: Vec<Part>) {
+    for part in added {
+        match part {
+            Part::Verbatim(text) => push_verbatim(parts, &text),
+            passage @ Part::Passage(_) => parts.push(passage),
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! [`next_token`]: divides HTML into tokens as browsers do, without changing a byte.
+//!
+//! It follows the states of the standard's tokenizer (<https://html.spec.whatwg.org/multipage/parsing.html#tokenization>),
+//! but only finds where tokens end: it resolves no entities and reports no errors.
+
+use super::raw_text::{scan_raw_text, scan_script};
+use super::scan_tag::scan_tag;
+use super::token::{Tag, TextMode, Token, TokenKind};
+
+/// Longest entity: `&CounterClockwiseContourIntegral;` has 33 bytes. Longer numbers are divided as text.
+const MAX_ENTITY_BYTES: usize = 64;
+
+/// Returns the token at the start of the text, which is not empty, or nothing if more text is needed to find its end.
+///
+/// `is_foreign` says whether the token is inside of SVG or MathML, where CDATA sections are text.
+pub(super) fn next_token(
+    text: &str,
+    is_at_end: bool,
+    is_foreign: bool,
+    mode: &mut TextMode,
+) -> Option<Token> {
+    match mode {
+        TextMode::Data => data_token(text, is_at_end, is_foreign),
+        TextMode::Plain => Some(Token::text(text.len())),
+        TextMode::Escapable(name) => match scan_raw_text(text, is_at_end, name)? {
+            0 => tag_token(text, is_at_end),
+            len => text_token(text, len, is_at_end),
+        },
+        TextMode::Raw(name) => match scan_raw_text(text, is_at_end, name)? {
+            0 => tag_token(text, is_at_end),
+            len => Some(Token::text(len)),
+        },
+        TextMode::Script(script) => match scan_script(text, is_at_end, script)? {
+            0 => tag_token(text, is_at_end),
+            len => Some(Token::text(len)),
+        },
+    }
+}
+
+impl Token {
+    fn text(len: usize) -> Self {
+        Self {
+            len,
+            kind: TokenKind::Text,
+        }
+    }
+}
+
+/// Reads text or markup.
+fn data_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+    match find_markup(text, is_at_end) {
+        Some(0) => markup_token(text, is_at_end, is_foreign),
+        Some(len) => text_token(text, len, is_at_end),
+        None => text_token(text, text.len(), is_at_end),
+    }
+}
+
+/// Returns the index of the first `<` that begins markup, or may do so with what follows.
+fn find_markup(text: &str, is_at_end: bool) -> Option<usize> {
+    let bytes = text.as_bytes();
+    text.match_indices('<').map(|(at, _)| at).find(|&at| {
+        let next = |offset: usize| bytes.get(at + offset).copied();
+        match next(1) {
+            Some(b'!' | b'?') => true,
+            // At the end of the file, `</` is text.
+            Some(b'/') => next(2).is_some() || !is_at_end,
+            Some(byte) => byte.is_ascii_alphabetic(),
+            None => !is_at_end,
+        }
+    })
+}
+
+/// Shortens text of this length so that no entity is divided.
+fn text_token(text: &str, len: usize, is_at_end: bool) -> Option<Token> {
+    if len < text.len() || is_at_end {
+        return Some(Token::text(len));
+    }
+    let window = text.floor_char_boundary(len.saturating_sub(MAX_ENTITY_BYTES));
+    let cut = match text[window..].rfind('&') {
+        Some(at) if is_entity_start(&text[window + at + 1..]) => window + at,
+        _ => len,
+    };
+    (cut > 0).then(|| Token::text(cut))
+}
+
+/// Whether more characters may continue the entity behind `&`.
+fn is_entity_start(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'#')
+}
+
+/// Reads what begins with `<` and another character.
+fn markup_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+    let bytes = text.as_bytes();
+    let (len, kind) = match bytes.get(1)? {
+        b'!' => return declaration_token(text, is_at_end, is_foreign),
+        b'?' => (until(text, 1, ">", is_at_end)?, TokenKind::Comment),
+        b'/' => match bytes.get(2)? {
+            b'>' => (3, TokenKind::Nothing),
+            byte if byte.is_ascii_alphabetic() => return tag_token(text, is_at_end),
+            _ => (until(text, 2, ">", is_at_end)?, TokenKind::Comment),
+        },
+        _ => return tag_token(text, is_at_end),
+    };
+    Some(Token { len, kind })
+}
+
+/// Reads a start or end tag. A tag that the file ends in is nothing.
+fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
+    let is_end_tag = text[1..].starts_with('/');
+    let make: fn(Tag) -> TokenKind = if is_end_tag {
+        TokenKind::End
+    } else {
+        TokenKind::Start
+    };
+    match scan_tag(text, 1 + usize::from(is_end_tag)) {
+        Some((tag, len)) => Some(Token {
+            len,
+            kind: make(tag),
+        }),
+        None => is_at_end.then_some(Token {
+            len: text.len(),
+            kind: TokenKind::Nothing,
+        }),
+    }
+}
+
+/// Reads what begins with `<!`.
+fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
+    let rest = &text[2..];
+    if rest.starts_with("--") {
+        let len = comment_len(text, is_at_end)?;
+        let kind = TokenKind::Comment;
+        return Some(Token { len, kind });
+    }
+    let begins = |start: &str| {
+        let head = &rest.as_bytes()[..rest.len().min(start.len())];
+        head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()])
+            .then_some(head.len() == start.len())
+    };
+    let cdata = if is_foreign && "[CDATA[".starts_with(&rest[..rest.floor_char_boundary(7)]) {
+        Some(rest.len() >= 7)
+    } else {
+        None
+    };
+    match (begins("doctype"), cdata) {
+        // More is needed to tell what it is.
+        (Some(false), _) | (_, Some(false)) if !is_at_end => None,
+        _ if rest == "-" && !is_at_end => None,
+        (Some(true), _) => {
+            let len = until(text, 9, ">", is_at_end)?;
+            let kind = TokenKind::Nothing;
+            Some(Token { len, kind })
+        }
+        // It is text without markup, always inside of what is copied.
+        (_, Some(true)) => until(text, 9, "]]>", is_at_end).map(Token::text),
+        _ => {
+            let len = until(text, 2, ">", is_at_end)?;
+            let kind = TokenKind::Comment;
+            Some(Token { len, kind })
+        }
+    }
+}
+
+/// Returns the length of the comment that begins with `<!--`.
+fn comment_len(text: &str, is_at_end: bool) -> Option<usize> {
+    let rest = &text[4..];
+    if rest.starts_with('>') {
+        return Some(5);
+    }
+    if rest.starts_with("->") {
+        return Some(6);
+    }
+    let mut behind = rest;
+    while let Some(at) = behind.find("--") {
+        // In `--->` the last two hyphens count.
+        behind = behind[at..].trim_start_matches('-');
+        let end = text.len() - behind.len();
+        if behind.starts_with('>') {
+            return Some(end + 1);
+        } else if behind.starts_with("!>") {
+            return Some(end + 2);
+        }
+    }
+    is_at_end.then_some(text.len())
+}
+
+/// Returns the index behind the first `end` at or behind `from`; at the end of the file, its length.
+fn until(text: &str, from: usize, end: &str, is_at_end: bool) -> Option<usize> {
+    match text[from..].find(end) {
+        Some(at) => Some(from + at + end.len()),
+        None => is_at_end.then_some(text.len()),
+    }
+}

@@ -1,0 +1,293 @@
+//! [`Tree`]: which elements are open, and whether their text is translated.
+//!
+//! It follows the standard's tree construction where that changes which text is inside of which element: end tags that
+//! may be left out, misnested tags, SVG and MathML. It does not move content out of tables.
+
+use super::elements::{
+    ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
+    is_void, text_mode,
+};
+use super::token::{Tag, TextMode};
+
+/// How many open elements an end tag is compared with. Browsers limit their depth to about 512.
+const SEARCH_LIMIT: usize = 4096;
+
+/// Largest number of open elements.
+pub(super) const MAX_DEPTH: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    open: Vec<Open>,
+}
+
+/// An open element.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    space: Space,
+    /// Whether its content is HTML although it is in SVG or MathML.
+    has_html: bool,
+    translates: bool,
+    /// Whether no `translate="yes"` inside of it counts.
+    is_opaque: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    Html,
+    Svg,
+    Math,
+}
+
+impl Tree {
+    pub(super) fn new() -> Self {
+        Self { open: Vec::new() }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether text at this point is translated.
+    pub(super) fn translates(&self) -> bool {
+        self.open.last().is_none_or(|open| open.translates)
+    }
+
+    /// Whether text at this point is directly inside of SVG or MathML.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| open.space != Space::Html && !open.has_html)
+    }
+
+    /// Whether `translate="yes"` does not count at this point.
+    pub(super) fn is_opaque(&self) -> bool {
+        self.open.last().is_some_and(|open| open.is_opaque)
+    }
+
+    /// Whether the innermost element has this name.
+    pub(super) fn is_in(&self, name: &str) -> bool {
+        self.open.last().is_some_and(|open| open.name == name)
+    }
+
+    /// Ends the elements that this start tag ends.
+    pub(super) fn close_before(&mut self, tag: &Tag) {
+        let name = tag.name.as_str();
+        if self.is_foreign() {
+            if ends_foreign(name) || (name == "font" && has_font_attribute(tag)) {
+                while self.is_foreign() {
+                    self.open.pop();
+                }
+            } else {
+                return;
+            }
+        }
+        if self.is_in("head") && !is_in_head(name) {
+            self.open.pop();
+        }
+        self.close_siblings(name);
+        if ends_paragraph(name) {
+            self.close("p", |open| is_scope(open) || open == "button");
+        }
+        if matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6") {
+            self.pop_if(|open| matches!(open, "h1" | "h2" | "h3" | "h4" | "h5" | "h6"));
+        }
+    }
+
+    /// Ends the elements whose end tag may be left out before this one.
+    fn close_siblings(&mut self, name: &str) {
+        let is_wall = |open: &str| is_special(open) && !matches!(open, "address" | "div" | "p");
+        let is_table = |open: &str| matches!(open, "table" | "template" | "html");
+        match name {
+            "li" => self.close("li", is_wall),
+            "dd" | "dt" => {
+                self.close("dd", is_wall);
+                self.close("dt", is_wall);
+            }
+            "option" | "optgroup" => {
+                self.pop_if(|open| open == "option");
+                if name == "optgroup" {
+                    self.pop_if(|open| open == "optgroup");
+                }
+            }
+            "rb" | "rp" | "rt" | "rtc" => {
+                self.pop_if(|open| matches!(open, "rb" | "rp" | "rt"));
+                if matches!(name, "rb" | "rtc") {
+                    self.pop_if(|open| open == "rtc");
+                }
+            }
+            "td" | "th" => self.close_cell(),
+            "tr" => {
+                self.close_cell();
+                self.close("tr", is_table);
+            }
+            "tbody" | "tfoot" | "thead" | "caption" | "colgroup" => {
+                self.close_cell();
+                for part in ["tr", "tbody", "tfoot", "thead", "caption", "colgroup"] {
+                    self.close(part, is_table);
+                }
+            }
+            "a" | "nobr" => self.end_formatting(name),
+            "button" => self.close("button", is_scope),
+            _ => {}
+        }
+    }
+
+    /// Ends a cell, caption or group of columns of the innermost table.
+    fn close_cell(&mut self) {
+        for cell in ["td", "th", "caption", "colgroup"] {
+            self.close(cell, |open| matches!(open, "table" | "template" | "html"));
+        }
+    }
+
+    /// Opens an element, and returns how its text is read.
+    ///
+    /// `translate` is what its attributes say about it.
+    pub(super) fn start(&mut self, tag: &Tag, translate: Option<bool>) -> TextMode {
+        let name = tag.name.as_str();
+        let space = match name {
+            _ if self.is_foreign() => self.open.last().map_or(Space::Html, |open| open.space),
+            "svg" => Space::Svg,
+            "math" => Space::Math,
+            _ => Space::Html,
+        };
+        let is_html = space == Space::Html;
+        let is_repeated = matches!(name, "html" | "body" | "head") && self.has(name);
+        if is_repeated || (is_html && is_void(name)) || (!is_html && tag.is_self_closing) {
+            return TextMode::Data;
+        }
+        let has_html = match space {
+            Space::Html => false,
+            Space::Svg => matches!(name, "foreignobject" | "desc" | "title"),
+            Space::Math => {
+                matches!(name, "mi" | "mo" | "mn" | "ms" | "mtext")
+                    || (name == "annotation-xml" && tag.attribute("encoding").is_some())
+            }
+        };
+        let is_opaque = self.is_opaque() || is_opaque(name);
+        let default = self.translates() && !(is_html && is_copied(name));
+        self.open.push(Open {
+            name: name.to_owned(),
+            space,
+            has_html,
+            translates: !is_opaque && translate.unwrap_or(default),
+            is_opaque,
+        });
+        if is_html {
+            text_mode(name)
+        } else {
+            TextMode::Data
+        }
+    }
+
+    /// Ends the elements that this end tag ends.
+    pub(super) fn end(&mut self, name: &str) {
+        let is_in_foreign = |open: &Open| open.space != Space::Html;
+        if self.open.last().is_some_and(is_in_foreign) {
+            let found = self.search(|open| open.name == name, |open| !is_in_foreign(open));
+            if let Some(index) = found {
+                self.open.truncate(index);
+                return;
+            }
+            if matches!(name, "p" | "br") {
+                while self.is_foreign() {
+                    self.open.pop();
+                }
+            }
+        }
+        match name {
+            "html" | "body" => {}
+            "head" => self.pop_if(|open| open == "head"),
+            "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
+                let is_heading =
+                    |open: &str| matches!(open, "h1" | "h2" | "h3" | "h4" | "h5" | "h6");
+                self.close_where(is_heading, is_scope);
+            }
+            "table" | "tbody" | "td" | "tfoot" | "th" | "thead" | "tr" | "caption" => {
+                self.close(name, |open| matches!(open, "table" | "template" | "html"));
+            }
+            "li" => self.close(name, |open| is_scope(open) || matches!(open, "ol" | "ul")),
+            "p" => self.close(name, |open| is_scope(open) || open == "button"),
+            _ if is_formatting(name) => self.end_formatting(name),
+            _ if is_special(name) => self.close(name, is_scope),
+            _ => self.close(name, is_special),
+        }
+    }
+
+    /// Ends an element such as `b`. Blocks that were opened in it stay open.
+    fn end_formatting(&mut self, name: &str) {
+        let found = self.search(|open| open.name == name, |open| is_scope(&open.name));
+        if let Some(index) = found {
+            if self.open[index..].iter().any(|open| is_special(&open.name)) {
+                self.open.remove(index);
+            } else {
+                self.open.truncate(index);
+            }
+        }
+    }
+
+    fn close(&mut self, name: &str, is_wall: impl Fn(&str) -> bool) {
+        self.close_where(|open| open == name, is_wall);
+    }
+
+    /// Ends the innermost element that matches, and all inside of it, unless a wall is in between.
+    fn close_where(&mut self, matches: impl Fn(&str) -> bool, is_wall: impl Fn(&str) -> bool) {
+        let found = self.search(|open| matches(&open.name), |open| is_wall(&open.name));
+        if let Some(index) = found {
+            self.open.truncate(index);
+        }
+    }
+
+    fn search(
+        &self,
+        matches: impl Fn(&Open) -> bool,
+        is_wall: impl Fn(&Open) -> bool,
+    ) -> Option<usize> {
+        for (index, open) in self.open.iter().enumerate().rev().take(SEARCH_LIMIT) {
+            if matches(open) {
+                return Some(index);
+            }
+            if is_wall(open) {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn pop_if(&mut self, matches: impl Fn(&str) -> bool) {
+        if self.open.last().is_some_and(|open| matches(&open.name)) {
+            self.open.pop();
+        }
+    }
+
+    /// Whether an element with this name is open, among the outermost.
+    fn has(&self, name: &str) -> bool {
+        self.open.iter().take(4).any(|open| open.name == name)
+    }
+}
+
+/// Whether a `font` start tag ends SVG or MathML.
+fn has_font_attribute(tag: &Tag) -> bool {
+    ["color", "face", "size"]
+        .iter()
+        .any(|name| tag.attribute(name).is_some())
+}
+
+/// Whether the start tag belongs into `head`.
+fn is_in_head(name: &str) -> bool {
+    matches!(
+        name,
+        "base"
+            | "basefont"
+            | "bgsound"
+            | "head"
+            | "link"
+            | "meta"
+            | "noframes"
+            | "noscript"
+            | "script"
+            | "style"
+            | "template"
+            | "title"
+    )
+}
