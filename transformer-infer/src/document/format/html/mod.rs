@@ -16,3 +16,14 @@ mod tree;
 mod window;
 
 pub use reader::{HtmlOptions, HtmlReader};
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod reader_tests;
+#[cfg(test)]
+mod soup;
+#[cfg(test)]
+mod tokenizer_tests;
+#[cfg(test)]
+mod trees;

@@ -331,6 +331,7 @@ impl Iterator for HtmlReader {
             }
             if let Err(error) = self.step() {
                 self.is_done = true;
+                self.assembler = Assembler::default();
                 return Some(Err(error));
             }
         }

@@ -94,7 +94,9 @@ fn scan_attribute(text: &str, start: usize, tag: &mut Tag) -> Option<usize> {
 }
 
 fn lower_name(name: &str) -> String {
-    name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_ascii_lowercase()
+    name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+        .to_ascii_lowercase()
+        .replace('\0', "\u{FFFD}")
 }
 
 /// Returns the index of the first byte from `from` on that matches.
