@@ -195,7 +195,16 @@ pub(super) fn is_special(name: &str) -> bool {
 pub(super) fn is_scope(name: &str) -> bool {
     matches!(
         name,
-        "applet" | "caption" | "html" | "marquee" | "object" | "table" | "td" | "template" | "th"
+        "applet"
+            | "caption"
+            | "html"
+            | "marquee"
+            | "object"
+            | "select"
+            | "table"
+            | "td"
+            | "template"
+            | "th"
     )
 }
 
@@ -295,4 +304,45 @@ pub(super) fn ends_foreign(name: &str) -> bool {
             | "ul"
             | "var"
     )
+}
+
+/// Whether the start tag opens formatting elements again that another end tag ended.
+pub(super) fn reopens_formatting(name: &str) -> bool {
+    let is_without = ends_paragraph(name)
+        || matches!(
+            name,
+            "base"
+                | "body"
+                | "caption"
+                | "col"
+                | "colgroup"
+                | "frame"
+                | "frameset"
+                | "head"
+                | "html"
+                | "iframe"
+                | "link"
+                | "meta"
+                | "noembed"
+                | "noframes"
+                | "param"
+                | "rb"
+                | "rp"
+                | "rt"
+                | "rtc"
+                | "script"
+                | "source"
+                | "style"
+                | "tbody"
+                | "td"
+                | "template"
+                | "textarea"
+                | "tfoot"
+                | "th"
+                | "thead"
+                | "title"
+                | "tr"
+                | "track"
+        );
+    !is_without || name == "xmp"
 }

@@ -4,6 +4,7 @@ mod assembler;
 mod attributes;
 mod elements;
 mod entity;
+mod formatting;
 mod notation;
 mod passage;
 mod raw_text;

@@ -40,14 +40,15 @@ impl HtmlNotation {
         let (Some(character), None) = (characters.next(), characters.next()) else {
             return;
         };
-        // Nobody wants all letters `a` as numbers because one is. Without semicolon, what follows could change it.
+        // Nobody wants all letters `a` as numbers because one is. A bare carriage return would be a line feed.
         let is_plain = character.is_ascii_alphanumeric()
             || character.is_ascii_whitespace()
             || character.is_ascii_control();
-        if !is_plain && source.ends_with(';') {
-            self.spellings
-                .entry(character)
-                .or_insert_with(|| source.to_owned());
+        if !is_plain || character == '\r' {
+            self.spellings.entry(character).or_insert_with(|| {
+                // Without semicolon, what follows could change it.
+                format!("{};", source.trim_end_matches(';'))
+            });
         }
     }
 

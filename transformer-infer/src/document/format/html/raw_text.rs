@@ -123,7 +123,7 @@ fn is_name_end(byte: Option<&u8>, is_at_end: bool) -> Option<bool> {
 }
 
 /// Whether the text begins with this, in any case; nothing if it ends before that is known.
-fn starts_with(text: &str, start: &str, is_at_end: bool) -> Option<bool> {
+pub(super) fn starts_with(text: &str, start: &str, is_at_end: bool) -> Option<bool> {
     let head = &text.as_bytes()[..text.len().min(start.len())];
     if !head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()]) {
         Some(false)

@@ -160,6 +160,9 @@ impl HtmlReader {
         if self.tree.is_in("head") && !source.trim_ascii().is_empty() {
             self.tree.end("head");
         }
+        if self.mode == TextMode::Data && !self.tree.is_foreign() {
+            self.tree.reopen();
+        }
         if self.atom.is_some() || !self.tree.translates() {
             self.copy(source);
         } else {

@@ -3,7 +3,7 @@
 //! It follows the states of the standard's tokenizer (<https://html.spec.whatwg.org/multipage/parsing.html#tokenization>),
 //! but only finds where tokens end: it resolves no entities and reports no errors.
 
-use super::raw_text::{scan_raw_text, scan_script};
+use super::raw_text::{scan_raw_text, scan_script, starts_with};
 use super::scan_tag::scan_tag;
 use super::token::{Tag, TextMode, Token, TokenKind};
 
@@ -128,38 +128,23 @@ fn tag_token(text: &str, is_at_end: bool) -> Option<Token> {
 /// Reads what begins with `<!`.
 fn declaration_token(text: &str, is_at_end: bool, is_foreign: bool) -> Option<Token> {
     let rest = &text[2..];
-    if rest.starts_with("--") {
-        let len = comment_len(text, is_at_end)?;
-        let kind = TokenKind::Comment;
-        return Some(Token { len, kind });
-    }
-    let begins = |start: &str| {
-        let head = &rest.as_bytes()[..rest.len().min(start.len())];
-        head.eq_ignore_ascii_case(&start.as_bytes()[..head.len()])
-            .then_some(head.len() == start.len())
-    };
-    let cdata = if is_foreign && "[CDATA[".starts_with(&rest[..rest.floor_char_boundary(7)]) {
-        Some(rest.len() >= 7)
+    let (len, kind) = if rest.starts_with("--") {
+        (comment_len(text, is_at_end)?, TokenKind::Comment)
+    } else if starts_with(rest, "doctype", true) == Some(true) {
+        (until(text, 9, ">", is_at_end)?, TokenKind::Nothing)
+    } else if is_foreign && rest.starts_with("[CDATA[") {
+        // It has no markup; it is always inside of what is copied.
+        (until(text, 9, "]]>", is_at_end)?, TokenKind::Text)
     } else {
-        None
+        let is_unknown = "--".starts_with(rest)
+            || starts_with(rest, "doctype", is_at_end).is_none()
+            || (is_foreign && "[CDATA[".starts_with(rest));
+        if is_unknown && !is_at_end {
+            return None;
+        }
+        (until(text, 2, ">", is_at_end)?, TokenKind::Comment)
     };
-    match (begins("doctype"), cdata) {
-        // More is needed to tell what it is.
-        (Some(false), _) | (_, Some(false)) if !is_at_end => None,
-        _ if rest == "-" && !is_at_end => None,
-        (Some(true), _) => {
-            let len = until(text, 9, ">", is_at_end)?;
-            let kind = TokenKind::Nothing;
-            Some(Token { len, kind })
-        }
-        // It is text without markup, always inside of what is copied.
-        (_, Some(true)) => until(text, 9, "]]>", is_at_end).map(Token::text),
-        _ => {
-            let len = until(text, 2, ">", is_at_end)?;
-            let kind = TokenKind::Comment;
-            Some(Token { len, kind })
-        }
-    }
+    Some(Token { len, kind })
 }
 
 /// Returns the length of the comment that begins with `<!--`.

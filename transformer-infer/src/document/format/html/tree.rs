@@ -5,7 +5,7 @@
 
 use super::elements::{
     ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
-    is_void, text_mode,
+    is_void, reopens_formatting, text_mode,
 };
 use super::token::{Tag, TextMode};
 
@@ -17,19 +17,35 @@ pub(super) const MAX_DEPTH: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Tree {
-    open: Vec<Open>,
+    pub(super) open: Vec<Open>,
+    /// The formatting elements that browsers open again where another end tag ended them, and the cells and objects
+    /// beyond which they do not, in the order of the file.
+    pub(super) active: Vec<Active>,
+    pub(super) n_opened: u64,
 }
 
 /// An open element.
 #[derive(Debug)]
-struct Open {
-    name: String,
+pub(super) struct Open {
+    pub(super) id: u64,
+    pub(super) name: String,
     space: Space,
     /// Whether its content is HTML although it is in SVG or MathML.
     has_html: bool,
     translates: bool,
+    /// Whether its content is translated, if that does not depend on what is around it.
+    pub(super) own: Option<bool>,
     /// Whether no `translate="yes"` inside of it counts.
     is_opaque: bool,
+}
+
+/// A formatting element that was opened and not ended by its end tag, or a limit for those inside of it.
+#[derive(Debug)]
+pub(super) struct Active {
+    pub(super) id: u64,
+    pub(super) name: String,
+    pub(super) own: Option<bool>,
+    pub(super) is_limit: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +55,25 @@ enum Space {
     Math,
 }
 
+impl Open {
+    /// Whether an end tag of another name does not reach beyond it.
+    pub(super) fn is_special(&self) -> bool {
+        self.has_html || (self.space == Space::Html && is_special(&self.name))
+    }
+
+    /// Whether no end tag inside of it reaches beyond it, but for those of tables.
+    pub(super) fn is_scope(&self) -> bool {
+        self.has_html || (self.space == Space::Html && is_scope(&self.name))
+    }
+}
+
 impl Tree {
     pub(super) fn new() -> Self {
-        Self { open: Vec::new() }
+        Self {
+            open: Vec::new(),
+            active: Vec::new(),
+            n_opened: 0,
+        }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -92,6 +124,9 @@ impl Tree {
         if matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6") {
             self.pop_if(|open| matches!(open, "h1" | "h2" | "h3" | "h4" | "h5" | "h6"));
         }
+        if reopens_formatting(name) {
+            self.reopen();
+        }
     }
 
     /// Ends the elements whose end tag may be left out before this one.
@@ -111,9 +146,13 @@ impl Tree {
                 }
             }
             "rb" | "rp" | "rt" | "rtc" => {
-                self.pop_if(|open| matches!(open, "rb" | "rp" | "rt"));
-                if matches!(name, "rb" | "rtc") {
-                    self.pop_if(|open| open == "rtc");
+                let ends_all = matches!(name, "rb" | "rtc");
+                if self.has_in_scope("ruby") {
+                    while self.open.last().is_some_and(|open| {
+                        may_lack_end_tag(&open.name) && (ends_all || open.name != "rtc")
+                    }) {
+                        self.open.pop();
+                    }
                 }
             }
             "td" | "th" => self.close_cell(),
@@ -129,6 +168,7 @@ impl Tree {
             }
             "a" | "nobr" => self.end_formatting(name),
             "button" => self.close("button", is_scope),
+            "input" => self.close("select", is_scope),
             _ => {}
         }
     }
@@ -145,6 +185,11 @@ impl Tree {
     /// `translate` is what its attributes say about it.
     pub(super) fn start(&mut self, tag: &Tag, translate: Option<bool>) -> TextMode {
         let name = tag.name.as_str();
+        if name == "select" && self.has_in_scope(name) {
+            // It ends the other.
+            self.close(name, is_scope);
+            return TextMode::Data;
+        }
         let space = match name {
             _ if self.is_foreign() => self.open.last().map_or(Space::Html, |open| open.space),
             "svg" => Space::Svg,
@@ -164,15 +209,16 @@ impl Tree {
                     || (name == "annotation-xml" && tag.attribute("encoding").is_some())
             }
         };
-        let is_opaque = self.is_opaque() || is_opaque(name);
-        let default = self.translates() && !(is_html && is_copied(name));
-        self.open.push(Open {
-            name: name.to_owned(),
-            space,
-            has_html,
-            translates: !is_opaque && translate.unwrap_or(default),
-            is_opaque,
-        });
+        let is_copied = is_html && is_copied(name);
+        let own = translate.or(is_copied.then_some(false));
+        let is_limit = is_scope(name) && !matches!(name, "html" | "select" | "table");
+        if is_html && (is_limit || is_formatting(name)) {
+            self.activate(name, own, is_limit);
+        }
+        self.push(name, space, own);
+        if let Some(open) = self.open.last_mut() {
+            open.has_html = has_html;
+        }
         if is_html {
             text_mode(name)
         } else {
@@ -184,7 +230,10 @@ impl Tree {
     pub(super) fn end(&mut self, name: &str) {
         let is_in_foreign = |open: &Open| open.space != Space::Html;
         if self.open.last().is_some_and(is_in_foreign) {
-            let found = self.search(|open| open.name == name, |open| !is_in_foreign(open));
+            let found = self.search(
+                |open| is_in_foreign(open) && open.name == name,
+                |open| !is_in_foreign(open),
+            );
             if let Some(index) = found {
                 self.open.truncate(index);
                 return;
@@ -214,31 +263,50 @@ impl Tree {
         }
     }
 
-    /// Ends an element such as `b`. Blocks that were opened in it stay open.
-    fn end_formatting(&mut self, name: &str) {
-        let found = self.search(|open| open.name == name, |open| is_scope(&open.name));
-        if let Some(index) = found {
-            if self.open[index..].iter().any(|open| is_special(&open.name)) {
-                self.open.remove(index);
-            } else {
-                self.open.truncate(index);
-            }
+    fn push(&mut self, name: &str, space: Space, own: Option<bool>) {
+        let is_opaque = self.is_opaque() || is_opaque(name);
+        self.n_opened += 1;
+        self.open.push(Open {
+            id: self.n_opened,
+            name: name.to_owned(),
+            space,
+            has_html: false,
+            translates: !is_opaque && own.unwrap_or(self.translates()),
+            own,
+            is_opaque,
+        });
+    }
+
+    /// Opens a formatting element again.
+    pub(super) fn push_again(&mut self, name: &str, own: Option<bool>) {
+        self.push(name, Space::Html, own);
+    }
+
+    /// Finds out again what is translated, from this element on inward.
+    pub(super) fn inherit(&mut self, from: usize) {
+        let mut translates = from == 0 || self.open[from - 1].translates;
+        for open in &mut self.open[from..] {
+            translates = !open.is_opaque && open.own.unwrap_or(translates);
+            open.translates = translates;
         }
     }
 
-    fn close(&mut self, name: &str, is_wall: impl Fn(&str) -> bool) {
+    pub(super) fn close(&mut self, name: &str, is_wall: impl Fn(&str) -> bool) {
         self.close_where(|open| open == name, is_wall);
     }
 
     /// Ends the innermost element that matches, and all inside of it, unless a wall is in between.
     fn close_where(&mut self, matches: impl Fn(&str) -> bool, is_wall: impl Fn(&str) -> bool) {
-        let found = self.search(|open| matches(&open.name), |open| is_wall(&open.name));
+        let found = self.search(
+            |open| open.space == Space::Html && matches(&open.name),
+            |open| open.has_html || (open.space == Space::Html && is_wall(&open.name)),
+        );
         if let Some(index) = found {
             self.open.truncate(index);
         }
     }
 
-    fn search(
+    pub(super) fn search(
         &self,
         matches: impl Fn(&Open) -> bool,
         is_wall: impl Fn(&Open) -> bool,
@@ -254,6 +322,11 @@ impl Tree {
         None
     }
 
+    fn has_in_scope(&self, name: &str) -> bool {
+        let is_found = |open: &Open| open.space == Space::Html && open.name == name;
+        self.search(is_found, Open::is_scope).is_some()
+    }
+
     fn pop_if(&mut self, matches: impl Fn(&str) -> bool) {
         if self.open.last().is_some_and(|open| matches(&open.name)) {
             self.open.pop();
@@ -264,6 +337,14 @@ impl Tree {
     fn has(&self, name: &str) -> bool {
         self.open.iter().take(4).any(|open| open.name == name)
     }
+}
+
+/// Whether the end tag of an element may be left out before the end of what is around it.
+fn may_lack_end_tag(name: &str) -> bool {
+    matches!(
+        name,
+        "dd" | "dt" | "li" | "optgroup" | "option" | "p" | "rb" | "rp" | "rt" | "rtc"
+    )
 }
 
 /// Whether a `font` start tag ends SVG or MathML.

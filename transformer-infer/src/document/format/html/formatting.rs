@@ -1,0 +1,98 @@
+//! Formatting elements such as `b` and `code`, which browsers open again in the next block if they were not ended.
+//!
+//! This is the standard's list of active formatting elements and its adoption agency algorithm, as far as they change
+//! which text is inside of which element.
+
+use super::elements::is_special;
+use super::tree::{Active, Open, Tree};
+
+/// How many elements of the same name are opened again, as in the standard.
+const MAX_EQUAL: usize = 3;
+
+/// How many formatting elements are remembered.
+const MAX_ACTIVE: usize = 256;
+
+impl Tree {
+    /// Remembers an element that is about to be opened.
+    pub(super) fn activate(&mut self, name: &str, own: Option<bool>, is_limit: bool) {
+        let start = self.first_active();
+        let is_equal = |active: &&Active| active.name == name && active.own == own;
+        let equal = &self.active[start..];
+        if equal.iter().filter(is_equal).count() >= MAX_EQUAL
+            && let Some(at) = equal.iter().position(|active| is_equal(&active))
+        {
+            self.active.remove(start + at);
+        }
+        if self.active.len() >= MAX_ACTIVE {
+            self.active.remove(0);
+        }
+        self.active.push(Active {
+            id: self.n_opened + 1,
+            name: name.to_owned(),
+            own,
+            is_limit,
+        });
+    }
+
+    /// Opens the formatting elements again that are not open.
+    pub(super) fn reopen(&mut self) {
+        let start = self.first_active();
+        let n_closed = self.active[start..]
+            .iter()
+            .rev()
+            .take_while(|active| !self.is_open(active.id))
+            .count();
+        for index in self.active.len() - n_closed..self.active.len() {
+            let Active { name, own, .. } = &self.active[index];
+            let (name, own) = (name.clone(), *own);
+            self.push_again(&name, own);
+            self.active[index].id = self.n_opened;
+        }
+    }
+
+    /// Ends a formatting element. Blocks that were opened in it stay open, without what is open in them.
+    pub(super) fn end_formatting(&mut self, name: &str) {
+        let start = self.first_active();
+        let found = self.active[start..]
+            .iter()
+            .rposition(|active| active.name == name);
+        let Some(found) = found else {
+            self.close(name, is_special);
+            return;
+        };
+        let id = self.active[start + found].id;
+        if !self.is_open(id) {
+            self.active.remove(start + found);
+            return;
+        }
+        let Some(index) = self.search(|open| open.id == id, Open::is_scope) else {
+            return;
+        };
+        self.active.remove(start + found);
+        let innermost = self.open[index..].iter().rposition(Open::is_special);
+        match innermost {
+            None => self.open.truncate(index),
+            Some(block) => {
+                self.open.truncate(index + block + 1);
+                self.open.remove(index);
+                self.inherit(index);
+            }
+        }
+    }
+
+    /// Returns the index of the first formatting element inside of the innermost cell or object that is open.
+    fn first_active(&mut self) -> usize {
+        while let Some(limit) = self.active.iter().rposition(|active| active.is_limit) {
+            if self.is_open(self.active[limit].id) {
+                return limit + 1;
+            }
+            self.active.truncate(limit);
+        }
+        0
+    }
+
+    fn is_open(&self, id: u64) -> bool {
+        // Elements are numbered in the order in which they were opened.
+        self.open.binary_search_by_key(&id, |open| open.id).is_ok()
+    }
+}
