@@ -9,8 +9,8 @@ use super::elements::{
 };
 use super::token::{Tag, TextMode};
 
-/// How many open elements an end tag is compared with. Browsers limit their depth to about 512.
-const SEARCH_LIMIT: usize = 4096;
+/// How many open elements a tag is compared with, about as many as browsers allow to be open.
+const SEARCH_LIMIT: usize = 512;
 
 /// Largest number of open elements.
 pub(super) const MAX_DEPTH: usize = 1 << 20;
@@ -185,7 +185,7 @@ impl Tree {
     /// `translate` is what its attributes say about it.
     pub(super) fn start(&mut self, tag: &Tag, translate: Option<bool>) -> TextMode {
         let name = tag.name.as_str();
-        if name == "select" && self.has_in_scope(name) {
+        if name == "select" && !self.is_foreign() && self.has_in_scope(name) {
             // It ends the other.
             self.close(name, is_scope);
             return TextMode::Data;
