@@ -2,7 +2,7 @@
 
 use htmlize::unescape_attribute;
 
-use super::notation::Place;
+use super::notation::Position;
 use super::passage::text_parts;
 use super::token::{Attribute, Tag};
 use crate::document::Part;
@@ -63,7 +63,7 @@ pub(super) fn tag_parts(tag: &Tag, source: &str) -> Vec<Part> {
     let mut at = 0;
     for attribute in found {
         let range = attribute.value.clone();
-        let text = text_parts(&source[range.clone()], Place::Attribute(attribute.quote));
+        let text = text_parts(&source[range.clone()], Position::Attribute(attribute.quote));
         if text.iter().any(|part| matches!(part, Part::Passage(_))) {
             parts.push(Part::Verbatim(source[at..range.start].to_owned()));
             parts.extend(text);

@@ -2,6 +2,75 @@
 
 use super::token::TextMode;
 
+/// Elements beyond which an end tag of another name does not reach.
+const SPECIAL: [&str; 65] = [
+    "address",
+    "applet",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "button",
+    "caption",
+    "center",
+    "colgroup",
+    "dd",
+    "details",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "frameset",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hgroup",
+    "html",
+    "iframe",
+    "li",
+    "listing",
+    "main",
+    "marquee",
+    "menu",
+    "nav",
+    "noembed",
+    "noframes",
+    "noscript",
+    "object",
+    "ol",
+    "p",
+    "plaintext",
+    "pre",
+    "script",
+    "search",
+    "section",
+    "select",
+    "style",
+    "summary",
+    "table",
+    "tbody",
+    "td",
+    "template",
+    "textarea",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "ul",
+    "xmp",
+];
+
 /// What a start tag in translated text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
@@ -121,74 +190,7 @@ pub(super) fn is_formatting(name: &str) -> bool {
 
 /// Whether an end tag of another name does not reach beyond this element ("special" in the standard).
 pub(super) fn is_special(name: &str) -> bool {
-    matches!(
-        name,
-        "address"
-            | "applet"
-            | "article"
-            | "aside"
-            | "blockquote"
-            | "body"
-            | "button"
-            | "caption"
-            | "center"
-            | "colgroup"
-            | "dd"
-            | "details"
-            | "dir"
-            | "div"
-            | "dl"
-            | "dt"
-            | "fieldset"
-            | "figcaption"
-            | "figure"
-            | "footer"
-            | "form"
-            | "frameset"
-            | "h1"
-            | "h2"
-            | "h3"
-            | "h4"
-            | "h5"
-            | "h6"
-            | "head"
-            | "header"
-            | "hgroup"
-            | "html"
-            | "iframe"
-            | "li"
-            | "listing"
-            | "main"
-            | "marquee"
-            | "menu"
-            | "nav"
-            | "noembed"
-            | "noframes"
-            | "noscript"
-            | "object"
-            | "ol"
-            | "p"
-            | "plaintext"
-            | "pre"
-            | "script"
-            | "search"
-            | "section"
-            | "select"
-            | "style"
-            | "summary"
-            | "table"
-            | "tbody"
-            | "td"
-            | "template"
-            | "textarea"
-            | "tfoot"
-            | "th"
-            | "thead"
-            | "title"
-            | "tr"
-            | "ul"
-            | "xmp"
-    )
+    SPECIAL.contains(&name)
 }
 
 /// Whether an element limits in which ancestors end tags are searched ("scope" in the standard).

@@ -13,23 +13,23 @@ pub(super) struct HtmlNotation {
     spellings: BTreeMap<char, String>,
     /// Of `&`, `<`, `>`, those that the passage writes as they are.
     bare: Vec<char>,
-    place: Place,
+    position: Position,
     /// The whole passage as this notation writes it, and as it is in the file, if these differ.
     original: Option<Box<(String, String)>>,
 }
 
 /// Where text is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     #[default]
     Content,
     Attribute(Quote),
 }
 
 impl HtmlNotation {
-    pub(super) fn new(place: Place) -> Self {
+    pub(super) fn new(position: Position) -> Self {
         Self {
-            place,
+            position,
             ..Self::default()
         }
     }
@@ -73,19 +73,19 @@ impl HtmlNotation {
         }
         let next = rest.chars().next();
         let is_bare = self.bare.contains(&character);
-        match (character, self.place) {
+        match (character, self.position) {
             ('&', _) => {
                 let is_safe = next.is_some_and(|next| next.is_whitespace());
                 (!is_bare || !is_safe).then_some("&amp;")
             }
-            ('<', Place::Content) => {
+            ('<', Position::Content) => {
                 let is_safe = next.is_some_and(|next| next.is_whitespace() || next.is_numeric());
                 (!is_bare || !is_safe).then_some("&lt;")
             }
             ('<', _) => (!is_bare).then_some("&lt;"),
             ('>', _) => (!is_bare).then_some("&gt;"),
-            ('"', Place::Attribute(Quote::Double | Quote::None)) => Some("&quot;"),
-            ('\'', Place::Attribute(Quote::Single)) => Some("&#39;"),
+            ('"', Position::Attribute(Quote::Double | Quote::None)) => Some("&quot;"),
+            ('\'', Position::Attribute(Quote::Single)) => Some("&#39;"),
             _ => None,
         }
     }
@@ -115,7 +115,7 @@ impl Notation for HtmlNotation {
             character.is_ascii_whitespace()
                 || matches!(character, '"' | '\'' | '=' | '<' | '>' | '`')
         };
-        let is_unquoted = self.place == Place::Attribute(Quote::None);
+        let is_unquoted = self.position == Position::Attribute(Quote::None);
         let completed = if is_unquoted && (written.is_empty() || written.contains(needs_quotes)) {
             format!("\"{written}\"")
         } else {
@@ -134,33 +134,33 @@ mod tests {
 
     #[test]
     fn markup_in_translated_text_is_escaped() {
-        let notation = HtmlNotation::new(Place::Content);
+        let notation = HtmlNotation::new(Position::Content);
         assert_eq!(notation.escape("a<b>&c \"d\""), "a&lt;b&gt;&amp;c \"d\"");
     }
 
     #[test]
     fn a_character_is_written_as_the_passage_writes_it() {
-        let mut notation = HtmlNotation::new(Place::Content);
+        let mut notation = HtmlNotation::new(Position::Content);
         notation.learn_entity("&eacute;", "é");
         assert_eq!(notation.escape("été ê"), "&eacute;t&eacute; ê");
     }
 
     #[test]
     fn an_ampersand_that_the_passage_writes_bare_stays_so_where_it_is_no_entity() {
-        let mut notation = HtmlNotation::new(Place::Content);
+        let mut notation = HtmlNotation::new(Position::Content);
         notation.learn_text("a & b");
         assert_eq!(notation.escape("x & y&amp;"), "x & y&amp;amp;");
     }
 
     #[test]
     fn quotation_marks_that_would_end_the_attribute_are_escaped() {
-        let notation = HtmlNotation::new(Place::Attribute(Quote::Single));
+        let notation = HtmlNotation::new(Position::Attribute(Quote::Single));
         assert_eq!(notation.escape("l'eau \"x\""), "l&#39;eau \"x\"");
     }
 
     #[test]
     fn an_attribute_without_quotation_marks_gets_them_if_it_needs_them() {
-        let notation = HtmlNotation::new(Place::Attribute(Quote::None));
+        let notation = HtmlNotation::new(Position::Attribute(Quote::None));
         assert_eq!(
             notation.complete("zwei Wörter".to_owned()),
             "\"zwei Wörter\""

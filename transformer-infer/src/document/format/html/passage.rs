@@ -5,15 +5,15 @@ use std::sync::Arc;
 use htmlize::Context;
 
 use super::entity::pieces;
-use super::notation::{HtmlNotation, Place};
+use super::notation::{HtmlNotation, Position};
 use super::scan_tag::is_space;
 use crate::document::{Mark, MarkKind, Part, Passage, Raw};
 
 /// Divides text without markup into a passage and the whitespace around it.
-pub(super) fn text_parts(source: &str, place: Place) -> Vec<Part> {
+pub(super) fn text_parts(source: &str, position: Position) -> Vec<Part> {
     let (before, rest) = source.split_at(n_leading_spaces(source));
     let (text, behind) = rest.split_at(rest.len() - n_trailing_spaces(rest));
-    let mut builder = PassageBuilder::new(place);
+    let mut builder = PassageBuilder::new(position);
     builder.text(text);
     let mut parts = Vec::new();
     push_verbatim(&mut parts, before);
@@ -71,16 +71,16 @@ struct Point {
 }
 
 impl PassageBuilder {
-    pub(super) fn new(place: Place) -> Self {
+    pub(super) fn new(position: Position) -> Self {
         Self {
-            context: match place {
-                Place::Content => Context::General,
-                Place::Attribute(_) => Context::Attribute,
+            context: match position {
+                Position::Content => Context::General,
+                Position::Attribute(_) => Context::Attribute,
             },
             text: String::new(),
             marks: Vec::new(),
             open: Vec::new(),
-            notation: HtmlNotation::new(place),
+            notation: HtmlNotation::new(position),
             floor: 0,
             point: None,
             source: String::new(),

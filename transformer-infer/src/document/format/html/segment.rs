@@ -1,6 +1,6 @@
 //! [`segment_parts`]: a passage and what is around it, from text and balanced markup.
 
-use super::notation::Place;
+use super::notation::Position;
 use super::passage::{
     PassageBuilder, first_character, n_leading_spaces, n_trailing_spaces, push_verbatim,
 };
@@ -154,7 +154,7 @@ fn trim_end(item: &mut Item, behind: &mut Vec<Item>) -> bool {
 }
 
 fn passage(items: &[Item]) -> Vec<Part> {
-    let mut builder = PassageBuilder::new(Place::Content);
+    let mut builder = PassageBuilder::new(Position::Content);
     let mut next_characters = vec![None; items.len() + 1];
     for (index, item) in items.iter().enumerate().rev() {
         next_characters[index] = match item {
