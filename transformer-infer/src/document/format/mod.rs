@@ -8,3 +8,12 @@ mod window;
 pub use html::{HtmlOptions, HtmlReader};
 pub use kind::{Format, FormatError, FormatOptions, Parts};
 pub use text::{Paragraphs, TextReader};
+mod build;
+mod items;
+mod lines;
+mod parts;
+mod segments;
+mod spelling;
+mod subtitles;
+
+pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};

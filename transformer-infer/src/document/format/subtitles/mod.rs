@@ -1,0 +1,12 @@
+//! Subtitles: SubRip (`.srt`) and WebVTT (`.vtt`).
+
+mod blocks;
+mod line;
+mod options;
+mod passages;
+mod reader;
+mod tag;
+mod time;
+
+pub use options::{SubtitleKind, SubtitleOptions};
+pub use reader::SubtitleReader;

@@ -1,0 +1,5 @@
+//! The formats of documents: copies are equal byte for byte, and a changed text is read back as it was written.
+
+mod check;
+mod command;
+mod subtitles;

@@ -1,0 +1,215 @@
+//! SubRip and WebVTT.
+
+use std::io::Cursor;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use transformer_infer::document::format::{SubtitleKind, SubtitleOptions, SubtitleReader};
+use transformer_infer::document::{MarkKind, Part};
+
+use super::check::{self, assert_is_sound, assert_reads_back, fixture, passages, texts, written};
+
+fn read_bytes(kind: SubtitleKind, text: Vec<u8>) -> check::Read {
+    let input = Cursor::new(text);
+    SubtitleReader::new("test".to_owned(), input, kind, SubtitleOptions::default())?.collect()
+}
+
+fn srt(text: &str) -> check::Read {
+    read_bytes(SubtitleKind::SubRip, text.as_bytes().to_vec())
+}
+
+fn vtt(text: &str) -> check::Read {
+    read_bytes(SubtitleKind::WebVtt, text.as_bytes().to_vec())
+}
+
+fn srt_parts(text: &str) -> Vec<Part> {
+    srt(text).expect("it is SubRip")
+}
+
+fn vtt_parts(text: &str) -> Vec<Part> {
+    vtt(text).expect("it is WebVTT")
+}
+
+/// Returns the text of a file in the format, with a cue for each text and `pause` milliseconds between them.
+fn cues(cues: &[&str], pause: usize) -> String {
+    let cue = |(index, text): (usize, &&str)| {
+        let start = index * (1000 + pause);
+        let time = |ms: usize| {
+            format!(
+                "00:{:02}:{:02},{:03}",
+                ms / 60_000,
+                ms / 1000 % 60,
+                ms % 1000
+            )
+        };
+        let (start, end) = (time(start), time(start + 1000));
+        format!("{}\n{start} --> {end}\n{text}\n", index + 1)
+    };
+    let cues: Vec<String> = cues.iter().enumerate().map(cue).collect();
+    cues.join("\n")
+}
+
+#[test]
+fn a_sentence_over_cues_is_one_passage_with_the_times_as_a_break() {
+    let parts = srt_parts(&cues(&["I never said", "that it was easy."], 0));
+    assert_eq!(texts(&parts), ["I never said that it was easy."]);
+    let marks = &passages(&parts).next().expect("there is a passage").marks;
+    let [mark] = &marks[..] else {
+        panic!("{marks:?}")
+    };
+    let MarkKind::Break { raw } = &mark.kind else {
+        panic!("{mark:?}")
+    };
+    assert_eq!(raw.source(), "\n\n2\n00:00:01,000 --> 00:00:02,000\n");
+    assert_eq!(mark.range, 12..13);
+}
+
+#[test]
+fn a_long_pause_ends_the_passage() {
+    let parts = srt_parts(&cues(&["PARIS, 1944", "The war goes on."], 3001));
+    assert_eq!(texts(&parts), ["PARIS, 1944", "The war goes on."]);
+}
+
+#[test]
+fn a_long_pause_does_not_end_a_sentence_that_goes_on_in_lower_case() {
+    let parts = srt_parts(&cues(&["And then I saw", "the ghost."], 3001));
+    assert_eq!(texts(&parts), ["And then I saw the ghost."]);
+}
+
+#[test]
+fn the_number_of_cues_of_a_passage_is_bounded() {
+    let file = cues(&["one", "two", "three", "four", "five"], 0);
+    let options = SubtitleOptions {
+        pause: Duration::MAX,
+        max_cues: 2,
+    };
+    let reader = SubtitleReader::new(
+        "test".to_owned(),
+        Cursor::new(file),
+        SubtitleKind::SubRip,
+        options,
+    );
+    let parts: check::Read = reader.expect("it opens").collect();
+    assert_eq!(
+        texts(&parts.expect("it is SubRip")),
+        ["one two", "three four", "five"]
+    );
+}
+
+#[test]
+fn the_dashes_of_two_speakers_are_verbatim() {
+    let parts = srt_parts(&cues(
+        &["- Are you there?\n-Yes.", "-5 degrees outside."],
+        0,
+    ));
+    assert_eq!(
+        texts(&parts),
+        ["Are you there?", "Yes. -5 degrees outside."]
+    );
+}
+
+#[test]
+fn tags_are_marks_where_they_are_balanced_and_verbatim_otherwise() {
+    let parts = srt_parts(&cues(
+        &[
+            "{\\an8}It <i>really</i> is",
+            "{\\an8}<b>so late.",
+            "<i>All of it.</i>",
+        ],
+        0,
+    ));
+    assert_eq!(texts(&parts), ["It really is", "so late. All of it."]);
+}
+
+#[test]
+fn voices_of_webvtt_are_verbatim_and_references_are_resolved() {
+    let parts = vtt_parts(
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Tom &amp; I</v>\n<v Tom>went &lt;home&gt;.\n",
+    );
+    assert_eq!(texts(&parts), ["Tom & I", "went <home>."]);
+}
+
+#[test]
+fn notes_and_styles_are_verbatim() {
+    let parts = vtt_parts(
+        "WEBVTT - demo\n\nNOTE not this\n\nSTYLE\n::cue { color: red }\n\nid\n00:01.000 --> 00:02.000\nThis.\n",
+    );
+    assert_eq!(texts(&parts), ["This."]);
+}
+
+#[test]
+fn text_behind_a_blank_line_in_a_cue_is_translated() {
+    let parts = srt_parts("1\n00:00:01,000 --> 00:00:02,000\nOne\n\nmore line.\n\n2\n");
+    assert_eq!(texts(&parts), ["One more line."]);
+}
+
+#[test]
+fn another_file_than_subrip_is_refused_by_line() {
+    let error = srt("\nOnce upon a time\n").expect_err("it is prose");
+    assert!(error.to_string().starts_with("test, line 2: "), "{error}");
+}
+
+#[test]
+fn another_file_than_webvtt_is_refused_by_line() {
+    let error = vtt(&cues(&["A"], 0)).expect_err("it is SubRip");
+    assert!(error.to_string().starts_with("test, line 1: "), "{error}");
+}
+
+#[test]
+fn the_film_scene_reads_back() {
+    let parts = srt_parts(&fixture("scene.srt"));
+    assert_reads_back(&parts, srt);
+}
+
+#[test]
+fn the_talk_reads_back() {
+    let parts = vtt_parts(&fixture("talk.vtt"));
+    assert_reads_back(&parts, vtt);
+}
+
+const SPECIAL: [&str; 24] = [
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r\n\r\n",
+    "<i>",
+    "</i>",
+    "<b>",
+    "</b>",
+    "{\\an8}",
+    "- ",
+    "1\n",
+    "00:00:01,000 --> 00:00:02,000\n",
+    "-->",
+    "<v Ann>",
+    "</v>",
+    "<c.red>",
+    "</c>",
+    "<00:01.000>",
+    "&amp;",
+    "&",
+    "<",
+    "NOTE x\n",
+    " ",
+    "\u{feff}",
+];
+
+fn check_bytes(kind: SubtitleKind, bytes: &[u8]) {
+    if let Ok(parts) = read_bytes(kind, bytes.to_vec()) {
+        assert_is_sound(&parts);
+        assert_eq!(written(&parts).into_bytes(), bytes);
+        assert_reads_back(&parts, |text| read_bytes(kind, text.as_bytes().to_vec()));
+    }
+}
+
+proptest! {
+    #[test]
+    fn subrip_is_copied_and_read_back(file in check::mutated(fixture("scene.srt"), &SPECIAL)) {
+        check_bytes(SubtitleKind::SubRip, &file.0);
+    }
+
+    #[test]
+    fn webvtt_is_copied_and_read_back(file in check::mutated(fixture("talk.vtt"), &SPECIAL)) {
+        check_bytes(SubtitleKind::WebVtt, &file.0);
+    }
+}
