@@ -10,10 +10,13 @@ pub use kind::{Format, FormatError, FormatOptions, Parts};
 pub use text::{Paragraphs, TextReader};
 mod build;
 mod items;
+mod json;
 mod lines;
 mod parts;
 mod segments;
 mod spelling;
 mod subtitles;
+mod value;
 
+pub use json::{JsonOptions, JsonReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};

@@ -2,4 +2,5 @@
 
 mod check;
 mod command;
+mod json;
 mod subtitles;

@@ -1,0 +1,75 @@
+//! [`Scanner`]: the bytes of a JSON document one by one, and where they are.
+
+use std::fmt;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+
+use crate::document::DocumentError;
+
+/// Reads bytes and counts lines and columns.
+pub(super) struct Scanner {
+    name: String,
+    input: BufReader<Box<dyn Read + Send>>,
+    /// Number of the line of the next byte, from 1.
+    line: u64,
+    /// Number of bytes of this line that were read.
+    column: u64,
+}
+
+impl fmt::Debug for Scanner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scanner")
+            .field("name", &self.name)
+            .field("line", &self.line)
+            .field("column", &self.column)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scanner {
+    pub(super) fn new(name: String, input: impl Read + Send + 'static) -> Self {
+        Self {
+            name,
+            input: BufReader::with_capacity(1 << 16, Box::new(input)),
+            line: 1,
+            column: 0,
+        }
+    }
+
+    /// Returns the next byte and leaves it there; `None` at the end.
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, DocumentError> {
+        loop {
+            match self.input.fill_buf() {
+                Ok(bytes) => return Ok(bytes.first().copied()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    return Err(DocumentError::Read {
+                        name: self.name.clone(),
+                        line: self.line - 1,
+                        source,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Goes behind the byte that [`peek`](Self::peek) returned.
+    pub(super) fn skip(&mut self, byte: u8) {
+        self.input.consume(1);
+        if byte == b'\n' {
+            self.line += 1;
+            self.column = 0;
+        } else {
+            self.column += 1;
+        }
+    }
+
+    /// Makes an error about the next byte.
+    pub(super) fn error(&self, problem: impl fmt::Display, remedy: &'static str) -> DocumentError {
+        DocumentError::Syntax {
+            name: self.name.clone(),
+            line: self.line,
+            problem: format!("column {}: {problem}", self.column + 1),
+            remedy,
+        }
+    }
+}

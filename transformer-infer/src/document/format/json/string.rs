@@ -1,0 +1,102 @@
+//! [`decode`]: the text of a JSON string; and [`JsonText`], how text is written in one.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::document::Notation;
+use crate::document::format::value::Value;
+
+/// How text is written in a JSON string.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct JsonText {
+    /// Writes characters beyond ASCII as `\uXXXX`, as the source does.
+    is_ascii: bool,
+    /// Writes `\/`, as the source does.
+    has_escaped_slashes: bool,
+}
+
+impl JsonText {
+    /// Chooses the spelling of a string's source, which is valid.
+    pub(super) fn like(source: &str) -> Self {
+        let has_escapes = source.contains("\\u");
+        Self {
+            is_ascii: has_escapes && source.is_ascii(),
+            has_escaped_slashes: source.contains("\\/"),
+        }
+    }
+}
+
+impl Notation for JsonText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut escaped = String::with_capacity(text.len());
+        for char in text.chars() {
+            match char {
+                '"' => escaped.push_str("\\\""),
+                '\\' => escaped.push_str("\\\\"),
+                '\n' => escaped.push_str("\\n"),
+                '\r' => escaped.push_str("\\r"),
+                '\t' => escaped.push_str("\\t"),
+                '\u{8}' => escaped.push_str("\\b"),
+                '\u{c}' => escaped.push_str("\\f"),
+                '/' if self.has_escaped_slashes => escaped.push_str("\\/"),
+                _ if char < ' ' || self.is_ascii && !char.is_ascii() => {
+                    for unit in char.encode_utf16(&mut [0; 2]) {
+                        // Writing to a string does not fail.
+                        let _ = write!(escaped, "\\u{unit:04x}");
+                    }
+                }
+                _ => escaped.push(char),
+            }
+        }
+        Cow::Owned(escaped)
+    }
+}
+
+/// Decodes the text between the quotation marks of a valid string; `None` if it has half a surrogate pair, which no text
+/// contains.
+pub(super) fn decode(source: &str) -> Option<Value> {
+    let mut value = Value::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let (char, len) = if first == '\\' {
+            decode_escape(rest)?
+        } else {
+            (first, first.len_utf8())
+        };
+        let (spelling, after) = rest.split_at_checked(len)?;
+        value.push(char, spelling);
+        rest = after;
+    }
+    Some(value)
+}
+
+/// Decodes an escape at the start of the text; returns the length of its spelling too.
+fn decode_escape(text: &str) -> Option<(char, usize)> {
+    let char = match text.as_bytes().get(1)? {
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => {
+            let first = code_unit(text)?;
+            let second = text.get(6..).and_then(code_unit);
+            let units = [
+                Some(first),
+                second.filter(|_| (0xd800..0xdc00).contains(&first)),
+            ];
+            let char = char::decode_utf16(units.into_iter().flatten())
+                .next()?
+                .ok()?;
+            return Some((char, 6 * char.len_utf16()));
+        }
+        byte => char::from(*byte),
+    };
+    Some((char, 2))
+}
+
+/// Returns the number in `\uXXXX` at the start of the text.
+fn code_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok()
+}
