@@ -16,7 +16,9 @@ mod parts;
 mod segments;
 mod spelling;
 mod subtitles;
+mod table;
 mod value;
 
 pub use json::{JsonOptions, JsonReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
+pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};

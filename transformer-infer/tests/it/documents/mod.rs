@@ -4,3 +4,4 @@ mod check;
 mod command;
 mod json;
 mod subtitles;
+mod table;

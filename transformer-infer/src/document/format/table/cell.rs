@@ -1,0 +1,53 @@
+//! How text is written in cells.
+
+use std::borrow::Cow;
+
+use crate::document::Notation;
+
+/// Text between the quotation marks of a cell of CSV.
+#[derive(Debug)]
+pub(super) struct QuotedText;
+
+/// A cell of CSV without quotation marks; a translation gets them if it needs them.
+#[derive(Debug)]
+pub(super) struct UnquotedCell {
+    /// The spaces before and behind the text.
+    pub(super) before: String,
+    pub(super) after: String,
+    pub(super) separator: char,
+}
+
+/// A cell of TSV.
+#[derive(Debug)]
+pub(super) struct TsvText;
+
+impl Notation for QuotedText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains('"') {
+            Cow::Owned(text.replace('"', "\"\""))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+}
+
+impl Notation for UnquotedCell {
+    fn complete(&self, written: String) -> String {
+        let cell = format!("{}{written}{}", self.before, self.after);
+        if cell.contains(['"', '\n', '\r', self.separator]) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell
+        }
+    }
+}
+
+impl Notation for TsvText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains(['\t', '\n', '\r']) {
+            Cow::Owned(text.replace(['\t', '\n', '\r'], " "))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Tables: tab-separated (`.tsv`) and comma-separated (`.csv`) values.
+
+mod cell;
+mod columns;
+mod options;
+mod reader;
+mod row;
+
+pub use options::{Column, FirstRow, TableKind, TableOptions};
+pub use reader::TableReader;
