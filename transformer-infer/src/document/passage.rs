@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 /// A piece of a document, in the order of the file.
 ///
-/// All parts, written one after the other with passages as they were, are the file, byte for byte.
+/// All parts, written one after the other with passages as they were, are the file, byte for byte. Message catalogs are
+/// the exception: a passage is written in another place than its text is read from, see
+/// [`PoReader`](super::format::PoReader).
 #[derive(Clone, Debug)]
 pub enum Part {
     /// Text that is copied: markup, keys, times, code.

@@ -13,6 +13,7 @@ mod items;
 mod json;
 mod lines;
 mod parts;
+mod po;
 mod segments;
 mod spelling;
 mod subtitles;
@@ -20,5 +21,6 @@ mod table;
 mod value;
 
 pub use json::{JsonOptions, JsonReader};
+pub use po::{Filled, PoOptions, PoReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
 pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};

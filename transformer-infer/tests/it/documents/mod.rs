@@ -3,5 +3,6 @@
 mod check;
 mod command;
 mod json;
+mod po;
 mod subtitles;
 mod table;

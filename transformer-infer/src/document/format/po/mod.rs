@@ -1,0 +1,10 @@
+//! Message catalogs of gettext: `.po` and `.pot`.
+
+mod entry;
+mod line;
+mod options;
+mod reader;
+mod string;
+
+pub use options::{Filled, PoOptions};
+pub use reader::PoReader;

@@ -1,0 +1,104 @@
+//! [`PoReader`]: reads catalogs.
+
+use std::io::Read;
+
+use super::entry::Entry;
+use super::line::{Line, LineKind};
+use super::options::PoOptions;
+use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
+use crate::document::format::parts::{PartQueue, Parts, ReadParts};
+use crate::document::{DocumentError, Part};
+
+const REMEDY: &str = "check the catalog with `msgfmt --check`";
+
+/// Reads gettext's message catalogs.
+///
+/// The text of a passage is a `msgid`, and the passage is in the place of the `msgstr`. So the parts as they are differ
+/// from the file: each `msgstr` that would be translated contains its `msgid`, as if the translation were a copy.
+/// `msgstr[0]` is translated from `msgid`, the others from `msgid_plural`; so languages with more than two forms need a
+/// person's correction. Line ends inside of a message are breaks, and blank lines end a passage. All else is verbatim.
+#[derive(Debug)]
+pub struct PoReader(Parts<Po>);
+
+#[derive(Debug)]
+struct Po {
+    lines: SourceLines,
+    options: PoOptions,
+    entry: Entry,
+    /// The first line and the size in bytes of the entry.
+    first_line: u64,
+    n_bytes: usize,
+}
+
+impl PoReader {
+    /// Reads from a stream, which error messages call by `name`.
+    ///
+    /// # Errors
+    ///
+    /// Returns no error: all come from the iterator.
+    pub fn new(
+        name: String,
+        input: impl Read + Send + 'static,
+        options: PoOptions,
+    ) -> Result<Self, DocumentError> {
+        Ok(Self(Parts::new(Po {
+            lines: SourceLines::new(name, input),
+            options,
+            entry: Entry::default(),
+            first_line: 1,
+            n_bytes: 0,
+        })))
+    }
+}
+
+impl Iterator for PoReader {
+    type Item = Result<Part, DocumentError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl ReadParts for Po {
+    fn read_parts(&mut self, parts: &mut PartQueue) -> Result<bool, DocumentError> {
+        let Some(mut text) = self.lines.next_line()? else {
+            self.end_entry(parts)?;
+            return Ok(false);
+        };
+        let number = self.lines.n_read();
+        if number == 1 {
+            let mark = split_byte_order_mark(&text).0.to_owned();
+            parts.push_verbatim(&mark);
+            text.drain(..mark.len());
+        }
+        let line =
+            Line::parse(text).map_err(|problem| self.lines.syntax(number, problem, REMEDY))?;
+        let is_between = matches!(line.kind, LineKind::Blank) && !self.entry.has_fields();
+        if self.entry.ends_before(&line) || is_between {
+            self.end_entry(parts)?;
+        }
+        if self.n_bytes == 0 {
+            self.first_line = number;
+        }
+        self.n_bytes += line.source.len();
+        if self.n_bytes > MAX_RECORD_BYTES {
+            return Err(self.lines.too_large(self.first_line, "the message"));
+        }
+        let pushed = self.entry.push(line);
+        pushed.map_err(|problem| self.lines.syntax(number, problem, REMEDY))?;
+        Ok(true)
+    }
+}
+
+impl Po {
+    fn end_entry(&mut self, parts: &mut PartQueue) -> Result<(), DocumentError> {
+        let entry = std::mem::take(&mut self.entry);
+        if entry.has_fields() && !entry.has_translation() {
+            let problem = "the message that begins here has no `msgstr`";
+            return Err(self.lines.syntax(self.first_line, problem, REMEDY));
+        }
+        entry.push_parts(self.options, parts);
+        self.n_bytes = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,141 @@
+//! Strings of catalogs: the escapes of C.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::document::Notation;
+use crate::document::format::value::Value;
+
+/// How text is written in a string of a catalog.
+#[derive(Debug)]
+pub(super) struct PoText;
+
+impl Notation for PoText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut escaped = String::with_capacity(text.len());
+        for char in text.chars() {
+            push_escaped(char, &mut escaped);
+        }
+        Cow::Owned(escaped)
+    }
+}
+
+fn push_escaped(char: char, escaped: &mut String) {
+    match char {
+        '"' => escaped.push_str("\\\""),
+        '\\' => escaped.push_str("\\\\"),
+        '\n' => escaped.push_str("\\n"),
+        '\r' => escaped.push_str("\\r"),
+        '\t' => escaped.push_str("\\t"),
+        '\u{7}' => escaped.push_str("\\a"),
+        '\u{8}' => escaped.push_str("\\b"),
+        '\u{b}' => escaped.push_str("\\v"),
+        '\u{c}' => escaped.push_str("\\f"),
+        // Writing to a string does not fail.
+        _ if char.is_ascii_control() => {
+            let _ = write!(escaped, "\\{:03o}", u32::from(char));
+        }
+        _ => escaped.push(char),
+    }
+}
+
+/// Spells a text as the lines of a string, each of which ends behind `\n`.
+pub(super) fn spell(text: &str, line_end: &str) -> Value {
+    let mut value = Value::new();
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        let mut spelling = String::new();
+        push_escaped(char, &mut spelling);
+        if char == '\n' && chars.peek().is_some() {
+            spelling = format!("{spelling}\"{line_end}\"");
+        }
+        value.push(char, &spelling);
+    }
+    value
+}
+
+/// Returns whether [`spell`] spells a text as several lines.
+pub(super) fn has_lines(text: &str) -> bool {
+    text.strip_suffix('\n').unwrap_or(text).contains('\n')
+}
+
+/// Decodes a string, and returns its length with its quotation marks; the error is what is wrong with it.
+pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
+    let mut text = String::new();
+    let mut chars = source.char_indices().peekable();
+    chars.next();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Ok((text, at + 1)),
+            '\\' => {
+                let rest = &source[at + 1..];
+                let (char, len) = decode_escape(rest)?;
+                text.push(char);
+                for _ in 0..len {
+                    chars.next();
+                }
+            }
+            _ => text.push(char),
+        }
+    }
+    Err("a string does not end in its line".to_owned())
+}
+
+/// Decodes what follows a backslash, and returns its length.
+fn decode_escape(rest: &str) -> Result<(char, usize), String> {
+    let invalid = || {
+        let shown: String = rest.chars().take(1).filter(|c| !c.is_control()).collect();
+        format!("the escape `\\{shown}` is unknown")
+    };
+    let digits_of = |text: &str, radix: u32, most: usize| -> String {
+        text.chars()
+            .take(most)
+            .take_while(|c| c.is_digit(radix))
+            .collect()
+    };
+    let number = |digits: &str, radix| {
+        let value = u8::from_str_radix(digits, radix).ok();
+        value
+            .filter(u8::is_ascii)
+            .map(char::from)
+            .ok_or_else(invalid)
+    };
+    let char = match rest.chars().next().ok_or_else(invalid)? {
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'v' => '\u{b}',
+        'f' => '\u{c}',
+        char @ ('"' | '\\' | '\'' | '?') => char,
+        'x' => {
+            let digits = digits_of(&rest[1..], 16, 2);
+            return Ok((number(&digits, 16)?, 1 + digits.len()));
+        }
+        _ => {
+            let digits = digits_of(rest, 8, 3);
+            return Ok((number(&digits, 8)?, digits.len()));
+        }
+    };
+    Ok((char, 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_those_of_c() {
+        let decoded = decode(r#""a\t\"\\\x41\101\n" rest"#).expect("it is valid");
+        assert_eq!(decoded, ("a\t\"\\AA\n".to_owned(), 18));
+    }
+
+    #[test]
+    fn an_unknown_escape_is_named() {
+        assert_eq!(
+            decode(r#""\q""#),
+            Err("the escape `\\q` is unknown".to_owned())
+        );
+    }
+}
