@@ -12,6 +12,7 @@ mod build;
 mod items;
 mod json;
 mod lines;
+mod markdown;
 mod parts;
 mod po;
 mod segments;
@@ -21,6 +22,7 @@ mod table;
 mod value;
 
 pub use json::{JsonOptions, JsonReader};
+pub use markdown::MarkdownReader;
 pub use po::{Filled, PoOptions, PoReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
 pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};

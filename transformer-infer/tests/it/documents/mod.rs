@@ -3,6 +3,7 @@
 mod check;
 mod command;
 mod json;
+mod markdown;
 mod po;
 mod subtitles;
 mod table;

@@ -1,0 +1,218 @@
+//! [`Inline`]: the text of a block and the markup inside of it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+
+use super::text::MarkdownText;
+use crate::document::Notation;
+use crate::document::format::items::{Item, ItemKind};
+use crate::document::format::parts::PartQueue;
+use crate::document::format::segments::push_items;
+
+/// The text of a block, read so far.
+pub(super) struct Inline<'a> {
+    text: &'a str,
+    start: usize,
+    /// Number of bytes of the text that are in items, or before them.
+    at: usize,
+    items: Vec<Item>,
+    /// The pairs that have not ended, the outermost first.
+    open: Vec<OpenPair>,
+    images: Vec<String>,
+}
+
+/// A pair that has not ended.
+struct OpenPair {
+    /// Index of its item.
+    item: usize,
+    has_text: bool,
+    kind: OpenKind,
+}
+
+/// How a pair is written.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum OpenKind {
+    /// Between delimiters, or as a link with its address.
+    Plain,
+    /// As a link whose text is the name of a reference.
+    NamedByText,
+    /// As a whole: an image, or an address that is a link.
+    Point,
+}
+
+impl<'a> Inline<'a> {
+    /// Begins with the first event; `at` is the end of what was read before.
+    pub(super) fn new(text: &'a str, at: usize, first: &Event<'_>, range: &Range<usize>) -> Self {
+        let start = start_with_escape(text, at, first, range.start);
+        Self {
+            text,
+            start,
+            at: start,
+            items: Vec::new(),
+            open: Vec::new(),
+            images: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.at
+    }
+
+    /// Adds an event.
+    pub(super) fn push(&mut self, event: Event<'a>, range: Range<usize>) {
+        if let Some(pair) = self.open.last()
+            && pair.kind == OpenKind::Point
+        {
+            // What is inside of an image, which may contain images, belongs to it.
+            match event {
+                Event::Start(_) => self.begin(OpenKind::Point, 0, range),
+                Event::End(_) => self.end_point(range),
+                _ => {}
+            }
+            return;
+        }
+        self.push_gap(start_with_escape(self.text, self.at, &event, range.start));
+        match event {
+            Event::Text(text) => self.push_text(&text, range.end),
+            Event::SoftBreak | Event::HardBreak => self.push_item(ItemKind::Break, range.end),
+            Event::Start(tag) => self.begin_tag(&tag, range),
+            Event::End(tag) => self.end_tag(tag, range),
+            _ => self.push_item(ItemKind::Point, range.end),
+        }
+    }
+
+    /// Adds the text to the queue.
+    pub(super) fn push_parts(self, is_cell: bool, parts: &mut PartQueue) {
+        let notation: Arc<dyn Notation> = Arc::new(MarkdownText {
+            is_cell,
+            images: self.images,
+        });
+        push_items(self.items, &notation, parts);
+    }
+
+    /// Adds what the parser skipped before an event: the indentation of a line, or a backslash.
+    fn push_gap(&mut self, start: usize) {
+        if start <= self.at {
+            return;
+        }
+        let gap = &self.text[self.at..start];
+        match self.items.last_mut() {
+            Some(last) if last.kind == ItemKind::Break => {
+                last.raw.push_str(gap);
+                last.source.push_str(gap);
+                self.at = start;
+            }
+            // Spaces before a line end belong to it.
+            _ if gap.trim().is_empty() => {}
+            _ => self.push_item(ItemKind::Point, start),
+        }
+    }
+
+    /// Adds an item that ends at `end`.
+    fn push_item(&mut self, kind: ItemKind, end: usize) {
+        let end = end.max(self.at);
+        self.items.push(Item::new(kind, &self.text[self.at..end]));
+        self.at = end;
+    }
+
+    fn push_text(&mut self, text: &str, end: usize) {
+        for pair in &mut self.open {
+            pair.has_text = true;
+        }
+        if let Some(last) = self.items.last_mut()
+            && let ItemKind::Text(before) = &mut last.kind
+        {
+            before.push_str(text);
+            let end = end.max(self.at);
+            last.source.push_str(&self.text[self.at..end]);
+            self.at = end;
+        } else {
+            self.push_item(ItemKind::Text(text.to_owned()), end);
+        }
+    }
+
+    fn begin_tag(&mut self, tag: &Tag<'_>, range: Range<usize>) {
+        let delimiter = self.text[range.start..]
+            .bytes()
+            .take_while(|byte| *byte == b'~')
+            .count();
+        let (kind, len) = match tag {
+            Tag::Strong => (OpenKind::Plain, 2),
+            Tag::Strikethrough => (OpenKind::Plain, delimiter.clamp(1, 2)),
+            Tag::Link { link_type, .. } => match link_type {
+                LinkType::Autolink | LinkType::Email | LinkType::WikiLink { .. } => {
+                    (OpenKind::Point, 0)
+                }
+                LinkType::Collapsed | LinkType::Shortcut => (OpenKind::NamedByText, 1),
+                _ => (OpenKind::Plain, 1),
+            },
+            Tag::Image { .. } => (OpenKind::Point, 0),
+            _ => (OpenKind::Plain, 1),
+        };
+        self.begin(kind, len, range);
+    }
+
+    fn begin(&mut self, kind: OpenKind, len: usize, range: Range<usize>) {
+        self.open.push(OpenPair {
+            item: self.items.len(),
+            has_text: false,
+            kind,
+        });
+        if kind != OpenKind::Point {
+            self.push_item(ItemKind::Open(String::new()), range.start + len);
+        }
+    }
+
+    fn end_tag(&mut self, _tag: TagEnd, range: Range<usize>) {
+        let Some(pair) = self.open.pop() else {
+            return;
+        };
+        let inner = self.items[pair.item].source.len();
+        self.push_item(ItemKind::Close(String::new()), range.end);
+        if !pair.has_text {
+            let items = self.items.drain(pair.item..);
+            let source: String = items.map(|item| item.source).collect();
+            self.items.push(Item::new(ItemKind::Point, source));
+        } else if pair.kind == OpenKind::NamedByText
+            && let Some(close) = self.items.last_mut()
+        {
+            let end = range.end - close.source.len();
+            close.raw = format!("][{}]", &self.text[range.start + inner..end]);
+        }
+    }
+
+    /// Ends an image, unless it is inside of another.
+    fn end_point(&mut self, range: Range<usize>) {
+        self.open.pop();
+        if self
+            .open
+            .last()
+            .is_none_or(|pair| pair.kind != OpenKind::Point)
+        {
+            let source = &self.text[range.clone()];
+            if source.starts_with('!') {
+                self.images.push(source.to_owned());
+            }
+            self.push_item(ItemKind::Point, range.end);
+        }
+    }
+}
+
+/// Returns where an event begins, including the backslash that escapes its first character.
+fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> usize {
+    let is_escaped = match event {
+        Event::Text(content) => content.starts_with(|c: char| c.is_ascii_punctuation()),
+        _ => false,
+    };
+    if is_escaped && start > at && text.as_bytes()[start - 1] == b'\\' {
+        start - 1
+    } else {
+        start
+    }
+}
