@@ -39,7 +39,6 @@ pub mod program;
 pub mod search;
 
 mod batch;
-mod marian;
 mod pair_score;
 mod scorer;
 mod translator;
@@ -48,12 +47,11 @@ mod xml;
 pub use batch::{
     BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
 };
-pub use marian::marian_search;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use program::one_line;
 pub use scorer::{PackedScorer, Scorer};
 pub use translator::{
     Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, Term, Translation,
-    Translator, TranslatorError, Warning,
+    Translator, TranslatorError, Warning, marian_search,
 };
 pub use xml::escape_xml;

@@ -44,6 +44,6 @@ pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;
 pub(crate) use scores::Scores;
 pub(crate) use speed_flags::SpeedFlags;
-pub(crate) use terms::{TermFlags, TermReport, terms_in};
+pub(crate) use terms::{TermFlags, TermReport, print_terms, terms_in};
 pub(crate) use translate::Translate;
 pub(crate) use value_parsers::at_least_one;

@@ -71,10 +71,18 @@ impl TermReport {
         if n_more > 0 {
             let _ = writeln!(output, "warning: {n_more} more terms are missing");
         }
-        let (n_met, n_terms) = (self.n_terms - self.n_unmet, self.n_terms);
-        let _ = match n_terms {
-            0 => writeln!(output, "no term of the glossary occurs in the text"),
-            _ => writeln!(output, "terms: {n_met} of {n_terms} were met"),
-        };
+        drop(output);
+        print_terms(self.n_terms, self.n_unmet);
     }
+}
+
+/// Prints to standard error how many of the terms that the text has were met.
+pub(crate) fn print_terms(n_terms: usize, n_unmet: usize) {
+    let n_met = n_terms - n_unmet;
+    let mut output = io::stderr();
+    // A closed standard error does not stop the command.
+    let _ = match n_terms {
+        0 => writeln!(output, "no term of the glossary occurs in the text"),
+        _ => writeln!(output, "terms: {n_met} of {n_terms} were met"),
+    };
 }

@@ -22,6 +22,10 @@ pub struct TranslatedLine {
     pub text: String,
     /// Which parts of it translate which parts of the line, if they were asked for, in the order of the translation.
     pub links: Vec<Link>,
+    /// Number of terms of a glossary that it must contain.
+    pub n_terms: usize,
+    /// Those of them that it does not contain.
+    pub unmet_terms: Vec<String>,
 }
 
 impl TranslatedLine {
@@ -34,6 +38,7 @@ impl TranslatedLine {
         Self {
             text: line.to_owned(),
             links: links.collect(),
+            ..Self::default()
         }
     }
 }

@@ -22,4 +22,4 @@ pub use model_lines::ModelLines;
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use protection::{Protection, ProtectionError};
 pub use split::{Split, SplitError, Splitter};
-pub use translate::{DocumentEvent, DocumentTranslator};
+pub use translate::{DocumentEvent, DocumentSummary, DocumentTranslator};

@@ -4,7 +4,7 @@ use super::DocumentError;
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
 use crate::attention::LayerHead;
 use crate::search::Search;
-use crate::translator::{Input, Translation, Translator};
+use crate::translator::{Glossary, Input, Translation, Translator};
 
 /// Translates the sentences of documents with a model.
 ///
@@ -15,6 +15,7 @@ pub struct ModelLines<'a> {
     translator: &'a Translator,
     search: Search,
     max_tokens: usize,
+    glossary: Option<&'a Glossary>,
 }
 
 impl<'a> ModelLines<'a> {
@@ -33,6 +34,7 @@ impl<'a> ModelLines<'a> {
             translator,
             search,
             max_tokens: 0,
+            glossary: None,
         }
         .with_max_tokens(Self::MAX_TOKENS)
     }
@@ -43,6 +45,15 @@ impl<'a> ModelLines<'a> {
     pub fn with_max_tokens(self, max_tokens: usize) -> Self {
         let max_tokens = max_tokens.clamp(1, self.translator.limits().max_src_len.max(1));
         Self { max_tokens, ..self }
+    }
+
+    /// Requires the translations of a glossary for its terms.
+    #[must_use]
+    pub fn with_glossary(self, glossary: &'a Glossary) -> Self {
+        Self {
+            glossary: Some(glossary),
+            ..self
+        }
     }
 
     /// Adds the links of the lines that need them.
@@ -77,22 +88,37 @@ impl LineTranslator for ModelLines<'_> {
         lines: &[DocumentLine<'_>],
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let inputs: Vec<Input<'_>> = lines
-            .iter()
-            .map(|line| Input {
-                text: line.text,
-                index: line.index,
-                ..Input::default()
-            })
-            .collect();
+        let terms = lines.iter().map(|line| match self.glossary {
+            Some(glossary) => glossary
+                .terms_in(line.text)
+                .into_iter()
+                .map(|term| term.target)
+                .collect(),
+            None => Vec::new(),
+        });
+        let terms: Vec<Vec<&str>> = terms.collect();
+        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
+            text: line.text,
+            terms,
+            index: line.index,
+            ..Input::default()
+        });
+        let inputs: Vec<Input<'_>> = inputs.collect();
         let translations = self
             .translator
             .translate_inputs(&inputs, &self.search, on_progress)?;
-        let text = |translation: &Translation| TranslatedLine {
+        let line = |(translation, terms): (&Translation, &Vec<&str>)| TranslatedLine {
             text: translation.text().to_owned(),
             links: Vec::new(),
+            n_terms: terms.len(),
+            unmet_terms: translation
+                .unmet_terms
+                .iter()
+                .map(|index| terms[*index].to_owned())
+                .collect(),
         };
-        let mut translated: Vec<TranslatedLine> = translations.iter().map(text).collect();
+        let mut translated: Vec<TranslatedLine> =
+            translations.iter().zip(&terms).map(line).collect();
         self.add_links(lines, translations, &mut translated)?;
         Ok(translated)
     }

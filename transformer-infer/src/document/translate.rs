@@ -11,6 +11,7 @@ use super::place::{Chunk, place};
 use super::sentence::Sentence;
 use super::split::{end_of_part, trimmed};
 use super::{DocumentError, Protection, Splitter};
+use crate::program::printable;
 
 /// Number of bytes of text that are translated together. Memory grows with it; with less, threads wait for each other
 /// more often.
@@ -38,6 +39,24 @@ pub enum DocumentEvent {
         /// Number of parts.
         n_parts: usize,
     },
+    /// The translation of a sentence lacks a term of the glossary.
+    UnmetTerm {
+        /// The start of the sentence.
+        start: String,
+        /// The term.
+        term: String,
+    },
+}
+
+/// What was translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DocumentSummary {
+    /// Number of sentences, and parts of sentences.
+    pub n_sentences: u64,
+    /// Number of terms of the glossary that the sentences have.
+    pub n_terms: usize,
+    /// Number of those that their translations lack.
+    pub n_unmet_terms: usize,
 }
 
 impl std::fmt::Display for DocumentEvent {
@@ -47,7 +66,13 @@ impl std::fmt::Display for DocumentEvent {
             Self::Split { start, n_parts } => write!(
                 f,
                 "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
-                start.replace(char::is_control, " ")
+                printable(start)
+            ),
+            Self::UnmetTerm { start, term } => write!(
+                f,
+                "the translation of the sentence that begins `{}` lacks the term `{}`",
+                printable(start),
+                printable(term)
             ),
         }
     }
@@ -60,8 +85,7 @@ pub struct DocumentTranslator<'a, L> {
     lines: &'a L,
     splitter: &'a Splitter,
     protection: &'a Protection,
-    /// Number of lines translated so far.
-    n_lines: u64,
+    summary: DocumentSummary,
 }
 
 impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
@@ -71,11 +95,11 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             lines,
             splitter,
             protection,
-            n_lines: 0,
+            summary: DocumentSummary::default(),
         }
     }
 
-    /// Translates a document, given as its parts, into `output`.
+    /// Translates a document, given as its parts, into `output`, and returns what was translated.
     ///
     /// Memory is bounded by a window of the document: about a quarter of a megabyte of text, or the largest part.
     ///
@@ -88,7 +112,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         parts: impl IntoIterator<Item = Result<Part, DocumentError>>,
         output: &mut impl Write,
         on_event: &mut dyn FnMut(DocumentEvent),
-    ) -> Result<(), DocumentError> {
+    ) -> Result<DocumentSummary, DocumentError> {
         let mut window = Vec::new();
         let (mut n_text, mut n_verbatim) = (0, 0);
         for part in parts {
@@ -104,7 +128,8 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             }
         }
         self.write(window, output, on_event)?;
-        output.flush().map_err(DocumentError::Write)
+        output.flush().map_err(DocumentError::Write)?;
+        Ok(self.summary)
     }
 
     /// Translates the parts of a document, and returns the text of each.
@@ -205,7 +230,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             segments.extend(trimmed(text, rest));
             let n_parts = segments.len() - n_before;
             if n_parts > 1 {
-                let start = text[sentence].chars().take(MAX_SHOWN_CHARS).collect();
+                let start = start_of(&text[sentence]);
                 on_event(DocumentEvent::Split { start, n_parts });
             }
         }
@@ -217,14 +242,14 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         sentences: &Sentences,
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let lines = (self.n_lines..)
+        let lines = (self.summary.n_sentences..)
             .zip(&sentences.0)
             .map(|(index, sentence)| DocumentLine {
                 text: &sentence.text,
                 needs_links: !sentence.marks.is_empty(),
                 index,
             });
-        self.n_lines += sentences.0.len() as u64;
+        self.summary.n_sentences += sentences.0.len() as u64;
         // Without a letter or a digit there is nothing to translate.
         let (lines, rest): (Vec<_>, Vec<_>) =
             lines.partition(|line| line.text.contains(char::is_alphanumeric));
@@ -236,16 +261,34 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             true => Vec::new(),
             false => self.lines.translate_lines(&lines, &mut on_progress)?,
         };
+        for (
+            line,
+            TranslatedLine {
+                n_terms,
+                unmet_terms,
+                ..
+            },
+        ) in lines.iter().zip(&translated)
+        {
+            self.summary.n_terms += n_terms;
+            self.summary.n_unmet_terms += unmet_terms.len();
+            for term in unmet_terms.clone() {
+                let start = start_of(line.text);
+                on_event(DocumentEvent::UnmetTerm { start, term });
+            }
+        }
         let copied = rest.iter().map(|line| TranslatedLine::copy_of(line.text));
-        let mut all: Vec<(u64, TranslatedLine)> = lines
-            .iter()
-            .chain(&rest)
-            .map(|line| line.index)
-            .zip(translated.into_iter().chain(copied))
-            .collect();
+        let indices = lines.iter().chain(&rest).map(|line| line.index);
+        let all = indices.zip(translated.into_iter().chain(copied));
+        let mut all: Vec<(u64, TranslatedLine)> = all.collect();
         all.sort_by_key(|(index, _)| *index);
         Ok(all.into_iter().map(|(_, line)| line).collect())
     }
+}
+
+/// Returns the start of a sentence, to be shown in a message.
+fn start_of(sentence: &str) -> String {
+    sentence.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
 /// The sentences of a window, in order.
@@ -313,7 +356,7 @@ fn written(
             PreparedPiece::Text(text) => written.push_str(&notation.escape(text)),
             PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
             PreparedPiece::Sentence(index) => {
-                let TranslatedLine { text, links } = &translated[*index];
+                let TranslatedLine { text, links, .. } = &translated[*index];
                 for chunk in place(&sentences.0[*index], text, links) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),

@@ -2,6 +2,7 @@
 
 mod error;
 mod loaded_model;
+mod marian;
 mod options;
 mod term_tokenizer;
 mod terms;
@@ -9,6 +10,7 @@ mod translate;
 mod translation;
 
 pub use error::{ModelOrigin, TranslatorError};
+pub use marian::marian_search;
 pub use options::OpenOptions;
 pub use terms::{Glossary, GlossaryError, Term};
 pub use translate::Translator;

@@ -8,7 +8,7 @@ use transformer_infer::search::{Search, SearchError};
 use transformer_infer::{BatchLimits, Glossary, Input, Translator};
 
 use super::alignment_flags::AlignmentFlags;
-use super::document::Document;
+use super::document::{Document, Means};
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use super::line_stream::{Group, LineStream};
@@ -109,7 +109,12 @@ impl Translate {
         let banned = self.search.banned(translator.tokenizers().tgt())?;
         search.banned.extend(banned);
         if let Some(document) = document {
-            return document.translate(&translator, &search, self.quiet);
+            return document.translate(&Means {
+                translator: &translator,
+                search: &search,
+                glossary: glossary.as_ref(),
+                is_quiet: self.quiet,
+            });
         }
         let mut session = Session {
             command: self,

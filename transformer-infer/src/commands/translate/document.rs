@@ -5,14 +5,29 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use transformer_core::lines::STANDARD_INPUT;
-use transformer_infer::Translator;
-use transformer_infer::document::format::{Format, Parts};
-use transformer_infer::document::{DocumentEvent, DocumentTranslator, ModelLines, Splitter};
+use transformer_infer::document::format::{Format, PartReader};
+use transformer_infer::document::{
+    DocumentError, DocumentEvent, DocumentTranslator, ModelLines, Splitter,
+};
 use transformer_infer::search::Search;
+use transformer_infer::{Glossary, Translator};
 
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
-use crate::commands::{CommandError, OutputPathError, check_file, unfinished};
+use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
+
+/// Most warnings that are printed.
+const MAX_WARNINGS: usize = 10;
+
+/// What a document is translated with.
+#[derive(Debug)]
+pub(super) struct Means<'a> {
+    pub(super) translator: &'a Translator,
+    pub(super) search: &'a Search,
+    pub(super) glossary: Option<&'a Glossary>,
+    /// Whether nothing but errors is printed.
+    pub(super) is_quiet: bool,
+}
 
 /// A document to translate, and where its translation goes.
 #[derive(Debug)]
@@ -61,16 +76,11 @@ impl<'a> Document<'a> {
     }
 
     /// Translates the document. A file is written under another name and renamed at the end.
-    pub(super) fn translate(
-        &self,
-        translator: &Translator,
-        search: &Search,
-        is_quiet: bool,
-    ) -> Result<(), CommandError> {
+    pub(super) fn translate(&self, means: &Means<'_>) -> Result<(), CommandError> {
         let parts = self.parts()?;
         let Some(path) = self.output else {
             let mut output = BufWriter::new(io::stdout().lock());
-            return self.write(translator, search, parts, &mut output, is_quiet);
+            return self.write(means, parts, &mut output);
         };
         let failed = |source| CommandError::WriteFile {
             path: path.to_owned(),
@@ -80,14 +90,14 @@ impl<'a> Document<'a> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let mut file = unfinished(&target).map_err(failed)?;
         let mut output = BufWriter::new(file.as_file_mut());
-        self.write(translator, search, parts, &mut output, is_quiet)?;
+        self.write(means, parts, &mut output)?;
         drop(output);
         file.as_file().sync_all().map_err(failed)?;
         file.persist(&target).map_err(|error| failed(error.error))?;
         Ok(())
     }
 
-    fn parts(&self) -> Result<Parts, CommandError> {
+    fn parts(&self) -> Result<PartReader, CommandError> {
         let (name, input): (String, Box<dyn Read + Send>) = match self.input {
             None => (STANDARD_INPUT.to_owned(), Box::new(io::stdin())),
             Some(path) => {
@@ -105,42 +115,38 @@ impl<'a> Document<'a> {
         };
         Ok(self
             .format
-            .read(name, input, &self.flags.format_options()?)?)
+            .read(name, input, &self.flags.format_options())?)
     }
 
     fn write(
         &self,
-        translator: &Translator,
-        search: &Search,
-        parts: Parts,
+        means: &Means<'_>,
+        parts: PartReader,
         output: &mut impl Write,
-        is_quiet: bool,
     ) -> Result<(), CommandError> {
-        let mut lines = ModelLines::new(translator, search);
+        let mut lines = ModelLines::new(means.translator, means.search);
         if let Some(max_tokens) = self.flags.max_segment {
             lines = lines.with_max_tokens(max_tokens);
         }
-        let splitter = Splitter::new(self.flags.split, self.flags.language(translator));
+        if let Some(glossary) = means.glossary {
+            lines = lines.with_glossary(glossary);
+        }
+        let splitter = Splitter::new(self.flags.split, self.flags.language(means.translator));
         let protection = self.flags.protection()?;
         let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
-        let mut line_rate = LineRate::new(!is_quiet);
-        let mut on_event = |event| match event {
-            DocumentEvent::Progress { n_sentences } => line_rate.add(n_sentences),
-            event if !is_quiet => {
-                line_rate.clear();
-                // A closed standard error does not stop the command.
-                let _ = writeln!(io::stderr(), "warning: {event}");
-            }
-            _ => {}
-        };
+        let mut messages = Messages::new(means.is_quiet);
+        let mut on_event = |event| messages.show(&event);
         let translated = translator.translate(parts, output, &mut on_event);
-        line_rate.clear();
-        translated.map_err(|error| self.command_error(error))
+        messages.end();
+        let summary = translated.map_err(|error| self.command_error(error))?;
+        if means.glossary.is_some() && !means.is_quiet {
+            print_terms(summary.n_terms, summary.n_unmet_terms);
+        }
+        Ok(())
     }
 
     /// Names the file that cannot be written, and lets a closed pipe be recognized.
-    fn command_error(&self, error: transformer_infer::document::DocumentError) -> CommandError {
-        use transformer_infer::document::DocumentError;
+    fn command_error(&self, error: DocumentError) -> CommandError {
         match (error, self.output) {
             (DocumentError::Write(source), Some(path)) => CommandError::WriteFile {
                 path: path.to_owned(),
@@ -148,6 +154,45 @@ impl<'a> Document<'a> {
             },
             (DocumentError::Write(source), None) => CommandError::output(source),
             (error, _) => error.into(),
+        }
+    }
+}
+
+/// Progress and warnings on standard error.
+#[derive(Debug)]
+struct Messages {
+    is_quiet: bool,
+    line_rate: LineRate,
+    /// Number of warnings so far.
+    n_warnings: usize,
+}
+
+impl Messages {
+    fn new(is_quiet: bool) -> Self {
+        Self {
+            is_quiet,
+            line_rate: LineRate::new(!is_quiet),
+            n_warnings: 0,
+        }
+    }
+
+    fn show(&mut self, event: &DocumentEvent) {
+        if let DocumentEvent::Progress { n_sentences } = event {
+            return self.line_rate.add(*n_sentences);
+        }
+        self.n_warnings += 1;
+        if !self.is_quiet && self.n_warnings <= MAX_WARNINGS {
+            self.line_rate.clear();
+            // A closed standard error does not stop the command.
+            let _ = writeln!(io::stderr(), "warning: {event}");
+        }
+    }
+
+    fn end(&mut self) {
+        self.line_rate.clear();
+        let n_more = self.n_warnings.saturating_sub(MAX_WARNINGS);
+        if !self.is_quiet && n_more > 0 {
+            let _ = writeln!(io::stderr(), "warning: {n_more} more warnings like these");
         }
     }
 }

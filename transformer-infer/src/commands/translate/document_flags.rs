@@ -1,10 +1,13 @@
 //! The flags of `translate` for documents.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use transformer_infer::Translator;
-use transformer_infer::document::format::{Format, FormatOptions, Paragraphs};
+use transformer_infer::document::format::{
+    Column, Filled, FirstRow, Format, FormatOptions, Paragraphs,
+};
 use transformer_infer::document::{Protection, Split};
 
 use crate::commands::{CommandError, at_least_one};
@@ -46,9 +49,6 @@ pub(super) struct DocumentFlags {
     /// Language of the document, whose rules of sentences apply, such as `en` [default: the model's, or en].
     #[arg(long, value_name = "CODE", requires = "document")]
     lang: Option<String>,
-    /// Whether the lines of plain text are wrapped: sentences run over line ends, and a blank line ends a paragraph.
-    #[arg(long, requires = "document")]
-    wrapped: bool,
     /// Longest part of a sentence that is translated at once, in source tokens; longer ones are split behind a comma
     /// or a word, with a warning [default: 200, or the model's limit].
     #[arg(long, value_name = "N", value_parser = at_least_one(), requires = "document")]
@@ -62,6 +62,73 @@ pub(super) struct DocumentFlags {
     /// Translate placeholders, URLs and codes of emoji like other words.
     #[arg(long, requires = "document")]
     no_placeholders: bool,
+    #[command(flatten)]
+    formats: FormatFlags,
+}
+
+/// The flags for one format each.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+struct FormatFlags {
+    /// Text: the lines are wrapped, so sentences run over line ends, and a blank line ends a paragraph.
+    #[arg(long, requires = "document")]
+    wrapped: bool,
+    /// HTML: translate the values of `alt`, `aria-label`, `placeholder` and `title`, too.
+    #[arg(long, requires = "document")]
+    attributes: bool,
+    /// TSV and CSV: the columns to translate, by their names in the first row or by their numbers from 1, separated by
+    /// commas.
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        value_delimiter = ',',
+        requires = "document"
+    )]
+    columns: Vec<String>,
+    /// TSV and CSV: the first row has no names, and is translated like the others.
+    #[arg(long, requires = "document")]
+    no_header: bool,
+    /// CSV: the character between cells.
+    #[arg(
+        long,
+        value_name = "CHAR",
+        default_value_t = ',',
+        requires = "document"
+    )]
+    separator: char,
+    /// JSON: translate only strings below these keys, separated by commas; `*` stands for any characters.
+    #[arg(
+        long,
+        value_name = "KEYS",
+        value_delimiter = ',',
+        requires = "document"
+    )]
+    keys: Vec<String>,
+    /// JSON: do not translate strings below these keys [default: @*].
+    #[arg(
+        long,
+        value_name = "KEYS",
+        value_delimiter = ',',
+        requires = "document"
+    )]
+    skip_keys: Option<Vec<String>>,
+    /// PO: translate messages that have a translation, too.
+    #[arg(long, requires = "document")]
+    retranslate: bool,
+    /// PO: mark translations as `fuzzy`, so that programs ignore them until a person has reviewed them.
+    #[arg(long, requires = "document")]
+    fuzzy: bool,
+    /// Subtitles: seconds between two cues that end a passage, which no sentence runs over.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 3,
+        requires = "document"
+    )]
+    pause: u64,
 }
 
 impl DocumentFlags {
@@ -75,13 +142,33 @@ impl DocumentFlags {
         self.lang.as_deref().unwrap_or(DEFAULT_LANGUAGE)
     }
 
-    /// Returns how the format is read.
-    pub(super) fn format_options(&self) -> Result<FormatOptions, CommandError> {
+    /// Returns how the formats are read.
+    pub(super) fn format_options(&self) -> FormatOptions {
+        let flags = &self.formats;
         let mut options = FormatOptions::default();
-        if self.wrapped {
+        if flags.wrapped {
             options.paragraphs = Paragraphs::BlankLines;
         }
-        Ok(options)
+        options.html.attributes = flags.attributes;
+        options.table.columns = flags
+            .columns
+            .iter()
+            .map(|it| Column::from(it.as_str()))
+            .collect();
+        if flags.no_header {
+            options.table.first_row = FirstRow::Data;
+        }
+        options.csv_separator = flags.separator;
+        options.json.include = flags.keys.clone();
+        if let Some(keys) = &flags.skip_keys {
+            options.json.exclude = keys.clone();
+        }
+        if flags.retranslate {
+            options.po.filled = Filled::Overwrite;
+        }
+        options.po.fuzzy = flags.fuzzy;
+        options.subtitles.pause = Duration::from_secs(flags.pause);
+        options
     }
 
     /// Returns what is copied.

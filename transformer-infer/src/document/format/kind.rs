@@ -5,7 +5,11 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::{Paragraphs, TextReader};
+use super::{
+    HtmlOptions, HtmlReader, JsonOptions, JsonReader, MarkdownReader, Paragraphs, PoOptions,
+    PoReader, SubtitleKind, SubtitleOptions, SubtitleReader, TableKind, TableOptions, TableReader,
+    TextReader,
+};
 use crate::document::{DocumentError, Part};
 
 /// The format of a document.
@@ -13,6 +17,20 @@ use crate::document::{DocumentError, Part};
 pub enum Format {
     /// Plain text.
     Text,
+    /// CommonMark, with tables and front matter.
+    Markdown,
+    /// HTML: pages, fragments and mail.
+    Html,
+    /// SubRip or WebVTT.
+    Subtitles(SubtitleKind),
+    /// Cells that are separated by tabs.
+    Tsv,
+    /// Cells that are separated by commas, or by [another character](FormatOptions::csv_separator).
+    Csv,
+    /// Catalogs of gettext.
+    Po,
+    /// JSON, whose strings are translated.
+    Json,
 }
 
 /// A name or an extension that is of no format.
@@ -24,18 +42,54 @@ pub struct FormatError {
 }
 
 /// How the formats are read; each field is for one format.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FormatOptions {
     /// What ends a paragraph of plain text.
     pub paragraphs: Paragraphs,
+    /// How HTML is read.
+    pub html: HtmlOptions,
+    /// Where passages of subtitles end.
+    pub subtitles: SubtitleOptions,
+    /// Which cells of a table are translated.
+    pub table: TableOptions,
+    /// What separates the cells of CSV. Default: a comma.
+    pub csv_separator: char,
+    /// Which messages of a catalog are translated.
+    pub po: PoOptions,
+    /// Which strings of JSON are translated.
+    pub json: JsonOptions,
+}
+
+impl Default for FormatOptions {
+    fn default() -> Self {
+        Self {
+            paragraphs: Paragraphs::default(),
+            html: HtmlOptions::default(),
+            subtitles: SubtitleOptions::default(),
+            table: TableOptions::default(),
+            csv_separator: ',',
+            po: PoOptions::default(),
+            json: JsonOptions::default(),
+        }
+    }
 }
 
 /// The parts of a document, in order.
-pub type Parts = Box<dyn Iterator<Item = Result<Part, DocumentError>>>;
+pub type PartReader = Box<dyn Iterator<Item = Result<Part, DocumentError>>>;
 
 /// The formats with their names; the first is the one that is printed, and all are extensions of files.
-const NAMES: &[(Format, &[&str])] = &[(Format::Text, &["txt", "text"])];
+const NAMES: &[(Format, &[&str])] = &[
+    (Format::Text, &["txt", "text"]),
+    (Format::Markdown, &["md", "markdown"]),
+    (Format::Html, &["html", "htm", "xhtml"]),
+    (Format::Subtitles(SubtitleKind::SubRip), &["srt"]),
+    (Format::Subtitles(SubtitleKind::WebVtt), &["vtt"]),
+    (Format::Tsv, &["tsv"]),
+    (Format::Csv, &["csv"]),
+    (Format::Po, &["po", "pot"]),
+    (Format::Json, &["json", "arb"]),
+];
 
 impl Format {
     /// Returns the format of a file by its extension.
@@ -61,19 +115,33 @@ impl Format {
         name: String,
         input: impl Read + Send + 'static,
         options: &FormatOptions,
-    ) -> Result<Parts, DocumentError> {
+    ) -> Result<PartReader, DocumentError> {
         Ok(match self {
             Self::Text => Box::new(TextReader::new(name, input, options.paragraphs)),
+            Self::Markdown => Box::new(MarkdownReader::new(name, input)?),
+            Self::Html => Box::new(HtmlReader::new(name, input, options.html)?),
+            Self::Subtitles(kind) => {
+                let options = options.subtitles.clone();
+                Box::new(SubtitleReader::new(name, input, kind, options)?)
+            }
+            Self::Tsv => {
+                let options = options.table.clone();
+                Box::new(TableReader::new(name, input, TableKind::Tsv, options)?)
+            }
+            Self::Csv => {
+                let separator = options.csv_separator;
+                let (kind, options) = (TableKind::Csv { separator }, options.table.clone());
+                Box::new(TableReader::new(name, input, kind, options)?)
+            }
+            Self::Po => Box::new(PoReader::new(name, input, options.po)?),
+            Self::Json => Box::new(JsonReader::new(name, input, options.json.clone())?),
         })
     }
 
     fn names() -> String {
         let names: Vec<&str> = NAMES.iter().map(|(_, names)| names[0]).collect();
         let (last, others) = names.split_last().expect("there are formats");
-        match others.is_empty() {
-            true => (*last).to_owned(),
-            false => format!("{} or {last}", others.join(", ")),
-        }
+        format!("{} or {last}", others.join(", "))
     }
 }
 

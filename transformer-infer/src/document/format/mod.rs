@@ -1,16 +1,10 @@
 //! The formats of documents: each is a reader of parts.
 
-mod html;
-mod kind;
-mod text;
-mod window;
-
-pub use html::{HtmlOptions, HtmlReader};
-pub use kind::{Format, FormatError, FormatOptions, Parts};
-pub use text::{Paragraphs, TextReader};
 mod build;
+mod html;
 mod items;
 mod json;
+mod kind;
 mod lines;
 mod markdown;
 mod parts;
@@ -19,10 +13,15 @@ mod segments;
 mod spelling;
 mod subtitles;
 mod table;
+mod text;
 mod value;
+mod window;
 
+pub use html::{HtmlOptions, HtmlReader};
 pub use json::{JsonOptions, JsonReader};
+pub use kind::{Format, FormatError, FormatOptions, PartReader};
 pub use markdown::MarkdownReader;
 pub use po::{Filled, PoOptions, PoReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
 pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};
+pub use text::{Paragraphs, TextReader};

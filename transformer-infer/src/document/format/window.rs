@@ -61,6 +61,16 @@ impl Window {
         taken
     }
 
+    /// Makes an error at the line of the next byte.
+    pub(super) fn error(&self, problem: String, remedy: &'static str) -> DocumentError {
+        DocumentError::Syntax {
+            name: self.name.clone(),
+            line: self.n_lines + 1,
+            problem,
+            remedy,
+        }
+    }
+
     /// Reads at least as many bytes as there are, so that reading a long token takes linear time.
     pub(super) fn fill(&mut self) -> Result<(), DocumentError> {
         self.text.drain(..self.taken);

@@ -33,7 +33,6 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "batch",
             "translator",
             "pair_score",
-            "marian",
             "attention",
             "document",
             "commands",

@@ -14,7 +14,6 @@ mod segment;
 mod token;
 mod tokenizer;
 mod tree;
-mod window;
 
 pub use reader::{HtmlOptions, HtmlReader};
 

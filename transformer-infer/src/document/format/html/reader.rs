@@ -9,8 +9,12 @@ use super::segment::{PointItem, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
-use super::window::Window;
+use crate::document::format::window::Window;
 use crate::document::{DocumentError, Part};
+
+/// What to do about a page that is not UTF-8.
+const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
+                       `<meta charset>` if it has one";
 
 /// Largest tag, comment or CDATA section, in bytes.
 const MAX_TOKEN_BYTES: usize = 1 << 24;
@@ -33,7 +37,7 @@ pub struct HtmlOptions {
 ///
 /// ```
 /// use transformer_infer::document::Part;
-/// use transformer_infer::document::format::html::{HtmlOptions, HtmlReader};
+/// use transformer_infer::document::format::{HtmlOptions, HtmlReader};
 ///
 /// let page = "<p>Tom &amp; <b>Jerry</b></p>";
 /// let reader = HtmlReader::new("`a.html`".into(), page.as_bytes(), HtmlOptions::default())?;
@@ -78,7 +82,7 @@ impl HtmlReader {
         options: HtmlOptions,
     ) -> Result<Self, DocumentError> {
         let mut reader = Self {
-            window: Window::new(name, Box::new(input)),
+            window: Window::new(name, Box::new(input), CONVERT),
             options,
             mode: TextMode::Data,
             tree: Tree::new(),
@@ -151,7 +155,8 @@ impl HtmlReader {
         if tag.name == "meta"
             && let Some(encoding) = foreign_encoding(tag, self.window.text())
         {
-            return Err(self.window.encoding_error(&encoding));
+            let problem = format!("the page declares its encoding as `{encoding}`, expected UTF-8");
+            return Err(self.window.error(problem, CONVERT));
         }
         Ok(())
     }

@@ -4,8 +4,8 @@ use transformer_core::directory::Tokenizers;
 use transformer_core::import::Marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 
+use super::{ModelOrigin, Translator, TranslatorError};
 use crate::search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
-use crate::translator::{ModelOrigin, Translator, TranslatorError};
 
 /// Returns the search that is equivalent to the model's generation settings in Hugging Face's Transformers.
 pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
