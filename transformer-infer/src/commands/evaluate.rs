@@ -281,14 +281,14 @@ struct Out {
 enum Output {
     /// A temporary file, which replaces the file in the end.
     File(BufWriter<NamedTempFile>),
-    /// A pipe or a terminal, which is opened when the first line is written.
+    /// A pipe, a terminal, or the file that is standard output; opened when the first line is written.
     Stream(Option<BufWriter<File>>),
 }
 
 impl Out {
     fn create(path: &Path) -> Result<Self, CommandError> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let is_file = !target.exists() || target.is_file();
+        let is_file = (!target.exists() || target.is_file()) && !is_standard_output(&target);
         let unfinished = is_file.then(|| unfinished(&target)).transpose();
         let unfinished = unfinished.map_err(|source| CommandError::WriteFile {
             path: path.to_owned(),
@@ -317,7 +317,7 @@ impl Out {
             Output::Stream(stream) => {
                 let stream = match stream {
                     Some(stream) => stream,
-                    None => stream.insert(BufWriter::new(File::create(&self.path)?)),
+                    None => stream.insert(BufWriter::new(open_stream(&self.path)?)),
                 };
                 writeln!(stream, "{line}")
             }
@@ -345,4 +345,35 @@ impl Out {
             Output::Stream(None) => Ok(()),
         }
     }
+}
+
+/// Returns whether a path is standard output, such as `/dev/stdout`, or the file behind it. Replacing that file would
+/// lose the scores.
+fn is_standard_output(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::MetadataExt;
+        let output = io::stdout().as_fd().try_clone_to_owned();
+        let output = output.and_then(|output| File::from(output).metadata());
+        let id = |it: fs::Metadata| (it.dev(), it.ino());
+        let (path, output) = (fs::metadata(path).map(id), output.map(id));
+        matches!((path, output), (Ok(path), Ok(output)) if path == output)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// Opens what is not replaced. Standard output is duplicated, so that translations and scores do not overwrite each
+/// other in a file.
+fn open_stream(path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    if is_standard_output(path) {
+        use std::os::fd::AsFd;
+        return io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    }
+    File::create(path)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use transformer_core::lines::{LineError, LineReader, MAX_LINE_BYTES, STANDARD_INPUT};
 
-use super::{CommandError, at_least_one};
+use super::at_least_one;
 
 /// The size at which lines that are processed together are enough, in bytes.
 pub(crate) const BYTES_AT_ONCE: usize = 1 << 22;
@@ -44,18 +44,22 @@ impl LineFlags {
     }
 }
 
-/// Reads the next lines: at most `most`, and fewer if they are long; none at the end.
-pub(crate) fn next_lines(lines: &mut Lines, most: usize) -> Result<Vec<String>, CommandError> {
+/// Reads the next lines: at most `most`, and fewer if they are long or one is unreadable, which is the error; none at
+/// the end.
+pub(crate) fn next_lines(lines: &mut Lines, most: usize) -> (Vec<String>, Option<LineError>) {
     let mut read: Vec<String> = Vec::new();
     let mut n_bytes = 0;
-    while read.len() < most
-        && n_bytes < BYTES_AT_ONCE
-        && let Some(line) = lines.next_line()?
-    {
-        n_bytes += line.len();
-        read.push(line.to_owned());
+    while read.len() < most && n_bytes < BYTES_AT_ONCE {
+        match lines.next_line() {
+            Ok(Some(line)) => {
+                n_bytes += line.len();
+                read.push(line.to_owned());
+            }
+            Ok(None) => break,
+            Err(failure) => return (read, Some(failure)),
+        }
     }
-    Ok(read)
+    (read, None)
 }
 
 /// Replaces line ends in a translation by spaces, so that it is written as one line.

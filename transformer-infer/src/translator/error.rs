@@ -142,6 +142,16 @@ impl ModelOrigin {
 }
 
 impl TranslatorError {
+    /// Returns the number of the line at fault among those given, from 1; `None` if no line is.
+    pub const fn line(&self) -> Option<usize> {
+        match self {
+            Self::NotANumber { line, .. }
+            | Self::Prefix { line, .. }
+            | Self::LongPrefix { line, .. } => Some(*line),
+            _ => None,
+        }
+    }
+
     /// Changes the line number: `to_input` maps the number among the lines given to the number in the whole input, both
     /// from 1.
     #[must_use]

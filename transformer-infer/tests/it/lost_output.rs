@@ -109,3 +109,56 @@ fn wrong_arguments_are_exit_2_wherever_the_output_goes() {
     assert_eq!(wrong.status.code(), Some(2));
     assert!(stderr(&wrong).contains("--modle"), "{}", stderr(&wrong));
 }
+
+/// What `evaluate` writes where translations and scores go to standard output: first all translations, then BLEU and
+/// chrF.
+fn assert_scores_follow_translations(printed: &[u8]) {
+    let text = String::from_utf8_lossy(printed);
+    let lines: Vec<&str> = text.lines().collect();
+    let is_score = |line: &&str| line.starts_with("BLEU|") || line.starts_with("chrF2|");
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[2..].iter().all(is_score), "{text}");
+    assert!(!lines[..2].iter().any(is_score), "{text}");
+}
+
+const EVALUATE: &str = "evaluate --quiet --max-len 3 --model . --src src --ref ref --out";
+
+#[test]
+fn scores_follow_the_translations_if_both_go_to_a_pipe() {
+    let folder = folder();
+    let output = run(
+        folder.path(),
+        &format!("{EVALUATE} /dev/stdout"),
+        Stdio::piped(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_scores_follow_translations(&output.stdout);
+}
+
+#[test]
+fn scores_follow_the_translations_if_both_go_to_a_file() {
+    let folder = folder();
+    let path = folder.path().join("all");
+    let file = File::create(&path).expect("the folder is writable");
+    let output = run(folder.path(), &format!("{EVALUATE} all"), file);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_scores_follow_translations(&fs::read(&path).expect("the file was written"));
+}
+
+#[test]
+fn scores_are_printed_even_if_the_translations_cannot_be_written() {
+    let folder = folder();
+    let output = run(
+        folder.path(),
+        &format!("{EVALUATE} /dev/full"),
+        Stdio::piped(),
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let message = "error: cannot write `/dev/full`: No space left on device (os error 28)\n";
+    assert_eq!(stderr(&output), message);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.starts_with("BLEU|") && text.lines().count() == 2,
+        "{text}"
+    );
+}

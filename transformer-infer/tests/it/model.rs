@@ -12,6 +12,8 @@ use transformer_core::{Transformer, TransformerConfig, device};
 use transformer_infer::search::Search;
 use transformer_infer::{Translator, TranslatorError};
 
+use crate::command::{stderr, stdout, translate};
+
 /// Sources of odd and unequal lengths.
 pub(crate) const LINES: [&str; 5] = ["a cab", "bad", "a bad cab faded", "d", "feed a cab"];
 
@@ -180,6 +182,63 @@ impl ModuleMapper for Ruin {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         param.map(|weights| weights * f32::NAN)
     }
+}
+
+/// Turns row 5 of the first matrix with this number of rows into NaN.
+struct RuinRow {
+    n_rows: usize,
+}
+
+impl ModuleMapper for RuinRow {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let shape = param.shape();
+        if D != 2 || shape[0] != self.n_rows {
+            return param;
+        }
+        self.n_rows = usize::MAX;
+        param.map(|weights| {
+            let device = weights.device();
+            let mut values: Vec<f32> = weights.into_data().iter().collect();
+            values[5 * shape[1]..6 * shape[1]].fill(f32::NAN);
+            Tensor::from_data(TensorData::new(values, shape), &device)
+        })
+    }
+}
+
+/// Writes a random model that computes NaN for sources of more than five tokens.
+fn write_model_for_short_lines(path: &Path) {
+    let max_positions = 31;
+    let tokenizers = tokenizers();
+    let vocab_size = tokenizers.src().vocab_size();
+    let config = TransformerConfig {
+        positions: Positions::Learned,
+        max_positions,
+        ..random_model(vocab_size).1
+    };
+    let model = config.init(&test_device());
+    let model = model.expect("the config describes a model");
+    let model = model.map(&mut Fill { state: 1 });
+    let model = model.map(&mut RuinRow {
+        n_rows: max_positions,
+    });
+    write_directory(path, &config, &model, &tokenizers);
+}
+
+#[test]
+fn lines_before_one_that_computes_nan_are_translated() {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    write_model_for_short_lines(directory.path());
+    let input = b"a\nbad\na cab faded\nd\n";
+    let output = translate(directory.path(), &["--quiet"], input);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).starts_with("error: the model computes NaN for line 3;"),
+        "{}",
+        stderr(&output)
+    );
+    let alone = translate(directory.path(), &["--quiet"], b"a\nbad\n");
+    assert_eq!(stdout(&alone).len(), 2);
+    assert_eq!(output.stdout, alone.stdout);
 }
 
 /// Returns a translator whose weights are all NaN.

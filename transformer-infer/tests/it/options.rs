@@ -96,6 +96,52 @@ fn a_prefix_at_the_length_limit_is_reported_with_its_line() {
     assert!(line_of(model.path(), &["--prefix", "fed a ba"]).starts_with("fed a ba"));
 }
 
+/// Writes prefixes for three lines, and returns the translations of the lines before the error, and the error.
+fn translated_before(prefixes: &[u8]) -> (usize, String) {
+    let model = model();
+    let path = model.path().join("prefixes");
+    fs::write(&path, prefixes).expect("the directory is writable");
+    let path = path.to_str().expect("the path is UTF-8");
+    let flags = ["--quiet", "--prefixes", path];
+    let output = translate(model.path(), &flags, b"a\nd\na cab\n");
+    assert_eq!(output.status.code(), Some(1));
+    let alone = translate(model.path(), &["--quiet"], b"a\nd\n");
+    assert!(alone.stdout.starts_with(&output.stdout));
+    let n_lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+    (n_lines, stderr(&output).replace(path, "FILE"))
+}
+
+#[test]
+fn lines_before_an_unknown_prefix_are_translated() {
+    let (n_lines, error) = translated_before("\n\na語\n".as_bytes());
+    assert_eq!(n_lines, 2);
+    assert!(
+        error.starts_with("error: the prefix `a語` for line 3 has"),
+        "{error}"
+    );
+}
+
+#[test]
+fn lines_before_a_prefix_at_the_length_limit_are_translated() {
+    let (n_lines, error) = translated_before(b"\nfed a bad\na\xe8\xaa\x9e\n");
+    // The first line at fault counts, whatever its fault.
+    assert_eq!(n_lines, 1);
+    assert!(
+        error.starts_with("error: the prefix for line 2 has"),
+        "{error}"
+    );
+}
+
+#[test]
+fn lines_before_an_unreadable_prefix_are_translated() {
+    let (n_lines, error) = translated_before(b"\n\n\xff\n");
+    assert_eq!(n_lines, 2);
+    assert!(
+        error.starts_with("error: `FILE`, line 3: byte 1"),
+        "{error}"
+    );
+}
+
 #[test]
 fn banned_text_and_tokens_are_not_generated() {
     let model = model();

@@ -205,16 +205,19 @@ impl Session<'_> {
         while !rest.is_empty() {
             let Some(prefixes) = &mut self.prefixes else {
                 let prefix = self.command.prefix.as_deref().unwrap_or_default();
-                return self.translate_prefixed(rest, |_| prefix, output);
+                return self.translate_prefixed(rest, &|_| prefix, output);
             };
-            let prefixes = next_lines(prefixes, rest.len())?;
+            let (prefixes, failure) = next_lines(prefixes, rest.len());
             // Lines that have a prefix are translated before the error for the first line without one.
-            if prefixes.is_empty() {
-                return Err(self.wrong_number_of_prefixes(self.n_translated as u64));
-            }
             let (known, others) = rest.split_at(prefixes.len());
-            self.translate_prefixed(known, |index| &prefixes[index], output)?;
-            rest = others;
+            self.translate_prefixed(known, &|index| &prefixes[index], output)?;
+            match failure {
+                Some(failure) => return Err(failure.into()),
+                None if known.is_empty() => {
+                    return Err(self.wrong_number_of_prefixes(self.n_translated as u64));
+                }
+                None => rest = others,
+            }
         }
         Ok(())
     }
@@ -223,7 +226,7 @@ impl Session<'_> {
     fn translate_prefixed<'a>(
         &mut self,
         lines: &'a [String],
-        prefix: impl Fn(usize) -> &'a str,
+        prefix: &dyn Fn(usize) -> &'a str,
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
         let n_before = self.n_translated;
@@ -247,7 +250,16 @@ impl Session<'_> {
             .translator
             .translate_inputs(&inputs, self.search, &mut on_progress);
         self.line_rate.clear();
-        let translations = translated.map_err(|error| error.with_line(|line| n_before + line))?;
+        let translations = match translated {
+            Ok(translations) => translations,
+            Err(error) => {
+                // The lines before the one at fault are translated, and the first error counts.
+                if let Some(index @ 1..) = error.line().map(|line| line - 1) {
+                    self.translate_prefixed(&lines[..index], prefix, output)?;
+                }
+                return Err(error.with_line(|line| n_before + line).into());
+            }
+        };
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
