@@ -2,10 +2,11 @@
 
 use burn::backend::DispatchTensor;
 use burn::tensor::{Bool, DType, Shape, Tensor, TensorData};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::autodiff::{primitive, run};
+use super::instruction_set::instruction_set;
 use super::vector::{exp, max_and_sum, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
@@ -250,7 +251,7 @@ impl Heads<'_> {
     /// - `output`: `[batch, n_heads, len, d_v]`
     /// - `weights`: `[batch, n_heads, len, n_keys]`
     fn attend(&self, output: &mut [f32], weights: &mut [f32]) {
-        let arch = Arch::new();
+        let arch = instruction_set();
         let Sizes {
             len,
             n_keys,

@@ -9,10 +9,11 @@ use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Device, Tensor, TensorData};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
+use super::instruction_set::instruction_set;
 use super::vector::BLOCK;
 use crate::device::{CpuBackend, CpuOp, DispatchTo, is_cpu_memory};
 use crate::random::SplitMix64;
@@ -116,7 +117,7 @@ impl DropoutMask {
 
     /// Writes `input` times the factors of its elements.
     fn apply(&self, input: &[f32], output: &mut [f32]) {
-        let arch = Arch::new();
+        let arch = instruction_set();
         let blocks = output.par_chunks_mut(BLOCK).zip(input.par_chunks(BLOCK));
         blocks.enumerate().for_each(|(block, (output, input))| {
             arch.dispatch(ApplyToBlock {

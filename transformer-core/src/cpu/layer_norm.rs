@@ -6,10 +6,11 @@ use burn::backend::autodiff::ops::{Backward, Ops};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::{Shape, Tensor};
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
+use super::instruction_set::instruction_set;
 use super::vector::{block_len, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
@@ -107,7 +108,7 @@ fn write_gradient(
     epsilon: f64,
     d_x: &mut [f32],
 ) -> Vec<f32> {
-    let arch = Arch::new();
+    let arch = instruction_set();
     let width = gamma.len();
     let block = block_len(width);
     let block_sums: Vec<Vec<f32>> = d_x

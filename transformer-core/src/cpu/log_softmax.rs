@@ -1,8 +1,9 @@
 //! Log-softmax of rows of logits.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::instruction_set::instruction_set;
 use super::vector::{LANES, exp};
 
 /// Logits with one maximum in a [`LogitSummary`]: a multiple of the lanes of every processor's vectors.
@@ -63,7 +64,7 @@ impl LogitSummary {
     pub fn of_log_probs(log_probs: &[f32]) -> Self {
         Self {
             normalizer: Normalizer::default(),
-            maxima: Arch::new().dispatch(Maxima { row: log_probs }),
+            maxima: instruction_set().dispatch(Maxima { row: log_probs }),
         }
     }
 
@@ -196,7 +197,7 @@ pub fn log_softmax(rows: &mut [f32], width: usize) {
         rows.len().is_multiple_of(width),
         "`width` divides the number of elements"
     );
-    let arch = Arch::new();
+    let arch = instruction_set();
     rows.par_chunks_mut(width)
         .for_each(|row| arch.dispatch(LogSoftmax { row }));
 }
@@ -213,7 +214,7 @@ pub fn summarize_logits(rows: &[f32], width: usize) -> Vec<LogitSummary> {
         rows.len().is_multiple_of(width),
         "`width` divides the number of elements"
     );
-    let arch = Arch::new();
+    let arch = instruction_set();
     let rows = rows.par_chunks(width);
     rows.map(|row| arch.dispatch(Summarize { row })).collect()
 }

@@ -15,6 +15,7 @@ mod autodiff;
 mod dropout;
 mod elements;
 pub mod gemm;
+mod instruction_set;
 mod layer_norm;
 mod linear;
 mod log_softmax;
@@ -26,6 +27,7 @@ pub(crate) use dropout::dropout;
 pub use dropout::seed_dropout;
 pub(crate) use elements::contiguous_for_inference;
 pub use elements::{supports, update_in_place};
+pub(crate) use instruction_set::instruction_set;
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use linear::{linear, linear_transposed};
 pub use log_softmax::{LogitSummary, log_softmax, summarize_logits};
@@ -33,5 +35,10 @@ pub(crate) use softmax::softmax;
 pub(crate) use vector::{exp, sum};
 pub use vector::{max_and_sum, replace_by_exponentials};
 
+#[cfg(test)]
+pub(crate) use instruction_set::with_each_instruction_set;
+
+#[cfg(test)]
+mod instruction_set_tests;
 #[cfg(test)]
 mod tests;

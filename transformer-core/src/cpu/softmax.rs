@@ -6,10 +6,11 @@ use burn::backend::autodiff::ops::{Backward, Ops, unary};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{DispatchTensor, TensorMetadata};
 use burn::tensor::Tensor;
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rayon::prelude::*;
 
 use super::autodiff::{primitive_and_node, record, run_with_autodiff};
+use super::instruction_set::instruction_set;
 use super::vector::{block_len, sum};
 use crate::device::{CpuBackend, CpuOp, DispatchTo};
 
@@ -53,7 +54,7 @@ impl<B: CpuBackend> Backward<B, 1> for SoftmaxBackward {
 }
 
 fn write_gradient(probs: &[f32], d_probs: &[f32], d_x: &mut [f32], width: usize) {
-    let arch = Arch::new();
+    let arch = instruction_set();
     let block = block_len(width);
     d_x.par_chunks_mut(block)
         .zip(probs.par_chunks(block).zip(d_probs.par_chunks(block)))

@@ -11,33 +11,38 @@ use crate::device;
 /// For sums of 400 `f32` in another order, relative to values of about 1.
 const TOLERANCE: f32 = 2e-5;
 
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// Widths below, at and above [`LANES_OF_SUM`](super::vector), and more rows than a block.
-const SHAPES: [[usize; 3]; 5] = [[2, 3, 1], [1, 4, 7], [2, 2, 16], [3, 1, 37], [5, 80, 48]];
+pub(super) const SHAPES: [[usize; 3]; 5] =
+    [[2, 3, 1], [1, 4, 7], [2, 2, 16], [3, 1, 37], [5, 80, 48]];
 
-fn plain_device() -> Device {
+pub(super) fn plain_device() -> Device {
     let requested = std::env::var("BURN_DEVICE").ok();
     let (_, device) = device::choose(requested.as_deref()).expect("tests have a backend");
     device
 }
 
-fn test_device() -> Device {
+pub(super) fn test_device() -> Device {
     plain_device().autodiff()
 }
 
 /// Values from −2 to 2, different ones for each factor.
-fn values_on<const D: usize>(shape: [usize; D], factor: usize, device: &Device) -> Tensor<D> {
+pub(super) fn values_on<const D: usize>(
+    shape: [usize; D],
+    factor: usize,
+    device: &Device,
+) -> Tensor<D> {
     let value = |index: usize| ((index * factor) % 401) as f32 / 100.0 - 2.0;
     let values: Vec<f32> = (0..shape.iter().product()).map(value).collect();
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
-fn tracked<const D: usize>(shape: [usize; D], factor: usize) -> Tensor<D> {
+pub(super) fn tracked<const D: usize>(shape: [usize; D], factor: usize) -> Tensor<D> {
     values_on(shape, factor, &test_device())
 }
 
-fn elements<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub(super) fn elements<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().iter::<f32>().collect()
 }
 
@@ -56,7 +61,7 @@ fn on_cpu<T>(result: Option<T>) -> Option<T> {
 }
 
 /// Returns the gradients of a weighted sum of the output, with different weights.
-fn backward<const D: usize>(output: &Tensor<D>) -> Gradients {
+pub(super) fn backward<const D: usize>(output: &Tensor<D>) -> Gradients {
     let n = output.shape().num_elements();
     let weight = |index: usize| ((index * 37) % 101) as f32 / 50.0 - 1.0;
     let weights = TensorData::new((0..n).map(weight).collect::<Vec<_>>(), output.shape());
@@ -64,7 +69,7 @@ fn backward<const D: usize>(output: &Tensor<D>) -> Gradients {
     (output.clone() * weights).sum().backward()
 }
 
-fn gradient<const D: usize>(of: &Tensor<D>, gradients: &Gradients) -> Tensor<D> {
+pub(super) fn gradient<const D: usize>(of: &Tensor<D>, gradients: &Gradients) -> Tensor<D> {
     of.grad(gradients).expect("the output depends on it")
 }
 
@@ -118,7 +123,7 @@ fn normalized(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>) -> Tensor<3> {
 const N_KEYS: usize = 7;
 
 /// Queries, keys and values of two rows and three heads; all sizes differ.
-fn attention_tensors(len: usize, d_k: usize) -> (Tensor<3>, Tensor<4>, Tensor<4>) {
+pub(super) fn attention_tensors(len: usize, d_k: usize) -> (Tensor<3>, Tensor<4>, Tensor<4>) {
     let device = plain_device();
     let queries = values_on([2, len, 3 * d_k], 7, &device);
     let keys = values_on([2, 3, N_KEYS + 2, d_k], 11, &device);
@@ -126,7 +131,7 @@ fn attention_tensors(len: usize, d_k: usize) -> (Tensor<3>, Tensor<4>, Tensor<4>
     (queries, keys, values)
 }
 
-fn inputs<'a>(
+pub(super) fn inputs<'a>(
     queries: &'a Tensor<3>,
     keys: &'a Tensor<4>,
     values: &'a Tensor<4>,
@@ -151,7 +156,7 @@ fn hidden(elements: Vec<bool>, shape: [usize; 4]) -> ScoreMask {
 }
 
 /// No mask, hidden keys (for one query all of them), a bias (one element very low), and both.
-fn masks(len: usize) -> Vec<Option<ScoreMask>> {
+pub(super) fn masks(len: usize) -> Vec<Option<ScoreMask>> {
     let hidden = || {
         let is_hidden = |index: usize| index < N_KEYS || index.is_multiple_of(3);
         let elements = (0..2 * len * N_KEYS).map(is_hidden).collect();

@@ -1,6 +1,6 @@
 //! The decoder, one token per row and step.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::attention::{
     BLOCK, Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
@@ -8,6 +8,7 @@ use super::attention::{
 use super::layers::{PackedCrossAttention, PackedDecoderLayer, PackedSelfAttention, Stack};
 use super::products::{AttentionBuffers, Workspace};
 use super::state::{LayerState, PackedState};
+use crate::cpu::instruction_set;
 
 impl Stack<PackedDecoderLayer> {
     /// Projects the keys and values of the memory in [`Workspace::x`], for all steps.
@@ -123,7 +124,7 @@ impl PackedSelfAttention {
         let window = stack
             .window
             .map_or(n_steps, |window| window.saturating_add(1));
-        Arch::new().dispatch(AttendToPast {
+        instruction_set().dispatch(AttendToPast {
             heads,
             projected,
             steps,
@@ -177,7 +178,7 @@ impl PackedCrossAttention {
             if recorded.is_some() {
                 mean.resize(tokens.len(), 0.0);
             }
-            Arch::new().dispatch(AttendToMemory {
+            instruction_set().dispatch(AttendToMemory {
                 heads,
                 queries,
                 memory: &memory,

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::attention::{Heads, Strided, padded, score_blocks, softmax, weighted_sum, write_blocks};
 use super::layers::{PackedEncoderLayer, PackedFeedForward, PackedSelfAttention, Stack};
 use super::products::{AttentionBuffers, Workspace};
+use crate::cpu::instruction_set;
 
 impl Stack<PackedEncoderLayer> {
     /// Replaces the embedded tokens in [`Workspace::x`] by the memory.
@@ -48,7 +49,7 @@ impl PackedSelfAttention {
         for sentence in sentences {
             let projected = &projected[sentence.start * width..sentence.end * width];
             let attended = &mut attended[sentence.start * values..sentence.end * values];
-            Arch::new().dispatch(AttendWithin {
+            instruction_set().dispatch(AttendWithin {
                 heads,
                 window: stack.window,
                 projected,

@@ -16,6 +16,8 @@ mod activation;
 mod attention;
 mod decoder;
 mod encoder;
+#[cfg(test)]
+mod instruction_set_tests;
 mod layers;
 mod linear;
 mod norm;

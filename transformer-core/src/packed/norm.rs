@@ -1,9 +1,9 @@
 //! Layer normalization and residual sums of rows.
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 
 use crate::config::NormPlacement;
-use crate::cpu::sum;
+use crate::cpu::{instruction_set, sum};
 
 /// `γ`, `β` and `ε` of a layer normalization.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct PackedNorm {
 impl PackedNorm {
     /// Normalizes every row of `x` in place.
     pub(super) fn forward(&self, x: &mut [f32]) {
-        Arch::new().dispatch(AddAndNormalize {
+        instruction_set().dispatch(AddAndNormalize {
             x,
             added: &[],
             norm: Some(self),
@@ -61,7 +61,7 @@ impl PackedResidual {
 
     /// Adds the output of the sub-layer to `x`, and normalizes the sum in the post-norm form.
     pub(super) fn add(&self, x: &mut [f32], output: &[f32]) {
-        Arch::new().dispatch(AddAndNormalize {
+        instruction_set().dispatch(AddAndNormalize {
             x,
             added: output,
             norm: (self.placement == NormPlacement::Post).then_some(&self.norm),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pulp::{Arch, NullaryFnOnce};
+use pulp::NullaryFnOnce;
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
 use rten_tensor::NdTensorView;
 
@@ -10,6 +10,7 @@ use super::ComputePrecision;
 use super::activation::{gelu, relu, silu};
 use super::quantize::{ZERO_POINT, quantize_rows};
 use crate::config::Activation;
+use crate::cpu::instruction_set;
 
 /// Why a product cannot fail.
 const FITS: &str = "the matrix was packed for this processor, and the sizes match";
@@ -239,7 +240,7 @@ impl Kernels {
                 let options = GemmOptions::default();
                 self.f32.gemm(product, x, matrix, options).expect(FITS);
                 if !finish.is_empty() {
-                    Arch::new().dispatch(FinishRows {
+                    instruction_set().dispatch(FinishRows {
                         finish,
                         scales: None,
                         product,
@@ -249,7 +250,7 @@ impl Kernels {
             }
             PackedMatrix::Int8 { integers, scales } => {
                 self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));
-                Arch::new().dispatch(FinishRows {
+                instruction_set().dispatch(FinishRows {
                     finish,
                     scales: Some((&self.scales, scales)),
                     product,

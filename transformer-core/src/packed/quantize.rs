@@ -1,6 +1,8 @@
 //! Activations as 8-bit integers, with a scale for each row.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
+
+use crate::cpu::instruction_set;
 
 /// The integer that stands for 0.
 pub(super) const ZERO_POINT: u8 = 128;
@@ -20,7 +22,7 @@ const PARTS: usize = 2;
 ///
 /// A row that contains NaN or an infinity gets the scale NaN, so that all products with it are NaN.
 pub(super) fn quantize_rows(x: &[f32], width: usize, integers: &mut [u8], scales: &mut [f32]) {
-    Arch::new().dispatch(QuantizeRows {
+    instruction_set().dispatch(QuantizeRows {
         x,
         width,
         integers,

@@ -11,14 +11,14 @@ use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device};
 
 /// For sums of at most 64 products in another order, through 4 layers.
-const TOLERANCE: f32 = 2e-5;
+pub(super) const TOLERANCE: f32 = 2e-5;
 
 fn cpu() -> burn::tensor::Device {
     let (_, device) = device::choose(Some("flex")).expect("flex is compiled in");
     device
 }
 
-fn configs() -> Vec<TransformerConfig> {
+pub(super) fn configs() -> Vec<TransformerConfig> {
     let small = TransformerConfig {
         d_model: 24,
         d_ff: 40,
@@ -66,7 +66,7 @@ fn configs() -> Vec<TransformerConfig> {
 }
 
 /// Returns a model with random biases and norms, too.
-fn random_model(config: &TransformerConfig) -> Transformer {
+pub(super) fn random_model(config: &TransformerConfig) -> Transformer {
     use burn::module::{ModuleMapper, Param};
 
     struct Perturb(SplitMix64);
@@ -87,7 +87,7 @@ fn random_model(config: &TransformerConfig) -> Transformer {
     model.map(&mut Perturb(SplitMix64::new(5)))
 }
 
-fn sentences() -> Vec<Vec<u32>> {
+pub(super) fn sentences() -> Vec<Vec<u32>> {
     // One longer than a block of keys, one of EOS alone.
     let lens = [5, 19, 0, 1];
     let sentence = |len: &u32| {
@@ -99,7 +99,7 @@ fn sentences() -> Vec<Vec<u32>> {
     lens.iter().map(sentence).collect()
 }
 
-fn assert_close(found: &[f32], expected: &[f32]) {
+pub(super) fn assert_close(found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
     let largest = expected
         .iter()
@@ -113,7 +113,11 @@ fn assert_close(found: &[f32], expected: &[f32]) {
 }
 
 /// Decodes `n_steps` tokens of each sentence; returns the logits of each step.
-fn decode(model: &PackedTransformer, sentences: &[Vec<u32>], n_steps: u32) -> Vec<Vec<f32>> {
+pub(super) fn decode(
+    model: &PackedTransformer,
+    sentences: &[Vec<u32>],
+    n_steps: u32,
+) -> Vec<Vec<f32>> {
     let mut workspace = Workspace::new();
     let mut state = model.begin(sentences, &mut workspace);
     let steps = (0..n_steps).map(|step| {
@@ -124,7 +128,7 @@ fn decode(model: &PackedTransformer, sentences: &[Vec<u32>], n_steps: u32) -> Ve
 }
 
 /// Returns the target token of a sentence at a step.
-fn token(sentence: &[u32], step: u32) -> u32 {
+pub(super) fn token(sentence: &[u32], step: u32) -> u32 {
     match step {
         0 => BOS,
         step => 4 + (step * 5 + sentence.len() as u32) % 30,

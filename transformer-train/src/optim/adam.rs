@@ -268,4 +268,34 @@ mod tests {
             assert_steps_of_burn([150, 257], weight_decay); // two chunks and a partial one
         }
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        use pulp::x86::{V3, V4};
+
+        let adam = Adam {
+            weight_decay: 0.1,
+            ..Adam::default()
+        };
+        let step = Step::new(&adam, 0.1, Some(0.99), 3);
+        let value = |index: usize| ((index * 37) % 1009) as f32 / 500.0 - 1.0;
+        let update = |arch: Arch| {
+            let mut updated = [0, 7, 11].map(|it| (0..1003).map(|i| value(i + it)).collect());
+            let [weights, moments_1, moments_2]: &mut [Vec<f32>; 3] = &mut updated;
+            moments_2.iter_mut().for_each(|it| *it = it.abs());
+            arch.dispatch(UpdateChunk {
+                step: &step,
+                weights,
+                moments_1,
+                moments_2,
+                gradients: &(0..1003).map(|i| value(i + 5)).collect::<Vec<_>>(),
+            });
+            updated.map(|values| values.into_iter().map(f32::to_bits).collect::<Vec<_>>())
+        };
+        let vectors = [V3::try_new().map(Arch::V3), V4::try_new().map(Arch::V4)];
+        for arch in vectors.into_iter().flatten() {
+            assert_eq!(update(arch), update(Arch::Scalar), "{arch:?}");
+        }
+    }
 }

@@ -347,4 +347,32 @@ mod tests {
             assert!(nll.is_nan() && uniform.is_nan());
         }
     }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        use pulp::x86::{V3, V4};
+
+        let loss = RowLoss {
+            epsilon: 0.1,
+            scale: Some(0.7),
+        };
+        let compute = |arch: Arch| {
+            let value = |index: usize| ((index * 37) % 1009) as f32 / 31.0 - 9.0;
+            let mut row: Vec<f32> = (0..1003).map(value).collect();
+            let bias: Vec<f32> = (0..1003).map(|index| value(index + 5) / 9.0).collect();
+            let TokenLoss { nll, uniform } = arch.dispatch(ComputeLoss {
+                loss: &loss,
+                row: &mut row,
+                bias: Some(&bias),
+                gold: 17,
+            });
+            let row: Vec<u32> = row.into_iter().map(f32::to_bits).collect();
+            (nll.to_bits(), uniform.to_bits(), row)
+        };
+        let vectors = [V3::try_new().map(Arch::V3), V4::try_new().map(Arch::V4)];
+        for arch in vectors.into_iter().flatten() {
+            assert_eq!(compute(arch), compute(Arch::Scalar), "{arch:?}");
+        }
+    }
 }
