@@ -77,8 +77,8 @@ pub struct DataSettings {
     pub task_pairs: usize,
     /// Where the tokenized training data is stored: `memory`, `disk`, or `auto`, which is `disk`
     /// for 2 GiB of text or more (gzip files count three times their size). A store on disk is
-    /// reused as long as these stay the same: path, size and modification time of the files, the
-    /// filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
+    /// reused as long as these stay the same: path, size, modification time and a hash of 64 MiB of
+    /// each file, the filters, the tokenizers, the seed, and the number of held-out pairs. Default: `auto`.
     pub store: Store,
     /// Folder of the token stores on disk, which several runs can share. Default: `store` in the
     /// run's folder.

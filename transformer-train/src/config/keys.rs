@@ -127,9 +127,9 @@ pub(super) const SECTIONS: &[Section] = &[
                 meaning: "Where the tokenized training data is stored: `memory`, `disk`, or \
                           `auto`, which is `disk` for 2 GiB of text or more (gzip files count \
                           three times their size). A store on disk is reused as long as these stay \
-                          the same: path, size and modification time of the files, the filters, \
-                          the tokenizers, the seed, and the number of held-out pairs. Default: \
-                          `auto`.",
+                          the same: path, size, modification time and a hash of 64 MiB of each \
+                          file, the filters, the tokenizers, the seed, and the number of held-out \
+                          pairs. Default: `auto`.",
                 example: None,
             },
             Key {

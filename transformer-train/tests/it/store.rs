@@ -76,6 +76,25 @@ fn different_text_or_settings_have_different_stores() {
 }
 
 #[test]
+fn text_that_was_edited_under_its_old_size_and_time_has_another_store() {
+    let workplace = Workplace::new();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    workplace.train("one", &shared).lines();
+    let path = workplace.path("a.src");
+    let modified = fs::metadata(&path).and_then(|it| it.modified());
+    let modified = modified.expect("the file was written");
+    let text = workplace.read("a.src");
+    let edited = text.replacen('1', "2", 1);
+    assert_ne!(edited, text);
+    workplace.write("a.src", edited);
+    let file = fs::File::options().append(true).open(&path);
+    let restored = file.and_then(|file| file.set_modified(modified));
+    restored.expect("the file is ours");
+    workplace.train("two", &shared).lines();
+    assert_eq!(stores(&workplace, "cache").len(), 2);
+}
+
+#[test]
 fn a_damaged_store_is_reported_and_built_again() {
     let workplace = Workplace::new();
     workplace.train("whole", &[]).lines();
