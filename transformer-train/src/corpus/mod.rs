@@ -12,12 +12,15 @@ mod pairs;
 #[cfg(test)]
 mod pairs_tests;
 mod parallel_text;
+mod sample;
 mod sentence_pair;
 mod store_location;
 mod stored_corpus;
 mod summary;
 mod token_store;
 mod training_text;
+#[cfg(test)]
+mod tsv_tests;
 
 pub use bpe_dropout::BpeDropout;
 pub(crate) use disk_store::{DiskStore, LENGTHS, StoreWriter};

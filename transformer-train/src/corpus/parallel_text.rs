@@ -4,8 +4,6 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use transformer_core::random::{SplitMix64, hash};
-
 use crate::config::{CorpusSource, LineLimit, LongLines};
 use crate::corpus::CorpusError;
 use crate::corpus::input::Input;
@@ -33,6 +31,7 @@ pub struct ParallelText {
     name: String,
     origin: Origin,
     long_lines: LongLines,
+    /// Indices of pairs that are not read, ascending.
     held_out: Arc<[u64]>,
     progress: Option<ReadingProgress>,
 }
@@ -54,12 +53,6 @@ enum Origin {
     Memory(Arc<[(String, String)]>),
     Corpora(Arc<[ParallelText]>),
 }
-
-/// Largest size of a sample, in bytes of text.
-const MAX_SAMPLE_BYTES: usize = 1 << 30;
-
-/// Pairs with their index in the files.
-type IndexedPairs = Vec<(u64, (String, String))>;
 
 impl ParallelText {
     /// Opens a corpus, with `-` as the standard input of the process.
@@ -197,95 +190,25 @@ impl ParallelText {
         }
     }
 
-    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order
-    /// of the corpus; all pairs if there are no more than that. A sample of more than 1 GiB becomes
-    /// smaller.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first [`CorpusError`] in the files.
-    pub fn sample(&self, n_pairs: usize, seed: u64) -> Result<Vec<(String, String)>, CorpusError> {
-        let (sample, _) = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
-        Ok(sample.into_iter().map(|(_, pair)| pair).collect())
+    /// Sets the name of this corpus in messages.
+    pub(super) fn named(self, name: String) -> Self {
+        Self { name, ..self }
     }
 
-    /// Holds out pairs for validation. Returns the training data and the validation data.
-    ///
-    /// Validation gets `n_pairs` pairs, but at most a tenth of the corpus and at least one pair. A
-    /// sentence that occurs twice can be in both parts, so separate validation files are better.
-    ///
-    /// # Errors
-    ///
-    /// Returns the first [`CorpusError`] in the files, or
-    /// [`TooFewToHoldOut`](CorpusError::TooFewToHoldOut).
-    pub fn hold_out(self, n_pairs: usize, seed: u64) -> Result<(Self, Self), CorpusError> {
-        let (mut sample, n_seen) = self.indexed_sample(n_pairs, MAX_SAMPLE_BYTES, seed)?;
-        if n_seen < 2 {
-            return Err(CorpusError::TooFewToHoldOut { file: self.name });
-        }
-        // The sample is in the order of the corpus; shuffling before truncation keeps all pairs
-        // equally likely.
-        SplitMix64::new(hash(seed, u64::MAX)).shuffle(&mut sample);
-        sample.truncate((n_seen / 10).max(1) as usize);
-        sample.sort_unstable_by_key(|(index, _)| *index);
-        let (indices, pairs): (Vec<u64>, Vec<_>) = sample.into_iter().unzip();
-        let name = format!("held-out pairs of {}", self.name);
-        let valid = Self {
-            name,
-            ..Self::from_pairs(pairs)
-        };
-        let mut held_out = [&*self.held_out, &indices].concat();
+    /// Leaves out the pairs with these indices in the files, beside those that are left out already.
+    pub(super) fn without(self, indices: &[u64]) -> Self {
+        let mut held_out = [&*self.held_out, indices].concat();
         held_out.sort_unstable();
-        Ok((
-            Self {
-                held_out: held_out.into(),
-                ..self
-            },
-            valid,
-        ))
-    }
-
-    /// Returns a sample with the index of each pair in the files, and the number of pairs
-    /// (reservoir sampling).
-    fn indexed_sample(
-        &self,
-        mut n_pairs: usize,
-        max_bytes: usize,
-        seed: u64,
-    ) -> Result<(IndexedPairs, u64), CorpusError> {
-        let mut sample = IndexedPairs::new();
-        let mut random = SplitMix64::new(seed);
-        let (mut n_seen, mut n_bytes) = (0, 0);
-        let mut pairs = self.pairs()?;
-        while let Some(pair) = pairs.next() {
-            let pair = pair?;
-            let indexed = (pairs.n_read() - 1, pair);
-            n_seen += 1;
-            if sample.len() < n_pairs {
-                n_bytes += n_bytes_of(&indexed);
-                sample.push(indexed);
-            } else {
-                let slot = random.below(n_seen) as usize;
-                if let Some(replaced) = sample.get_mut(slot) {
-                    n_bytes = n_bytes + n_bytes_of(&indexed) - n_bytes_of(replaced);
-                    *replaced = indexed;
-                }
-            }
-            // A uniform sample of the sample is one of the corpus.
-            while n_bytes > max_bytes && sample.len() > 1 {
-                let slot = random.below(sample.len() as u64) as usize;
-                n_bytes -= n_bytes_of(&sample.swap_remove(slot));
-                n_pairs = sample.len();
-            }
+        Self {
+            held_out: held_out.into(),
+            ..self
         }
-        sample.sort_unstable_by_key(|(index, _)| *index);
-        Ok((sample, n_seen))
     }
-}
 
-/// Returns the size of a pair's text, in bytes.
-fn n_bytes_of((_, (src, tgt)): &(u64, (String, String))) -> usize {
-    src.len() + tgt.len()
+    /// Returns the progress that every reading reports to.
+    pub(super) fn progress(&self) -> Option<&Progress> {
+        self.progress.as_ref().map(|it| &it.progress)
+    }
 }
 
 #[cfg(test)]
@@ -296,10 +219,6 @@ mod tests {
 
     fn pair(src: &str, tgt: &str) -> (String, String) {
         (src.to_owned(), tgt.to_owned())
-    }
-
-    fn numbers(n: usize) -> ParallelText {
-        ParallelText::from_pairs((0..n).map(|i| pair(&i.to_string(), "x")).collect())
     }
 
     #[test]
@@ -370,70 +289,5 @@ mod tests {
             (1, pair("c", "3")),
         ];
         assert_eq!(read, expected);
-    }
-
-    #[test]
-    fn a_sample_larger_than_the_corpus_is_the_corpus() {
-        let sample = numbers(5).sample(10, 1).expect("it is in memory");
-        assert_eq!(
-            sample,
-            (0..5)
-                .map(|i| pair(&i.to_string(), "x"))
-                .collect::<Vec<_>>()
-        );
-    }
-
-    #[test]
-    fn all_pairs_are_sampled_equally_often() {
-        let text = numbers(20);
-        let mut counts = [0; 20];
-        for seed in 0..2000 {
-            for (src, _) in text.sample(5, seed).expect("it is in memory") {
-                counts[src.parse::<usize>().expect("sources are numbers")] += 1;
-            }
-        }
-        // Each count is binomial with mean 500 and standard deviation 19; 100 is five of these.
-        assert!(
-            counts.iter().all(|count| (400..600).contains(count)),
-            "{counts:?}"
-        );
-    }
-
-    #[test]
-    fn at_most_a_tenth_is_held_out_and_nothing_is_lost() {
-        let (train, valid) = numbers(50).hold_out(1000, 1).expect("it is in memory");
-        let train: Vec<_> = train
-            .pairs()
-            .expect("memory")
-            .map(|p| p.expect("memory"))
-            .collect();
-        let valid: Vec<_> = valid
-            .pairs()
-            .expect("memory")
-            .map(|p| p.expect("memory"))
-            .collect();
-        assert_eq!((train.len(), valid.len()), (45, 5));
-        let mut all = [train, valid].concat();
-        all.sort_by_key(|(src, _)| src.parse::<usize>().expect("sources are numbers"));
-        assert_eq!(all, numbers(50).sample(50, 0).expect("memory"));
-    }
-
-    #[test]
-    fn holding_out_twice_takes_other_pairs() {
-        let (rest, first) = numbers(40).hold_out(4, 1).expect("it is in memory");
-        let (rest, second) = rest.hold_out(3, 2).expect("it is in memory");
-        let all: Vec<_> = [rest, first, second]
-            .iter()
-            .flat_map(|text| text.sample(40, 0).expect("it is in memory"))
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .collect();
-        assert_eq!(all.len(), 40);
-    }
-
-    #[test]
-    fn a_single_pair_cannot_be_held_out() {
-        let split = numbers(1).hold_out(1, 1);
-        assert!(matches!(split, Err(CorpusError::TooFewToHoldOut { .. })));
     }
 }
