@@ -10,7 +10,7 @@ use super::Precision;
 use super::format::NEWEST_FORMAT;
 use crate::config::ConfigError;
 use crate::json::JsonError;
-use crate::text::TokenizerError;
+use crate::text::{LanguageCodeError, TokenizerError};
 
 /// Why a model directory cannot be read or written.
 #[derive(Debug, Error)]
@@ -56,6 +56,19 @@ pub enum DirectoryError {
         format: u64,
         /// Its precision; f32 if it names none.
         precision: Precision,
+    },
+    /// A language in the manifest is not the code of a language.
+    #[error(
+        "`training.{key}` in `{}` is not the code of a language, such as en or pt-BR; correct it, or remove the key",
+        path.display()
+    )]
+    Language {
+        /// The manifest.
+        path: PathBuf,
+        /// `src_lang` or `tgt_lang`.
+        key: &'static str,
+        /// Why the text is none; absent if it is no text.
+        source: Option<LanguageCodeError>,
     },
     /// A file is not valid JSON, or has keys or values that it must not have.
     #[error(

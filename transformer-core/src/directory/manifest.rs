@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::format::{FORMAT, MANIFEST, NEWEST_FORMAT};
-use super::{DirectoryError, FileEntry, Precision};
+use super::languages::InvalidLanguage;
+use super::{DirectoryError, FileEntry, Languages, Precision};
 use crate::json;
 
 /// The content of `manifest.json`.
@@ -21,7 +22,8 @@ pub struct Manifest {
     /// How the weights are stored; omitted in the file for full precision.
     #[serde(default, skip_serializing_if = "Precision::is_full")]
     pub precision: Precision,
-    /// How the model was trained and how it scored, in a form that training chooses.
+    /// How the model was trained and how it scored, in a form that training chooses. The keys of [`Languages`] are
+    /// checked.
     pub training: Value,
 }
 
@@ -82,6 +84,7 @@ impl Manifest {
                 precision,
             });
         }
+        manifest.languages(path)?;
         for FileEntry { name, .. } in manifest.files.iter() {
             if Path::new(name).file_name() != Some(OsStr::new(name)) || name == MANIFEST {
                 let (path, name) = (path.to_owned(), name.clone());
@@ -89,6 +92,16 @@ impl Manifest {
             }
         }
         Ok(manifest)
+    }
+}
+
+impl Manifest {
+    /// Reads the languages of the model; `path` is that of the manifest.
+    pub(super) fn languages(&self, path: &Path) -> Result<Languages, DirectoryError> {
+        Languages::of(&self.training).map_err(|InvalidLanguage { key, source }| {
+            let path = path.to_owned();
+            DirectoryError::Language { path, key, source }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use burn::tensor::Bytes;
 
 use super::format::MANIFEST;
 use super::read_ahead::ReadAhead;
-use super::{DirectoryError, FileEntry, Files, Manifest, Tokenizers};
+use super::{DirectoryError, FileEntry, Files, Languages, Manifest, Tokenizers};
 use crate::config::TransformerConfig;
 use crate::json;
 use crate::regular_file::{self, MAX_JSON_BYTES, MAX_TOKENIZER_BYTES};
@@ -23,6 +23,7 @@ pub struct ModelDirectory {
     manifest: Manifest,
     config: TransformerConfig,
     tokenizers: Tokenizers,
+    languages: Languages,
     /// The weights, which [`open_with`](Self::open_with) starts to read before anybody asks for them.
     weights: Option<ReadAhead>,
 }
@@ -131,6 +132,7 @@ impl ModelDirectory {
             manifest: manifest.clone(),
             config,
             tokenizers,
+            languages: manifest.languages(&path.join(MANIFEST))?,
             weights,
         })
     }
@@ -148,6 +150,11 @@ impl ModelDirectory {
     /// Returns the tokenizers.
     pub const fn tokenizers(&self) -> &Tokenizers {
         &self.tokenizers
+    }
+
+    /// Returns the languages of the model, as far as its manifest has them.
+    pub const fn languages(&self) -> &Languages {
+        &self.languages
     }
 
     /// Returns the path of the weights, a Burn record.

@@ -3,6 +3,7 @@
 //! - [`special`]: the four special tokens, constants of the format.
 //! - [`config`]: [`TokenizerConfig`], the settings for training.
 //! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
+//! - [`LanguageCode`]: which language a text is in.
 //! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
 
 pub mod config;
@@ -14,6 +15,7 @@ mod bpe;
 mod cached_tokenizer;
 mod error;
 mod json_layout;
+mod language;
 mod line_start;
 mod spans;
 mod train;
@@ -25,5 +27,6 @@ mod tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};
 pub use error::TokenizerError;
+pub use language::{LanguageCode, LanguageCodeError};
 pub use special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK};
 pub use tokenizer::Tokenizer;

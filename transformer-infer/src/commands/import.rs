@@ -7,12 +7,13 @@ use burn::module::Module;
 use clap::Args;
 use serde_json::json;
 use transformer_core::device;
-use transformer_core::directory::{ModelDirectory, ModelParts};
+use transformer_core::directory::{Languages, ModelDirectory, ModelParts};
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
+use transformer_core::text::LanguageCode;
 use transformer_infer::marian_search;
 
-use super::{CommandError, check_folder};
+use super::{CommandError, check_folder, languages_of};
 
 /// Converts a Marian model of Hugging Face's Transformers, such as those of OPUS-MT, to a model directory.
 ///
@@ -30,6 +31,13 @@ pub(crate) struct Import {
     /// Write into a folder that has files, and replace a model in it.
     #[arg(long, requires = "out")]
     overwrite: bool,
+    /// Language of the source, such as en or pt-BR [default: that of tokenizer_config.json, or of a folder named as
+    /// opus-mt-en-de].
+    #[arg(long, value_name = "CODE", requires = "out")]
+    src_lang: Option<LanguageCode>,
+    /// Language of the target [default: likewise].
+    #[arg(long, value_name = "CODE", requires = "out")]
+    tgt_lang: Option<LanguageCode>,
     /// File of logits that benchmarks/marian_reference.py wrote: print how much the logits of this program differ.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
@@ -56,14 +64,25 @@ impl Import {
             .map_err(CommandError::output)?;
         }
         if let Some(out) = &self.out {
-            write(&marian, &self.from, out)?;
-            writeln!(output, "{}", summary(&marian, out)).map_err(CommandError::output)?;
+            let given = Languages {
+                src: self.src_lang.clone(),
+                tgt: self.tgt_lang.clone(),
+            };
+            let languages = given.or(&marian.languages);
+            write(&marian, &languages, &self.from, out)?;
+            writeln!(output, "{}", summary(&marian, &languages, out))
+                .map_err(CommandError::output)?;
         }
         Ok(())
     }
 }
 
-fn write(marian: &Marian, from: &Path, out: &Path) -> Result<(), CommandError> {
+fn write(
+    marian: &Marian,
+    languages: &Languages,
+    from: &Path,
+    out: &Path,
+) -> Result<(), CommandError> {
     let search = marian_search(&marian.generation, &marian.tokenizers);
     search
         .validate()
@@ -73,29 +92,32 @@ fn write(marian: &Marian, from: &Path, out: &Path) -> Result<(), CommandError> {
         })?;
     let weights = marian.model.clone().into_record().into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
+    let mut training = json!({
+        "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
+        "from": format!("Marian model `{}`", name.display()),
+        "search": search,
+    });
+    languages.write_to(&mut training);
     let parts = ModelParts {
         config: &marian.config,
         tokenizers: &marian.tokenizers,
         weights: &weights,
-        training: json!({
-            "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),
-            "from": format!("Marian model `{}`", name.display()),
-            "search": search,
-        }),
+        training,
     };
     Ok(ModelDirectory::write(out, &parts)?)
 }
 
-fn summary(marian: &Marian, out: &Path) -> String {
+fn summary(marian: &Marian, languages: &Languages, out: &Path) -> String {
     let config = &marian.config;
     format!(
-        "{}+{} layers, d_model {}, {} source and {} target tokens\n\
+        "{}+{} layers, d_model {}, {} source and {} target tokens, {}\n\
          translate with: transformer-infer translate --model {}",
         config.n_encoder_layers,
         config.n_decoder_layers,
         config.d_model,
         config.src_vocab_size,
         config.tgt_vocab_size,
+        languages_of(languages),
         out.display()
     )
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::text::special::SPECIAL_TOKENS;
 use transformer_core::{ComputePrecision, TransformerConfig};
 
@@ -67,6 +67,16 @@ fn vocabularies(tokenizers: &Tokenizers) -> Vec<(&'static str, usize, String)> {
         .collect()
 }
 
+/// Describes the languages of a model, such as `en to pt-BR`.
+pub(crate) fn languages_of(languages: &Languages) -> String {
+    match (&languages.src, &languages.tgt) {
+        (None, None) => "languages unknown".to_owned(),
+        (Some(src), None) => format!("{src} to an unknown language"),
+        (None, Some(tgt)) => format!("an unknown language to {tgt}"),
+        (Some(src), Some(tgt)) => format!("{src} to {tgt}"),
+    }
+}
+
 fn as_json(directory: &ModelDirectory) -> Value {
     let manifest = directory.manifest();
     let vocabularies = vocabularies(directory.tokenizers()).into_iter();
@@ -76,6 +86,8 @@ fn as_json(directory: &ModelDirectory) -> Value {
         "path": directory.path().display().to_string(),
         "format": manifest.format,
         "precision": manifest.precision,
+        "src_lang": directory.languages().src,
+        "tgt_lang": directory.languages().tgt,
         "config": directory.config(),
         "n_parameters": directory.config().parameter_count(),
         "vocabularies": vocabularies
@@ -108,6 +120,9 @@ fn as_text(directory: &ModelDirectory) -> String {
             "on CPUs: matrix products in int8; embeddings, biases, normalization, softmax and attention in f32",
         );
     }
+    if *directory.languages() != Languages::default() {
+        row("languages", &languages_of(directory.languages()));
+    }
     row("layers", &layers(config));
     row("config", &other_settings(config));
     let bytes = manifest.files.weights.bytes;
@@ -133,7 +148,10 @@ fn as_text(directory: &ModelDirectory) -> String {
         );
         row("file", &line);
     }
-    describe_training(&manifest.training, &mut row);
+    let mut training = manifest.training.clone();
+    // They have a row of their own.
+    Languages::default().write_to(&mut training);
+    describe_training(&training, &mut row);
     text
 }
 

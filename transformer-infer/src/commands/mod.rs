@@ -31,7 +31,7 @@ pub(crate) use error::CommandError;
 pub(crate) use evaluate::Evaluate;
 pub(crate) use export::Export;
 pub(crate) use import::Import;
-pub(crate) use inspect::Inspect;
+pub(crate) use inspect::{Inspect, languages_of};
 pub(crate) use line_warnings::LineWarnings;
 pub(crate) use lines::{BYTES_AT_ONCE, LineFlags, Lines, next_lines, on_one_line};
 pub(crate) use open_translator::open;

@@ -47,6 +47,7 @@ impl TryFrom<Marian> for Translator {
         let search = marian_search(&marian.generation, &marian.tokenizers);
         let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;
         let translator = translator.with_search(search);
+        let translator = translator.with_languages(marian.languages);
         Ok(translator.with_origin(ModelOrigin::Imported))
     }
 }

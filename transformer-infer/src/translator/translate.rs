@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use burn::tensor::Device;
-use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::json;
 use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{
@@ -53,6 +53,7 @@ pub struct Translator {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) limits: BatchLimits,
     search: Search,
+    languages: Languages,
     pub(crate) origin: ModelOrigin,
     n_threads: usize,
     /// Made for the first line with terms.
@@ -94,6 +95,7 @@ impl Translator {
             tokenizers,
             limits: BatchLimits::for_model(config),
             search: Search::default(),
+            languages: Languages::default(),
             origin: ModelOrigin::Unknown,
             n_threads: default_threads(),
             terms: OnceLock::new(),
@@ -133,6 +135,7 @@ impl Translator {
         let (directory, model) = LoadedModel::open(first, device, options)?;
         let mut ensemble = Self {
             search: Self::search_of(&directory)?,
+            languages: directory.languages().clone(),
             origin: ModelOrigin::of(&directory.manifest().training),
             n_threads: options
                 .n_threads
@@ -148,6 +151,7 @@ impl Translator {
                     other: path.as_ref().to_owned(),
                 });
             }
+            ensemble.languages = ensemble.languages.or(other.languages());
             ensemble.models.push(model);
         }
         let limits = ensemble.limits.clone();
@@ -171,6 +175,18 @@ impl Translator {
     #[must_use]
     pub(crate) fn with_search(self, search: Search) -> Self {
         Self { search, ..self }
+    }
+
+    /// Returns the languages of the model, as far as they are known; of an ensemble, those of the first model that has
+    /// them.
+    pub fn languages(&self) -> &Languages {
+        &self.languages
+    }
+
+    /// Sets the languages of the model. They change no translation.
+    #[must_use]
+    pub fn with_languages(self, languages: Languages) -> Self {
+        Self { languages, ..self }
     }
 
     /// Sets where the model is from.

@@ -301,6 +301,32 @@ fn inspect_shows_the_contents_of_the_directory() {
 }
 
 #[test]
+fn inspect_shows_the_languages_of_the_model() {
+    let workplace = Workplace::with_model(&[]);
+    let path = workplace.path().join("model/manifest.json");
+    let mut manifest: Value =
+        serde_json::from_str(&workplace.read("model/manifest.json")).expect("it is JSON");
+    manifest["training"]["src_lang"] = "en".into();
+    for (tgt, expected) in [("pt-BR", "en to pt-BR"), ("", "en to an unknown language")] {
+        match tgt {
+            "" => manifest["training"]["tgt_lang"].take(),
+            tgt => std::mem::replace(&mut manifest["training"]["tgt_lang"], tgt.into()),
+        };
+        fs::write(&path, manifest.to_string()).expect("the directory is writable");
+        let text = workplace.run("inspect --model model");
+        let mut rows = stdout(&text);
+        rows.retain(|row| row.contains("lang"));
+        assert_eq!(rows, [format!("languages    {expected}")]);
+    }
+    let json = workplace.run("inspect --model model --json");
+    let shown: Value = serde_json::from_str(&stdout(&json).concat()).expect("it is JSON");
+    assert_eq!(
+        (&shown["src_lang"], &shown["tgt_lang"]),
+        (&"en".into(), &Value::Null)
+    );
+}
+
+#[test]
 fn inspect_fails_with_the_errors_of_loading() {
     let workplace = Workplace::with_model(&[]);
     fs::write(workplace.path().join("model/weights.bpk"), "cut").expect("the file is writable");

@@ -9,11 +9,12 @@ use std::process::{Command, Output, Stdio};
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use tempfile::TempDir;
-use transformer_core::directory::Tokenizers;
+use transformer_core::directory::{Languages, Tokenizers};
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, marian_search, translate_ids};
+use transformer_infer::{BatchLimits, Translator, marian_search, translate_ids};
 
 use transformer_core::import::Marian;
+use transformer_core::text::LanguageCode;
 
 use crate::command::{stderr, stdout};
 use crate::model::test_device;
@@ -233,6 +234,51 @@ fn an_existing_model_is_not_replaced_without_overwrite() {
         assert!(stderr(&refused).contains(&expected), "{}", stderr(&refused));
     }
     assert_eq!(fs::read(&manifest).ok(), Some(before));
+}
+
+/// Imports a folder with flags, and returns the languages of the model.
+fn imported_languages(folder: &Path, from: &str, flags: &[&str]) -> String {
+    let import = ["import", "--from", from, "--overwrite", "--out", "model"];
+    let output = run(folder, &[&import, flags].concat(), "");
+    let summary = stdout(&output)[0].to_owned();
+    let translator = Translator::open(folder.join("model"), &test_device());
+    let translator = translator.expect("it was just written");
+    let Languages { src, tgt } = translator.languages();
+    let codes = [src, tgt].map(|code| code.as_ref().map_or("?", LanguageCode::as_str));
+    let languages = codes.join(" to ");
+    let is_known = !languages.contains('?');
+    assert_eq!(summary.ends_with(&languages), is_known, "{summary}");
+    languages
+}
+
+#[test]
+fn languages_are_those_of_flags_then_of_the_tokenizer_then_of_the_folder() {
+    let folder = fixture("shared");
+    let named = folder.path().join("opus-mt-fr-it");
+    fs::create_dir(&named).expect("there is room");
+    for entry in fs::read_dir(folder.path()).expect("it was unpacked") {
+        let path = entry.expect("it was unpacked").path();
+        if path.is_file() {
+            let name = path.file_name().expect("every file has a name");
+            fs::copy(&path, named.join(name)).expect("there is room");
+        }
+    }
+    let languages = |from, flags: &[&str]| imported_languages(folder.path(), from, flags);
+    assert_eq!(languages(".", &[]), "? to ?");
+    assert_eq!(languages("opus-mt-fr-it", &[]), "fr to it");
+    let mut tokenizer: serde_json::Value = {
+        let text = fs::read(named.join("tokenizer_config.json")).expect("it was unpacked");
+        serde_json::from_slice(&text).expect("the generator wrote it")
+    };
+    tokenizer["source_lang"] = "eng".into();
+    tokenizer["target_lang"] = "ROMANCE".into();
+    fs::write(named.join("tokenizer_config.json"), tokenizer.to_string()).expect("there is room");
+    assert_eq!(languages("opus-mt-fr-it", &[]), "eng to ?");
+    assert_eq!(
+        languages("opus-mt-fr-it", &["--tgt-lang", "pt-br"]),
+        "eng to pt-BR"
+    );
+    assert_eq!(languages("opus-mt-fr-it", &["--src-lang", "en"]), "en to ?");
 }
 
 #[test]

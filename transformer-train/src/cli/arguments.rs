@@ -8,6 +8,7 @@ use clap::{ArgGroup, Parser};
 use toml::{Table, Value};
 use transformer_core::Preset;
 use transformer_core::device;
+use transformer_core::text::LanguageCode;
 use transformer_train::ThreadCount;
 use transformer_train::config::{ConfigError, Experiment, UserSettings};
 use transformer_train::tasks::Task;
@@ -52,6 +53,12 @@ pub(crate) struct Arguments {
     /// Lines of source, tab, target to validate on, instead of two files
     #[arg(long, value_name = "FILE", conflicts_with = "valid_src")]
     valid_tsv: Option<PathBuf>,
+    /// Language of the source, such as en or pt-BR (BCP 47); stored with the model
+    #[arg(long, value_name = "CODE")]
+    src_lang: Option<LanguageCode>,
+    /// Language of the target
+    #[arg(long, value_name = "CODE")]
+    tgt_lang: Option<LanguageCode>,
     /// Model, and the recipe that goes with it. By the size of the data: tiny or multi30k (tens of
     /// thousands of pairs), iwslt (hundreds of thousands), base or big (millions). Also numbers, a
     /// row of Table 3 (a-h4 for example), pytorch, annotated or bias-free [default: tiny; base
@@ -147,6 +154,8 @@ impl Arguments {
             put(&mut data, key, path.as_ref())?;
         }
         put(&mut data, "task", self.task)?;
+        put(&mut data, "src_lang", self.src_lang.as_ref())?;
+        put(&mut data, "tgt_lang", self.tgt_lang.as_ref())?;
         put(&mut model, "preset", self.preset)?;
         put(&mut finetune, "model", self.finetune.as_ref())?;
         put(&mut training, "updates", self.updates)?;

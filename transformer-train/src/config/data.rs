@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use transformer_core::directory::Languages;
+use transformer_core::text::LanguageCode;
 
 use crate::config::{
     ConfigError, Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong, optional, range,
@@ -43,6 +45,14 @@ pub struct DataSettings {
     /// tab and target on each line. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_tsv: Option<PathBuf>,
+    /// Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or `zh-Hans`. It is stored with
+    /// the model and changes nothing that is learnt. Default: that of the model that is trained
+    /// further, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub src_lang: Option<LanguageCode>,
+    /// Language of the target, likewise. Default: that of the model that is trained further, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tgt_lang: Option<LanguageCode>,
     /// Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It bounds memory: a
     /// small gzip file can unpack to an endless line.
     pub max_line_bytes: usize,
@@ -194,6 +204,8 @@ impl Default for DataSettings {
             valid_src: None,
             valid_tgt: None,
             valid_tsv: None,
+            src_lang: None,
+            tgt_lang: None,
             max_line_bytes: max_bytes,
             long_lines,
             max_len,
@@ -220,6 +232,14 @@ impl DataSettings {
             max_len: 64,
             valid_pairs: 500,
             ..Self::default()
+        }
+    }
+
+    /// Returns the languages of both sides, as far as they are set.
+    pub fn languages(&self) -> Languages {
+        Languages {
+            src: self.src_lang.clone(),
+            tgt: self.tgt_lang.clone(),
         }
     }
 

@@ -52,6 +52,19 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: Some("\"FILE\""),
             },
             Key {
+                name: "src_lang",
+                meaning: "Language of the source, as a code of BCP 47 such as `en`, `pt-BR` or \
+                          `zh-Hans`. It is stored with the model and changes nothing that is \
+                          learnt. Default: that of the model that is trained further, or none.",
+                example: Some("\"en\""),
+            },
+            Key {
+                name: "tgt_lang",
+                meaning: "Language of the target, likewise. Default: that of the model that is \
+                          trained further, or none.",
+                example: Some("\"en\""),
+            },
+            Key {
                 name: "max_line_bytes",
                 meaning: "Maximum size of a line of text, in bytes. Default 1,048,576 (1 MiB). It \
                           bounds memory: a small gzip file can unpack to an endless line.",

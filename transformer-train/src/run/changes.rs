@@ -7,11 +7,13 @@ use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
 
 /// The settings that affect neither the weights nor the sentences of any update.
-pub(super) const MAY_DIFFER: [&str; 23] = [
+pub(super) const MAY_DIFFER: [&str; 25] = [
     "data.src",
+    "data.src_lang",
     "data.store",
     "data.store_folder",
     "data.tgt",
+    "data.tgt_lang",
     "data.tsv",
     "data.valid_src",
     "data.valid_tgt",

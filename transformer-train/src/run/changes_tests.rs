@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings whose default is text, or none.
-const OTHERS: [(&str, &str); 43] = [
+const OTHERS: [(&str, &str); 45] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -99,6 +99,8 @@ const OTHERS: [(&str, &str); 43] = [
     ("data.valid_src", "\"other\""),
     ("data.valid_tgt", "\"other\""),
     ("data.valid_tsv", "\"other\""),
+    ("data.src_lang", "\"pt-BR\""),
+    ("data.tgt_lang", "\"en\""),
     ("data.long_lines", "\"drop\""),
     ("data.over_long", "\"cut\""),
     ("data.max_ratio", "3.5"),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
-use transformer_core::directory::{ModelDirectory, Tokenizers};
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::BatchLimits;
 
@@ -30,6 +30,8 @@ const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
+    /// Those of the settings, or of the model that is trained further.
+    pub(crate) languages: Languages,
     /// The model with the initial weights; `None` if they are random, or in a checkpoint.
     base: Option<ModelDirectory>,
     embeddings: InitialEmbeddings,
@@ -87,6 +89,10 @@ impl Prepared {
             Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
         };
+        let languages = match &base {
+            Some(base) => experiment.data.languages().or(base.languages()),
+            None => experiment.data.languages(),
+        };
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
         }
@@ -106,6 +112,7 @@ impl Prepared {
         )?;
         Ok(Self {
             config,
+            languages,
             // The weights of a resumed run are in its checkpoint.
             base: base.filter(|_| is_fresh),
             embeddings,

@@ -56,13 +56,14 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
         store.remove_others();
     }
 
-    let publisher = Publisher::of_run(
+    let mut publisher = Publisher::of_run(
         &folder.model,
         &prepared.config,
         &prepared.tokenizers,
         experiment,
         &start.state,
     )?;
+    prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
     log(&format!("model       {} parameters", model.num_params()));
     let objective = Objective::new(model, training, Threads::new(start.state.n_threads));

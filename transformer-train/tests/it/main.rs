@@ -12,6 +12,7 @@ mod folder;
 mod forecast;
 mod hostile;
 mod kills;
+mod languages;
 mod learning;
 #[cfg(target_os = "linux")]
 mod lost_output;

@@ -128,6 +128,16 @@ fn values_of(key: &Key) -> Vec<String> {
             let texts = ["gnmt:nan", "power:-1e300", "gnmt:", ":", "none", "power:1"];
             values.extend(texts.map(|text| format!("\"{text}\"")));
         }
+        Values::Language => {
+            let codes = [
+                "\"en\"",
+                "\"pt-br\"",
+                "\"zh_Hans\"",
+                "\"e\"",
+                "\"en-\\u0000\"",
+            ];
+            values.extend(codes.map(str::to_owned));
+        }
         Values::Bool | Values::Count | Values::Number | Values::Tables(_) => {}
     }
     values.truncate(MOST_VALUES as usize);
@@ -315,6 +325,7 @@ fn plausible(key: &Key, random: &mut Random) -> String {
             ])
             .to_owned(),
         Values::OneOf(choices) => format!("\"{}\"", choices[random.below(choices.len())].name),
+        Values::Language => random.pick(&["\"en\"", "\"pt-BR\"", "\"x\""]).to_owned(),
         Values::TextOrNumber => random
             .pick(&["\"none\"", "\"power:1\"", "0", "1.5"])
             .to_owned(),

@@ -44,6 +44,8 @@ pub(crate) enum Values {
     Number,
     /// The path of a file or folder.
     Path,
+    /// The code of a language.
+    Language,
     /// Text or a number, read by a function of its own.
     TextOrNumber,
     /// One of several names.
@@ -112,6 +114,7 @@ impl Key {
             Values::Count => "1".to_owned(),
             Values::Number => "1.0".to_owned(),
             Values::Path => "\"FILE\"".to_owned(),
+            Values::Language => "\"en\"".to_owned(),
             Values::TextOrNumber => "\"TEXT\"".to_owned(),
             Values::OneOf(choices) => {
                 let first = choices.first().map_or("", |choice| choice.name.as_str());
@@ -139,6 +142,7 @@ impl Values {
             "u64" | "usize" => Self::Count,
             "f64" => Self::Number,
             "PathBuf" => Self::Path,
+            "LanguageCode" => Self::Language,
             "LengthPenalty" => Self::TextOrNumber,
             name => Self::OneOf(types.choices(name)?),
         })

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::files::{Outcome, edit_manifest, message, replace_file, written};
 use crate::directory::ModelDirectory;
+use crate::text::LanguageCode;
 
 /// Replaces text in the manifest, which a map of its values could not express.
 fn rewrite_manifest(path: &Path, from: &str, to: &str) -> Outcome {
@@ -152,5 +153,37 @@ fn a_config_or_tokenizer_of_a_gigabyte_is_refused_before_it_is_read() -> Outcome
         let cause = error.source().map(ToString::to_string).unwrap_or_default();
         assert!(cause.starts_with("it has more than"), "{cause}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_language_that_is_no_code_is_refused_by_its_key() -> Outcome {
+    for (key, value) in [("src_lang", json!("English")), ("tgt_lang", json!(["de"]))] {
+        let directory = written()?;
+        edit_manifest(directory.path(), |manifest| {
+            manifest["training"] = json!({ key: value });
+        })?;
+        let found = message(directory.path());
+        let manifest = directory.path().join("manifest.json");
+        let expected = format!(
+            "`training.{key}` in `{}` is not the code of a language, such as en or pt-BR; correct it, or remove the key",
+            manifest.display()
+        );
+        assert!(found.starts_with(&expected), "{found}");
+    }
+    Ok(())
+}
+
+#[test]
+fn languages_need_no_new_format() -> Outcome {
+    let directory = written()?;
+    edit_manifest(directory.path(), |manifest| {
+        manifest["training"] = json!({ "src_lang": "en", "tgt_lang": null });
+    })?;
+    let opened = ModelDirectory::open(directory.path())?;
+    assert_eq!(opened.manifest().format, 1);
+    let code = opened.languages().src.as_ref();
+    assert_eq!(code.map(LanguageCode::as_str), Some("en"));
+    assert_eq!(opened.languages().tgt, None);
     Ok(())
 }

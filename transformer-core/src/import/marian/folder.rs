@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
-use super::settings::{Generation, Settings};
+use super::settings::{self, Generation, Settings};
 use super::{MarianError, vocabulary, weights};
 use crate::config::TransformerConfig;
-use crate::directory::Tokenizers;
+use crate::directory::{Languages, Tokenizers};
 use crate::import::{ImportError, Names};
 use crate::model::Transformer;
 
@@ -31,6 +31,8 @@ pub struct Marian {
     pub config: TransformerConfig,
     /// The tokenizers of both sides, with ids in our order.
     pub tokenizers: Tokenizers,
+    /// The languages in `tokenizer_config.json`, or else in a name of the folder such as `opus-mt-en-de`.
+    pub languages: Languages,
     /// The model's settings for decoding.
     pub generation: Generation,
     /// The model, with its weights.
@@ -50,6 +52,7 @@ impl Marian {
     pub fn read(folder: impl AsRef<Path>, device: &Device) -> Result<Self, MarianError> {
         let folder = folder.as_ref();
         let settings = Settings::read(folder)?;
+        let languages = settings::languages(folder)?;
         let tokenizers = vocabulary::read(folder, &settings)?;
         let n_rows = |tokenizer| vocabulary::rows(tokenizer).len();
         let (n_src, n_tgt) = (n_rows(tokenizers.src()), n_rows(tokenizers.tgt()));
@@ -75,6 +78,7 @@ impl Marian {
         Ok(Self {
             config,
             tokenizers,
+            languages,
             generation: settings.generation(folder)?,
             model,
             weights: path,

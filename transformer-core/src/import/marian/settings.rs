@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::MarianError;
 use crate::config::{Activation, Positions, TransformerConfig, Tying};
+use crate::directory::Languages;
 use crate::json;
 use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 
@@ -66,6 +67,9 @@ struct GenerationSettings {
 struct TokenizerSettings {
     #[serde(default)]
     separate_vocabs: bool,
+    /// Often a group of languages, which has no code.
+    source_lang: Option<serde_json::Value>,
+    target_lang: Option<serde_json::Value>,
 }
 
 /// A model's settings for decoding, with the meanings of Hugging Face's Transformers.
@@ -252,6 +256,34 @@ pub(super) fn has_separate_vocabularies(folder: &Path) -> Result<bool, MarianErr
     Ok(settings.unwrap_or_default().separate_vocabs)
 }
 
+/// Returns the languages in `tokenizer_config.json`; if it has none, those in the name of the folder.
+pub(super) fn languages(folder: &Path) -> Result<Languages, MarianError> {
+    let settings: Option<TokenizerSettings> = read_optional(&folder.join(TOKENIZER))?;
+    let settings = settings.unwrap_or_default();
+    if settings.source_lang.is_some() || settings.target_lang.is_some() {
+        let code = |value: Option<serde_json::Value>| value?.as_str()?.parse().ok();
+        return Ok(Languages {
+            src: code(settings.source_lang),
+            tgt: code(settings.target_lang),
+        });
+    }
+    let name = folder.file_name().and_then(|name| name.to_str());
+    Ok(name.map_or_else(Languages::default, languages_in_name))
+}
+
+/// Returns the languages in a name such as `opus-mt-en-de` or `opus-mt-tc-big-en-de`; none if either is a group.
+fn languages_in_name(name: &str) -> Languages {
+    let codes = name.strip_prefix("opus-mt-").and_then(|rest| {
+        let (rest, tgt) = rest.rsplit_once('-')?;
+        let src = rest.rsplit('-').next()?;
+        Some((src.parse().ok()?, tgt.parse().ok()?))
+    });
+    codes.map_or_else(Languages::default, |(src, tgt)| Languages {
+        src: Some(src),
+        tgt: Some(tgt),
+    })
+}
+
 fn read_optional<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, MarianError> {
     match path.exists() {
         true => read_json(path).map(Some),
@@ -272,4 +304,52 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, MarianError> {
         ErrorKind::NotFound => MarianError::Missing { path },
         _ => MarianError::Read { path, source },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the codes of a folder with this name, whose `tokenizer_config.json` has this text.
+    fn codes(name: &str, tokenizer: Option<&str>) -> [Option<String>; 2] {
+        let parent = tempfile::tempdir().expect("the system has temporary directories");
+        let folder = parent.path().join(name);
+        std::fs::create_dir(&folder).expect("the folder is writable");
+        if let Some(text) = tokenizer {
+            std::fs::write(folder.join(TOKENIZER), text).expect("the folder is writable");
+        }
+        let Languages { src, tgt } = languages(&folder).expect("the file is JSON");
+        [src, tgt].map(|code| code.map(|code| code.to_string()))
+    }
+
+    fn some(src: &str, tgt: &str) -> [Option<String>; 2] {
+        [src, tgt].map(|code| Some(code.to_owned()))
+    }
+
+    #[test]
+    fn the_languages_of_the_tokenizer_come_before_those_of_the_name() {
+        let file = r#"{"source_lang": "eng", "target_lang": "deu", "separate_vocabs": true}"#;
+        assert_eq!(codes("opus-mt-fr-it", Some(file)), some("eng", "deu"));
+        let without = Some(r#"{"separate_vocabs": true}"#);
+        assert_eq!(codes("opus-mt-en-de", without), some("en", "de"));
+        assert_eq!(codes("opus-mt-en-de", None), some("en", "de"));
+        assert_eq!(codes("opus-mt-tc-big-en-de", None), some("en", "de"));
+    }
+
+    #[test]
+    fn a_group_of_languages_and_another_name_have_no_code() {
+        let group = r#"{"source_lang": "ROMANCE", "target_lang": "en"}"#;
+        let expected = [None, Some("en".to_owned())];
+        assert_eq!(codes("opus-mt-ROMANCE-en", Some(group)), expected);
+        let number = r#"{"source_lang": 7}"#;
+        assert_eq!(codes("opus-mt-en-de", Some(number)), [None, None]);
+        for name in [
+            "opus-mt-en-ROMANCE",
+            "opus-mt-de",
+            "model-en-de",
+            "opus-mt-",
+        ] {
+            assert_eq!(codes(name, None), [None, None], "{name}");
+        }
+    }
 }
