@@ -19,6 +19,11 @@ impl CachedTokenizer {
         Self { tokenizer, words }
     }
 
+    /// Returns whether words are encoded independently of each other.
+    pub(super) fn encodes_words_alone(&self) -> bool {
+        self.words.is_some()
+    }
+
     pub(super) fn encode(&self, line: &str) -> Vec<u32> {
         match &self.words {
             Some(words) => words.encode(line, |word| self.encode_uncached(word)),

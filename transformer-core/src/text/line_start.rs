@@ -1,12 +1,22 @@
 //! The start of a long line: all that is needed of it where the number of tokens is limited.
+//!
+//! The first tokens of a start are those of the line if they are those of every shorter start that ends within the
+//! length of a token before it. Proof: some token of the line ends at one of these places. BPE and the best path of a
+//! unigram model have a property in common: the tokens up to a place where a token ends are the tokens of the text up
+//! to there, because no merge crosses that place, and because the best path to it depends on nothing behind it. This
+//! supposes that text before the place is normalized in the same way whatever follows. It is, but for a few characters:
+//! combining marks that are composed with a letter, or a character map's longest match.
 
 use super::Tokenizer;
 
 /// Bytes that are tried first for each token that is needed. Few texts have longer tokens on average.
 const BYTES_PER_TOKEN: usize = 8;
 
-/// Number of tokens at the end of a start that may differ from those of the line, because the last word is cut.
+/// Number of tokens at the end of a start that are not used.
 const MARGIN: usize = 32;
+
+/// Characters by which normalization may shorten a text of the length of a token.
+const MAX_COMPOSED: usize = 16;
 
 impl Tokenizer {
     /// Returns a start of the line that has more than `n_tokens` tokens, the first of which are those of the line; or
@@ -23,13 +33,36 @@ impl Tokenizer {
         let mut n_bytes = enough.saturating_mul(BYTES_PER_TOKEN);
         while n_bytes < line.len() {
             let start = cut(line, n_bytes);
-            if self.encode(start).len() >= enough {
-                return start;
+            let ids = self.encode(start);
+            if ids.len() >= enough {
+                if self.splits_at_whitespace() && ends_word(line, start) {
+                    return start;
+                }
+                let n_places = self.longest_token() + MAX_COMPOSED;
+                if n_bytes.saturating_mul(n_places) >= line.len() {
+                    return line; // This takes no longer than the comparison.
+                }
+                let places = start.char_indices().rev().take(n_places);
+                let mut shorter = places.map(|(place, _)| self.encode(&start[..place]));
+                if shorter.all(|shorter| shorter.starts_with(&ids[..n_tokens])) {
+                    return start;
+                }
             }
             n_bytes = n_bytes.saturating_mul(2);
         }
         line
     }
+
+    /// Returns the length of the longest token, in characters.
+    fn longest_token(&self) -> usize {
+        let tokens = (0..self.vocab_size() as u32).filter_map(|id| self.token(id));
+        tokens.map(|token| token.chars().count()).max().unwrap_or(1)
+    }
+}
+
+/// Returns whether whitespace follows the start of a line.
+fn ends_word(line: &str, start: &str) -> bool {
+    line[start.len()..].starts_with(char::is_whitespace)
 }
 
 /// Returns the first bytes of a line: at most `n_bytes`, and up to whitespace unless a word is longer than half of
@@ -43,6 +76,8 @@ fn cut(line: &str, n_bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::word_cache::mixed_script_lines;
     use super::*;
     use crate::text::{Case, TokenizerConfig, TokenizerError, TokenizerKind};
@@ -114,5 +149,82 @@ mod tests {
         assert_eq!(tokenizer.start_of_line(&spaces, 9), spaces);
         assert_eq!(tokenizer.start_of_line("a b", usize::MAX), "a b");
         Ok(())
+    }
+
+    /// A unigram model with these pieces and their scores.
+    fn unigram(pieces: &[(String, f64)]) -> Result<Tokenizer, TokenizerError> {
+        let json = trained(TokenizerKind::Unigram)?.to_json();
+        let mut file: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+        let vocab = file["model"]["vocab"].as_array_mut();
+        let vocab = vocab.expect("it has a vocabulary");
+        vocab.truncate(4); // special tokens
+        vocab.extend(pieces.iter().map(|piece| serde_json::json!(piece)));
+        Tokenizer::from_json(&file.to_string())
+    }
+
+    #[test]
+    fn tokens_that_depend_on_the_end_of_a_word_are_those_of_the_line() -> Result<(), TokenizerError>
+    {
+        // Where the word has an odd number of characters, its first token has another length.
+        let pieces = [("▁a", -1.0), ("▁aa", -1.0), ("aa", -2.0), ("a", -30.0)];
+        let tokenizer = unigram(&pieces.map(|(piece, score)| (piece.to_owned(), score)))?;
+        for n in [20_000, 20_001] {
+            let word = "a".repeat(n);
+            // A cut that is not compared with others may have other tokens.
+            let is_same = |n_bytes| {
+                tokenizer.encode(cut(&word, n_bytes))[..9] == tokenizer.encode(&word)[..9]
+            };
+            assert_ne!(is_same(328), is_same(329));
+            assert_eq!(check(&tokenizer, &word, 9), n);
+            // A word before it does not depend on it.
+            let line = format!("{} {word}", "aa ".repeat(200));
+            assert!(check(&tokenizer, &line, 9) < 600);
+        }
+        Ok(())
+    }
+
+    /// Texts of the letters a and b.
+    fn letters(len: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+        prop::collection::vec(prop_oneof![Just('a'), Just('b')], len)
+            .prop_map(|letters| letters.into_iter().collect())
+    }
+
+    proptest! {
+        // A case takes ten times as long as one of most other properties.
+        #![proptest_config(ProptestConfig {
+            cases: ProptestConfig::default().cases.div_ceil(10),
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn starts_have_the_tokens_of_the_line_for_any_unigram_model(
+            pieces in prop::collection::btree_map(letters(2..6), -9.0..-0.1_f64, 1..12),
+            parts in prop::collection::vec((letters(1..9), 1..900_usize), 1..8),
+            n_tokens in 0..40_usize,
+        ) {
+            let letters = ["▁", "a", "b"].map(|letter| (letter.to_owned(), -7.0));
+            let marked = pieces.iter().map(|(piece, score)| (format!("▁{piece}"), score / 2.0));
+            let all: Vec<(String, f64)> = letters.into_iter().chain(marked).collect();
+            let all = [all, pieces.into_iter().collect()].concat();
+            let tokenizer = unigram(&all).expect("it is a model");
+            let line: String = parts.iter().map(|(part, n)| part.repeat(*n)).collect();
+            check(&tokenizer, &line, n_tokens);
+        }
+
+        #[test]
+        fn starts_have_the_tokens_of_the_line_for_any_bpe_model(
+            seed in letters(40..90),
+            parts in prop::collection::vec((letters(1..9), 1..900_usize), 1..8),
+            n_tokens in 0..40_usize,
+        ) {
+            let config = TokenizerConfig {
+                kind: TokenizerKind::Bpe,
+                case: Case::Keep,
+                vocab_size: 40,
+            };
+            let tokenizer = Tokenizer::train(&config, [seed]).expect("it is text");
+            let line: String = parts.iter().map(|(part, n)| part.repeat(*n)).collect();
+            check(&tokenizer, &line, n_tokens);
+        }
     }
 }

@@ -209,6 +209,14 @@ impl Tokenizer {
         }
     }
 
+    /// Returns whether the tokens of a word do not depend on the words beside it.
+    pub(super) fn splits_at_whitespace(&self) -> bool {
+        match &self.inner {
+            Inner::HuggingFace(inner) => inner.encodes_words_alone(),
+            Inner::Pieces(_) => false,
+        }
+    }
+
     /// Encodes many lines, on all cores.
     ///
     /// # Panics
