@@ -82,9 +82,10 @@ impl Training {
         device: &Device,
         n_threads: usize,
     ) -> Result<Self> {
-        let threads = is_cpu_memory(device)
-            .then(|| Threads::new(n_threads))
-            .flatten();
+        let threads = match is_cpu_memory(device) {
+            true => Threads::new(n_threads)?,
+            false => None,
+        };
         let device = device.clone().autodiff();
         device.seed(1);
         seed_dropout(&device, 1);

@@ -7,12 +7,12 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use transformer_infer::program::{check_output, parse_arguments};
+use transformer_infer::program::{check_output, parse_arguments, start_global_pool};
 use transformer_infer::{allocator, one_line};
 
 use crate::commands::{
-    AttentionCommand, BleuCommand, Compare, Evaluate, Export, Import, Inspect, Quantize, Score,
-    Translate,
+    AttentionCommand, BleuCommand, CommandError, Compare, Evaluate, Export, Import, Inspect,
+    Quantize, Score, Translate,
 };
 
 /// Translates, scores and evaluates with Transformers that transformer-train trained.
@@ -43,8 +43,26 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(exit_code) => return exit_code,
     };
+    let result = run(cli.command);
+    match result.and_then(|()| Ok(check_output()?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the error cannot be reported.
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            error.exit_code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), CommandError> {
+    match &command {
+        Command::Bleu(_) | Command::Compare(_) | Command::Inspect(_) => {}
+        // Beside the pool there is a thread that reads standard input. All others can be done without.
+        _ => start_global_pool(1)?,
+    }
     let backend = env::var("BURN_DEVICE").ok();
-    let result = match cli.command {
+    match command {
         Command::Translate(translate) => translate.run(backend.as_deref()),
         Command::Score(score) => score.run(backend.as_deref()),
         Command::Evaluate(evaluate) => evaluate.run(backend.as_deref()),
@@ -55,14 +73,5 @@ fn main() -> ExitCode {
         Command::Quantize(quantize) => quantize.run(),
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
-    };
-    match result.and_then(|()| Ok(check_output()?)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            // If standard error is closed, the error cannot be reported.
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
-            error.exit_code()
-        }
     }
 }

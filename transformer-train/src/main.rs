@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::{env, io};
 
 use transformer_core::device;
-use transformer_infer::program::parse_arguments;
+use transformer_infer::program::{parse_arguments, start_global_pool};
 use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
 use transformer_train::{
@@ -19,6 +19,10 @@ use transformer_train::{
 use crate::cli::{
     Arguments, Failure, INTERRUPTED, Output, print_summary, status, stop_on_interrupt, was_stopped,
 };
+
+/// Threads that Burn's Learner starts beside rayon's, and panics if it cannot: for metrics, their store, logs,
+/// checkpoints and the dashboard. Measured, and rounded up.
+const BURNS_THREADS: usize = 12;
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
     if let Some(command) = &arguments.command {
+        start_global_pool(0)?;
         command.run(output)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -56,6 +61,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
         || free_directory(&run_name(&experiment), &experiment),
         Path::to_owned,
     );
+    start_global_pool(arguments.n_own_threads() + BURNS_THREADS)?;
     let requested = env::var("BURN_DEVICE").ok();
     let (backend, device) = device::choose(requested.as_deref())?;
     let mut devices = match experiment.training.devices {

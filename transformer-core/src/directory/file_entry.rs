@@ -98,26 +98,34 @@ impl FileEntry {
         let mut buffer = allocate(n_bytes);
         let content = &mut buffer[..n_bytes];
         let mut hash = Sha256::new();
+        let mut is_hashed = true;
         let read = if n_bytes <= CHUNK {
             file.read_exact(content).map(|()| hash.update(content))
         } else {
             // Hashing takes longer than reading. Each chunk is hashed while the next one is read.
             thread::scope(|scope| {
                 let (sender, chunks) = mpsc::channel::<&[u8]>();
-                let hasher =
-                    scope.spawn(|| chunks.into_iter().for_each(|chunk| hash.update(chunk)));
+                let hash_all = || chunks.into_iter().for_each(|chunk| hash.update(chunk));
+                let hasher = thread::Builder::new().spawn_scoped(scope, hash_all);
                 let read = content.chunks_mut(CHUNK).try_for_each(|chunk| {
                     file.read_exact(chunk)?;
-                    // It fails only if the other thread panicked, which `join` reports.
+                    // It fails if there is no other thread, or if it panicked, which `join` reports.
                     let _ = sender.send(chunk);
                     Ok(())
                 });
                 drop(sender);
-                let hashed = hasher.join();
-                hashed.unwrap_or_else(|payload| panic::resume_unwind(payload));
+                is_hashed = hasher.is_ok();
+                let hashed = hasher.map(thread::ScopedJoinHandle::join);
+                if let Ok(Err(payload)) = hashed {
+                    panic::resume_unwind(payload);
+                }
                 read
             })
         };
+        if !is_hashed {
+            // The system starts no thread for it.
+            hash.update(&buffer[..n_bytes]);
+        }
         match read {
             // The file became shorter after its size was compared.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {

@@ -9,7 +9,8 @@ use burn::tensor::Bytes;
 
 use super::{DirectoryError, FileEntry};
 
-/// The thread that reads a file, until its content is taken.
+/// The thread that reads a file, until its content is taken. There is none if the system starts none: then whoever
+/// needs the content reads it.
 #[derive(Debug, Clone)]
 pub(super) struct ReadAhead(Arc<Mutex<Option<Reading>>>);
 
@@ -19,11 +20,12 @@ impl ReadAhead {
     /// Starts to read the file in the directory.
     pub(super) fn start(entry: &FileEntry, directory: &Path) -> Self {
         let (entry, directory) = (entry.clone(), directory.to_owned());
-        let reading = thread::spawn(move || entry.read_aligned_in(&directory));
-        Self(Arc::new(Mutex::new(Some(reading))))
+        let reading = thread::Builder::new().spawn(move || entry.read_aligned_in(&directory));
+        Self(Arc::new(Mutex::new(reading.ok())))
     }
 
-    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was taken before.
+    /// Waits for the content, [checked and aligned](FileEntry::read_aligned_in); `None` if it was taken before,
+    /// or if no thread reads it.
     pub(super) fn take(&self) -> Option<Result<Bytes, DirectoryError>> {
         let mut reading = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let content = reading.take()?.join();

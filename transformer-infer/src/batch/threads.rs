@@ -36,9 +36,9 @@ pub(super) fn run<R: Send>(
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
-        let workers = (0..n_workers).map(|_| {
+        let start = |_| {
             let (task, next, sender) = (&task, &next, sender.clone());
-            scope.spawn(move || {
+            let work = move || {
                 in_pool(threads_per_worker, || {
                     loop {
                         let index = next.fetch_add(1, Ordering::Relaxed);
@@ -47,10 +47,16 @@ pub(super) fn run<R: Send>(
                         }
                     }
                 });
-            })
-        });
-        let workers: Vec<_> = workers.collect();
+            };
+            thread::Builder::new().spawn_scoped(scope, work).ok()
+        };
+        // If the system starts fewer threads, those do all tasks.
+        let workers: Vec<_> = (0..n_workers).map_while(start).collect();
         drop(sender);
+        if workers.is_empty() {
+            (0..n_tasks).for_each(|index| on_result(index, task(index)));
+            return;
+        }
         for (index, result) in results {
             on_result(index, result);
         }

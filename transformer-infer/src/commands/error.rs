@@ -15,6 +15,7 @@ use transformer_infer::attention::AttentionError;
 use transformer_infer::document::format::FormatError;
 use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::program::OutputError;
+use transformer_infer::program::{OutputError, ThreadsError};
 use transformer_infer::search::SearchError;
 use transformer_infer::{GlossaryError, TranslatorError};
 
@@ -26,6 +27,15 @@ pub(crate) enum CommandError {
     /// The backend cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The system starts too few threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// The thread that reads standard input cannot be started.
+    #[error(
+        "cannot start the thread that reads standard input; raise the limit of processes (`ulimit -u`), or give the \
+         text as arguments"
+    )]
+    InputThread(#[source] io::Error),
     /// The model cannot be loaded, or computes NaN.
     #[error(transparent)]
     Translator(#[from] TranslatorError),

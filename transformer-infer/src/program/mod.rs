@@ -2,10 +2,13 @@
 //!
 //! - [`parse_arguments`]: the arguments, or help.
 //! - [`check_output`]: whether everything printed has arrived.
+//! - [`start_global_pool`]: the threads that the system gives.
 //! - [`one_line`]: an error with its causes.
 
 mod one_line;
 mod output;
+mod threads;
 
 pub use one_line::{one_line, printable};
 pub use output::{OutputError, check_output, parse_arguments};
+pub use threads::{ThreadsError, start_global_pool};

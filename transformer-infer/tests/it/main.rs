@@ -25,3 +25,5 @@ mod quantize;
 mod scores;
 mod significance;
 mod terms;
+#[cfg(target_os = "linux")]
+mod threads;

@@ -176,10 +176,9 @@ impl Arguments {
     /// Returns the number of threads given; without one, the number of cores in CPU memory, and 1
     /// elsewhere.
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
-        let cores = || thread::available_parallelism().map_or(1, |cores| cores.get().min(16));
         let suggested = || {
             if device::is_cpu_memory(device) {
-                cores()
+                suggested_threads()
             } else {
                 1
             }
@@ -190,10 +189,23 @@ impl Arguments {
         }
     }
 
+    /// Returns how many threads the run starts to share its updates, at most.
+    pub(crate) fn n_own_threads(&self) -> usize {
+        match self.threads.map_or_else(suggested_threads, usize::from) {
+            1 => 0,
+            n_threads => n_threads,
+        }
+    }
+
     /// Returns the folder of the run, if it is given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
     }
+}
+
+/// Returns the number of threads that share an update on a CPU if none is given.
+fn suggested_threads() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get().min(16))
 }
 
 fn put(

@@ -44,6 +44,17 @@ pub enum TrainError {
     /// resumed at a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// The threads that share an update cannot be started.
+    #[error(
+        "the system does not start the {n_threads} threads that share an update; raise the limit of processes \
+         (`ulimit -u`, or that of the container) or of memory, or train with --threads 1, which gives another model"
+    )]
+    Threads {
+        /// Number of threads.
+        n_threads: usize,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// The output folder holds another run.
     #[error(
         "`{}` already holds a run; choose another folder with --out, or replace the run with --overwrite",

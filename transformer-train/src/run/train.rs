@@ -66,7 +66,10 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
     log(&format!("model       {} parameters", model.num_params()));
-    let objective = Objective::new(model, training, Threads::new(start.state.n_threads));
+    let n_threads = start.state.n_threads;
+    let threads = Threads::new(n_threads);
+    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
+    let objective = Objective::new(model, training, threads);
     let is_finished = start.state.updates >= training.updates
         || is_out_of_patience(&start.state.validations, training);
     if !is_finished {

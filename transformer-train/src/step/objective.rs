@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn gradients_accumulated_over_threads_equal_those_of_one_large_batch() {
-        assert_accumulated(Threads::new(2));
+        assert_accumulated(Threads::new(2).expect("the system gives two threads"));
     }
 
     #[test]

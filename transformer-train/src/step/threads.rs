@@ -1,7 +1,8 @@
 //! Threads that share an update: each computes one shard, in a thread pool of its own.
 
-use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::{fmt, io, thread};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use transformer_core::device::limit_libtorch_to_one_thread;
@@ -18,9 +19,10 @@ use transformer_core::device::limit_libtorch_to_one_thread;
 /// ```
 /// use transformer_train::step::Threads;
 ///
-/// if let Some(threads) = Threads::new(2) {
+/// if let Some(threads) = Threads::new(2)? {
 ///     assert_eq!(threads.run(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
 /// }
+/// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Threads(Arc<[ThreadPool]>);
@@ -32,19 +34,23 @@ impl fmt::Debug for Threads {
 }
 
 impl Threads {
-    /// Starts the threads. Returns `None` if `n_threads` is 0 or 1, or the system cannot start
-    /// them.
-    pub fn new(n_threads: usize) -> Option<Self> {
+    /// Starts the threads. Returns `None` if `n_threads` is 0 or 1.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if it does not start all of them. Fewer would train another
+    /// model.
+    pub fn new(n_threads: usize) -> io::Result<Option<Self>> {
         if n_threads <= 1 {
-            return None;
+            return Ok(None);
         }
         let pool = |_| ThreadPoolBuilder::new().num_threads(1).build();
         let pools: Result<Vec<_>, _> = (0..n_threads).map(pool).collect();
-        let pools = pools.ok()?;
+        let pools = pools.map_err(io::Error::other)?;
         for pool in &pools {
             pool.install(limit_libtorch_to_one_thread);
         }
-        Some(Self(pools.into()))
+        Ok(Some(Self(pools.into())))
     }
 
     /// Returns the number of threads.
@@ -60,17 +66,58 @@ impl Threads {
     /// Panics if a task does.
     pub fn run<I: Send, O: Send>(&self, inputs: Vec<I>, task: impl Fn(I) -> O + Sync) -> Vec<O> {
         let task = &task;
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let running: Vec<_> = inputs
                 .into_iter()
                 .zip(self.0.iter().cycle())
-                .map(|(input, pool)| scope.spawn(move || pool.install(|| task(input))))
+                .map(|(input, pool)| start(scope, pool, input, task))
                 .collect();
-            let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-            joined
-                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .collect()
+            running.into_iter().map(Running::wait).collect()
         })
+    }
+}
+
+/// A task that another thread waits for, or that is done.
+enum Running<'scope, O> {
+    Started(ScopedJoinHandle<'scope, O>),
+    Done(O),
+}
+
+impl<O> Running<'_, O> {
+    fn wait(self) -> O {
+        match self {
+            Self::Started(thread) => {
+                let result = thread.join();
+                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+            Self::Done(output) => output,
+        }
+    }
+}
+
+/// Runs a task in a pool. If the system starts no thread that waits for it, this one does.
+fn start<'scope, I: Send + 'scope, O: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    pool: &'scope ThreadPool,
+    input: I,
+    task: &'scope (impl Fn(I) -> O + Sync),
+) -> Running<'scope, O> {
+    let waiting = Arc::new(Mutex::new(Some(input)));
+    let take = |waiting: &Mutex<Option<I>>| {
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.take().expect("one thread takes the input")
+    };
+    let taken = Arc::clone(&waiting);
+    let run = move || {
+        let input = take(&taken);
+        pool.install(|| task(input))
+    };
+    match thread::Builder::new().spawn_scoped(scope, run) {
+        Ok(thread) => Running::Started(thread),
+        Err(_) => {
+            let input = take(&waiting);
+            Running::Done(pool.install(|| task(input)))
+        }
     }
 }
 
@@ -81,11 +128,12 @@ mod tests {
     #[test]
     fn results_have_the_order_of_the_inputs() {
         let threads = Threads::new(2).expect("the system gives two threads");
+        let threads = threads.expect("two are more than one");
         assert_eq!(threads.run(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
     }
 
     #[test]
     fn a_single_thread_has_no_pool() {
-        assert!(Threads::new(1).is_none());
+        assert!(matches!(Threads::new(1), Ok(None)));
     }
 }

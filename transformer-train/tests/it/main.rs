@@ -7,6 +7,8 @@ mod dashboard;
 mod data;
 mod devices;
 mod embeddings;
+#[cfg(target_os = "linux")]
+mod few_threads;
 mod finetune;
 mod folder;
 mod forecast;

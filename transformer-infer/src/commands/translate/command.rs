@@ -130,7 +130,7 @@ impl Translate {
         let mut output = io::BufWriter::new(io::stdout().lock());
         if from_input {
             let flags = self.lines;
-            let lines = LineStream::new(move || flags.open(Path::new(DASH)), LINES_AT_ONCE);
+            let lines = LineStream::new(move || flags.open(Path::new(DASH)), LINES_AT_ONCE)?;
             session.translate_stream(&lines, &mut output)?;
         } else {
             self.warn_of_files();

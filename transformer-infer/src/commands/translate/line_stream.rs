@@ -32,14 +32,14 @@ pub(super) struct Group {
 
 impl LineStream {
     /// Starts reading what `open` opens; a group has at most `most` lines, fewer if they are long, and `most` is at
-    /// least 1.
+    /// least 1. Fails if the system starts no thread.
     pub(super) fn new(
         open: impl FnOnce() -> Result<Lines, LineError> + Send + 'static,
         most: usize,
-    ) -> Self {
+    ) -> Result<Self, CommandError> {
         let (sender, lines) = sync_channel(LINES_AHEAD);
         // The thread ends with the input, with the first failure, or with the program.
-        thread::spawn(move || {
+        let reading = thread::Builder::new().spawn(move || {
             let lines = match open() {
                 Ok(lines) => lines,
                 Err(error) => return drop(sender.send(Err(error))),
@@ -51,7 +51,8 @@ impl LineStream {
                 }
             }
         });
-        Self { lines, most }
+        reading.map_err(CommandError::InputThread)?;
+        Ok(Self { lines, most })
     }
 
     /// Waits for a line, and returns it with those that follow without a pause; an empty group at the end.
@@ -92,6 +93,7 @@ mod tests {
             move || LineReader::new(STANDARD_INPUT, Box::new(text)),
             most,
         )
+        .expect("a thread can be started")
     }
 
     #[test]
