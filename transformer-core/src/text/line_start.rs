@@ -1,10 +1,10 @@
 //! The start of a long line: all that is needed of it where the number of tokens is limited.
 //!
 //! The first tokens of a start are those of the line if they are those of every shorter start that ends within the
-//! length of a token before it. Proof: some token of the line ends at one of these places. BPE and the best path of a
-//! unigram model have a property in common: the tokens up to a place where a token ends are the tokens of the text up
-//! to there, because no merge crosses that place, and because the best path to it depends on nothing behind it. This
-//! supposes that text before the place is normalized in the same way whatever follows. It is, but for a few characters:
+//! length of a token before it. Proof: some token of the line ends at one of these positions. BPE and the best path of a
+//! unigram model have a property in common: the tokens up to a position where a token ends are the tokens of the text up
+//! to there, because no merge crosses it, and because the best path to it depends on nothing behind it. This
+//! supposes that text before the position is normalized in the same way whatever follows. It is, but for a few characters:
 //! combining marks that are composed with a letter, or a character map's longest match.
 
 use super::Tokenizer;
@@ -38,12 +38,12 @@ impl Tokenizer {
                 if self.splits_at_whitespace() && ends_word(line, start) {
                     return start;
                 }
-                let n_places = self.longest_token() + MAX_COMPOSED;
-                if n_bytes.saturating_mul(n_places) >= line.len() {
+                let n_ends = self.longest_token() + MAX_COMPOSED;
+                if n_bytes.saturating_mul(n_ends) >= line.len() {
                     return line; // This takes no longer than the comparison.
                 }
-                let places = start.char_indices().rev().take(n_places);
-                let mut shorter = places.map(|(place, _)| self.encode(&start[..place]));
+                let ends = start.char_indices().rev().take(n_ends);
+                let mut shorter = ends.map(|(end, _)| self.encode(&start[..end]));
                 if shorter.all(|shorter| shorter.starts_with(&ids[..n_tokens])) {
                     return start;
                 }

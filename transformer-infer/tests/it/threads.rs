@@ -3,6 +3,7 @@
 //! A limit of processes counts those of a user, and does not hold for root. So these tests run as root, and the program
 //! as a user that has no other process.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -37,7 +38,8 @@ fn translate(model: &Path, user: u32, n_threads: usize, flags: &str) -> Option<O
     let is_refused =
         matches!(output.status.code(), Some(126 | 127)) || stderr(&output).starts_with("setpriv");
     if is_refused {
-        println!(
+        let _ = writeln!(
+            std::io::stderr(),
             "skipped: no other user can run the program: {}",
             stderr(&output).trim()
         );

@@ -328,7 +328,8 @@ mod tests {
     fn hash_with(n_bytes: u64, changed: u64) -> u64 {
         let mut file = tempfile::NamedTempFile::new().expect("the system has temporary files");
         file.as_file().set_len(n_bytes).expect("it is writable");
-        file.seek(SeekFrom::Start(changed)).expect("it has places");
+        file.seek(SeekFrom::Start(changed))
+            .expect("it has positions");
         io::Write::write_all(&mut file, b"x").expect("it is writable");
         hash_of_blocks(file.path(), n_bytes).expect("it is readable")
     }
@@ -336,19 +337,21 @@ mod tests {
     #[test]
     fn every_byte_of_a_small_text_changes_its_hash() {
         let n_bytes = BLOCK_BYTES as u64 + 13;
-        let places = [0, 1, 7, 8, 65_535, 65_536, n_bytes - 6, n_bytes - 1];
-        let mut hashes = places.map(|place| hash_with(n_bytes, place)).to_vec();
+        let positions = [0, 1, 7, 8, 65_535, 65_536, n_bytes - 6, n_bytes - 1];
+        let mut hashes = positions
+            .map(|position| hash_with(n_bytes, position))
+            .to_vec();
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), places.len());
+        assert_eq!(hashes.len(), positions.len());
     }
 
     #[test]
     fn first_and_last_bytes_of_a_large_text_change_its_hash() {
         // Larger than what is hashed, by a block and a bit; most of the file is a hole.
         let n_bytes = (MAX_BLOCKS + 1) * BLOCK_BYTES as u64 + 13;
-        let places = [0, 65_535, n_bytes - 13, n_bytes - 1];
-        let hashes = places.map(|place| hash_with(n_bytes, place));
+        let positions = [0, 65_535, n_bytes - 13, n_bytes - 1];
+        let hashes = positions.map(|position| hash_with(n_bytes, position));
         assert!((1..4).all(|index| !hashes[..index].contains(&hashes[index])));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use transformer_core::TransformerConfig;
-use transformer_core::directory::ModelDirectory;
+use transformer_core::directory::{Languages, ModelDirectory};
 
 use super::error::TrainError;
 use crate::config::{Experiment, check_positions};
@@ -33,6 +33,15 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     let paths = [folder.to_owned(), folder.join("model")];
     let mut paths = paths.iter().filter_map(|path| path.canonicalize().ok());
     model.is_some_and(|model| paths.any(|path| path == model))
+}
+
+/// Returns the languages of the experiment, or those of the model that it trains further.
+pub(super) fn languages(experiment: &Experiment, base: Option<&ModelDirectory>) -> Languages {
+    let languages = experiment.data.languages();
+    match base {
+        Some(base) => languages.or(base.languages()),
+        None => languages,
+    }
 }
 
 /// Returns the config of a model that is trained further, with the experiment's dropout, and logs

@@ -89,10 +89,7 @@ impl Prepared {
             Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
         };
-        let languages = match &base {
-            Some(base) => experiment.data.languages().or(base.languages()),
-            None => experiment.data.languages(),
-        };
+        let languages = finetune::languages(experiment, base.as_ref());
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
         }

@@ -4,6 +4,7 @@
 //! as a user that has no other process.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
@@ -33,7 +34,8 @@ fn train(workplace: &Workplace, out: &str, n_threads: usize) -> Option<Output> {
     let is_refused =
         matches!(output.status.code(), Some(126 | 127)) || message.starts_with("setpriv");
     if is_refused {
-        println!(
+        let _ = writeln!(
+            std::io::stderr(),
             "skipped: no other user can run the program: {}",
             message.trim()
         );
