@@ -95,6 +95,8 @@ impl FileEntry {
         let mut file = self.open(&path)?;
         let n_bytes = usize::try_from(self.bytes);
         let n_bytes = n_bytes.map_err(|_| failure(&path, ErrorKind::OutOfMemory.into()))?;
+        // The allocation below would abort the process.
+        drop(regular_file::reserve(self.bytes).map_err(|error| failure(&path, error))?);
         let mut buffer = allocate(n_bytes);
         let content = &mut buffer[..n_bytes];
         let mut hash = Sha256::new();

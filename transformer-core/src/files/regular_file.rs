@@ -33,7 +33,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// Returns the error of [`open`], or one that says that the file is larger.
+/// Returns the error of [`open`], or one that says that the file is larger, or larger than the memory.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let n_bytes = file.metadata()?.len();
@@ -41,8 +41,26 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(too_large(max_bytes));
     }
     // The file may have grown, and files of some file systems have the size 0.
-    let content = Vec::with_capacity(usize::try_from(n_bytes).unwrap_or(0));
-    read_to_end(file, max_bytes, content)
+    read_to_end(file, max_bytes, reserve(n_bytes)?)
+}
+
+/// Returns an empty buffer with room for `n_bytes`. The size of a damaged file may be more than there is memory.
+///
+/// # Errors
+///
+/// Returns an error of the kind [`ErrorKind::OutOfMemory`]; the process would be aborted otherwise.
+pub(crate) fn reserve(n_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let reserved = usize::try_from(n_bytes).map(|n_bytes| content.try_reserve_exact(n_bytes));
+    match reserved {
+        Ok(Ok(())) => Ok(content),
+        Ok(Err(_)) | Err(_) => {
+            let message = format!(
+                "it has {n_bytes} bytes, more than there is memory for; check that it is not damaged"
+            );
+            Err(io::Error::new(ErrorKind::OutOfMemory, message))
+        }
+    }
 }
 
 /// Reads UTF-8 text of at most `max_bytes` bytes from a file of any type: a pipe, or even a device.
@@ -181,5 +199,19 @@ mod tests {
         assert_eq!(fs::metadata(path).map(|it| it.len()).ok(), Some(0));
         let error = read(path, 9).expect_err("it is longer");
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+    }
+
+    #[test]
+    fn a_size_above_the_memory_is_an_error_with_the_size() {
+        for n_bytes in [u64::MAX, 1 << 62] {
+            let error = reserve(n_bytes).expect_err("no machine has as much");
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(
+                error
+                    .to_string()
+                    .starts_with(&format!("it has {n_bytes} bytes"))
+            );
+        }
+        assert!(reserve(7).is_ok_and(|content| content.capacity() >= 7));
     }
 }
