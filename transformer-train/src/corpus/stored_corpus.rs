@@ -104,6 +104,9 @@ impl StoredCorpus {
                 tgt: read(TGT_TOKENIZER)?,
             },
         };
+        if !manifest.summary.is_consistent() {
+            return Err(invalid("its counts contradict each other".to_owned()));
+        }
         let sizes = [tokenizers.src().vocab_size(), tokenizers.tgt().vocab_size()];
         Ok(Self {
             store: DiskStore::open(path, sizes[0].max(sizes[1]))?,

@@ -49,6 +49,26 @@ pub struct CorpusSummary {
     pub kept_of: Vec<u64>,
 }
 
+impl CorpusSummary {
+    /// Returns whether the counts can be those of a corpus: a damaged file may have any.
+    pub(super) fn is_consistent(&self) -> bool {
+        let dropped = [
+            self.empty_src,
+            self.empty_tgt,
+            self.long_lines,
+            self.too_long,
+            self.unbalanced,
+            self.copies_dropped,
+            self.identical_dropped,
+        ];
+        let sum = |counts: &[u64]| counts.iter().map(|count| u128::from(*count)).sum::<u128>();
+        sum(&dropped) + u128::from(self.kept) == u128::from(self.read)
+            && sum(&self.kept_of) == u128::from(self.kept)
+            && self.copies_dropped <= self.copies
+            && self.identical_dropped <= self.identical
+    }
+}
+
 impl fmt::Display for CorpusSummary {
     /// Writes one line, without counts of 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,10 +87,13 @@ impl fmt::Display for CorpusSummary {
                 "with sides of too different lengths, dropped",
             ),
             (self.copies_dropped, "with equal sides, dropped"),
-            (self.copies - self.copies_dropped, "with equal sides"),
+            (
+                self.copies.saturating_sub(self.copies_dropped),
+                "with equal sides",
+            ),
             (self.identical_dropped, "identical to another, dropped"),
             (
-                self.identical - self.identical_dropped,
+                self.identical.saturating_sub(self.identical_dropped),
                 "identical to another",
             ),
         ];
@@ -78,5 +101,37 @@ impl fmt::Display for CorpusSummary {
             write!(f, ", {count} {what}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_contradict_each_other_are_noticed_and_shown() {
+        let counts = CorpusSummary {
+            read: 9,
+            kept: 6,
+            too_long: 2,
+            copies_dropped: 1,
+            copies: 1,
+            kept_of: vec![4, 2],
+            ..CorpusSummary::default()
+        };
+        assert!(counts.is_consistent());
+        let changes: [fn(&mut CorpusSummary); 5] = [
+            |it| it.read = 8,
+            |it| it.kept_of[1] = u64::MAX,
+            |it| it.copies = 0,
+            |it| it.identical_dropped = u64::MAX,
+            |it| it.too_long = 3,
+        ];
+        for change in changes {
+            let mut changed = counts.clone();
+            change(&mut changed);
+            assert!(!changed.is_consistent(), "{changed:?}");
+            assert!(!changed.to_string().is_empty());
+        }
     }
 }
