@@ -107,7 +107,7 @@ fn values_of(key: &Key, current: Option<&Value>) -> Vec<String> {
         Values::Path => ["c.src", "d.src", "nowhere", "a.src", ".", ""]
             .map(quoted)
             .to_vec(),
-        Values::Language => ["en", "pt-br", "zh-Hans", "none", "english", ""]
+        Values::Language => ["en", "pt-BR", "zh-Hans", "none", "english", ""]
             .map(quoted)
             .to_vec(),
         Values::TextOrNumber => ["none", "power:1", "gnmt:0.7"].map(quoted).to_vec(),

@@ -131,7 +131,7 @@ fn values_of(key: &Key) -> Vec<String> {
         Values::Language => {
             let codes = [
                 "\"en\"",
-                "\"pt-br\"",
+                "\"pt-BR\"",
                 "\"zh_Hans\"",
                 "\"e\"",
                 "\"en-\\u0000\"",
