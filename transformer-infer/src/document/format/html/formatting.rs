@@ -74,8 +74,13 @@ impl Tree {
             None => self.open.truncate(index),
             Some(block) => {
                 self.open.truncate(index + block + 1);
-                self.open.remove(index);
-                self.inherit(index);
+                // What is neither a block nor a formatting element ends as well.
+                let active = &self.active;
+                let inner = self.open.split_off(index).into_iter().skip(1);
+                self.open.extend(inner.filter(|open| {
+                    open.is_special() || active.iter().any(|active| active.id == open.id)
+                }));
+                self.inherit(index.min(self.open.len()));
             }
         }
     }
