@@ -73,6 +73,15 @@ fn a_link_whose_text_names_its_reference_keeps_the_name() {
 }
 
 #[test]
+fn a_link_whose_text_names_its_reference_may_have_empty_brackets() {
+    let text = "See [the book][] now.\n\n[the book]: b.md\n";
+    let read = parts(text);
+    assert_eq!(raws(&read), ["[|][the book]"]);
+    assert_eq!(texts(&read), ["See the book now."]);
+    assert_eq!(written(&read), text);
+}
+
+#[test]
 fn line_ends_are_breaks_with_the_prefix_of_the_next_line() {
     assert_eq!(
         raws(&parts("> - one\n>   two  \n>   three")),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Tag};
 
 use super::text::MarkdownText;
 use crate::document::Notation;
@@ -82,7 +82,7 @@ impl<'a> Inline<'a> {
             Event::Text(text) => self.push_text(&text, range.end),
             Event::SoftBreak | Event::HardBreak => self.push_item(ItemKind::Break, range.end),
             Event::Start(tag) => self.begin_tag(&tag, range),
-            Event::End(tag) => self.end_tag(tag, range),
+            Event::End(_) => self.end_tag(range),
             _ => self.push_item(ItemKind::Point, range.end),
         }
     }
@@ -169,12 +169,16 @@ impl<'a> Inline<'a> {
         }
     }
 
-    fn end_tag(&mut self, _tag: TagEnd, range: Range<usize>) {
+    fn end_tag(&mut self, range: Range<usize>) {
         let Some(pair) = self.open.pop() else {
             return;
         };
         let inner = self.items[pair.item].source.len();
-        self.push_item(ItemKind::Close(String::new()), range.end);
+        let end = match pair.kind {
+            OpenKind::NamedByText => self.skip_empty_brackets(range.end),
+            OpenKind::Plain | OpenKind::Point => range.end,
+        };
+        self.push_item(ItemKind::Close(String::new()), end);
         if !pair.has_text {
             let items = self.items.drain(pair.item..);
             let source: String = items.map(|item| item.source).collect();
@@ -182,9 +186,15 @@ impl<'a> Inline<'a> {
         } else if pair.kind == OpenKind::NamedByText
             && let Some(close) = self.items.last_mut()
         {
-            let end = range.end - close.source.len();
-            close.raw = format!("][{}]", &self.text[range.start + inner..end]);
+            let name = &self.text[range.start + inner..end - close.source.len()];
+            close.raw = format!("][{name}]");
         }
+    }
+
+    /// Returns the end of a link or image that is named by its text; the parser ends it before `[]`.
+    fn skip_empty_brackets(&self, end: usize) -> usize {
+        let has_brackets = self.text[..end].ends_with(']') && self.text[end..].starts_with("[]");
+        if has_brackets { end + 2 } else { end }
     }
 
     /// Ends an image, unless it is inside of another.
@@ -195,11 +205,12 @@ impl<'a> Inline<'a> {
             .last()
             .is_none_or(|pair| pair.kind != OpenKind::Point)
         {
-            let source = &self.text[range.clone()];
+            let end = self.skip_empty_brackets(range.end);
+            let source = &self.text[range.start..end];
             if source.starts_with('!') {
                 self.images.push(source.to_owned());
             }
-            self.push_item(ItemKind::Point, range.end);
+            self.push_item(ItemKind::Point, end);
         }
     }
 }
