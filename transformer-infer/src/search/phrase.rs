@@ -82,15 +82,15 @@ impl Phrase {
 
     /// Returns whether there is a word boundary between two tokens.
     pub(super) fn is_boundary(&self, before: u32, after: u32) -> bool {
-        !(self.edges(before).continuable && self.continues(after))
+        !(self.edges_of(before).continuable && self.continues(after))
     }
 
     fn continues(&self, id: u32) -> bool {
-        self.edges(id).continues
+        self.edges_of(id).continues
     }
 
     /// Returns the edges of a token; those of punctuation for an id that the table lacks.
-    fn edges(&self, id: u32) -> TokenEdges {
+    fn edges_of(&self, id: u32) -> TokenEdges {
         self.edges.get(id as usize).copied().unwrap_or_default()
     }
 }
