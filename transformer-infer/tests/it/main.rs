@@ -9,6 +9,7 @@ mod documents;
 mod export;
 mod files;
 mod half;
+mod html;
 mod invariance;
 mod length_limits;
 mod limits;
