@@ -14,7 +14,6 @@ use transformer_core::lines::LineError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::document::format::FormatError;
 use transformer_infer::document::{DocumentError, ProtectionError};
-use transformer_infer::program::OutputError;
 use transformer_infer::program::{OutputError, ThreadsError};
 use transformer_infer::search::SearchError;
 use transformer_infer::{GlossaryError, TranslatorError};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use transformer_infer::document::Part;
-use transformer_infer::document::format::html::{HtmlOptions, HtmlReader};
+use transformer_infer::document::format::{HtmlOptions, HtmlReader};
 
 /// Reads a page, and returns it with the texts of its passages.
 fn read(name: &str) -> (String, String, Vec<String>) {

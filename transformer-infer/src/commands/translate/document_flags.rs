@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use transformer_core::text::LanguageCode;
 use transformer_infer::Translator;
 use transformer_infer::document::format::{
     Column, Filled, FirstRow, Format, FormatOptions, Paragraphs,
@@ -48,7 +49,7 @@ pub(super) struct DocumentFlags {
     pub(super) split: Split,
     /// Language of the document, whose rules of sentences apply, such as `en` [default: the model's, or en].
     #[arg(long, value_name = "CODE", requires = "document")]
-    lang: Option<String>,
+    lang: Option<LanguageCode>,
     /// Longest part of a sentence that is translated at once, in source tokens; longer ones are split behind a comma
     /// or a word, with a warning [default: 200, or the model's limit].
     #[arg(long, value_name = "N", value_parser = at_least_one(), requires = "document")]
@@ -137,9 +138,17 @@ impl DocumentFlags {
         self.input.is_some() || self.format.is_some()
     }
 
-    /// Returns the language whose rules of sentences apply.
-    pub(super) fn language<'a>(&'a self, _translator: &'a Translator) -> &'a str {
-        self.lang.as_deref().unwrap_or(DEFAULT_LANGUAGE)
+    /// Returns the language whose rules of sentences apply: that of the flag, or of the model.
+    pub(super) fn language<'a>(&'a self, translator: &'a Translator) -> &'a str {
+        let of_model = || {
+            translator
+                .languages()
+                .src
+                .as_ref()
+                .map(LanguageCode::as_str)
+        };
+        let of_flag = self.lang.as_ref().map(LanguageCode::as_str);
+        of_flag.or_else(of_model).unwrap_or(DEFAULT_LANGUAGE)
     }
 
     /// Returns how the formats are read.
