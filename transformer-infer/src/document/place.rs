@@ -43,6 +43,9 @@ pub(super) fn place<'a>(
         next_unit: 0,
         is_space_due: false,
         replaced: placement.replaced(),
+        has_space: true,
+        follows_word: false,
+        needs_space: false,
         last_source: None,
     };
     writer.write(None, placement.tgt_units.len());
@@ -230,8 +233,7 @@ impl<'a> Placement<'a> {
             return within.end;
         }
         // What touches the next word only, precedes it.
-        let is_word = self.sentence.text[mark.range.end..].starts_with(char::is_alphanumeric);
-        let prefers_right = is_word && self.touches_right(mark) && !self.touches_left(mark);
+        let prefers_right = mark.touches_right && !mark.touches_left;
         let found = (0..self.src_units.len()).find_map(|n| match prefers_right {
             true => right(n).or_else(|| left(n)),
             false => left(n).or_else(|| right(n)),
@@ -249,14 +251,6 @@ impl<'a> Placement<'a> {
         }
     }
 
-    fn touches_left(&self, mark: &SentenceMark) -> bool {
-        !starts_with_space(mark) && mark.range.start > 0
-    }
-
-    fn touches_right(&self, mark: &SentenceMark) -> bool {
-        !ends_with_space(mark) && mark.range.end < self.sentence.text.len()
-    }
-
     /// Returns the next gap between words with a space between them.
     fn gap_with_space(&self, gap: usize, within: &Range<usize>) -> usize {
         let is_good = |gap: &usize| {
@@ -270,6 +264,17 @@ impl<'a> Placement<'a> {
             }
         };
         (gap..=within.end).find(is_good).unwrap_or(gap)
+    }
+
+    /// Returns the gap, or the last one before it with a space, if there is one.
+    fn gap_with_space_before(&self, gap: usize) -> usize {
+        let has_space = |gap: &usize| !self.space(*gap).is_empty();
+        match gap == self.tgt_units.len()
+            || self.gap_with_space(gap, &(0..self.tgt_units.len())) == gap
+        {
+            true => gap,
+            false => (1..gap).rev().find(has_space).unwrap_or(gap),
+        }
     }
 
     /// Returns the whitespace before a unit.
@@ -322,8 +327,11 @@ impl<'a> Placement<'a> {
             least = (*gap + usize::from(are_enough)).min(n_units);
         }
         let mut most = last;
-        for gap in gaps.iter_mut().rev() {
+        for (gap, group) in gaps.iter_mut().zip(&groups).rev() {
             *gap = (*gap).min(most);
+            if !marks[group[0]].range.is_empty() {
+                *gap = self.gap_with_space_before(*gap);
+            }
             most = gap.saturating_sub(usize::from(are_enough));
         }
         for (group, gap) in groups.into_iter().zip(gaps) {
@@ -382,24 +390,6 @@ impl<'a> Placement<'a> {
     }
 }
 
-fn starts_with_space(mark: &SentenceMark) -> bool {
-    match &mark.kind {
-        SentenceMarkKind::Pair { open, .. } => {
-            open.as_ref().is_none_or(|tag| tag.raw.starts_with_space())
-        }
-        SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => raw.starts_with_space(),
-    }
-}
-
-fn ends_with_space(mark: &SentenceMark) -> bool {
-    match &mark.kind {
-        SentenceMarkKind::Pair { close, .. } => {
-            close.as_ref().is_none_or(|tag| tag.raw.ends_with_space())
-        }
-        SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => raw.ends_with_space(),
-    }
-}
-
 /// Writes the units of a translation with the marks between them.
 struct ChunkWriter<'a, 'p> {
     placement: &'p Placement<'a>,
@@ -409,6 +399,12 @@ struct ChunkWriter<'a, 'p> {
     /// Whether the space before it is still to be written.
     is_space_due: bool,
     replaced: Vec<bool>,
+    /// Whether whitespace was written behind the last word, or behind the last point.
+    has_space: bool,
+    /// Whether the last unit or point that was written ends with a word.
+    follows_word: bool,
+    /// Whether the next word needs a space before it.
+    needs_space: bool,
     /// Where in the source the mark is that was written last, unless words follow it.
     last_source: Option<Range<usize>>,
 }
@@ -438,13 +434,7 @@ impl<'a> ChunkWriter<'a, '_> {
                         self.raw(&tag.raw, mark.range.end..mark.range.end);
                     }
                 }
-                SentenceMarkKind::Point(raw) => {
-                    let touches_left = placement.touches_left(mark) || raw.starts_with_space();
-                    if !touches_left {
-                        self.space();
-                    }
-                    self.point(raw, mark.range.clone());
-                }
+                SentenceMarkKind::Point(raw) => self.point(raw, mark),
                 SentenceMarkKind::Break(raw) => self.raw(raw, mark.range.clone()),
             }
         }
@@ -454,9 +444,14 @@ impl<'a> ChunkWriter<'a, '_> {
     fn units_until(&mut self, end: usize) {
         while self.next_unit < end {
             self.space();
+            if self.needs_space && !self.has_space && self.is_word(self.next_unit, false) {
+                self.chunks.push(Chunk::Text(" "));
+            }
+            (self.has_space, self.needs_space) = (false, false);
             let range = self.placement.tgt_units[self.next_unit].range.clone();
             self.chunks
                 .push(Chunk::Text(&self.placement.translation[range]));
+            self.follows_word = self.is_word(self.next_unit, true);
             self.next_unit += 1;
             self.is_space_due = true;
             self.last_source = None;
@@ -469,6 +464,7 @@ impl<'a> ChunkWriter<'a, '_> {
             let space = self.placement.space(self.next_unit);
             if !space.is_empty() {
                 self.chunks.push(Chunk::Text(space));
+                self.has_space = true;
             }
         }
     }
@@ -480,12 +476,20 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: false,
             without_last_space: false,
         });
+        self.has_space |= raw.starts_with_space() || raw.ends_with_space();
         self.last_source = Some(source);
     }
 
     /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
-    /// translation. Where the source has it, it is needed.
-    fn point(&mut self, raw: &'a Raw, source: Range<usize>) {
+    /// translation, and with a space if a word would touch it that does not touch it in the source.
+    fn point(&mut self, raw: &'a Raw, mark: &SentenceMark) {
+        let source = mark.range.clone();
+        if !mark.touches_left && !raw.starts_with_space() {
+            self.space();
+            if !self.has_space && self.follows_word {
+                self.chunks.push(Chunk::Text(" "));
+            }
+        }
         let n_units = self.placement.tgt_units.len();
         let follows_space = match self.chunks.last() {
             None => n_units > 0,
@@ -501,6 +505,22 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: follows_space && source.start > 0 && !is_beside_last,
             without_last_space: is_last && source.end < self.placement.sentence.text.len(),
         });
+        self.has_space = raw.ends_with_space();
+        self.follows_word = false;
+        self.needs_space = !mark.touches_right;
         self.last_source = Some(source);
+    }
+
+    /// Returns whether the last character of a unit, or its first, belongs to a word that spaces separate.
+    fn is_word(&self, unit: usize, is_last: bool) -> bool {
+        let range = self.placement.tgt_units[unit].range.clone();
+        let characters = self.placement.translation[range].chars();
+        let mut characters = characters;
+        let character = if is_last {
+            characters.next_back()
+        } else {
+            characters.next()
+        };
+        character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
     }
 }

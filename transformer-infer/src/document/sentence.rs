@@ -20,6 +20,10 @@ pub(super) struct SentenceMark {
     pub(super) range: Range<usize>,
     /// Index of the innermost pair of the sentence that encloses it.
     pub(super) parent: Option<usize>,
+    /// Whether the word before a point touches it.
+    pub(super) touches_left: bool,
+    /// Whether the word behind a point touches it.
+    pub(super) touches_right: bool,
     pub(super) kind: SentenceMarkKind,
 }
 
@@ -141,11 +145,7 @@ impl<'a> SentenceBuilder<'a> {
                     .push(GapItem::Point(own_index, !mark.range.is_empty()));
                 self.at = mark.range.end;
             }
-            self.marks.push(SentenceMark {
-                range: 0..0,
-                parent,
-                kind,
-            });
+            self.marks.push(SentenceMark::new(parent, kind));
         }
         self.close_until(None);
         self.words_until(self.segment.end);
@@ -183,11 +183,9 @@ impl<'a> SentenceBuilder<'a> {
                 .notation
                 .escape(&self.passage.text[range.clone()]);
             self.gap.push(GapItem::Protected(self.marks.len()));
-            self.marks.push(SentenceMark {
-                range: 0..0,
-                parent: self.open.last().map(|(index, _)| *index),
-                kind: SentenceMarkKind::Point(raw.into_owned().into()),
-            });
+            let parent = self.open.last().map(|(index, _)| *index);
+            let kind = SentenceMarkKind::Point(raw.into_owned().into());
+            self.marks.push(SentenceMark::new(parent, kind));
             self.at = range.end;
         }
         self.plain_words_until(end);
@@ -223,6 +221,7 @@ impl<'a> SentenceBuilder<'a> {
         }
         let behind = self.text.len();
         let is_regular = is_regular(&gap);
+        self.find_touching_points(&gap, next);
         let mut spaces = String::new();
         let mut last = None;
         for item in gap {
@@ -254,11 +253,44 @@ impl<'a> SentenceBuilder<'a> {
         if let Some((index, is_close)) = last {
             self.marks[index].add_spaces(is_close, "", &spaces, has_space);
         } else {
+            let parent = self.open.last().map(|(index, _)| *index);
             self.marks.push(SentenceMark {
                 range: before..behind,
-                parent: self.open.last().map(|(index, _)| *index),
-                kind: SentenceMarkKind::Break(spaces.into()),
+                ..SentenceMark::new(parent, SentenceMarkKind::Break(spaces.into()))
             });
+        }
+    }
+
+    /// Finds the points of a gap that the words around them touch.
+    fn find_touching_points(&mut self, gap: &[GapItem], next: Option<char>) {
+        let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let mut touches = is_word(self.text.trim_end().chars().next_back());
+        for item in gap {
+            if let Some((index, raw)) = self.point(item) {
+                let touches_left = touches && !raw.starts_with_space();
+                touches &= !raw.starts_with_space() && !raw.ends_with_space();
+                self.marks[index].touches_left = touches_left;
+            }
+            touches &= !matches!(item, GapItem::Space(_));
+        }
+        let mut touches = is_word(next);
+        for item in gap.iter().rev() {
+            if let Some((index, raw)) = self.point(item) {
+                let touches_right = touches && !raw.ends_with_space();
+                touches &= !raw.starts_with_space() && !raw.ends_with_space();
+                self.marks[index].touches_right = touches_right;
+            }
+            touches &= !matches!(item, GapItem::Space(_));
+        }
+    }
+
+    fn point(&self, item: &GapItem) -> Option<(usize, &Raw)> {
+        let (GapItem::Point(index, _) | GapItem::Protected(index)) = item else {
+            return None;
+        };
+        match &self.marks[*index].kind {
+            SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => Some((*index, raw)),
+            SentenceMarkKind::Pair { .. } => None,
         }
     }
 
@@ -300,6 +332,16 @@ fn is_regular(gap: &[GapItem]) -> bool {
 }
 
 impl SentenceMark {
+    fn new(parent: Option<usize>, kind: SentenceMarkKind) -> Self {
+        Self {
+            range: 0..0,
+            parent,
+            touches_left: false,
+            touches_right: false,
+            kind,
+        }
+    }
+
     /// Writes whitespace together with the mark.
     fn add_spaces(&mut self, is_close: bool, before: &str, after: &str, replaces: bool) {
         let raw = match &mut self.kind {
@@ -307,7 +349,7 @@ impl SentenceMark {
                 let Some(tag) = (if is_close { close } else { open }) else {
                     return;
                 };
-                tag.replaces_space = replaces;
+                tag.replaces_space |= replaces && !(before.is_empty() && after.is_empty());
                 &mut tag.raw
             }
             SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => raw,

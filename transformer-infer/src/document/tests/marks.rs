@@ -67,6 +67,17 @@ fn a_placeholder_at_the_start_or_at_the_end_stays_there() {
 }
 
 #[test]
+fn a_placeholder_that_punctuation_touches_gets_spaces_among_words() {
+    assert_eq!(reversed("one ({x} two)"), ") TWO ( {x} ONE");
+}
+
+#[test]
+fn a_tag_beside_a_placeholder_leaves_words_apart() {
+    let translated = reversed("one <b><i>{x} two</i> three</b> four");
+    assert_eq!(translated, "FOUR <b>THREE<i> {x} TWO</i></b> ONE");
+}
+
+#[test]
 fn a_sentence_of_placeholders_is_copied() {
     assert_eq!(reversed("{x} {y}!"), "{x} {y}!");
 }

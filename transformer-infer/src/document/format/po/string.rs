@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn escapes_are_those_of_c() {
         let decoded = decode(r#""a\t\"\\\x41\101\n" rest"#).expect("it is valid");
-        assert_eq!(decoded, ("a\t\"\\AA\n".to_owned(), 18));
+        assert_eq!(decoded, ("a\t\"\\AA\n".to_owned(), 19));
     }
 
     #[test]
