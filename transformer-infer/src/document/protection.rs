@@ -24,7 +24,7 @@ pub struct ProtectionError {
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 22;
 
-/// Placeholders of programs, addresses, and codes of emoji.
+/// Placeholders of programs, addresses, and emoji.
 const PLACEHOLDERS: &[&str] = &[
     // URLs and e-mail addresses; a full stop or comma at the end is not part of them.
     r"(?:https?|ftp)://[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]|\bwww\.[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]",
@@ -37,13 +37,15 @@ const PLACEHOLDERS: &[&str] = &[
     r"\$(?:[A-Za-z_]\w*|\d+\b)",
     // :smile:
     r":[A-Za-z][\w+-]*:",
+    // Emoji, which few vocabularies have.
+    r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}]|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}",
 ];
 
 /// Numbers with units, such as `20 km/h`, `5 %` or `€3.50`.
-const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\d+)*(?:\s?(?:%|‰|°[CF]?|€|\$|£|¥|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|k?m/h|m/s|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|kWh|ms|s|min|h)\b)?";
+const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\d+)*(?:\s?(?:[%‰€$£¥]|°[CF]?)|\s?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)\b|\b)";
 
 impl Protection {
-    /// Copies placeholders, URLs, e-mail addresses and codes of emoji.
+    /// Copies placeholders, URLs, e-mail addresses, emoji and their codes.
     pub fn placeholders() -> Self {
         let patterns = PLACEHOLDERS.iter().map(|pattern| {
             Regex::new(pattern).expect("the patterns of this file are regular expressions")
@@ -97,5 +99,100 @@ impl Protection {
             is_apart
         });
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(protection: &Protection, text: &str) -> Vec<String> {
+        let found = protection.find(text).into_iter();
+        found.map(|range| text[range].to_owned()).collect()
+    }
+
+    #[test]
+    fn placeholders_of_many_kinds_are_found() {
+        let protection = Protection::placeholders();
+        for placeholder in [
+            "{name}",
+            "{0:d}",
+            "{{ count }}",
+            "${HOME}",
+            "#{user}",
+            "%s",
+            "%1$s",
+            "%-5.2f",
+            "%(name)s",
+            "%@",
+            "%%",
+            "%USER%",
+            "$name",
+            "$1",
+            ":smile:",
+            "https://example.org/a?b=c&d#e",
+            "www.example.org",
+            "a.b+c@mail.example.org",
+            "🌂",
+            "👩‍👩‍👧",
+            "🇩🇪",
+            "☀️",
+        ] {
+            let text = format!("see {placeholder}, now");
+            assert_eq!(found(&protection, &text), [placeholder], "{text}");
+        }
+    }
+
+    #[test]
+    fn times_prices_and_plain_words_are_no_placeholders() {
+        let protection = Protection::placeholders();
+        for text in [
+            "at 10:30:15",
+            "it costs $",
+            "100 % of them",
+            "a: b: c",
+            "© 2024",
+            "5 % discount",
+        ] {
+            assert_eq!(found(&protection, text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_full_stop_behind_a_url_is_not_part_of_it() {
+        let protection = Protection::placeholders();
+        assert_eq!(found(&protection, "Open https://a.b/c."), ["https://a.b/c"]);
+        assert_eq!(found(&protection, "(see https://a.b/c)"), ["https://a.b/c"]);
+    }
+
+    #[test]
+    fn numbers_are_found_with_their_units() {
+        let protection = Protection::default().with_numbers();
+        let text = "20 km/h, 5 %, €3.50, 1,000.5 kg, 3 dogs and b2b";
+        assert_eq!(
+            found(&protection, text),
+            ["20 km/h", "5 %", "€3.50", "1,000.5 kg", "3"]
+        );
+    }
+
+    #[test]
+    fn of_patterns_that_overlap_the_first_and_longer_one_counts() {
+        let protection = Protection::placeholders()
+            .with_pattern("name")
+            .expect("it is a pattern");
+        assert_eq!(found(&protection, "{name} name"), ["{name}", "name"]);
+    }
+
+    #[test]
+    fn a_wrong_pattern_is_named() {
+        let error = Protection::default()
+            .with_pattern("(")
+            .expect_err("it is no pattern");
+        assert!(
+            error
+                .to_string()
+                .starts_with("`(` is no regular expression"),
+            "{error}"
+        );
     }
 }

@@ -7,8 +7,57 @@ use std::process::{Command, Output};
 use crate::command::stderr;
 use crate::copy_model::write_copy_model;
 
-/// The characters that the model knows.
-const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 .,;:!?'\"()-–—…%&/<>[]{}#*_=+@$^|~`\\ äöüßÄÖÜéèêàçñ";
+/// The characters that the model knows, but for those of the files below.
+const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 .,;:!?'\"()-–—…%&/<>[]{}#*_=+@$^|~`\\ äöüßÄÖÜéèêàçñ·©’“”„«»";
+
+/// Files of every format, with flags.
+const FILES: [(&str, &str, &[&str]); 9] = [
+    (
+        "article.html",
+        include_str!("../../fixtures/html/article.html"),
+        &["--attributes"],
+    ),
+    (
+        "newsletter.html",
+        include_str!("../../fixtures/html/newsletter.html"),
+        &[],
+    ),
+    (
+        "post.html",
+        include_str!("../../fixtures/html/post.html"),
+        &[],
+    ),
+    (
+        "readme.markdown",
+        include_str!("../../fixtures/documents/readme.markdown"),
+        &[],
+    ),
+    (
+        "scene.srt",
+        include_str!("../../fixtures/documents/scene.srt"),
+        &[],
+    ),
+    (
+        "talk.vtt",
+        include_str!("../../fixtures/documents/talk.vtt"),
+        &[],
+    ),
+    (
+        "products.csv",
+        include_str!("../../fixtures/documents/products.csv"),
+        &["--columns", "title,4"],
+    ),
+    (
+        "signs.tsv",
+        include_str!("../../fixtures/documents/signs.tsv"),
+        &["--columns", "en"],
+    ),
+    (
+        "strings.json",
+        include_str!("../../fixtures/documents/strings.json"),
+        &[],
+    ),
+];
 
 struct Folder {
     folder: tempfile::TempDir,
@@ -17,7 +66,9 @@ struct Folder {
 impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("the system has temporary directories");
-        write_copy_model(&folder.path().join("model"), CHARACTERS);
+        let of_files = FILES.iter().map(|(_, content, _)| *content);
+        let characters: String = of_files.chain([CHARACTERS]).collect();
+        write_copy_model(&folder.path().join("model"), &characters.replace('\n', " "));
         Self { folder }
     }
 
@@ -62,6 +113,35 @@ fn the_copy_model_copies() {
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "A dog runs (fast), doesn't it? Übergrößenträger\n"
+    );
+}
+
+#[test]
+fn every_format_is_copied_byte_for_byte() {
+    let folder = Folder::new();
+    for (name, content, flags) in FILES {
+        let flags = [flags, &["--quiet"]].concat();
+        assert_eq!(folder.translated(name, content, &flags), content, "{name}");
+    }
+}
+
+#[test]
+fn empty_messages_of_a_catalog_get_translations() {
+    let catalog = "msgid \"\"\nmsgstr \"Language: de\\n\"\n\nmsgid \"Save %s now\"\nmsgstr \"\"\n";
+    let filled = catalog.replace("now\"\nmsgstr \"\"", "now\"\nmsgstr \"Save %s now\"");
+    assert_eq!(Folder::new().translated("a.po", catalog, &[]), filled);
+}
+
+#[test]
+fn columns_that_are_not_named_are_listed() {
+    let folder = Folder::new();
+    folder.write("a.csv", "id,name\n1,Dog\n");
+    let output = folder.translate(&["--in", "a.csv", "--out", "b.csv"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("the columns are 1 `id`, 2 `name`"),
+        "{}",
+        stderr(&output)
     );
 }
 
