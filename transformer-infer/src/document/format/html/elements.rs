@@ -118,11 +118,20 @@ pub(super) fn is_copied(name: &str) -> bool {
     name != "picture" && matches!(role(name), Role::Atom { .. } | Role::CopiedBlock)
 }
 
-/// Whether the content of an element is never translated.
+/// Whether the content of an element is never translated, such as text in which entities mean nothing.
 pub(super) fn is_opaque(name: &str) -> bool {
     matches!(
         name,
-        "iframe" | "math" | "noembed" | "noframes" | "script" | "style" | "svg" | "textarea"
+        "iframe"
+            | "math"
+            | "noembed"
+            | "noframes"
+            | "plaintext"
+            | "script"
+            | "style"
+            | "svg"
+            | "textarea"
+            | "xmp"
     )
 }
 

@@ -165,7 +165,9 @@ impl HtmlReader {
         if self.tree.is_in("head") && !source.trim_ascii().is_empty() {
             self.tree.end("head");
         }
-        if self.mode == TextMode::Data && !self.tree.is_foreign() {
+        // Browsers drop NUL.
+        let is_dropped = source.bytes().all(|byte| byte == 0);
+        if self.mode == TextMode::Data && !self.tree.is_foreign() && !is_dropped {
             self.tree.reopen();
         }
         if self.atom.is_some() || !self.tree.translates() {

@@ -198,6 +198,11 @@ fn code_that_asks_for_it_is_translated() {
 }
 
 #[test]
+fn text_without_entities_is_never_translated() {
+    assert_eq!(texts("<xmp translate=yes>a</xmp>"), [""; 0]);
+}
+
+#[test]
 fn a_word_that_is_not_translated_is_a_point() {
     assert_eq!(
         marks("Hi <span translate=\"no\">:wave:</span> you"),

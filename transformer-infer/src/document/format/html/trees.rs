@@ -85,7 +85,16 @@ fn visit(root: &Handle, visit: &mut impl FnMut(&Handle, usize, bool)) {
 
 fn is_never_translated(name: &str) -> bool {
     [
-        "iframe", "math", "noembed", "noframes", "script", "style", "svg", "textarea",
+        "iframe",
+        "math",
+        "noembed",
+        "noframes",
+        "plaintext",
+        "script",
+        "style",
+        "svg",
+        "textarea",
+        "xmp",
     ]
     .contains(&name)
 }
