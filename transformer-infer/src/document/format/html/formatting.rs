@@ -6,7 +6,7 @@
 use super::elements::is_special;
 use super::tree::{Active, Open, Tree};
 
-/// How many elements of the same name are opened again, as in the standard.
+/// How many elements with equal tags are opened again, as in the standard.
 const MAX_EQUAL: usize = 3;
 
 /// How many formatting elements are remembered.
@@ -14,24 +14,20 @@ const MAX_ACTIVE: usize = 256;
 
 impl Tree {
     /// Remembers an element that is about to be opened.
-    pub(super) fn activate(&mut self, name: &str, own: Option<bool>, is_limit: bool) {
+    pub(super) fn activate(&mut self, active: Active) {
         let start = self.first_active();
-        let is_equal = |active: &&Active| active.name == name && active.own == own;
+        let is_equal =
+            |other: &Active| other.name == active.name && other.tag_hash == active.tag_hash;
         let equal = &self.active[start..];
-        if equal.iter().filter(is_equal).count() >= MAX_EQUAL
-            && let Some(at) = equal.iter().position(|active| is_equal(&active))
+        if equal.iter().filter(|other| is_equal(other)).count() >= MAX_EQUAL
+            && let Some(at) = equal.iter().position(is_equal)
         {
             self.active.remove(start + at);
         }
         if self.active.len() >= MAX_ACTIVE {
             self.active.remove(0);
         }
-        self.active.push(Active {
-            id: self.n_opened + 1,
-            name: name.to_owned(),
-            own,
-            is_limit,
-        });
+        self.active.push(active);
     }
 
     /// Opens the formatting elements again that are not open.

@@ -68,10 +68,13 @@ impl HtmlNotation {
 
     /// Returns how a character is written before the rest of the text, if not as it is.
     fn spelling(&self, character: char, rest: &str) -> Option<&str> {
+        let next = rest.chars().next();
+        if (character, next) == ('\r', Some('\n')) {
+            return None;
+        }
         if let Some(spelling) = self.spellings.get(&character) {
             return Some(spelling);
         }
-        let next = rest.chars().next();
         let is_bare = self.bare.contains(&character);
         match (character, self.position) {
             ('&', _) => {

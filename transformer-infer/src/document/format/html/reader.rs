@@ -207,7 +207,7 @@ impl HtmlReader {
         let depth = self.tree.depth();
         let reads_attributes =
             self.options.attributes && !self.tree.is_opaque() && asked.unwrap_or(was_translated);
-        self.mode = self.tree.start(tag, asked);
+        self.mode = self.tree.start(tag, &source, asked);
         let is_open = self.tree.depth() > depth;
         let parts = if reads_attributes {
             tag_parts(tag, &source)

@@ -127,6 +127,11 @@ const PIECES: [&str; 118] = [
 
 /// Random pieces, some of them in random pairs.
 pub(super) fn soup() -> impl Strategy<Value = String> {
+    soup_of(30)
+}
+
+/// Fewer than this many random pieces or trees of them.
+pub(super) fn soup_of(n_pieces: usize) -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => select(&PIECES[..]).prop_map(str::to_owned),
         1 => any::<char>().prop_map(|character| character.to_string()),
@@ -141,7 +146,7 @@ pub(super) fn soup() -> impl Strategy<Value = String> {
         (name, proptest::collection::vec(inner, 0..8))
             .prop_map(|(name, inner)| format!("<{name}>{}</{name}>", inner.concat()))
     });
-    let pieces = proptest::collection::vec(tree, 0..30).prop_map(|pieces| pieces.concat());
+    let pieces = proptest::collection::vec(tree, 0..n_pieces).prop_map(|pieces| pieces.concat());
     (pieces, proptest::collection::vec(mutation(), 0..3)).prop_map(|(mut text, mutations)| {
         for mutation in mutations {
             mutation.apply(&mut text);

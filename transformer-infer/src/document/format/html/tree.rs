@@ -3,6 +3,8 @@
 //! It follows the standard's tree construction where that changes which text is inside of which element: end tags that
 //! may be left out, misnested tags, SVG and MathML. It does not move content out of tables.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use super::elements::{
     ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
     is_void, reopens_formatting, text_mode,
@@ -45,6 +47,8 @@ pub(super) struct Active {
     pub(super) id: u64,
     pub(super) name: String,
     pub(super) own: Option<bool>,
+    /// Hash of its start tag.
+    pub(super) tag_hash: u64,
     pub(super) is_limit: bool,
 }
 
@@ -182,8 +186,8 @@ impl Tree {
 
     /// Opens an element, and returns how its text is read.
     ///
-    /// `translate` is what its attributes say about it.
-    pub(super) fn start(&mut self, tag: &Tag, translate: Option<bool>) -> TextMode {
+    /// `source` is its tag, and `translate` what its attributes say about translation.
+    pub(super) fn start(&mut self, tag: &Tag, source: &str, translate: Option<bool>) -> TextMode {
         let name = tag.name.as_str();
         if name == "select" && !self.is_foreign() && self.has_in_scope(name) {
             // It ends the other.
@@ -213,7 +217,13 @@ impl Tree {
         let own = translate.or(is_copied.then_some(false));
         let is_limit = is_scope(name) && !matches!(name, "html" | "select" | "table");
         if is_html && (is_limit || is_formatting(name)) {
-            self.activate(name, own, is_limit);
+            self.activate(Active {
+                id: self.n_opened + 1,
+                name: name.to_owned(),
+                own,
+                tag_hash: hash(source),
+                is_limit,
+            });
         }
         self.push(name, space, own);
         if let Some(open) = self.open.last_mut() {
@@ -246,6 +256,8 @@ impl Tree {
         }
         match name {
             "html" | "body" => {}
+            // It is read as a start tag.
+            "br" => self.reopen(),
             "head" => self.pop_if(|open| open == "head"),
             "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => {
                 let is_heading =
@@ -337,6 +349,12 @@ impl Tree {
     fn has(&self, name: &str) -> bool {
         self.open.iter().take(4).any(|open| open.name == name)
     }
+}
+
+fn hash(source: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    source.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether the end tag of an element may be left out before the end of what is around it.

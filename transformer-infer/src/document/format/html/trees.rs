@@ -55,6 +55,17 @@ pub(super) fn copied_text(source: &str) -> String {
     copied
 }
 
+/// Whether an element asks to be translated.
+pub(super) fn asks_for_translation(source: &str) -> bool {
+    let mut asks = false;
+    visit(&parse(source).document, &mut |node, _, _| {
+        if let NodeData::Element { attrs, .. } = &node.data {
+            asks |= asked(&attrs.borrow()) == Some(true);
+        }
+    });
+    asks
+}
+
 /// Calls this for all nodes with their depth, and with whether they are copied.
 fn visit(root: &Handle, visit: &mut impl FnMut(&Handle, usize, bool)) {
     let mut left = vec![(root.clone(), 0, false, false)];
