@@ -1,6 +1,7 @@
 //! Linear layers on packed weights.
 
-use super::products::{Finish, Kernels, PackedMatrix};
+use super::finish::Finish;
+use super::products::{Kernels, PackedMatrix};
 use crate::config::Activation;
 
 /// One linear layer, or several with the same input as one.

@@ -13,9 +13,15 @@
 //! the logits of a sentence do not depend on its batch, to the last bit.
 
 mod activation;
+#[cfg_attr(
+    not(all(target_arch = "x86_64", target_os = "linux")),
+    path = "no_amx.rs"
+)]
+mod amx;
 mod attention;
 mod decoder;
 mod encoder;
+mod finish;
 #[cfg(test)]
 mod instruction_set_tests;
 mod layers;
@@ -27,6 +33,8 @@ mod quantize;
 mod state;
 #[cfg(test)]
 mod tests;
+mod tile;
+mod tiled;
 mod transformer;
 mod weights;
 

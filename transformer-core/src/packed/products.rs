@@ -1,16 +1,19 @@
-//! Matrix products with packed weights, by the `rten-gemm` crate.
+//! Matrix products with packed weights, by the `rten-gemm` crate or tile registers.
 
 use std::fmt;
 
-use pulp::NullaryFnOnce;
 use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
 use rten_tensor::NdTensorView;
 
 use super::ComputePrecision;
-use super::activation::{gelu, relu, silu};
-use super::quantize::{ZERO_POINT, quantize_rows};
-use crate::config::Activation;
+use super::amx;
+use super::finish::{Finish, FinishRows};
+use super::quantize::quantize_rows;
+use super::tiled::{TiledMatrix, TiledRows};
 use crate::cpu::instruction_set;
+
+/// The integer that stands for 0 in products of `rten-gemm`, whose activations have no signs.
+const ZERO_POINT: u8 = 128;
 
 /// Why a product cannot fail.
 const FITS: &str = "the matrix was packed for this processor, and the sizes match";
@@ -53,6 +56,7 @@ pub(super) struct Kernels {
     halves: Vec<u8>,
     zero_points: Vec<u8>,
     scales: Vec<f32>,
+    tiled: TiledRows,
 }
 
 impl Workspace {
@@ -92,6 +96,12 @@ pub(super) enum PackedMatrix {
         /// One for each output feature.
         scales: Vec<f32>,
     },
+    /// Integers on processors with tile registers.
+    Tiled {
+        integers: TiledMatrix,
+        /// One for each output feature.
+        scales: Vec<f32>,
+    },
 }
 
 impl PackedMatrix {
@@ -108,6 +118,22 @@ impl PackedMatrix {
         strides: [usize; 2],
         scales: Vec<f32>,
     ) -> Self {
+        match amx::available() {
+            true => Self::Tiled {
+                integers: TiledMatrix::new(integers, shape, strides),
+                scales,
+            },
+            false => Self::without_tiles(integers, shape, strides, scales),
+        }
+    }
+
+    /// Packs a matrix like [`int8`](Self::int8), for any processor.
+    fn without_tiles(
+        integers: &[i8],
+        shape: [usize; 2],
+        strides: [usize; 2],
+        scales: Vec<f32>,
+    ) -> Self {
         let view = NdTensorView::from_data_with_strides(shape, integers, strides);
         let integers = GemmExecutor::<u8, i8, i32>::new().prepack_b(view.expect(IN_SLICE));
         Self::Int8 { integers, scales }
@@ -116,85 +142,23 @@ impl PackedMatrix {
     pub(super) fn precision(&self) -> ComputePrecision {
         match self {
             Self::F32(_) => ComputePrecision::F32,
-            Self::Int8 { .. } => ComputePrecision::Int8,
+            Self::Int8 { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
         }
     }
 }
 
 impl fmt::Debug for PackedMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (d_in, d_out) = match self {
-            Self::F32(matrix) => (matrix.rows(), matrix.cols()),
-            Self::Int8 { integers, .. } => (integers.rows(), integers.cols()),
+        let [d_in, d_out] = match self {
+            Self::F32(matrix) => [matrix.rows(), matrix.cols()],
+            Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
+            Self::Tiled { integers, .. } => integers.shape(),
         };
         write!(
             f,
             "PackedMatrix {{ {}, [{d_in}, {d_out}] }}",
             self.precision()
         )
-    }
-}
-
-/// What follows a product.
-#[derive(Clone, Copy)]
-pub(super) struct Finish<'a> {
-    /// `[d_out]`; empty without a bias.
-    pub(super) bias: &'a [f32],
-    pub(super) activation: Option<Activation>,
-}
-
-impl Finish<'_> {
-    fn is_empty(self) -> bool {
-        self.bias.is_empty() && self.activation.is_none()
-    }
-
-    #[inline(always)]
-    fn apply(self, row: &mut [f32]) {
-        for (value, bias) in row.iter_mut().zip(self.bias) {
-            *value += bias;
-        }
-        match self.activation {
-            None => {}
-            Some(Activation::Relu) => row.iter_mut().for_each(
-                #[inline(always)]
-                |x| *x = relu(*x),
-            ),
-            Some(Activation::Gelu) => row.iter_mut().for_each(
-                #[inline(always)]
-                |x| *x = gelu(*x),
-            ),
-            Some(Activation::Silu) => row.iter_mut().for_each(
-                #[inline(always)]
-                |x| *x = silu(*x),
-            ),
-        }
-    }
-}
-
-/// Turns sums into the output of a layer.
-struct FinishRows<'a> {
-    finish: Finish<'a>,
-    /// The scales of rows and columns, if the bits of `product` are sums of integers.
-    scales: Option<(&'a [f32], &'a [f32])>,
-    product: &'a mut [f32],
-    d_out: usize,
-}
-
-impl NullaryFnOnce for FinishRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        for (index, row) in self.product.chunks_exact_mut(self.d_out).enumerate() {
-            if let Some((row_scales, scales)) = self.scales {
-                let row_scale = row_scales[index];
-                for (value, scale) in row.iter_mut().zip(scales) {
-                    let sum = value.to_bits() as i32;
-                    *value = sum as f32 * (row_scale * scale);
-                }
-            }
-            self.finish.apply(row);
-        }
     }
 }
 
@@ -209,6 +173,7 @@ impl Kernels {
             halves: Vec::new(),
             zero_points: Vec::new(),
             scales: Vec::new(),
+            tiled: TiledRows::default(),
         }
     }
 
@@ -257,6 +222,9 @@ impl Kernels {
                     d_out,
                 });
             }
+            PackedMatrix::Tiled { integers, scales } => {
+                self.tiled.multiply(x, integers, scales, finish, product);
+            }
         }
     }
 
@@ -271,7 +239,13 @@ impl Kernels {
         let n_rows = x.len() / d_in;
         self.integers.resize(x.len(), 0);
         self.scales.resize(n_rows, 0.0);
-        quantize_rows(x, d_in, &mut self.integers, &mut self.scales);
+        quantize_rows(
+            x,
+            [d_in; 2],
+            ZERO_POINT,
+            &mut self.integers,
+            &mut self.scales,
+        );
         if !self.must_halve {
             self.zero_points.clear();
             self.zero_points.resize(n_rows, ZERO_POINT);
@@ -310,7 +284,9 @@ impl Kernels {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tiled::tiles_exist;
     use super::*;
+    use crate::config::Activation;
 
     /// Integers of −127 to 127 with their largest magnitudes in neighboring places, where sums of 16 bits overflow.
     fn weights(n: usize) -> Vec<i8> {
@@ -340,7 +316,8 @@ mod tests {
     fn sums_of_integers_are_exact_with_and_without_halves() {
         for [d_in, d_out] in SHAPES {
             let weights = weights(d_in * d_out);
-            let matrix = PackedMatrix::int8(&weights, [d_in, d_out], [d_out, 1], vec![1.0; d_out]);
+            let matrix =
+                PackedMatrix::without_tiles(&weights, [d_in, d_out], [d_out, 1], vec![1.0; d_out]);
             let PackedMatrix::Int8 {
                 integers: matrix, ..
             } = &matrix
@@ -350,7 +327,8 @@ mod tests {
             for n_rows in [1, 3, 8, 40] {
                 let x = activations(n_rows * d_in);
                 let mut integers = vec![0; x.len()];
-                quantize_rows(&x, d_in, &mut integers, &mut vec![0.0; n_rows]);
+                let mut scales = vec![0.0; n_rows];
+                quantize_rows(&x, [d_in; 2], ZERO_POINT, &mut integers, &mut scales);
                 let sum = |index: usize| -> i32 {
                     let (row, column) = (index / d_out, index % d_out);
                     let terms = (0..d_in).map(|k| {
@@ -379,7 +357,7 @@ mod tests {
         let mut kernels = Kernels::new();
         kernels.must_halve = true;
         let weights = weights(300 * 5);
-        let matrix = PackedMatrix::int8(&weights, [300, 5], [5, 1], vec![1.0; 5]);
+        let matrix = PackedMatrix::without_tiles(&weights, [300, 5], [5, 1], vec![1.0; 5]);
         let PackedMatrix::Int8 { integers, .. } = &matrix else {
             unreachable!("the matrix has integers");
         };
@@ -387,5 +365,49 @@ mod tests {
         let halves = kernels.integers.iter().chain(&kernels.halves);
         let largest = halves.max().copied().map(i32::from);
         assert!(largest.is_some_and(|it| 2 * it * 127 <= i32::from(i16::MAX)));
+    }
+
+    #[test]
+    fn products_by_tiles_have_the_same_bits() {
+        if !tiles_exist() {
+            return;
+        }
+        let [d_in, d_out] = [300, 37];
+        let weights = weights(d_in * d_out);
+        let scales: Vec<f32> = (1..=d_out).map(|it| 1.0 / it as f32).collect();
+        let (shape, strides) = ([d_in, d_out], [d_out, 1]);
+        let tiled = PackedMatrix::int8(&weights, shape, strides, scales.clone());
+        let plain = PackedMatrix::without_tiles(&weights, shape, strides, scales);
+        let bias: Vec<f32> = (0..d_out).map(|it| it as f32 / 7.0 - 2.0).collect();
+        for n_rows in [1, 40] {
+            let mut x = activations(n_rows * d_in);
+            x[1] = 1e-3;
+            for (bias, activation) in [(&[][..], None), (&bias[..], Some(Activation::Gelu))] {
+                let finish = Finish { bias, activation };
+                let products = [&tiled, &plain].map(|matrix| {
+                    let mut product = vec![0.0; n_rows * d_out];
+                    Kernels::new().multiply(&x, shape, matrix, finish, &mut product);
+                    product
+                });
+                assert_eq!(products[0], products[1], "{n_rows} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn products_with_nan_are_nan_in_any_layout() {
+        let (shape, strides) = ([3, 2], [2, 1]);
+        for pack in [PackedMatrix::int8, PackedMatrix::without_tiles] {
+            let matrix = pack(&[1; 6], shape, strides, vec![1.0; 2]);
+            let finish = Finish {
+                bias: &[],
+                activation: None,
+            };
+            let x = [1.0, f32::NAN, 1.0, 1.0, 1.0, 1.0];
+            let mut product = [0.0; 4];
+            Kernels::new().multiply(&x, shape, &matrix, finish, &mut product);
+            assert!(product[0].is_nan() && product[1].is_nan());
+            assert_eq!(product[2..], [3.0, 3.0]);
+        }
     }
 }

@@ -4,27 +4,32 @@ use pulp::{Simd, WithSimd};
 
 use crate::cpu::instruction_set;
 
-/// The integer that stands for 0.
-pub(super) const ZERO_POINT: u8 = 128;
-
-/// The largest magnitude of an integer, relative to [`ZERO_POINT`].
+/// The largest magnitude of an integer, relative to the zero point.
 const MAX: f32 = 127.0;
 
-/// `1.5·2²³ +` [`ZERO_POINT`]: the sum of it and a number, rounded to the nearest integer, ties to
-/// even, has that integer and the zero point in its lowest byte.
-const SHIFT: f32 = 12_582_912.0 + 128.0;
+/// `1.5·2²³`: the sum of it, an even zero point and a number, rounded to the nearest integer, ties
+/// to even, has that integer and the zero point in its lowest byte.
+const SHIFT: f32 = 12_582_912.0;
 
 /// Partial maxima, so that comparisons need not wait for each other.
 const PARTS: usize = 2;
 
 /// Rounds every row of `x` to multiples of its scale, the largest magnitude / 127, and writes the
-/// integers, [`ZERO_POINT`] added, and the scales.
+/// integers, the zero point added, and the scales.
 ///
-/// A row that contains NaN or an infinity gets the scale NaN, so that all products with it are NaN.
-pub(super) fn quantize_rows(x: &[f32], width: usize, integers: &mut [u8], scales: &mut [f32]) {
+/// `widths` are those of the rows of `x` and of `integers`, whose rows may be longer. A row that
+/// contains NaN or an infinity gets the scale NaN, so that all products with it are NaN.
+pub(super) fn quantize_rows(
+    x: &[f32],
+    widths: [usize; 2],
+    zero_point: u8,
+    integers: &mut [u8],
+    scales: &mut [f32],
+) {
     instruction_set().dispatch(QuantizeRows {
         x,
-        width,
+        widths,
+        zero_point,
         integers,
         scales,
     });
@@ -32,7 +37,8 @@ pub(super) fn quantize_rows(x: &[f32], width: usize, integers: &mut [u8], scales
 
 struct QuantizeRows<'a> {
     x: &'a [f32],
-    width: usize,
+    widths: [usize; 2],
+    zero_point: u8,
     integers: &'a mut [u8],
     scales: &'a mut [f32],
 }
@@ -42,25 +48,27 @@ impl WithSimd for QuantizeRows<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let rows = self.x.chunks_exact(self.width);
-        let rows = rows.zip(self.integers.chunks_exact_mut(self.width));
+        let [width, stride] = self.widths;
+        let rows = self.x.chunks_exact(width);
+        let rows = rows.zip(self.integers.chunks_exact_mut(stride));
         for ((row, integers), scale) in rows.zip(self.scales) {
-            *scale = quantize_row(simd, row, integers);
+            *scale = quantize_row(simd, row, self.zero_point, &mut integers[..width]);
         }
     }
 }
 
 #[inline(always)]
-fn quantize_row<S: Simd>(simd: S, row: &[f32], integers: &mut [u8]) -> f32 {
+fn quantize_row<S: Simd>(simd: S, row: &[f32], zero_point: u8, integers: &mut [u8]) -> f32 {
     let Some(max) = largest_magnitude(simd, row) else {
-        integers.fill(ZERO_POINT);
+        integers.fill(zero_point);
         return f32::NAN;
     };
     let inverse = if max > 0.0 { MAX / max } else { 0.0 };
     // The inverse of a subnormal maximum may overflow.
     let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+    let shift = SHIFT + f32::from(zero_point);
     for (integer, value) in integers.iter_mut().zip(row) {
-        *integer = (value * inverse + SHIFT).to_bits() as u8;
+        *integer = (value * inverse + shift).to_bits() as u8;
     }
     max / MAX
 }
@@ -108,7 +116,7 @@ mod tests {
             .collect();
         let mut integers = [0; 77];
         let mut scales = [0.0];
-        quantize_rows(&row, 77, &mut integers, &mut scales);
+        quantize_rows(&row, [77; 2], 128, &mut integers, &mut scales);
         let max = row.iter().fold(0.0, |max: f32, value| max.max(value.abs()));
         assert_eq!(scales[0], max / 127.0);
         for (value, integer) in row.iter().zip(integers) {
@@ -126,7 +134,7 @@ mod tests {
         let mut integers = [0; 6];
         let mut scales = [1.0; 3];
         let x = [0.0, 0.0, f32::NAN, 1.0, 1.0, f32::INFINITY];
-        quantize_rows(&x, 2, &mut integers, &mut scales);
+        quantize_rows(&x, [2; 2], 128, &mut integers, &mut scales);
         assert_eq!(scales[0], 0.0);
         assert_eq!(integers, [128; 6]);
         assert!(scales[1].is_nan() && scales[2].is_nan());
@@ -136,7 +144,7 @@ mod tests {
     fn a_row_of_subnormal_numbers_is_finite() {
         let mut integers = [0; 2];
         let mut scales = [1.0];
-        quantize_rows(&[1e-44, -1e-44], 2, &mut integers, &mut scales);
+        quantize_rows(&[1e-44, -1e-44], [2; 2], 128, &mut integers, &mut scales);
         assert!(scales[0].is_finite());
     }
 }

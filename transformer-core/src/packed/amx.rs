@@ -1,0 +1,275 @@
+//! Intel's tile registers (AMX), for sums of products of 8-bit integers.
+//!
+//! A tile has 16 rows of 64 bytes. The compiler has no stable names for its instructions, so they
+//! are assembly. Three instructions matter: `tileloadd` reads rows at equal distances, `tdpbssd`
+//! adds to 16 × 16 sums the products of 16 rows of 64 integers and 64 rows of 16 integers, and
+//! `tilestored` writes rows.
+
+#![expect(
+    unsafe_code,
+    reason = "AMX has no stable intrinsics, and Linux lends it on request only"
+)]
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::marker::PhantomData;
+use std::sync::LazyLock;
+
+use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
+
+/// The operand of `ldtilecfg`.
+#[repr(C, align(64))]
+struct Configuration {
+    palette: u8,
+    start_row: u8,
+    reserved: [u8; 14],
+    row_bytes: [u16; 16],
+    rows: [u8; 16],
+}
+
+/// Returns whether this processor has AMX for integers, and Linux lets this process use it.
+pub(super) fn available() -> bool {
+    static AVAILABLE: LazyLock<bool> =
+        LazyLock::new(|| processor_has_tiles() && linux_lends_them());
+    *AVAILABLE
+}
+
+fn processor_has_tiles() -> bool {
+    const OSXSAVE: u32 = 1 << 27;
+    const AMX_TILE: u32 = 1 << 24;
+    const AMX_INT8: u32 = 1 << 25;
+    /// Tile configuration and tile data.
+    const TILE_STATE: u32 = 1 << 17 | 1 << 18;
+
+    if __cpuid(0).eax < 7 || __cpuid(1).ecx & OSXSAVE == 0 {
+        return false;
+    }
+    if __cpuid_count(7, 0).edx & (AMX_TILE | AMX_INT8) != AMX_TILE | AMX_INT8 {
+        return false;
+    }
+    let saved: u32;
+    // SAFETY: the processor has `xgetbv`, since the operating system uses XSAVE; register 0 always
+    // exists.
+    unsafe {
+        asm!("xgetbv", in("ecx") 0, out("eax") saved, out("edx") _, options(nomem, nostack));
+    }
+    saved & TILE_STATE == TILE_STATE
+}
+
+/// Asks Linux for the state of tiles, which it saves for those processes only that ask.
+fn linux_lends_them() -> bool {
+    const ARCH_REQ_XCOMP_PERM: libc::c_long = 0x1023;
+    const XFEATURE_XTILEDATA: libc::c_long = 18;
+
+    // SAFETY: this request takes no pointers; it changes nothing but which state Linux saves.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_arch_prctl,
+            ARCH_REQ_XCOMP_PERM,
+            XFEATURE_XTILEDATA,
+        )
+    };
+    status == 0
+}
+
+/// The tile registers of this thread, while they are configured.
+///
+/// Registers 0 to 3 have sums, 4 and 5 activations, 5 to 7 weights. No function keeps values in
+/// them from call to call.
+pub(super) struct Tiles {
+    /// Rows of a tile of activations.
+    height: usize,
+    /// Tiles belong to a thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Tiles {
+    /// Configures tiles of activations with `height` rows.
+    ///
+    /// # Panics
+    ///
+    /// Panics without [`available`], or if `height` is 0 or more than [`SIDE`].
+    pub(super) fn new(height: usize) -> Self {
+        assert!(
+            available(),
+            "this processor has no tiles, or Linux does not lend them"
+        );
+        assert!((1..=SIDE).contains(&height), "a tile has 1 to {SIDE} rows");
+        let mut configuration = Configuration {
+            palette: 1,
+            start_row: 0,
+            reserved: [0; 14],
+            row_bytes: [0; 16],
+            rows: [0; 16],
+        };
+        for register in 0..8 {
+            configuration.row_bytes[register] = DEPTH as u16;
+            configuration.rows[register] = SIDE as u8;
+        }
+        for register in 0..5 {
+            configuration.rows[register] = height as u8;
+        }
+        // SAFETY: tiles are available, and the configuration is one of palette 1, whose tiles have
+        // at most 16 rows of 64 bytes.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const configuration, options(nostack, readonly));
+        }
+        Self {
+            height,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Writes the sums of two tiles of rows, each with [`SIDE`] rows, with two tiles of columns.
+    ///
+    /// # Shapes
+    ///
+    /// - `rows`: at least `[2 * SIDE, stride]`
+    /// - `columns`: at most `stride` tiles, equally many for both
+    /// - `sums`: `[2 * SIDE, 2 * SIDE]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the tiles have fewer rows than [`SIDE`], or a slice is too short.
+    #[inline(always)]
+    pub(super) fn square(
+        &self,
+        rows: &[Line],
+        stride: usize,
+        columns: [&[Tile]; 2],
+        sums: &mut Sums,
+    ) {
+        let depth = columns[0].len();
+        assert_eq!(columns[1].len(), depth, "columns have equally many tiles");
+        assert!(
+            self.height == SIDE && 0 < depth && depth <= stride && rows.len() >= 2 * SIDE * stride,
+            "two whole tiles of rows"
+        );
+        // SAFETY: `self` proves that tiles are available and configured in this thread. Of the
+        // rows, `2 * SIDE * stride` lines exist, of which every step reads one in each row, and
+        // there are at most `stride` steps. Every step reads a tile of each column. The sums have
+        // 32 rows of 128 bytes.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "2:",
+                "tileloadd tmm6, [{b0} + {line}]",
+                "tileloadd tmm4, [{a0} + {stride}]",
+                "tdpbssd tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b1} + {line}]",
+                "tdpbssd tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{a1} + {stride}]",
+                "tdpbssd tmm2, tmm5, tmm6",
+                "tdpbssd tmm3, tmm5, tmm7",
+                "add {a0}, 64",
+                "add {a1}, 64",
+                "add {b0}, 1024",
+                "add {b1}, 1024",
+                "dec {depth}",
+                "jnz 2b",
+                "tilestored [{sums} + {width}], tmm0",
+                "tilestored [{sums} + {width} + 64], tmm1",
+                "tilestored [{sums} + {width} + 2048], tmm2",
+                "tilestored [{sums} + {width} + 2112], tmm3",
+                a0 = inout(reg) rows.as_ptr() => _,
+                a1 = inout(reg) rows[SIDE * stride..].as_ptr() => _,
+                b0 = inout(reg) columns[0].as_ptr() => _,
+                b1 = inout(reg) columns[1].as_ptr() => _,
+                depth = inout(reg) depth => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                sums = in(reg) &raw mut *sums,
+                width = in(reg) 2 * SIDE * size_of::<i32>(),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    }
+
+    /// Writes the sums of one tile of rows with four tiles of columns.
+    ///
+    /// # Shapes
+    ///
+    /// - `rows`: at least `[height, stride]`
+    /// - `columns`: at most `stride` tiles, equally many for all
+    /// - `sums`: `[height, 4 * SIDE]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if a slice is too short.
+    #[inline(always)]
+    pub(super) fn wide(
+        &self,
+        rows: &[Line],
+        stride: usize,
+        columns: [&[Tile]; 4],
+        sums: &mut Sums,
+    ) {
+        let depth = columns[0].len();
+        assert!(
+            columns.iter().all(|it| it.len() == depth),
+            "columns have equally many tiles"
+        );
+        assert!(
+            0 < depth && depth <= stride && rows.len() >= self.height * stride,
+            "a whole tile of rows"
+        );
+        // SAFETY: as in `square`; a tile of rows and of sums has `height` rows, at most 16, and the
+        // sums have 16 rows of 256 bytes.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "2:",
+                "tileloadd tmm4, [{a} + {stride}]",
+                "tileloadd tmm5, [{b0} + {line}]",
+                "tdpbssd tmm0, tmm4, tmm5",
+                "tileloadd tmm6, [{b1} + {line}]",
+                "tdpbssd tmm1, tmm4, tmm6",
+                "tileloadd tmm7, [{b2} + {line}]",
+                "tdpbssd tmm2, tmm4, tmm7",
+                "tileloadd tmm5, [{b3} + {line}]",
+                "tdpbssd tmm3, tmm4, tmm5",
+                "add {a}, 64",
+                "add {b0}, 1024",
+                "add {b1}, 1024",
+                "add {b2}, 1024",
+                "add {b3}, 1024",
+                "dec {depth}",
+                "jnz 2b",
+                "tilestored [{sums} + {width}], tmm0",
+                "tilestored [{sums} + {width} + 64], tmm1",
+                "tilestored [{sums} + {width} + 128], tmm2",
+                "tilestored [{sums} + {width} + 192], tmm3",
+                a = inout(reg) rows.as_ptr() => _,
+                b0 = inout(reg) columns[0].as_ptr() => _,
+                b1 = inout(reg) columns[1].as_ptr() => _,
+                b2 = inout(reg) columns[2].as_ptr() => _,
+                b3 = inout(reg) columns[3].as_ptr() => _,
+                depth = inout(reg) depth => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                sums = in(reg) &raw mut *sums,
+                width = in(reg) 4 * SIDE * size_of::<i32>(),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+                options(nostack),
+            );
+        }
+    }
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        // SAFETY: tiles are available, and nothing in them is read again.
+        unsafe {
+            asm!("tilerelease", options(nomem, nostack));
+        }
+    }
+}
