@@ -1,4 +1,15 @@
 //! Documents: text of many sentences, with markup and words that are not translated.
+//!
+//! ```text
+//! file ─ format ─▶ parts ─▶ passages ─ Splitter ─▶ sentences ─ LineTranslator ─▶ translations and links
+//!                    │ copied text, marks                                              │
+//! file ◀─────────────┴──────────────────────── marks put back by links ◀──────────────┘
+//! ```
+//!
+//! - [`mod@format`]: a reader for each format, which makes [`Part`]s.
+//! - [`DocumentTranslator`]: from parts to the translated document.
+//! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
+//! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
 mod cut;
 mod error;
@@ -6,8 +17,9 @@ pub mod format;
 mod line_translator;
 mod model_lines;
 mod passage;
-mod place;
+mod placement;
 mod protection;
+mod put_back;
 mod sentence;
 mod split;
 mod translate;

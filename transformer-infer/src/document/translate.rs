@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::cut::{Piece, cut};
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
 use super::passage::{MarkKind, Part, Passage, Raw};
-use super::place::{Chunk, place};
+use super::put_back::{Chunk, put_back};
 use super::sentence::Sentence;
 use super::split::{end_of_part, trimmed};
 use super::{DocumentError, Protection, Splitter};
@@ -80,6 +80,28 @@ impl std::fmt::Display for DocumentEvent {
 
 /// Translates documents: splits their passages into sentences, translates these together, and puts markup and
 /// protected words back.
+///
+/// # Example
+///
+/// ```no_run
+/// use transformer_core::device;
+/// use transformer_infer::Translator;
+/// use transformer_infer::document::format::{Format, FormatOptions};
+/// use transformer_infer::document::{DocumentTranslator, ModelLines, Protection, Split, Splitter};
+///
+/// let (_, device) = device::choose(None)?;
+/// let translator = Translator::open("runs/en-de", &device)?;
+/// let lines = ModelLines::new(&translator, translator.search());
+/// let splitter = Splitter::new(Split::Sentences, "en");
+/// let protection = Protection::placeholders();
+/// let mut documents = DocumentTranslator::new(&lines, &splitter, &protection);
+///
+/// let page = "<p>See <b>two dogs</b> in {place}.</p>".as_bytes();
+/// let parts = Format::Html.read("a page".to_owned(), page, &FormatOptions::default())?;
+/// let mut translated = Vec::new();
+/// documents.translate(parts, &mut translated, &mut |event| eprintln!("{event}"))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct DocumentTranslator<'a, L> {
     lines: &'a L,
@@ -357,7 +379,7 @@ fn written(
             PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
             PreparedPiece::Sentence(index) => {
                 let TranslatedLine { text, links, .. } = &translated[*index];
-                for chunk in place(&sentences.0[*index], text, links) {
+                for chunk in put_back(&sentences.0[*index], text, links) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),
                         Chunk::Raw {

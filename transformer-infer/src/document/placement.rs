@@ -1,73 +1,27 @@
-//! [`place`]: puts the marks of a sentence back into its translation.
+//! [`Placement`]: where the marks of a sentence are in its translation.
 
 use std::ops::Range;
 
-use super::passage::Raw;
-use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
+use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use super::units::{Unit, align, is_without_spaces, units};
 use crate::attention::Link;
 
-/// A piece of a translation with its marks.
-#[derive(Clone, Debug)]
-pub(super) enum Chunk<'a> {
-    /// Translated text.
-    Text(&'a str),
-    /// A mark, with or without the whitespace at its edges.
-    Raw {
-        raw: &'a Raw,
-        without_first_space: bool,
-        without_last_space: bool,
-    },
-}
-
-/// Puts the marks of a sentence back into its translation: each exactly once, and pairs nested as in the source.
-///
-/// A pair encloses the longest sequence of units that translate units inside of it. A pair none of whose words is
-/// translated, and a point, go between the translations of their neighbors. Marks are placed between words, or inside
-/// of a word that is the same in the source. Breaks keep their order and, if there are enough words, have words between
-/// them.
-pub(super) fn place<'a>(
-    sentence: &'a Sentence,
-    translation: &'a str,
-    links: &[Link],
-) -> Vec<Chunk<'a>> {
-    if sentence.marks.is_empty() {
-        return vec![Chunk::Text(translation)];
-    }
-    let mut placement = Placement::new(sentence, translation, links);
-    placement.place_pairs();
-    placement.place_breaks();
-    let mut writer = ChunkWriter {
-        placement: &placement,
-        chunks: Vec::new(),
-        next_unit: 0,
-        is_space_due: false,
-        replaced: placement.replaced(),
-        has_space: true,
-        follows_word: false,
-        needs_space: false,
-        last_source: None,
-    };
-    writer.write(None, placement.tgt_units.len());
-    writer.space();
-    writer.chunks
-}
-
-struct Placement<'a> {
-    sentence: &'a Sentence,
-    translation: &'a str,
+/// Where the marks of a sentence are in its translation.
+pub(super) struct Placement<'a> {
+    pub(super) sentence: &'a Sentence,
+    pub(super) translation: &'a str,
     src_units: Vec<Unit>,
-    tgt_units: Vec<Unit>,
+    pub(super) tgt_units: Vec<Unit>,
     /// The source unit of each unit of the translation.
     aligned: Vec<Option<usize>>,
     /// The marks directly inside of each mark, and behind them those that are inside of none.
     children: Vec<Vec<usize>>,
     /// For each mark the units of the translation that it encloses, or an empty range before a unit.
-    places: Vec<Range<usize>>,
+    pub(super) spans: Vec<Range<usize>>,
 }
 
 impl<'a> Placement<'a> {
-    fn new(sentence: &'a Sentence, translation: &'a str, links: &[Link]) -> Self {
+    pub(super) fn new(sentence: &'a Sentence, translation: &'a str, links: &[Link]) -> Self {
         let marks = &sentence.marks;
         let mut cuts: Vec<usize> = marks
             .iter()
@@ -93,11 +47,11 @@ impl<'a> Placement<'a> {
             tgt_units,
             aligned,
             children,
-            places: vec![0..0; marks.len()],
+            spans: vec![0..0; marks.len()],
         }
     }
 
-    fn children(&self, parent: Option<usize>) -> &[usize] {
+    pub(super) fn children(&self, parent: Option<usize>) -> &[usize] {
         &self.children[parent.unwrap_or(self.sentence.marks.len())]
     }
 
@@ -108,8 +62,8 @@ impl<'a> Placement<'a> {
         )
     }
 
-    /// Gives pairs and points their places, from the outside to the inside.
-    fn place_pairs(&mut self) {
+    /// Gives pairs and points their spans, from the outside to the inside.
+    pub(super) fn put_pairs(&mut self) {
         let mut parents = vec![(None, 0..self.tgt_units.len())];
         while let Some((parent, within)) = parents.pop() {
             let children = self.children(parent).to_owned();
@@ -118,34 +72,34 @@ impl<'a> Placement<'a> {
                 .copied()
                 .filter(|it| self.is_pair(*it))
                 .collect();
-            for (pair, place) in self.runs(&pairs, &within) {
-                self.places[pair] = place.unwrap_or_else(|| {
+            for (pair, span) in self.runs(&pairs, &within) {
+                self.spans[pair] = span.unwrap_or_else(|| {
                     let gap = self.gap(pair, &within);
                     gap..gap
                 });
             }
-            // An empty place must not be inside of another one.
+            // An empty span must not be inside of another one.
             for empty in &children {
                 let is_pair = self.is_pair(*empty);
-                if is_pair && !self.places[*empty].is_empty() {
+                if is_pair && !self.spans[*empty].is_empty() {
                     continue;
                 }
                 let gap = match is_pair {
-                    true => self.places[*empty].start,
+                    true => self.spans[*empty].start,
                     false => self.gap(*empty, &within),
                 };
-                let around = pairs.iter().map(|pair| &self.places[*pair]);
+                let around = pairs.iter().map(|pair| &self.spans[*pair]);
                 let around = around
-                    .filter(|place| place.start < gap && gap < place.end)
+                    .filter(|span| span.start < gap && gap < span.end)
                     .next_back();
-                let gap = around.map_or(gap, |place| match gap - place.start < place.end - gap {
-                    true => place.start,
-                    false => place.end,
+                let gap = around.map_or(gap, |span| match gap - span.start < span.end - gap {
+                    true => span.start,
+                    false => span.end,
                 });
-                self.places[*empty] = gap..gap;
+                self.spans[*empty] = gap..gap;
             }
             for pair in pairs {
-                parents.push((Some(pair), self.places[pair].clone()));
+                parents.push((Some(pair), self.spans[pair].clone()));
             }
         }
     }
@@ -278,7 +232,7 @@ impl<'a> Placement<'a> {
     }
 
     /// Returns the whitespace before a unit.
-    fn space(&self, unit: usize) -> &'a str {
+    pub(super) fn space(&self, unit: usize) -> &'a str {
         let end = self
             .tgt_units
             .get(unit)
@@ -289,8 +243,8 @@ impl<'a> Placement<'a> {
         &self.translation[start..end]
     }
 
-    /// Gives breaks their places: in order, and with words between them if there are enough.
-    fn place_breaks(&mut self) {
+    /// Gives breaks their spans: in order, and with words between them if there are enough.
+    pub(super) fn put_breaks(&mut self) {
         let n_units = self.tgt_units.len();
         let marks = &self.sentence.marks;
         let is_break = |index: &usize| matches!(marks[*index].kind, SentenceMarkKind::Break(_));
@@ -341,7 +295,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Puts a break into the innermost pair around its place.
+    /// Puts a break into the innermost pair around its span.
     fn move_break(&mut self, index: usize, gap: usize) {
         let mut ancestors = Vec::new();
         let mut ancestor = self.sentence.marks[index].parent;
@@ -352,10 +306,10 @@ impl<'a> Placement<'a> {
         let mut parent = None;
         loop {
             let inside = self.children(parent).iter().copied().find(|child| {
-                let place = &self.places[*child];
+                let span = &self.spans[*child];
                 self.is_pair(*child)
-                    && (place.start < gap && gap < place.end
-                        || ancestors.contains(child) && place.start <= gap && gap <= place.end)
+                    && (span.start < gap && gap < span.end
+                        || ancestors.contains(child) && span.start <= gap && gap <= span.end)
             });
             match inside {
                 Some(child) => parent = Some(child),
@@ -368,159 +322,24 @@ impl<'a> Placement<'a> {
         let siblings = &mut self.children[parent.unwrap_or(n_marks)];
         let position = siblings.partition_point(|child| *child < index);
         siblings.insert(position, index);
-        self.places[index] = gap..gap;
+        self.spans[index] = gap..gap;
     }
 
-    /// Returns for each gap whether a mark is written in place of its space.
-    fn replaced(&self) -> Vec<bool> {
+    /// Returns for each gap whether a mark is written instead of its space.
+    pub(super) fn replaced(&self) -> Vec<bool> {
         let mut replaced = vec![false; self.tgt_units.len() + 1];
-        for (mark, place) in self.sentence.marks.iter().zip(&self.places) {
+        for (mark, span) in self.sentence.marks.iter().zip(&self.spans) {
             let replaces = |tag: &Option<Tag>| tag.as_ref().is_some_and(|tag| tag.replaces_space);
             match &mark.kind {
                 SentenceMarkKind::Pair { open, close } => {
-                    replaced[place.start] |= replaces(open);
-                    replaced[place.end] |= replaces(close);
+                    replaced[span.start] |= replaces(open);
+                    replaced[span.end] |= replaces(close);
                 }
                 SentenceMarkKind::Point(_) | SentenceMarkKind::Break(_) => {
-                    replaced[place.start] |= !mark.range.is_empty();
+                    replaced[span.start] |= !mark.range.is_empty();
                 }
             }
         }
         replaced
-    }
-}
-
-/// Writes the units of a translation with the marks between them.
-struct ChunkWriter<'a, 'p> {
-    placement: &'p Placement<'a>,
-    chunks: Vec<Chunk<'a>>,
-    /// The next unit to write.
-    next_unit: usize,
-    /// Whether the space before it is still to be written.
-    is_space_due: bool,
-    replaced: Vec<bool>,
-    /// Whether whitespace was written behind the last word, or behind the last point.
-    has_space: bool,
-    /// Whether the last unit or point that was written ends with a word.
-    follows_word: bool,
-    /// Whether the next word needs a space before it.
-    needs_space: bool,
-    /// Where in the source the mark is that was written last, unless words follow it.
-    last_source: Option<Range<usize>>,
-}
-
-impl<'a> ChunkWriter<'a, '_> {
-    /// Writes the units up to `end`, with the marks inside of `parent` that are in their places.
-    fn write(&mut self, parent: Option<usize>, end: usize) {
-        let placement = self.placement;
-        let sentence: &'a Sentence = placement.sentence;
-        let mut children = placement.children(parent).to_owned();
-        children.sort_by_key(|index| {
-            let place = &placement.places[*index];
-            (place.start, !place.is_empty(), *index)
-        });
-        for index in children {
-            let place = placement.places[index].clone();
-            self.units_until(place.start);
-            let mark = &sentence.marks[index];
-            match &mark.kind {
-                SentenceMarkKind::Pair { open, close } => {
-                    if let Some(tag) = open {
-                        self.space();
-                        self.raw(&tag.raw, mark.range.start..mark.range.start);
-                    }
-                    self.write(Some(index), place.end);
-                    if let Some(tag) = close {
-                        self.raw(&tag.raw, mark.range.end..mark.range.end);
-                    }
-                }
-                SentenceMarkKind::Point(raw) => self.point(raw, mark),
-                SentenceMarkKind::Break(raw) => self.raw(raw, mark.range.clone()),
-            }
-        }
-        self.units_until(end);
-    }
-
-    fn units_until(&mut self, end: usize) {
-        while self.next_unit < end {
-            self.space();
-            if self.needs_space && !self.has_space && self.is_word(self.next_unit, false) {
-                self.chunks.push(Chunk::Text(" "));
-            }
-            (self.has_space, self.needs_space) = (false, false);
-            let range = self.placement.tgt_units[self.next_unit].range.clone();
-            self.chunks
-                .push(Chunk::Text(&self.placement.translation[range]));
-            self.follows_word = self.is_word(self.next_unit, true);
-            self.next_unit += 1;
-            self.is_space_due = true;
-            self.last_source = None;
-        }
-    }
-
-    /// Writes the space before the next unit, unless it is written, or a mark replaces it.
-    fn space(&mut self) {
-        if std::mem::take(&mut self.is_space_due) && !self.replaced[self.next_unit] {
-            let space = self.placement.space(self.next_unit);
-            if !space.is_empty() {
-                self.chunks.push(Chunk::Text(space));
-                self.has_space = true;
-            }
-        }
-    }
-
-    /// Writes the text of a mark, which is at a position of the source.
-    fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
-        self.chunks.push(Chunk::Raw {
-            raw,
-            without_first_space: false,
-            without_last_space: false,
-        });
-        self.has_space |= raw.starts_with_space() || raw.ends_with_space();
-        self.last_source = Some(source);
-    }
-
-    /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
-    /// translation, and with a space if a word would touch it that does not touch it in the source.
-    fn point(&mut self, raw: &'a Raw, mark: &SentenceMark) {
-        let source = mark.range.clone();
-        if !mark.touches_left && !raw.starts_with_space() {
-            self.space();
-            if !self.has_space && self.follows_word {
-                self.chunks.push(Chunk::Text(" "));
-            }
-        }
-        let n_units = self.placement.tgt_units.len();
-        let follows_space = match self.chunks.last() {
-            None => n_units > 0,
-            Some(Chunk::Text(text)) => text.ends_with(char::is_whitespace),
-            Some(Chunk::Raw { raw, .. }) => raw.ends_with_space(),
-        };
-        let last = self.last_source.as_ref();
-        let is_beside_last =
-            last.is_some_and(|last| last.start == source.start || last.end == source.start);
-        let is_last = n_units > 0 && self.next_unit == n_units;
-        self.chunks.push(Chunk::Raw {
-            raw,
-            without_first_space: follows_space && source.start > 0 && !is_beside_last,
-            without_last_space: is_last && source.end < self.placement.sentence.text.len(),
-        });
-        self.has_space = raw.ends_with_space();
-        self.follows_word = false;
-        self.needs_space = !mark.touches_right;
-        self.last_source = Some(source);
-    }
-
-    /// Returns whether the last character of a unit, or its first, belongs to a word that spaces separate.
-    fn is_word(&self, unit: usize, is_last: bool) -> bool {
-        let range = self.placement.tgt_units[unit].range.clone();
-        let characters = self.placement.translation[range].chars();
-        let mut characters = characters;
-        let character = if is_last {
-            characters.next_back()
-        } else {
-            characters.next()
-        };
-        character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
     }
 }

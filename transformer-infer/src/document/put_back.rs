@@ -1,0 +1,190 @@
+//! [`put_back`]: puts the marks of a sentence back into its translation.
+
+use std::ops::Range;
+
+use super::passage::Raw;
+use super::placement::Placement;
+use super::sentence::{Sentence, SentenceMark, SentenceMarkKind};
+use super::units::is_without_spaces;
+use crate::attention::Link;
+
+/// A piece of a translation with its marks.
+#[derive(Clone, Debug)]
+pub(super) enum Chunk<'a> {
+    /// Translated text.
+    Text(&'a str),
+    /// A mark, with or without the whitespace at its edges.
+    Raw {
+        raw: &'a Raw,
+        without_first_space: bool,
+        without_last_space: bool,
+    },
+}
+
+/// Puts the marks of a sentence back into its translation: each exactly once, and pairs nested as in the source.
+///
+/// A pair encloses the longest sequence of units that translate units inside of it. A pair none of whose words is
+/// translated, and a point, go between the translations of their neighbors. Marks are written between words, or inside
+/// of a word that is the same in the source. Breaks keep their order and, if there are enough words, have words between
+/// them.
+pub(super) fn put_back<'a>(
+    sentence: &'a Sentence,
+    translation: &'a str,
+    links: &[Link],
+) -> Vec<Chunk<'a>> {
+    if sentence.marks.is_empty() {
+        return vec![Chunk::Text(translation)];
+    }
+    let mut placement = Placement::new(sentence, translation, links);
+    placement.put_pairs();
+    placement.put_breaks();
+    let mut writer = ChunkWriter {
+        placement: &placement,
+        chunks: Vec::new(),
+        next_unit: 0,
+        is_space_due: false,
+        replaced: placement.replaced(),
+        has_space: true,
+        follows_word: false,
+        needs_space: false,
+        last_source: None,
+    };
+    writer.write(None, placement.tgt_units.len());
+    writer.space();
+    writer.chunks
+}
+
+/// Writes the units of a translation with the marks between them.
+struct ChunkWriter<'a, 'p> {
+    placement: &'p Placement<'a>,
+    chunks: Vec<Chunk<'a>>,
+    /// The next unit to write.
+    next_unit: usize,
+    /// Whether the space before it is still to be written.
+    is_space_due: bool,
+    replaced: Vec<bool>,
+    /// Whether whitespace was written behind the last word, or behind the last point.
+    has_space: bool,
+    /// Whether the last unit or point that was written ends with a word.
+    follows_word: bool,
+    /// Whether the next word needs a space before it.
+    needs_space: bool,
+    /// Where in the source the mark is that was written last, unless words follow it.
+    last_source: Option<Range<usize>>,
+}
+
+impl<'a> ChunkWriter<'a, '_> {
+    /// Writes the units up to `end`, with the marks inside of `parent` that are in their spans.
+    fn write(&mut self, parent: Option<usize>, end: usize) {
+        let placement = self.placement;
+        let sentence: &'a Sentence = placement.sentence;
+        let mut children = placement.children(parent).to_owned();
+        children.sort_by_key(|index| {
+            let span = &placement.spans[*index];
+            (span.start, !span.is_empty(), *index)
+        });
+        for index in children {
+            let span = placement.spans[index].clone();
+            self.units_until(span.start);
+            let mark = &sentence.marks[index];
+            match &mark.kind {
+                SentenceMarkKind::Pair { open, close } => {
+                    if let Some(tag) = open {
+                        self.space();
+                        self.raw(&tag.raw, mark.range.start..mark.range.start);
+                    }
+                    self.write(Some(index), span.end);
+                    if let Some(tag) = close {
+                        self.raw(&tag.raw, mark.range.end..mark.range.end);
+                    }
+                }
+                SentenceMarkKind::Point(raw) => self.point(raw, mark),
+                SentenceMarkKind::Break(raw) => self.raw(raw, mark.range.clone()),
+            }
+        }
+        self.units_until(end);
+    }
+
+    fn units_until(&mut self, end: usize) {
+        while self.next_unit < end {
+            self.space();
+            if self.needs_space && !self.has_space && self.is_word(self.next_unit, false) {
+                self.chunks.push(Chunk::Text(" "));
+            }
+            (self.has_space, self.needs_space) = (false, false);
+            let range = self.placement.tgt_units[self.next_unit].range.clone();
+            self.chunks
+                .push(Chunk::Text(&self.placement.translation[range]));
+            self.follows_word = self.is_word(self.next_unit, true);
+            self.next_unit += 1;
+            self.is_space_due = true;
+            self.last_source = None;
+        }
+    }
+
+    /// Writes the space before the next unit, unless it is written, or a mark replaces it.
+    fn space(&mut self) {
+        if std::mem::take(&mut self.is_space_due) && !self.replaced[self.next_unit] {
+            let space = self.placement.space(self.next_unit);
+            if !space.is_empty() {
+                self.chunks.push(Chunk::Text(space));
+                self.has_space = true;
+            }
+        }
+    }
+
+    /// Writes the text of a mark, which is at a position of the source.
+    fn raw(&mut self, raw: &'a Raw, source: Range<usize>) {
+        self.chunks.push(Chunk::Raw {
+            raw,
+            without_first_space: false,
+            without_last_space: false,
+        });
+        self.has_space |= raw.starts_with_space() || raw.ends_with_space();
+        self.last_source = Some(source);
+    }
+
+    /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
+    /// translation, and with a space if a word would touch it that does not touch it in the source.
+    fn point(&mut self, raw: &'a Raw, mark: &SentenceMark) {
+        let source = mark.range.clone();
+        if !mark.touches_left && !raw.starts_with_space() {
+            self.space();
+            if !self.has_space && self.follows_word {
+                self.chunks.push(Chunk::Text(" "));
+            }
+        }
+        let n_units = self.placement.tgt_units.len();
+        let follows_space = match self.chunks.last() {
+            None => n_units > 0,
+            Some(Chunk::Text(text)) => text.ends_with(char::is_whitespace),
+            Some(Chunk::Raw { raw, .. }) => raw.ends_with_space(),
+        };
+        let last = self.last_source.as_ref();
+        let is_beside_last =
+            last.is_some_and(|last| last.start == source.start || last.end == source.start);
+        let is_last = n_units > 0 && self.next_unit == n_units;
+        self.chunks.push(Chunk::Raw {
+            raw,
+            without_first_space: follows_space && source.start > 0 && !is_beside_last,
+            without_last_space: is_last && source.end < self.placement.sentence.text.len(),
+        });
+        self.has_space = raw.ends_with_space();
+        self.follows_word = false;
+        self.needs_space = !mark.touches_right;
+        self.last_source = Some(source);
+    }
+
+    /// Returns whether the last character of a unit, or its first, belongs to a word that spaces separate.
+    fn is_word(&self, unit: usize, is_last: bool) -> bool {
+        let range = self.placement.tgt_units[unit].range.clone();
+        let characters = self.placement.translation[range].chars();
+        let mut characters = characters;
+        let character = if is_last {
+            characters.next_back()
+        } else {
+            characters.next()
+        };
+        character.is_some_and(|c| c.is_alphanumeric() && !is_without_spaces(c))
+    }
+}
