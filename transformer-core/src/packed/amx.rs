@@ -12,8 +12,14 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::LazyLock;
+
+thread_local! {
+    /// Whether the tiles of this thread are configured.
+    static IS_USED: Cell<bool> = const { Cell::new(false) };
+}
 
 use super::tile::{DEPTH, Line, SIDE, Sums, Tile};
 
@@ -88,13 +94,16 @@ impl Tiles {
     ///
     /// # Panics
     ///
-    /// Panics without [`available`], or if `height` is 0 or more than [`SIDE`].
+    /// Panics without [`available`], if `height` is 0 or more than [`SIDE`], or while other tiles of this thread exist:
+    /// they would lose their configuration.
     pub(super) fn new(height: usize) -> Self {
         assert!(
             available(),
             "this processor has no tiles, or Linux does not lend them"
         );
         assert!((1..=SIDE).contains(&height), "a tile has 1 to {SIDE} rows");
+        let is_used = IS_USED.replace(true);
+        assert!(!is_used, "the tiles of this thread are configured already");
         let mut configuration = Configuration {
             palette: 1,
             start_row: 0,
@@ -271,5 +280,6 @@ impl Drop for Tiles {
         unsafe {
             asm!("tilerelease", options(nomem, nostack));
         }
+        IS_USED.set(false);
     }
 }

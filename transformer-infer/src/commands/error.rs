@@ -12,7 +12,7 @@ use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
 use transformer_infer::attention::AttentionError;
-use transformer_infer::document::format::FormatError;
+use transformer_infer::document::format::{Format, FormatError};
 use transformer_infer::document::{DocumentError, ProtectionError};
 use transformer_infer::program::{OutputError, ThreadsError};
 use transformer_infer::search::SearchError;
@@ -172,6 +172,14 @@ pub(crate) enum CommandError {
     /// The format of a document is unknown.
     #[error(transparent)]
     Format(#[from] FormatError),
+    /// A flag for another format was given.
+    #[error("`{flag}` does not apply to documents of the format {format}; leave it out")]
+    FormatFlag {
+        /// The flag.
+        flag: &'static str,
+        /// The format of the document.
+        format: Format,
+    },
     /// What to protect is no pattern.
     #[error(transparent)]
     Protection(#[from] ProtectionError),
@@ -222,6 +230,7 @@ impl CommandError {
             | Self::OutIsDash
             | Self::NoFormat
             | Self::Format(_)
+            | Self::FormatFlag { .. }
             | Self::Protection(_)
             | Self::OutIsInput { .. } => ExitCode::from(2),
             Self::Attention(AttentionError::NoLayer { .. } | AttentionError::NoHead { .. })

@@ -42,6 +42,12 @@ pub(crate) enum OutputPathError {
         /// The path that was given.
         path: PathBuf,
     },
+    /// The path is a pipe or a device.
+    #[error("`{}` is not a regular file; leave --out out, and redirect standard output to it", path.display())]
+    NotAFile {
+        /// The path that was given.
+        path: PathBuf,
+    },
     /// The file has content, which might be lost.
     #[error("`{}` exists; choose another name, or replace it with --overwrite", path.display())]
     Exists {

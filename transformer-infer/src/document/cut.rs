@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::Protection;
 use super::passage::{Mark, MarkKind, Passage, Raw};
 use super::sentence::{Sentence, SentenceBuilder};
 
@@ -17,14 +16,15 @@ pub(super) enum Piece {
     Sentence(Sentence),
 }
 
-/// Cuts a passage at the given segments, which are in order and have no whitespace around them.
+/// Cuts a passage at the given segments, which are in order and have no whitespace around them. `protected` is what is
+/// copied, in order.
 ///
 /// The tags of a pair that encloses whole sentences are outside of them, and points at the edges of sentences, too:
 /// only what is inside of a sentence has to be put back into its translation.
 pub(super) fn cut(
     passage: &Passage,
     segments: &[Range<usize>],
-    protection: &Protection,
+    protected: &[Range<usize>],
 ) -> Vec<Piece> {
     let passage = &without_empty_pairs(passage);
     let mut cutter = Cutter {
@@ -56,7 +56,7 @@ pub(super) fn cut(
     cutter.close_until(&mut open, None, &homes);
     cutter.fill_drafts(&homes);
     cutter.advance(passage.text.len());
-    cutter.finish(protection)
+    cutter.finish(protected)
 }
 
 /// Replaces pairs that enclose no text, with all that is inside of them, by points.
@@ -254,20 +254,17 @@ impl Cutter<'_> {
     }
 
     /// Puts the marks into the sentences.
-    fn finish(self, protection: &Protection) -> Vec<Piece> {
+    fn finish(self, protected: &[Range<usize>]) -> Vec<Piece> {
         let mut sentences = self.segments.iter().zip(self.drafts);
         let mut pieces = self.pieces;
         for piece in &mut pieces {
             if let Piece::Sentence(sentence) = piece
                 && let Some((segment, draft)) = sentences.next()
             {
-                let protected = protection
-                    .find(&self.passage.text[segment.clone()])
-                    .into_iter();
-                let protected =
-                    protected.map(|it| it.start + segment.start..it.end + segment.start);
-                let protected: Vec<Range<usize>> = protected.collect();
-                let builder = SentenceBuilder::new(self.passage, segment, &protected);
+                let first = protected.partition_point(|range| range.start < segment.start);
+                let last = protected.partition_point(|range| range.end <= segment.end);
+                let protected = &protected[first..last.max(first)];
+                let builder = SentenceBuilder::new(self.passage, segment, protected);
                 *sentence = builder.build(&draft.marks);
             }
         }

@@ -3,6 +3,7 @@
 use super::DocumentError;
 use super::units::units;
 use crate::attention::Link;
+use crate::translator::Warning;
 
 /// A line to translate: a sentence, or a part of one that is too long.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +23,8 @@ pub struct TranslatedLine {
     pub text: String,
     /// Which parts of it translate which parts of the line, if they were asked for, in the order of the translation.
     pub links: Vec<Link>,
+    /// Set if the limits of the output length decided about it.
+    pub warning: Option<Warning>,
     /// Number of terms of a glossary that it must contain.
     pub n_terms: usize,
     /// Those of them that it does not contain.

@@ -110,6 +110,7 @@ impl LineTranslator for ModelLines<'_> {
         let line = |(translation, terms): (&Translation, &Vec<&str>)| TranslatedLine {
             text: translation.text().to_owned(),
             links: Vec::new(),
+            warning: translation.warning,
             n_terms: terms.len(),
             unmet_terms: translation
                 .unmet_terms

@@ -1,5 +1,6 @@
 //! [`Placement`]: where the marks of a sentence are in its translation.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
@@ -14,10 +15,16 @@ pub(super) struct Placement<'a> {
     pub(super) tgt_units: Vec<Unit>,
     /// The source unit of each unit of the translation.
     aligned: Vec<Option<usize>>,
+    /// The units of the translation of each source unit.
+    tgt_of: Vec<Vec<usize>>,
     /// The marks directly inside of each mark, and behind them those that are inside of none.
     children: Vec<Vec<usize>>,
     /// For each mark the units of the translation that it encloses, or an empty range before a unit.
     pub(super) spans: Vec<Range<usize>>,
+    /// For each mark whether it is not written.
+    pub(super) is_dropped: Vec<bool>,
+    /// Breaks that moved out of the pair with this index.
+    moved: Vec<(usize, usize)>,
 }
 
 impl<'a> Placement<'a> {
@@ -36,6 +43,12 @@ impl<'a> Placement<'a> {
             (translation, tgt_units),
             links,
         );
+        let mut tgt_of = vec![Vec::new(); src_units.len()];
+        for (tgt, src) in aligned.iter().enumerate() {
+            if let Some(src) = src {
+                tgt_of[*src].push(tgt);
+            }
+        }
         let mut children = vec![Vec::new(); marks.len() + 1];
         for (index, mark) in marks.iter().enumerate() {
             children[mark.parent.unwrap_or(marks.len())].push(index);
@@ -48,6 +61,9 @@ impl<'a> Placement<'a> {
             aligned,
             children,
             spans: vec![0..0; marks.len()],
+            is_dropped: vec![false; marks.len()],
+            moved: Vec::new(),
+            tgt_of,
         }
     }
 
@@ -73,11 +89,9 @@ impl<'a> Placement<'a> {
                 .filter(|it| self.is_pair(*it))
                 .collect();
             for (pair, span) in self.runs(&pairs, &within) {
-                self.spans[pair] = span.unwrap_or_else(|| {
-                    let gap = self.gap(pair, &within);
-                    gap..gap
-                });
+                self.spans[pair] = span.unwrap_or(usize::MAX..usize::MAX);
             }
+            self.put_pairs_without_words(&pairs, &within);
             // An empty span must not be inside of another one.
             for empty in &children {
                 let is_pair = self.is_pair(*empty);
@@ -102,6 +116,34 @@ impl<'a> Placement<'a> {
                 parents.push((Some(pair), self.spans[pair].clone()));
             }
         }
+    }
+
+    /// Puts pairs none of whose words has a translation around the word behind their position, or before it, if no other
+    /// pair has it; else nowhere: they are empty.
+    fn put_pairs_without_words(&mut self, pairs: &[usize], within: &Range<usize>) {
+        for pair in pairs.iter().copied() {
+            if self.spans[pair].start != usize::MAX {
+                continue;
+            }
+            let gap = self.gap(pair, within);
+            let is_free = |unit: &usize| {
+                within.contains(unit)
+                    && self.is_word(*unit)
+                    && !pairs.iter().any(|other| self.spans[*other].contains(unit))
+            };
+            let range = &self.sentence.marks[pair].range;
+            let mut src_units = self.src_units.iter();
+            let has_words =
+                src_units.any(|it| range.start <= it.range.start && it.range.end <= range.end);
+            let around = [Some(gap), gap.checked_sub(1)].into_iter().flatten();
+            let word = around.filter(|_| has_words).find(is_free);
+            self.spans[pair] = word.map_or(gap..gap, |unit| unit..unit + 1);
+        }
+    }
+
+    fn is_word(&self, unit: usize) -> bool {
+        let range = self.tgt_units[unit].range.clone();
+        self.translation[range].contains(char::is_alphanumeric)
     }
 
     /// Returns for each pair the longest run of units that it owns; `None` if it owns none.
@@ -162,7 +204,10 @@ impl<'a> Placement<'a> {
             .src_units
             .partition_point(|it| it.range.start < mark.range.end.max(mark.range.start));
         let tgt_of = |src: usize, is_last: bool| {
-            let mut found = within.clone().filter(|tgt| self.aligned[*tgt] == Some(src));
+            let mut found = self.tgt_of[src]
+                .iter()
+                .copied()
+                .filter(|tgt| within.contains(tgt));
             match is_last {
                 true => found.next_back(),
                 false => found.next(),
@@ -205,30 +250,24 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Returns the next gap between words with a space between them.
+    /// Returns the next gap with a space.
     fn gap_with_space(&self, gap: usize, within: &Range<usize>) -> usize {
-        let is_good = |gap: &usize| {
-            *gap == within.start || *gap == within.end || !self.space(*gap).is_empty() || {
-                let at = self.tgt_units[*gap].range.start;
-                let around = [
-                    self.translation[..at].chars().next_back(),
-                    self.translation[at..].chars().next(),
-                ];
-                around.into_iter().flatten().any(is_without_spaces)
-            }
-        };
-        (gap..=within.end).find(is_good).unwrap_or(gap)
+        let is_edge = |gap: usize| gap == within.start || gap == within.end;
+        let mut gaps = gap..=within.end;
+        let good = gaps.find(|gap| is_edge(*gap) || self.has_space(*gap));
+        good.unwrap_or(gap)
     }
 
-    /// Returns the gap, or the last one before it with a space, if there is one.
-    fn gap_with_space_before(&self, gap: usize) -> usize {
-        let has_space = |gap: &usize| !self.space(*gap).is_empty();
-        match gap == self.tgt_units.len()
-            || self.gap_with_space(gap, &(0..self.tgt_units.len())) == gap
-        {
-            true => gap,
-            false => (1..gap).rev().find(has_space).unwrap_or(gap),
-        }
+    /// Returns whether there is a space in a gap between units, or would be one in a script with spaces.
+    fn has_space(&self, gap: usize) -> bool {
+        let Some(unit) = self.tgt_units.get(gap) else {
+            return true;
+        };
+        let (before, behind) = self.translation.split_at(unit.range.start);
+        let around = [before.chars().next_back(), behind.chars().next()];
+        gap == 0
+            || !self.space(gap).is_empty()
+            || around.into_iter().flatten().all(is_without_spaces)
     }
 
     /// Returns the whitespace before a unit.
@@ -243,55 +282,108 @@ impl<'a> Placement<'a> {
         &self.translation[start..end]
     }
 
-    /// Gives breaks their spans: in order, and with words between them if there are enough.
+    /// Gives breaks their positions: in order, and with words between them.
+    ///
+    /// Line ends that find no room between words are dropped; other breaks are written one behind the other.
     pub(super) fn put_breaks(&mut self) {
-        let n_units = self.tgt_units.len();
         let marks = &self.sentence.marks;
         let is_break = |index: &usize| matches!(marks[*index].kind, SentenceMarkKind::Break(_));
+        let src_unit = |index: usize| self.src_units_before(marks[index].range.start);
+        // Breaks without a word between them stay together.
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        let mut last_unit = None;
         for index in (0..marks.len()).filter(is_break) {
-            // Breaks without a word between them stay together.
-            let unit = self
-                .src_units
-                .partition_point(|it| it.range.end <= marks[index].range.start);
             match groups.last_mut() {
-                Some(group) if last_unit == Some(unit) => group.push(index),
+                Some(group) if src_unit(group[0]) == src_unit(index) => group.push(index),
                 _ => groups.push(vec![index]),
             }
-            last_unit = Some(unit);
         }
-        let n_groups = groups.len();
-        let are_enough = n_units > n_groups;
-        let at_edge = |group: Option<&Vec<usize>>, unit: usize| {
-            group.is_some_and(|group| {
-                self.src_units
-                    .partition_point(|it| it.range.end <= marks[group[0]].range.start)
-                    == unit
-            })
+        let is_inside = |group: &Vec<usize>| {
+            !matches!(src_unit(group[0]), 0) && src_unit(group[0]) < self.src_units.len()
         };
-        let first = usize::from(are_enough && !at_edge(groups.first(), 0));
-        let last =
-            n_units - usize::from(are_enough && !at_edge(groups.last(), self.src_units.len()));
-        let gaps = groups.iter().map(|group| self.gap(group[0], &(0..n_units)));
-        let mut gaps: Vec<usize> = gaps.collect();
-        let mut least = first;
-        for gap in &mut gaps {
-            *gap = (*gap).clamp(least, n_units);
-            least = (*gap + usize::from(are_enough)).min(n_units);
-        }
-        let mut most = last;
-        for (gap, group) in gaps.iter_mut().zip(&groups).rev() {
-            *gap = (*gap).min(most);
-            if !marks[group[0]].range.is_empty() {
-                *gap = self.gap_with_space_before(*gap);
+        let (mut inside, at_edges): (Vec<Vec<usize>>, Vec<Vec<usize>>) =
+            groups.into_iter().partition(is_inside);
+        let is_line_end = |group: &Vec<usize>| group.iter().all(|index| self.is_blank(*index));
+        let mut dropped = Vec::new();
+        let latest = loop {
+            match self.latest_gaps(&inside) {
+                Ok(latest) => break latest,
+                // One too many: the last line end goes.
+                Err(()) => match inside.iter().rposition(is_line_end) {
+                    Some(position) => dropped.extend(inside.remove(position)),
+                    None => break vec![self.tgt_units.len(); inside.len()],
+                },
             }
-            most = gap.saturating_sub(usize::from(are_enough));
+        };
+        let mut least = 1;
+        let mut gaps = Vec::with_capacity(inside.len());
+        for (group, latest) in inside.iter().zip(latest) {
+            let wanted = self.gap(group[0], &(0..self.tgt_units.len())).max(least);
+            let good = (wanted..=latest).find(|gap| self.is_break_gap(group, *gap));
+            let gap = good.unwrap_or(latest);
+            gaps.push(gap);
+            least = gap + 1;
         }
-        for (group, gap) in groups.into_iter().zip(gaps) {
+        let edges = at_edges.iter().map(|group| match src_unit(group[0]) {
+            0 => 0,
+            _ => self.tgt_units.len(),
+        });
+        let edges: Vec<usize> = edges.collect();
+        let all = inside
+            .into_iter()
+            .zip(gaps)
+            .chain(at_edges.into_iter().zip(edges));
+        let all: Vec<(Vec<usize>, usize)> = all.collect();
+        for (group, gap) in all {
             for index in group {
                 self.move_break(index, gap);
             }
+        }
+        for index in dropped {
+            self.is_dropped[index] = true;
+        }
+        self.sort_children();
+    }
+
+    /// Returns for each group the last gap that leaves room for those behind it; an error if there is no room.
+    fn latest_gaps(&self, groups: &[Vec<usize>]) -> Result<Vec<usize>, ()> {
+        let mut latest = vec![0; groups.len()];
+        let mut end = self.tgt_units.len();
+        for (group, latest) in groups.iter().zip(&mut latest).rev() {
+            end = (1..end)
+                .rev()
+                .find(|gap| self.is_break_gap(group, *gap))
+                .ok_or(())?;
+            *latest = end;
+        }
+        Ok(latest)
+    }
+
+    /// Returns whether a break may be in a gap: between words, unless it touches words in the source.
+    fn is_break_gap(&self, group: &[usize], gap: usize) -> bool {
+        let touches_words = self.sentence.marks[group[0]].range.is_empty();
+        touches_words || self.has_space(gap)
+    }
+
+    fn is_blank(&self, index: usize) -> bool {
+        match &self.sentence.marks[index].kind {
+            SentenceMarkKind::Break(raw) => raw.source().trim().is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Returns the number of source units before a position.
+    fn src_units_before(&self, position: usize) -> usize {
+        self.src_units
+            .partition_point(|it| it.range.end <= position)
+    }
+
+    /// Puts the children of each pair into the order of the source again.
+    fn sort_children(&mut self) {
+        let moved: BTreeSet<(usize, usize)> = self.moved.drain(..).collect();
+        for (parent, children) in self.children.iter_mut().enumerate() {
+            children.retain(|child| !self.is_dropped[*child] && !moved.contains(&(*child, parent)));
+            children.sort_unstable();
+            children.dedup();
         }
     }
 
@@ -317,18 +409,22 @@ impl<'a> Placement<'a> {
             }
         }
         let n_marks = self.sentence.marks.len();
-        let before = self.sentence.marks[index].parent.unwrap_or(n_marks);
-        self.children[before].retain(|child| *child != index);
-        let siblings = &mut self.children[parent.unwrap_or(n_marks)];
-        let position = siblings.partition_point(|child| *child < index);
-        siblings.insert(position, index);
+        let before = self.sentence.marks[index].parent;
+        if before != parent {
+            self.moved.push((index, before.unwrap_or(n_marks)));
+            self.children[parent.unwrap_or(n_marks)].push(index);
+        }
         self.spans[index] = gap..gap;
     }
 
     /// Returns for each gap whether a mark is written instead of its space.
     pub(super) fn replaced(&self) -> Vec<bool> {
         let mut replaced = vec![false; self.tgt_units.len() + 1];
-        for (mark, span) in self.sentence.marks.iter().zip(&self.spans) {
+        let marks = self.sentence.marks.iter().zip(&self.spans);
+        let written = marks
+            .zip(&self.is_dropped)
+            .filter(|(_, is_dropped)| !**is_dropped);
+        for ((mark, span), _) in written {
             let replaces = |tag: &Option<Tag>| tag.as_ref().is_some_and(|tag| tag.replaces_space);
             match &mark.kind {
                 SentenceMarkKind::Pair { open, close } => {

@@ -9,6 +9,8 @@ use regex::Regex;
 #[derive(Clone, Debug, Default)]
 pub struct Protection {
     patterns: Vec<Regex>,
+    /// The start of what is copied up to its closing brace.
+    message_start: Option<Regex>,
 }
 
 /// A pattern that is no regular expression.
@@ -41,17 +43,22 @@ const PLACEHOLDERS: &[&str] = &[
     r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}]|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}",
 ];
 
+/// The start of a choice in a message of ICU, such as `{n, plural, one {# dog} other {# dogs}}`, which has braces inside.
+const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,";
+
 /// Numbers with units, such as `20 km/h`, `5 %` or `€3.50`.
 const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\d+)*(?:\s?(?:[%‰€$£¥]|°[CF]?)|\s?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)\b|\b)";
 
 impl Protection {
-    /// Copies placeholders, URLs, e-mail addresses, emoji and their codes.
+    /// Copies placeholders, choices in messages of ICU, URLs, e-mail addresses, emoji and their codes.
     pub fn placeholders() -> Self {
         let patterns = PLACEHOLDERS.iter().map(|pattern| {
             Regex::new(pattern).expect("the patterns of this file are regular expressions")
         });
+        let start = Regex::new(MESSAGE_START);
         Self {
             patterns: patterns.collect(),
+            message_start: Some(start.expect("the pattern of this file is a regular expression")),
         }
     }
 
@@ -91,6 +98,10 @@ impl Protection {
             .map(|it| it.range())
             .filter(|it| !it.is_empty())
             .collect();
+        if let Some(start) = &self.message_start {
+            let starts = start.find_iter(text).map(|it| it.start());
+            found.extend(starts.filter_map(|start| Some(start..end_of_braces(text, start)?)));
+        }
         found.sort_by_key(|range| (range.start, usize::MAX - range.end));
         let mut end = 0;
         found.retain(|range| {
@@ -100,6 +111,22 @@ impl Protection {
         });
         found
     }
+}
+
+/// Returns the position behind the brace that closes the one at `start`; `None` if none does.
+fn end_of_braces(text: &str, start: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text[start..].bytes().enumerate() {
+        match c {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(start + at + 1);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -163,6 +190,18 @@ mod tests {
         let protection = Protection::placeholders();
         assert_eq!(found(&protection, "Open https://a.b/c."), ["https://a.b/c"]);
         assert_eq!(found(&protection, "(see https://a.b/c)"), ["https://a.b/c"]);
+    }
+
+    #[test]
+    fn a_choice_of_icu_is_copied_as_a_whole() {
+        let protection = Protection::placeholders();
+        let choice = "{n, plural, =0{No dogs.} one{# dog} other{{n} dogs}}";
+        assert_eq!(
+            found(&protection, &format!("You have {choice} here {{x}}")),
+            [choice, "{x}"]
+        );
+        let open = "{n, plural, one{# dog}";
+        assert_eq!(found(&protection, open), ["{# dog}"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::passage::Raw;
 use super::placement::Placement;
-use super::sentence::{Sentence, SentenceMark, SentenceMarkKind};
+use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
 use super::units::is_without_spaces;
 use crate::attention::Link;
 
@@ -89,6 +89,9 @@ impl<'a> ChunkWriter<'a, '_> {
             let mark = &sentence.marks[index];
             match &mark.kind {
                 SentenceMarkKind::Pair { open, close } => {
+                    if span.is_empty() && self.is_emphasis_without_text(index, open, close) {
+                        continue;
+                    }
                     if let Some(tag) = open {
                         self.space();
                         self.raw(&tag.raw, mark.range.start..mark.range.start);
@@ -103,6 +106,23 @@ impl<'a> ChunkWriter<'a, '_> {
             }
         }
         self.units_until(end);
+    }
+
+    /// Returns whether a pair would be text if nothing were inside of it, as `****` is in Markdown: its two ends are the
+    /// same.
+    fn is_emphasis_without_text(
+        &self,
+        index: usize,
+        open: &Option<Tag>,
+        close: &Option<Tag>,
+    ) -> bool {
+        let has_children = !self.placement.children(Some(index)).is_empty();
+        match (open, close) {
+            (Some(open), Some(close)) if !has_children => {
+                open.raw.source().trim() == close.raw.source().trim()
+            }
+            _ => false,
+        }
     }
 
     fn units_until(&mut self, end: usize) {

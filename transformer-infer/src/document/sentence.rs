@@ -88,17 +88,8 @@ impl<'a> SentenceBuilder<'a> {
         segment: &'a Range<usize>,
         protected: &[Range<usize>],
     ) -> Self {
-        // What has an edge of a mark inside of it is not protected.
-        let is_whole = |range: &&Range<usize>| {
-            let is_inside = |position: usize| range.start < position && position < range.end;
-            let mut edges = passage
-                .marks
-                .iter()
-                .flat_map(|mark| [mark.range.start, mark.range.end]);
-            !edges.any(is_inside)
-        };
         Self {
-            protected: protected.iter().filter(is_whole).rev().cloned().collect(),
+            protected: protected.iter().rev().cloned().collect(),
             passage,
             segment,
             at: segment.start,

@@ -61,6 +61,8 @@ pub struct Splitter {
 impl Splitter {
     /// Splits text of a language, given by its code, such as `en` or `pt-BR`.
     pub fn new(split: Split, language: &str) -> Self {
+        // sentencex knows languages, and not their scripts and regions.
+        let language = language.split('-').next().unwrap_or(language);
         Self {
             split,
             language: language.to_ascii_lowercase(),
@@ -101,6 +103,10 @@ impl Splitter {
         let starts: Vec<usize> = sentences
             .map(|it| (it.as_ptr() as usize).saturating_sub(start))
             .filter(|start| *start <= text.len())
+            .scan(0, |least, start| {
+                *least = start.max(*least);
+                Some(*least)
+            })
             .collect();
         let firsts = [0].into_iter().chain(starts.clone().into_iter().skip(1));
         let ends = starts.into_iter().skip(1).chain([text.len()]);

@@ -6,19 +6,26 @@ use std::ops::Range;
 
 use super::cut::{Piece, cut};
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
-use super::passage::{MarkKind, Part, Passage, Raw};
+use super::passage::{Mark, MarkKind, Part, Passage, Raw};
 use super::put_back::{Chunk, put_back};
 use super::sentence::Sentence;
 use super::split::{end_of_part, trimmed};
 use super::{DocumentError, Protection, Splitter};
 use crate::program::printable;
+use crate::translator::Warning;
 
 /// Number of bytes of text that are translated together. Memory grows with it; with less, threads wait for each other
 /// more often.
 const WINDOW_BYTES: usize = 1 << 18;
 
-/// Number of bytes of copied text that are held until a window is full.
+/// Number of bytes of text and markup that are held until a window is full.
 const VERBATIM_BYTES: usize = 1 << 22;
+
+/// Most marks in what is translated as one sentence.
+const MAX_MARKS: usize = 500;
+
+/// Number of bytes that a part or a mark takes beside its text.
+const PART_BYTES: usize = 128;
 
 /// Number of characters of a sentence that an event shows.
 const MAX_SHOWN_CHARS: usize = 60;
@@ -38,6 +45,13 @@ pub enum DocumentEvent {
         start: String,
         /// Number of parts.
         n_parts: usize,
+    },
+    /// The limits of the output length decided about the translation of a sentence.
+    Limited {
+        /// The start of the sentence.
+        start: String,
+        /// What is wrong with it.
+        warning: Warning,
     },
     /// The translation of a sentence lacks a term of the glossary.
     UnmetTerm {
@@ -68,6 +82,13 @@ impl std::fmt::Display for DocumentEvent {
                 "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
                 printable(start)
             ),
+            Self::Limited { start, warning } => {
+                write!(
+                    f,
+                    "the sentence that begins `{}`: {warning}",
+                    printable(start)
+                )
+            }
             Self::UnmetTerm { start, term } => write!(
                 f,
                 "the translation of the sentence that begins `{}` lacks the term `{}`",
@@ -139,9 +160,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let (mut n_text, mut n_verbatim) = (0, 0);
         for part in parts {
             let part = part?;
-            match &part {
-                Part::Verbatim(text) => n_verbatim += text.len(),
-                Part::Passage(passage) => n_text += passage.text.len(),
+            n_verbatim += size(&part);
+            if let Part::Passage(passage) = &part {
+                n_text += passage.text.len();
             }
             window.push(part);
             if n_text >= WINDOW_BYTES || n_verbatim >= VERBATIM_BYTES {
@@ -170,8 +191,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let prepared = parts.into_iter().map(|part| match part {
             Part::Verbatim(text) => Prepared::Verbatim(text),
             Part::Passage(passage) => {
-                let segments = self.segments(&passage, on_event);
-                let pieces = cut(&passage, &segments, self.protection).into_iter();
+                let protected = self.protected(&passage);
+                let segments = self.segments(&passage, &protected, on_event);
+                let pieces = cut(&passage, &segments, &protected).into_iter();
                 let pieces = pieces.map(|piece| sentences.prepare(piece)).collect();
                 Prepared::Passage { passage, pieces }
             }
@@ -208,7 +230,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Result<(), DocumentError> {
         let mut inner = Vec::new();
+        let mut is_passage = Vec::new();
         for_each_inner(parts, &mut |part| {
+            is_passage.push(matches!(part, Part::Passage(_)));
             if matches!(part, Part::Passage(_)) {
                 inner.push(mem::replace(part, Part::Verbatim(String::new())));
             }
@@ -217,9 +241,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             return Ok(());
         }
         let mut translated = self.translate_parts(inner, on_event)?.into_iter();
-        // Only the passages were replaced by empty text; what was empty before stays empty.
+        let mut is_passage = is_passage.into_iter();
         for_each_inner(parts, &mut |part| {
-            if matches!(part, Part::Verbatim(text) if text.is_empty())
+            if is_passage.next() == Some(true)
                 && let Some(text) = translated.next()
             {
                 *part = Part::Verbatim(text);
@@ -228,28 +252,58 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         Ok(())
     }
 
+    /// Returns what of a passage is copied. What has an edge of a mark inside, or is a mark itself, is not.
+    fn protected(&self, passage: &Passage) -> Vec<Range<usize>> {
+        let mut found = self.protection.find(&passage.text);
+        if found.is_empty() || passage.marks.is_empty() {
+            return found;
+        }
+        let edges = passage
+            .marks
+            .iter()
+            .flat_map(|mark| [mark.range.start, mark.range.end]);
+        let mut edges: Vec<usize> = edges.collect();
+        edges.sort_unstable();
+        let is_point = |mark: &&Mark| !matches!(mark.kind, MarkKind::Pair { .. });
+        let points = passage.marks.iter().filter(is_point);
+        let points: Vec<usize> = points
+            .filter(|it| !it.range.is_empty())
+            .map(|it| it.range.start)
+            .collect();
+        found.retain(|range| {
+            let next_edge = edges.partition_point(|edge| *edge <= range.start);
+            let next_point = points.partition_point(|start| *start < range.start);
+            edges.get(next_edge).is_none_or(|edge| *edge >= range.end)
+                && points
+                    .get(next_point)
+                    .is_none_or(|start| *start >= range.end)
+        });
+        found
+    }
+
     /// Returns the ranges of the passage that are translated by themselves.
     fn segments(
         &self,
         passage: &Passage,
+        protected: &[Range<usize>],
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Vec<Range<usize>> {
         let text = &passage.text;
         let is_soft = passage.notation.has_soft_line_ends();
         let mut segments = Vec::new();
-        for sentence in self.splitter.segments(text, is_soft) {
+        let marks = passage.marks.iter().map(|mark| mark.range.start);
+        let mut starts: Vec<usize> = marks.chain(protected.iter().map(|it| it.start)).collect();
+        starts.sort_unstable();
+        let sentences = joined(self.splitter.segments(text, is_soft), protected);
+        for sentence in sentences {
             // Without a letter or a digit there is nothing to translate.
             if !text[sentence.clone()].contains(char::is_alphanumeric) {
                 continue;
             }
             let n_before = segments.len();
-            let mut rest = sentence.clone();
-            while let Some(most) = self.lines.longest_start(&text[rest.clone()]) {
-                let end = rest.start + end_of_part(&text[rest.clone()], most);
-                segments.extend(trimmed(text, rest.start..end));
-                rest = trimmed(text, end..rest.end).unwrap_or(rest.end..rest.end);
+            for part in few_marks(text, &starts, sentence.clone()) {
+                self.split_long(text, part, protected, &mut segments);
             }
-            segments.extend(trimmed(text, rest));
             let n_parts = segments.len() - n_before;
             if n_parts > 1 {
                 let start = start_of(&text[sentence]);
@@ -257,6 +311,32 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             }
         }
         segments
+    }
+
+    /// Adds a sentence, or the parts of it that the model takes.
+    fn split_long(
+        &self,
+        text: &str,
+        sentence: Range<usize>,
+        protected: &[Range<usize>],
+        segments: &mut Vec<Range<usize>>,
+    ) {
+        let mut rest = sentence;
+        while let Some(most) = self.lines.longest_start(&text[rest.clone()]) {
+            let mut end = rest.start + end_of_part(&text[rest.clone()], most);
+            // Protected text is not divided.
+            let next = protected.partition_point(|range| range.end <= end);
+            if let Some(range) = protected.get(next).filter(|range| range.start < end) {
+                end = if range.start > rest.start {
+                    range.start
+                } else {
+                    range.end
+                };
+            }
+            segments.extend(trimmed(text, rest.start..end));
+            rest = trimmed(text, end..rest.end).unwrap_or(rest.end..rest.end);
+        }
+        segments.extend(trimmed(text, rest));
     }
 
     fn translate_sentences(
@@ -283,15 +363,17 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             true => Vec::new(),
             false => self.lines.translate_lines(&lines, &mut on_progress)?,
         };
-        for (
-            line,
-            TranslatedLine {
+        for (line, translated) in lines.iter().zip(&translated) {
+            let TranslatedLine {
                 n_terms,
                 unmet_terms,
+                warning,
                 ..
-            },
-        ) in lines.iter().zip(&translated)
-        {
+            } = translated;
+            if let Some(warning) = *warning {
+                let start = start_of(line.text);
+                on_event(DocumentEvent::Limited { start, warning });
+            }
             self.summary.n_terms += n_terms;
             self.summary.n_unmet_terms += unmet_terms.len();
             for term in unmet_terms.clone() {
@@ -306,6 +388,38 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         all.sort_by_key(|(index, _)| *index);
         Ok(all.into_iter().map(|(_, line)| line).collect())
     }
+}
+
+/// Splits a sentence with very many marks, so that the time for each of them is bounded. `starts` are the positions of
+/// marks and protected text, in order.
+fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) -> Vec<Range<usize>> {
+    let first = starts.partition_point(|start| *start <= sentence.start);
+    let last = starts.partition_point(|start| *start < sentence.end);
+    let inside = &starts[first..last.max(first)];
+    let cuts = inside.chunks(MAX_MARKS).skip(1).map(|chunk| chunk[0]);
+    let mut parts = Vec::new();
+    let mut start = sentence.start;
+    for end in cuts.chain([sentence.end]) {
+        parts.extend(trimmed(text, start..end));
+        start = end;
+    }
+    parts
+}
+
+/// Joins sentences whose border is inside of protected text.
+fn joined(sentences: Vec<Range<usize>>, protected: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
+    for sentence in sentences {
+        let next = protected.partition_point(|range| range.end <= sentence.start);
+        let runs_over = protected
+            .get(next)
+            .is_some_and(|range| range.start < sentence.start);
+        match joined.last_mut() {
+            Some(last) if runs_over => last.end = sentence.end,
+            _ => joined.push(sentence),
+        }
+    }
+    joined
 }
 
 /// Returns the start of a sentence, to be shown in a message.
@@ -344,6 +458,22 @@ impl Sentences {
             }
         }
     }
+}
+
+/// Returns about how many bytes a part takes.
+fn size(part: &Part) -> usize {
+    let of_raw = |raw: &Raw| raw.0.iter().map(size).sum::<usize>();
+    let of_mark = |mark: &Mark| match &mark.kind {
+        MarkKind::Pair { open, close } => PART_BYTES + of_raw(open) + of_raw(close),
+        MarkKind::Point { raw } | MarkKind::Break { raw } => PART_BYTES + of_raw(raw),
+    };
+    PART_BYTES
+        + match part {
+            Part::Verbatim(text) => text.len(),
+            Part::Passage(passage) => {
+                passage.text.len() + passage.marks.iter().map(of_mark).sum::<usize>()
+            }
+        }
 }
 
 /// Calls a function with all parts inside of marks.

@@ -15,14 +15,15 @@ pub(super) struct Unit {
     pub(super) word: Range<usize>,
 }
 
-/// Returns the units of a text, which end at the positions of `cuts`, too.
+/// Returns the units of a text, which end at the positions of `cuts`, in order, too.
 pub(super) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
     let mut units = Vec::new();
+    let mut cuts = cuts;
     for word in words(text) {
         let mut start = word.start;
-        let inside = cuts
-            .iter()
-            .filter(|cut| word.start < **cut && **cut < word.end);
+        cuts = &cuts[cuts.partition_point(|cut| *cut <= word.start)..];
+        let inside = &cuts[..cuts.partition_point(|cut| *cut < word.end)];
+        let inside = inside.iter();
         for end in inside.chain([&word.end]) {
             if start < *end {
                 let range = start..*end;

@@ -1,9 +1,10 @@
 //! `translate --in`: translates a document, whose markup stays.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use transformer_core::lines::STANDARD_INPUT;
 use transformer_infer::document::format::{Format, PartReader};
 use transformer_infer::document::{
@@ -15,6 +16,9 @@ use transformer_infer::{Glossary, Translator};
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
+
+/// The first bytes of a gzip file.
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Most warnings that are printed.
 const MAX_WARNINGS: usize = 10;
@@ -48,9 +52,12 @@ impl<'a> Document<'a> {
         let output = flags.output.as_ref().filter(is_path).map(PathBuf::as_path);
         let format = match (flags.format, input) {
             (Some(format), _) => format,
-            (None, Some(path)) => Format::of_path(path)?,
+            (None, Some(path)) => Format::of_path(without_gz(path).as_ref())?,
             (None, None) => return Err(CommandError::NoFormat),
         };
+        if let Some(flag) = flags.flag_of_another_format(format) {
+            return Err(CommandError::FormatFlag { flag, format });
+        }
         if let Some(path) = output {
             check_file(path)?;
             let is_input = |input: &Path| is_same_file(input, path);
@@ -59,7 +66,13 @@ impl<'a> Document<'a> {
                     path: path.to_owned(),
                 });
             }
-            let has_content = fs::metadata(path).is_ok_and(|it| it.len() > 0 || !it.is_file());
+            if path.exists() && !path.is_file() {
+                return Err(OutputPathError::NotAFile {
+                    path: path.to_owned(),
+                }
+                .into());
+            }
+            let has_content = fs::metadata(path).is_ok_and(|it| it.len() > 0);
             if has_content && !flags.overwrite {
                 return Err(OutputPathError::Exists {
                     path: path.to_owned(),
@@ -92,6 +105,12 @@ impl<'a> Document<'a> {
         let mut output = BufWriter::new(file.as_file_mut());
         self.write(means, parts, &mut output)?;
         drop(output);
+        if let Ok(replaced) = fs::metadata(&target) {
+            let permissions = replaced.permissions();
+            file.as_file()
+                .set_permissions(permissions)
+                .map_err(failed)?;
+        }
         file.as_file().sync_all().map_err(failed)?;
         file.persist(&target).map_err(|error| failed(error.error))?;
         Ok(())
@@ -101,7 +120,6 @@ impl<'a> Document<'a> {
         let (name, input): (String, Box<dyn Read + Send>) = match self.input {
             None => (STANDARD_INPUT.to_owned(), Box::new(io::stdin())),
             Some(path) => {
-                let name = format!("`{}`", path.display());
                 let opened = File::open(path).and_then(|file| match path.is_dir() {
                     true => Err(io::ErrorKind::IsADirectory.into()),
                     false => Ok(file),
@@ -110,12 +128,20 @@ impl<'a> Document<'a> {
                     path: path.to_owned(),
                     source,
                 })?;
-                (name, Box::new(file))
+                (format!("`{}`", path.display()), Box::new(file))
             }
         };
-        Ok(self
-            .format
-            .read(name, input, &self.flags.format_options())?)
+        let mut input = BufReader::new(input);
+        // An error of the first bytes is reported by the reader of the format.
+        let is_gzip = input
+            .fill_buf()
+            .is_ok_and(|bytes| bytes.starts_with(&GZIP_MAGIC));
+        let input: Box<dyn Read + Send> = match is_gzip {
+            true => Box::new(MultiGzDecoder::new(input)),
+            false => Box::new(input),
+        };
+        let options = self.flags.format_options();
+        Ok(self.format.read(name, input, &options)?)
     }
 
     fn write(
@@ -194,6 +220,17 @@ impl Messages {
         if !self.is_quiet && n_more > 0 {
             let _ = writeln!(io::stderr(), "warning: {n_more} more warnings like these");
         }
+    }
+}
+
+/// Removes the extension of gzip.
+fn without_gz(path: &Path) -> PathBuf {
+    match path
+        .extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
+    {
+        true => path.with_extension(""),
+        false => path.to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use transformer_core::text::LanguageCode;
 use transformer_infer::Translator;
 use transformer_infer::document::format::{
@@ -14,15 +14,20 @@ use transformer_infer::document::{Protection, Split};
 use crate::commands::{CommandError, at_least_one};
 
 /// The flags for lines of text, which documents do not have.
-const OF_LINES: [&str; 8] = [
+const OF_LINES: [&str; 13] = [
     "text",
     "prefix",
     "prefixes",
     "scores",
     "json",
+    "token_scores",
     "alignments",
+    "alignment_layer",
+    "alignment_head",
     "n_best",
     "sample",
+    "max_line_bytes",
+    "max_src_len",
 ];
 
 /// The language of documents of an unknown language.
@@ -30,6 +35,8 @@ const DEFAULT_LANGUAGE: &str = "en";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Documents")]
+#[group(id = "document_flags")]
+#[command(group(ArgGroup::new("document").multiple(true)))]
 pub(super) struct DocumentFlags {
     /// Document to translate, `-` for standard input: its sentences are translated one by one, and everything else
     /// stays as it is.
@@ -92,14 +99,9 @@ struct FormatFlags {
     /// TSV and CSV: the first row has no names, and is translated like the others.
     #[arg(long, requires = "document")]
     no_header: bool,
-    /// CSV: the character between cells.
-    #[arg(
-        long,
-        value_name = "CHAR",
-        default_value_t = ',',
-        requires = "document"
-    )]
-    separator: char,
+    /// CSV: the character between cells [default: a comma].
+    #[arg(long, value_name = "CHAR", requires = "document")]
+    separator: Option<char>,
     /// JSON: translate only strings below these keys, separated by commas; `*` stands for any characters.
     #[arg(
         long,
@@ -122,14 +124,9 @@ struct FormatFlags {
     /// PO: mark translations as `fuzzy`, so that programs ignore them until a person has reviewed them.
     #[arg(long, requires = "document")]
     fuzzy: bool,
-    /// Subtitles: seconds between two cues that end a passage, which no sentence runs over.
-    #[arg(
-        long,
-        value_name = "SECONDS",
-        default_value_t = 3,
-        requires = "document"
-    )]
-    pause: u64,
+    /// Subtitles: seconds between two cues that end a passage, which no sentence runs over [default: 3].
+    #[arg(long, value_name = "SECONDS", requires = "document")]
+    pause: Option<u64>,
 }
 
 impl DocumentFlags {
@@ -151,6 +148,33 @@ impl DocumentFlags {
         of_flag.or_else(of_model).unwrap_or(DEFAULT_LANGUAGE)
     }
 
+    /// Returns the first flag that is given and does not apply to the format.
+    pub(super) fn flag_of_another_format(&self, format: Format) -> Option<&'static str> {
+        let flags = &self.formats;
+        let is_table = matches!(format, Format::Tsv | Format::Csv);
+        let is_subtitles = matches!(format, Format::Subtitles(_));
+        let wrong = [
+            ("--wrapped", flags.wrapped && format != Format::Text),
+            ("--attributes", flags.attributes && format != Format::Html),
+            ("--columns", !flags.columns.is_empty() && !is_table),
+            ("--no-header", flags.no_header && !is_table),
+            (
+                "--separator",
+                flags.separator.is_some() && format != Format::Csv,
+            ),
+            ("--keys", !flags.keys.is_empty() && format != Format::Json),
+            (
+                "--skip-keys",
+                flags.skip_keys.is_some() && format != Format::Json,
+            ),
+            ("--retranslate", flags.retranslate && format != Format::Po),
+            ("--fuzzy", flags.fuzzy && format != Format::Po),
+            ("--pause", flags.pause.is_some() && !is_subtitles),
+        ];
+        let first = wrong.into_iter().find(|(_, is_wrong)| *is_wrong);
+        first.map(|(flag, _)| flag)
+    }
+
     /// Returns how the formats are read.
     pub(super) fn format_options(&self) -> FormatOptions {
         let flags = &self.formats;
@@ -167,7 +191,7 @@ impl DocumentFlags {
         if flags.no_header {
             options.table.first_row = FirstRow::Data;
         }
-        options.csv_separator = flags.separator;
+        options.csv_separator = flags.separator.unwrap_or(options.csv_separator);
         options.json.include = flags.keys.clone();
         if let Some(keys) = &flags.skip_keys {
             options.json.exclude = keys.clone();
@@ -176,7 +200,9 @@ impl DocumentFlags {
             options.po.filled = Filled::Overwrite;
         }
         options.po.fuzzy = flags.fuzzy;
-        options.subtitles.pause = Duration::from_secs(flags.pause);
+        if let Some(seconds) = flags.pause {
+            options.subtitles.pause = Duration::from_secs(seconds);
+        }
         options
     }
 

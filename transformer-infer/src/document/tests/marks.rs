@@ -2,7 +2,10 @@
 
 use super::doubles::{translate, translate_with};
 use super::{Copies, Reverses};
-use crate::document::DocumentEvent;
+use crate::document::{
+    DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Notation, Part,
+    Protection, Split, Splitter, TranslatedLine,
+};
 
 fn copied(source: &str) -> String {
     translate(&Copies { most: 1000 }, source)
@@ -128,4 +131,57 @@ fn a_long_sentence_is_translated_in_parts_and_said() {
         n_parts: 3,
     };
     assert_eq!(events, [expected]);
+}
+
+#[test]
+fn line_ends_without_room_between_words_are_dropped() {
+    // Two words, between which one line end fits.
+    let translated = reversed("one <br/> (two) <br/> three");
+    assert_eq!(translated.matches("<br/>").count(), 2);
+    let source = "one\n(\ntwo";
+    let passage = crate::document::Passage {
+        notation: std::sync::Arc::new(Soft),
+        ..crate::document::Passage::plain(source)
+    };
+    let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::default());
+    let mut translator = DocumentTranslator::new(&Joins, &splitter, &protection);
+    let translated = translator.translate_parts(vec![Part::Passage(passage)], &mut |_| ());
+    assert_eq!(
+        translated.expect("this translator does not fail"),
+        ["one\n(two"]
+    );
+}
+
+/// Removes the second space of every line.
+#[derive(Debug)]
+struct Joins;
+
+impl LineTranslator for Joins {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        _: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let joined = lines.iter().map(|line| {
+            let text = line.text.replace("( ", "(");
+            TranslatedLine {
+                text,
+                ..TranslatedLine::default()
+            }
+        });
+        Ok(joined.collect())
+    }
+
+    fn longest_start(&self, _: &str) -> Option<usize> {
+        None
+    }
+}
+
+#[derive(Debug)]
+struct Soft;
+
+impl Notation for Soft {
+    fn has_soft_line_ends(&self) -> bool {
+        true
+    }
 }

@@ -1,6 +1,7 @@
 //! `translate --in`: documents as a user translates them, with a model that copies.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -228,6 +229,80 @@ fn a_document_of_standard_input_needs_a_format() {
     assert_eq!(output.status.code(), Some(2));
     assert!(
         stderr(&output).contains("give its --format"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn the_format_may_be_given_for_a_file_with_another_extension() {
+    let folder = Folder::new();
+    assert_eq!(
+        folder.translated("a.rst", "A dog.\n", &["--format", "txt"]),
+        "A dog.\n"
+    );
+}
+
+#[test]
+fn a_flag_of_another_format_is_refused() {
+    let folder = Folder::new();
+    folder.write("a.txt", "One.");
+    let output = folder.translate(&["--in", "a.txt", "--columns", "2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        stderr(&output),
+        "error: `--columns` does not apply to documents of the format txt; leave it out\n"
+    );
+}
+
+#[test]
+fn a_packed_document_is_read() {
+    let folder = Folder::new();
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer
+        .write_all(b"<p>A <b>dog</b>.</p>")
+        .expect("memory can be written");
+    let packed = packer.finish().expect("memory can be written");
+    fs::write(folder.path("a.html.gz"), packed).expect("the folder is writable");
+    let output = folder.translate(&["--in", "a.html.gz", "--quiet"]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "<p>A <b>dog</b>.</p>"
+    );
+}
+
+#[test]
+fn tags_inside_of_strings_and_messages_stay() {
+    let folder = Folder::new();
+    let strings = r#"{"a": "A <b>dog</b> runs<br/>in <a href=\"x\">the park</a>.", "b": "{n, plural, one{# dog} other{# dogs}}"}"#;
+    assert_eq!(folder.translated("a.json", strings, &[]), strings);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.write("out", "old");
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(folder.path("out"), private).expect("the file is there");
+    folder.translated("a.txt", "One.", &[]);
+    let mode = fs::metadata(folder.path("out"))
+        .expect("it is there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_is_not_replaced() {
+    let folder = Folder::new();
+    folder.write("a.txt", "One.");
+    let output = folder.translate(&["--in", "a.txt", "--out", "/dev/null", "--overwrite"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("`/dev/null` is not a regular file"),
         "{}",
         stderr(&output)
     );

@@ -61,28 +61,33 @@ pub(super) fn has_lines(text: &str) -> bool {
 
 /// Decodes a string, and returns its length with its quotation marks; the error is what is wrong with it.
 pub(super) fn decode(source: &str) -> Result<(String, usize), String> {
-    let mut text = String::new();
+    // Escapes with digits are bytes, of which a character may have several.
+    let mut text: Vec<u8> = Vec::new();
     let mut chars = source.char_indices().peekable();
     chars.next();
     while let Some((at, char)) = chars.next() {
         match char {
-            '"' => return Ok((text, at + 1)),
+            '"' => {
+                let text = String::from_utf8(text);
+                let text = text.map_err(|_| "the escapes of a string are not UTF-8".to_owned())?;
+                return Ok((text, at + 1));
+            }
             '\\' => {
                 let rest = &source[at + 1..];
-                let (char, len) = decode_escape(rest)?;
-                text.push(char);
+                let (byte, len) = decode_escape(rest)?;
+                text.push(byte);
                 for _ in 0..len {
                     chars.next();
                 }
             }
-            _ => text.push(char),
+            _ => text.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
     Err("a string does not end in its line".to_owned())
 }
 
 /// Decodes what follows a backslash, and returns its length.
-fn decode_escape(rest: &str) -> Result<(char, usize), String> {
+fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
     let invalid = || {
         let shown: String = rest.chars().take(1).filter(|c| !c.is_control()).collect();
         format!("the escape `\\{shown}` is unknown")
@@ -93,22 +98,16 @@ fn decode_escape(rest: &str) -> Result<(char, usize), String> {
             .take_while(|c| c.is_digit(radix))
             .collect()
     };
-    let number = |digits: &str, radix| {
-        let value = u8::from_str_radix(digits, radix).ok();
-        value
-            .filter(u8::is_ascii)
-            .map(char::from)
-            .ok_or_else(invalid)
-    };
-    let char = match rest.chars().next().ok_or_else(invalid)? {
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        'a' => '\u{7}',
-        'b' => '\u{8}',
-        'v' => '\u{b}',
-        'f' => '\u{c}',
-        char @ ('"' | '\\' | '\'' | '?') => char,
+    let number = |digits: &str, radix| u8::from_str_radix(digits, radix).map_err(|_| invalid());
+    let byte = match rest.chars().next().ok_or_else(invalid)? {
+        'n' => b'\n',
+        'r' => b'\r',
+        't' => b'\t',
+        'a' => 7,
+        'b' => 8,
+        'v' => 11,
+        'f' => 12,
+        char @ ('"' | '\\' | '\'' | '?') => char as u8,
         'x' => {
             let digits = digits_of(&rest[1..], 16, 2);
             return Ok((number(&digits, 16)?, 1 + digits.len()));
@@ -118,7 +117,7 @@ fn decode_escape(rest: &str) -> Result<(char, usize), String> {
             return Ok((number(&digits, 8)?, digits.len()));
         }
     };
-    Ok((char, 1))
+    Ok((byte, 1))
 }
 
 #[cfg(test)]
@@ -129,6 +128,16 @@ mod tests {
     fn escapes_are_those_of_c() {
         let decoded = decode(r#""a\t\"\\\x41\101\n" rest"#).expect("it is valid");
         assert_eq!(decoded, ("a\t\"\\AA\n".to_owned(), 19));
+    }
+
+    #[test]
+    fn characters_may_be_escaped_byte_by_byte() {
+        assert_eq!(decode(r#""Ca\303\251""#), Ok(("Caé".to_owned(), 12)));
+        let broken = decode(r#""\303""#);
+        assert_eq!(
+            broken,
+            Err("the escapes of a string are not UTF-8".to_owned())
+        );
     }
 
     #[test]
