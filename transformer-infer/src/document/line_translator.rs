@@ -1,7 +1,7 @@
 //! [`LineTranslator`]: what translates the sentences of a document.
 
 use super::DocumentError;
-use super::units::units;
+use super::marks::units;
 use crate::attention::Link;
 use crate::translator::Warning;
 

@@ -11,27 +11,26 @@
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
-mod cut;
 mod error;
+mod event;
 pub mod format;
 mod line_translator;
+mod marks;
 mod model_lines;
 mod passage;
-mod placement;
 mod protection;
-mod put_back;
-mod sentence;
+mod segments;
 mod split;
 mod translate;
-mod units;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::DocumentError;
+pub use event::{DocumentEvent, DocumentSummary};
 pub use line_translator::{DocumentLine, LineTranslator, TranslatedLine};
 pub use model_lines::ModelLines;
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use protection::{Protection, ProtectionError};
 pub use split::{Split, SplitError, Splitter};
-pub use translate::{DocumentEvent, DocumentSummary, DocumentTranslator};
+pub use translate::DocumentTranslator;

@@ -52,22 +52,17 @@ const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\
 impl Protection {
     /// Copies placeholders, choices in messages of ICU, URLs, e-mail addresses, emoji and their codes.
     pub fn placeholders() -> Self {
-        let patterns = PLACEHOLDERS.iter().map(|pattern| {
-            Regex::new(pattern).expect("the patterns of this file are regular expressions")
-        });
-        let start = Regex::new(MESSAGE_START);
+        let patterns = PLACEHOLDERS.iter().map(|pattern| regex(pattern));
         Self {
             patterns: patterns.collect(),
-            message_start: Some(start.expect("the pattern of this file is a regular expression")),
+            message_start: Some(regex(MESSAGE_START)),
         }
     }
 
     /// Copies numbers, with their units, too.
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
-        let numbers =
-            Regex::new(NUMBERS).expect("the pattern of this file is a regular expression");
-        self.patterns.push(numbers);
+        self.patterns.push(regex(NUMBERS));
         self
     }
 
@@ -111,6 +106,11 @@ impl Protection {
         });
         found
     }
+}
+
+/// Compiles a pattern of this file.
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the patterns of this file are regular expressions")
 }
 
 /// Returns the position behind the brace that closes the one at `start`; `None` if none does.

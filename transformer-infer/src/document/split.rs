@@ -144,11 +144,11 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
             ',' | ';' | ':' | '–' | '—' | '，' | '；' | '：' | '、' | '。' | '．'
         )
     };
-    let clauses = part.char_indices().filter(|(at, c)| {
+    let mut clauses = part.char_indices().filter(|(at, c)| {
         let rest = &text[at + c.len_utf8()..];
         is_clause_end(*c) && (!c.is_ascii() || rest.starts_with(char::is_whitespace))
     });
-    let clause = clauses.last().map(|(at, c)| at + c.len_utf8());
+    let clause = clauses.next_back().map(|(at, c)| at + c.len_utf8());
     let clause = clause.filter(|end| *end >= most / 2);
     // A word may end exactly where the part does.
     let word = match text[most..].starts_with(char::is_whitespace) {

@@ -4,15 +4,13 @@ use std::io::Write;
 use std::mem;
 use std::ops::Range;
 
-use super::cut::{Piece, cut};
+use super::event::{DocumentEvent, DocumentSummary, start_of};
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+use super::marks::{Chunk, Piece, Sentence, cut, put_back};
 use super::passage::{Mark, MarkKind, Part, Passage, Raw};
-use super::put_back::{Chunk, put_back};
-use super::sentence::Sentence;
+use super::segments::{few_marks, joined};
 use super::split::{end_of_part, trimmed};
 use super::{DocumentError, Protection, Splitter};
-use crate::program::printable;
-use crate::translator::Warning;
 
 /// Number of bytes of text that are translated together. Memory grows with it; with less, threads wait for each other
 /// more often.
@@ -21,83 +19,8 @@ const WINDOW_BYTES: usize = 1 << 18;
 /// Number of bytes of text and markup that are held until a window is full.
 const VERBATIM_BYTES: usize = 1 << 22;
 
-/// Most marks in what is translated as one sentence.
-const MAX_MARKS: usize = 500;
-
 /// Number of bytes that a part or a mark takes beside its text.
 const PART_BYTES: usize = 128;
-
-/// Number of characters of a sentence that an event shows.
-const MAX_SHOWN_CHARS: usize = 60;
-
-/// Something to tell the user while a document is translated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DocumentEvent {
-    /// Sentences were translated.
-    Progress {
-        /// Their number, since the last event of this kind.
-        n_sentences: usize,
-    },
-    /// A sentence is longer than the model takes, and was translated in parts.
-    Split {
-        /// The start of the sentence.
-        start: String,
-        /// Number of parts.
-        n_parts: usize,
-    },
-    /// The limits of the output length decided about the translation of a sentence.
-    Limited {
-        /// The start of the sentence.
-        start: String,
-        /// What is wrong with it.
-        warning: Warning,
-    },
-    /// The translation of a sentence lacks a term of the glossary.
-    UnmetTerm {
-        /// The start of the sentence.
-        start: String,
-        /// The term.
-        term: String,
-    },
-}
-
-/// What was translated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DocumentSummary {
-    /// Number of sentences, and parts of sentences.
-    pub n_sentences: u64,
-    /// Number of terms of the glossary that the sentences have.
-    pub n_terms: usize,
-    /// Number of those that their translations lack.
-    pub n_unmet_terms: usize,
-}
-
-impl std::fmt::Display for DocumentEvent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Progress { n_sentences } => write!(f, "{n_sentences} sentences were translated"),
-            Self::Split { start, n_parts } => write!(
-                f,
-                "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
-                printable(start)
-            ),
-            Self::Limited { start, warning } => {
-                write!(
-                    f,
-                    "the sentence that begins `{}`: {warning}",
-                    printable(start)
-                )
-            }
-            Self::UnmetTerm { start, term } => write!(
-                f,
-                "the translation of the sentence that begins `{}` lacks the term `{}`",
-                printable(start),
-                printable(term)
-            ),
-        }
-    }
-}
 
 /// Translates documents: splits their passages into sentences, translates these together, and puts markup and
 /// protected words back.
@@ -388,43 +311,6 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         all.sort_by_key(|(index, _)| *index);
         Ok(all.into_iter().map(|(_, line)| line).collect())
     }
-}
-
-/// Splits a sentence with very many marks, so that the time for each of them is bounded. `starts` are the positions of
-/// marks and protected text, in order.
-fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) -> Vec<Range<usize>> {
-    let first = starts.partition_point(|start| *start <= sentence.start);
-    let last = starts.partition_point(|start| *start < sentence.end);
-    let inside = &starts[first..last.max(first)];
-    let cuts = inside.chunks(MAX_MARKS).skip(1).map(|chunk| chunk[0]);
-    let mut parts = Vec::new();
-    let mut start = sentence.start;
-    for end in cuts.chain([sentence.end]) {
-        parts.extend(trimmed(text, start..end));
-        start = end;
-    }
-    parts
-}
-
-/// Joins sentences whose border is inside of protected text.
-fn joined(sentences: Vec<Range<usize>>, protected: &[Range<usize>]) -> Vec<Range<usize>> {
-    let mut joined: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
-    for sentence in sentences {
-        let next = protected.partition_point(|range| range.end <= sentence.start);
-        let runs_over = protected
-            .get(next)
-            .is_some_and(|range| range.start < sentence.start);
-        match joined.last_mut() {
-            Some(last) if runs_over => last.end = sentence.end,
-            _ => joined.push(sentence),
-        }
-    }
-    joined
-}
-
-/// Returns the start of a sentence, to be shown in a message.
-fn start_of(sentence: &str) -> String {
-    sentence.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
 /// The sentences of a window, in order.

@@ -74,10 +74,10 @@ impl Translate {
     /// Translates the arguments, or standard input.
     pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
         self.search.check()?;
-        let document = match self.document.are_given() {
-            true => Some(Document::new(&self.document)?),
-            false => None,
-        };
+        let is_document = self.document.are_given();
+        let document = is_document
+            .then(|| Document::new(&self.document))
+            .transpose()?;
         let from_input = self.text.is_empty() || self.text == [DASH];
         if !from_input && self.text.iter().any(|text| text == DASH) {
             return Err(CommandError::DashAmongText);
@@ -101,13 +101,9 @@ impl Translate {
             !self.quiet,
         )?;
         self.alignments.check(&translator)?;
-        let mut search = self.search.search(translator.search());
-        search.validate()?;
-        search.check_lengths(self.max_src_len)?;
+        let search = self.search_for(&translator)?;
         let mut warnings = LineWarnings::new(!self.quiet);
         warnings.check_positions(self.search.max_len, &translator);
-        let banned = self.search.banned(translator.tokenizers().tgt())?;
-        search.banned.extend(banned);
         if let Some(document) = document {
             return document.translate(&Means {
                 translator: &translator,
@@ -137,6 +133,16 @@ impl Translate {
             session.translate_lines(&self.text, &mut output)?;
         }
         session.end()
+    }
+
+    /// Returns the search that the flags and the model describe.
+    fn search_for(&self, translator: &Translator) -> Result<Search, CommandError> {
+        let mut search = self.search.search(translator.search());
+        search.validate()?;
+        search.check_lengths(self.max_src_len)?;
+        let banned = self.search.banned(translator.tokenizers().tgt())?;
+        search.banned.extend(banned);
+        Ok(search)
     }
 
     /// Reads the glossary, if there is one.

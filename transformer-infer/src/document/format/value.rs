@@ -128,11 +128,12 @@ fn tag(text: &str) -> Option<(ItemKind, usize)> {
         begins && !rest.contains('<') && (rest.is_empty() || rest.starts_with([' ', '\t', '/']));
     let name = name.to_ascii_lowercase();
     let is_void = rest.ends_with('/') || VOID_TAGS.contains(&name.as_str());
-    is_tag.then(|| match (is_end, is_void) {
-        (true, _) => (ItemKind::Close(name), len),
-        (false, true) => (ItemKind::Point, len),
-        (false, false) => (ItemKind::Open(name), len),
-    })
+    let kind = match (is_end, is_void) {
+        (true, _) => ItemKind::Close(name),
+        (false, true) => ItemKind::Point,
+        (false, false) => ItemKind::Open(name),
+    };
+    is_tag.then_some((kind, len))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::attention::Link;
-use crate::document::units::{Unit, units};
+use crate::document::marks::{Unit, units};
 use crate::document::{
     DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Mark, MarkKind,
     Part, Passage, Protection, Split, Splitter, TranslatedLine,

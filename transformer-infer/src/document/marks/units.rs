@@ -8,15 +8,15 @@ use crate::attention::Link;
 ///
 /// A word with a mark inside of it is several units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(in crate::document) struct Unit {
     /// The bytes of the text.
-    pub(super) range: Range<usize>,
+    pub(in crate::document) range: Range<usize>,
     /// The bytes of the whole word.
-    pub(super) word: Range<usize>,
+    pub(in crate::document) word: Range<usize>,
 }
 
 /// Returns the units of a text, which end at the positions of `cuts`, in order, too.
-pub(super) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
+pub(in crate::document) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut cuts = cuts;
     for word in words(text) {
@@ -82,7 +82,7 @@ fn is_in_word(c: char) -> bool {
 }
 
 /// Returns whether a character belongs to a script that puts no spaces between words.
-pub(super) fn is_without_spaces(c: char) -> bool {
+pub(in crate::document) fn is_without_spaces(c: char) -> bool {
     matches!(
         c,
         '\u{e00}'..='\u{eff}' // Thai, Lao
@@ -96,7 +96,7 @@ pub(super) fn is_without_spaces(c: char) -> bool {
 
 /// Returns for each unit of the translation the unit of the source that it translates; and splits units of the
 /// translation that repeat a source word with marks inside, as it is split.
-pub(super) fn align(
+pub(in crate::document) fn align(
     (src, src_units): (&str, &[Unit]),
     (tgt, tgt_units): (&str, Vec<Unit>),
     links: &[Link],

@@ -2,34 +2,34 @@
 
 use std::ops::Range;
 
-use super::passage::{MarkKind, Part, Passage, Raw};
+use crate::document::passage::{MarkKind, Part, Passage, Raw};
 
 /// A segment that is translated by itself.
 #[derive(Clone, Debug)]
-pub(super) struct Sentence {
+pub(in crate::document) struct Sentence {
     /// The text, without whitespace around it, and with single spaces between words.
-    pub(super) text: String,
+    pub(in crate::document) text: String,
     /// The marks inside of the text, in the order of the document: an outer pair before what it encloses.
-    pub(super) marks: Vec<SentenceMark>,
+    pub(in crate::document) marks: Vec<SentenceMark>,
 }
 
 /// A mark inside of a sentence.
 #[derive(Clone, Debug)]
-pub(super) struct SentenceMark {
+pub(in crate::document) struct SentenceMark {
     /// The bytes of the text that a pair encloses, or the space that others replace, or an empty range.
-    pub(super) range: Range<usize>,
+    pub(in crate::document) range: Range<usize>,
     /// Index of the innermost pair of the sentence that encloses it.
-    pub(super) parent: Option<usize>,
+    pub(in crate::document) parent: Option<usize>,
     /// Whether the word before a point touches it.
-    pub(super) touches_left: bool,
+    pub(in crate::document) touches_left: bool,
     /// Whether the word behind a point touches it.
-    pub(super) touches_right: bool,
-    pub(super) kind: SentenceMarkKind,
+    pub(in crate::document) touches_right: bool,
+    pub(in crate::document) kind: SentenceMarkKind,
 }
 
 /// What a mark inside of a sentence is.
 #[derive(Clone, Debug)]
-pub(super) enum SentenceMarkKind {
+pub(in crate::document) enum SentenceMarkKind {
     /// A pair; one of the tags is absent if it is outside of the sentence.
     Pair {
         open: Option<Tag>,
@@ -43,17 +43,17 @@ pub(super) enum SentenceMarkKind {
 
 /// A tag of a pair.
 #[derive(Clone, Debug)]
-pub(super) struct Tag {
-    pub(super) raw: Raw,
+pub(in crate::document) struct Tag {
+    pub(in crate::document) raw: Raw,
     /// Whether it is written in place of the whitespace beside it, since the whitespace is part of `raw`.
-    pub(super) replaces_space: bool,
+    pub(in crate::document) replaces_space: bool,
 }
 
 /// Makes a sentence of a segment: words with single spaces between them.
 ///
 /// Whitespace that is more than one space, or among marks, is written with these marks; where there is no mark, it
 /// becomes a break.
-pub(super) struct SentenceBuilder<'a> {
+pub(in crate::document) struct SentenceBuilder<'a> {
     passage: &'a Passage,
     segment: &'a Range<usize>,
     /// Number of bytes of the passage that were read.
@@ -83,7 +83,7 @@ enum GapItem {
 
 impl<'a> SentenceBuilder<'a> {
     /// `protected` are ranges of bytes of the passage to copy, inside of the segment and in order.
-    pub(super) fn new(
+    pub(in crate::document) fn new(
         passage: &'a Passage,
         segment: &'a Range<usize>,
         protected: &[Range<usize>],
@@ -101,7 +101,7 @@ impl<'a> SentenceBuilder<'a> {
     }
 
     /// Makes the sentence, given the indices of the marks that are, or begin, or end inside of it.
-    pub(super) fn build(mut self, marks: &[usize]) -> Sentence {
+    pub(in crate::document) fn build(mut self, marks: &[usize]) -> Sentence {
         let mut own_indices = Vec::with_capacity(marks.len());
         for index in marks {
             let mark = &self.passage.marks[*index];

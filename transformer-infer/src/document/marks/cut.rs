@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::passage::{Mark, MarkKind, Passage, Raw};
 use super::sentence::{Sentence, SentenceBuilder};
+use crate::document::passage::{Mark, MarkKind, Passage, Raw};
 
 /// A piece of a passage, in the order of the document.
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(in crate::document) enum Piece {
     /// Text that is not translated: whitespace between sentences.
     Text(String),
     /// A mark between sentences.
@@ -21,7 +21,7 @@ pub(super) enum Piece {
 ///
 /// The tags of a pair that encloses whole sentences are outside of them, and points at the edges of sentences, too:
 /// only what is inside of a sentence has to be put back into its translation.
-pub(super) fn cut(
+pub(in crate::document) fn cut(
     passage: &Passage,
     segments: &[Range<usize>],
     protected: &[Range<usize>],

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::passage::Raw;
 use super::placement::Placement;
 use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
 use super::units::is_without_spaces;
 use crate::attention::Link;
+use crate::document::passage::Raw;
 
 /// A piece of a translation with its marks.
 #[derive(Clone, Debug)]
-pub(super) enum Chunk<'a> {
+pub(in crate::document) enum Chunk<'a> {
     /// Translated text.
     Text(&'a str),
     /// A mark, with or without the whitespace at its edges.
@@ -27,7 +27,7 @@ pub(super) enum Chunk<'a> {
 /// translated, and a point, go between the translations of their neighbors. Marks are written between words, or inside
 /// of a word that is the same in the source. Breaks keep their order and, if there are enough words, have words between
 /// them.
-pub(super) fn put_back<'a>(
+pub(in crate::document) fn put_back<'a>(
     sentence: &'a Sentence,
     translation: &'a str,
     links: &[Link],
@@ -44,14 +44,26 @@ pub(super) fn put_back<'a>(
         next_unit: 0,
         is_space_due: false,
         replaced: placement.replaced(),
-        has_space: true,
-        follows_word: false,
-        needs_space: false,
+        border: Border {
+            has_space: true,
+            follows_word: false,
+            needs_space: false,
+        },
         last_source: None,
     };
     writer.write(None, placement.tgt_units.len());
     writer.space();
     writer.chunks
+}
+
+/// What was written behind the last word.
+struct Border {
+    /// Whether whitespace was written behind the last word, or behind the last point.
+    has_space: bool,
+    /// Whether the last unit or point that was written ends with a word.
+    follows_word: bool,
+    /// Whether the next word needs a space before it.
+    needs_space: bool,
 }
 
 /// Writes the units of a translation with the marks between them.
@@ -63,12 +75,7 @@ struct ChunkWriter<'a, 'p> {
     /// Whether the space before it is still to be written.
     is_space_due: bool,
     replaced: Vec<bool>,
-    /// Whether whitespace was written behind the last word, or behind the last point.
-    has_space: bool,
-    /// Whether the last unit or point that was written ends with a word.
-    follows_word: bool,
-    /// Whether the next word needs a space before it.
-    needs_space: bool,
+    border: Border,
     /// Where in the source the mark is that was written last, unless words follow it.
     last_source: Option<Range<usize>>,
 }
@@ -128,14 +135,17 @@ impl<'a> ChunkWriter<'a, '_> {
     fn units_until(&mut self, end: usize) {
         while self.next_unit < end {
             self.space();
-            if self.needs_space && !self.has_space && self.is_word(self.next_unit, false) {
+            if self.border.needs_space
+                && !self.border.has_space
+                && self.is_word(self.next_unit, false)
+            {
                 self.chunks.push(Chunk::Text(" "));
             }
-            (self.has_space, self.needs_space) = (false, false);
+            (self.border.has_space, self.border.needs_space) = (false, false);
             let range = self.placement.tgt_units[self.next_unit].range.clone();
             self.chunks
                 .push(Chunk::Text(&self.placement.translation[range]));
-            self.follows_word = self.is_word(self.next_unit, true);
+            self.border.follows_word = self.is_word(self.next_unit, true);
             self.next_unit += 1;
             self.is_space_due = true;
             self.last_source = None;
@@ -148,7 +158,7 @@ impl<'a> ChunkWriter<'a, '_> {
             let space = self.placement.space(self.next_unit);
             if !space.is_empty() {
                 self.chunks.push(Chunk::Text(space));
-                self.has_space = true;
+                self.border.has_space = true;
             }
         }
     }
@@ -160,7 +170,7 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: false,
             without_last_space: false,
         });
-        self.has_space |= raw.starts_with_space() || raw.ends_with_space();
+        self.border.has_space |= raw.starts_with_space() || raw.ends_with_space();
         self.last_source = Some(source);
     }
 
@@ -170,7 +180,7 @@ impl<'a> ChunkWriter<'a, '_> {
         let source = mark.range.clone();
         if !mark.touches_left && !raw.starts_with_space() {
             self.space();
-            if !self.has_space && self.follows_word {
+            if !self.border.has_space && self.border.follows_word {
                 self.chunks.push(Chunk::Text(" "));
             }
         }
@@ -189,9 +199,9 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: follows_space && source.start > 0 && !is_beside_last,
             without_last_space: is_last && source.end < self.placement.sentence.text.len(),
         });
-        self.has_space = raw.ends_with_space();
-        self.follows_word = false;
-        self.needs_space = !mark.touches_right;
+        self.border.has_space = raw.ends_with_space();
+        self.border.follows_word = false;
+        self.border.needs_space = !mark.touches_right;
         self.last_source = Some(source);
     }
 

@@ -8,11 +8,11 @@ use super::units::{Unit, align, is_without_spaces, units};
 use crate::attention::Link;
 
 /// Where the marks of a sentence are in its translation.
-pub(super) struct Placement<'a> {
-    pub(super) sentence: &'a Sentence,
-    pub(super) translation: &'a str,
+pub(in crate::document) struct Placement<'a> {
+    pub(in crate::document) sentence: &'a Sentence,
+    pub(in crate::document) translation: &'a str,
     src_units: Vec<Unit>,
-    pub(super) tgt_units: Vec<Unit>,
+    pub(in crate::document) tgt_units: Vec<Unit>,
     /// The source unit of each unit of the translation.
     aligned: Vec<Option<usize>>,
     /// The units of the translation of each source unit.
@@ -20,15 +20,19 @@ pub(super) struct Placement<'a> {
     /// The marks directly inside of each mark, and behind them those that are inside of none.
     children: Vec<Vec<usize>>,
     /// For each mark the units of the translation that it encloses, or an empty range before a unit.
-    pub(super) spans: Vec<Range<usize>>,
+    pub(in crate::document) spans: Vec<Range<usize>>,
     /// For each mark whether it is not written.
-    pub(super) is_dropped: Vec<bool>,
+    pub(in crate::document) is_dropped: Vec<bool>,
     /// Breaks that moved out of the pair with this index.
     moved: Vec<(usize, usize)>,
 }
 
 impl<'a> Placement<'a> {
-    pub(super) fn new(sentence: &'a Sentence, translation: &'a str, links: &[Link]) -> Self {
+    pub(in crate::document) fn new(
+        sentence: &'a Sentence,
+        translation: &'a str,
+        links: &[Link],
+    ) -> Self {
         let marks = &sentence.marks;
         let mut cuts: Vec<usize> = marks
             .iter()
@@ -67,7 +71,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    pub(super) fn children(&self, parent: Option<usize>) -> &[usize] {
+    pub(in crate::document) fn children(&self, parent: Option<usize>) -> &[usize] {
         &self.children[parent.unwrap_or(self.sentence.marks.len())]
     }
 
@@ -79,7 +83,7 @@ impl<'a> Placement<'a> {
     }
 
     /// Gives pairs and points their spans, from the outside to the inside.
-    pub(super) fn put_pairs(&mut self) {
+    pub(in crate::document) fn put_pairs(&mut self) {
         let mut parents = vec![(None, 0..self.tgt_units.len())];
         while let Some((parent, within)) = parents.pop() {
             let children = self.children(parent).to_owned();
@@ -102,10 +106,8 @@ impl<'a> Placement<'a> {
                     true => self.spans[*empty].start,
                     false => self.gap(*empty, &within),
                 };
-                let around = pairs.iter().map(|pair| &self.spans[*pair]);
-                let around = around
-                    .filter(|span| span.start < gap && gap < span.end)
-                    .next_back();
+                let mut around = pairs.iter().map(|pair| &self.spans[*pair]);
+                let around = around.rfind(|span| span.start < gap && gap < span.end);
                 let gap = around.map_or(gap, |span| match gap - span.start < span.end - gap {
                     true => span.start,
                     false => span.end,
@@ -271,7 +273,7 @@ impl<'a> Placement<'a> {
     }
 
     /// Returns the whitespace before a unit.
-    pub(super) fn space(&self, unit: usize) -> &'a str {
+    pub(in crate::document) fn space(&self, unit: usize) -> &'a str {
         let end = self
             .tgt_units
             .get(unit)
@@ -285,7 +287,7 @@ impl<'a> Placement<'a> {
     /// Gives breaks their positions: in order, and with words between them.
     ///
     /// Line ends that find no room between words are dropped; other breaks are written one behind the other.
-    pub(super) fn put_breaks(&mut self) {
+    pub(in crate::document) fn put_breaks(&mut self) {
         let marks = &self.sentence.marks;
         let is_break = |index: &usize| matches!(marks[*index].kind, SentenceMarkKind::Break(_));
         let src_unit = |index: usize| self.src_units_before(marks[index].range.start);
@@ -418,7 +420,7 @@ impl<'a> Placement<'a> {
     }
 
     /// Returns for each gap whether a mark is written instead of its space.
-    pub(super) fn replaced(&self) -> Vec<bool> {
+    pub(in crate::document) fn replaced(&self) -> Vec<bool> {
         let mut replaced = vec![false; self.tgt_units.len() + 1];
         let marks = self.sentence.marks.iter().zip(&self.spans);
         let written = marks

@@ -1,0 +1,81 @@
+//! [`DocumentEvent`] and [`DocumentSummary`]: what users are told of a translation.
+
+use crate::program::printable;
+use crate::translator::Warning;
+
+/// Number of characters of a sentence that an event shows.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Something to tell the user while a document is translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DocumentEvent {
+    /// Sentences were translated.
+    Progress {
+        /// Their number, since the last event of this kind.
+        n_sentences: usize,
+    },
+    /// A sentence is longer than the model takes, and was translated in parts.
+    Split {
+        /// The start of the sentence.
+        start: String,
+        /// Number of parts.
+        n_parts: usize,
+    },
+    /// The limits of the output length decided about the translation of a sentence.
+    Limited {
+        /// The start of the sentence.
+        start: String,
+        /// What is wrong with it.
+        warning: Warning,
+    },
+    /// The translation of a sentence lacks a term of the glossary.
+    UnmetTerm {
+        /// The start of the sentence.
+        start: String,
+        /// The term.
+        term: String,
+    },
+}
+
+/// What was translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DocumentSummary {
+    /// Number of sentences, and parts of sentences.
+    pub n_sentences: u64,
+    /// Number of terms of the glossary that the sentences have.
+    pub n_terms: usize,
+    /// Number of those that their translations lack.
+    pub n_unmet_terms: usize,
+}
+
+impl std::fmt::Display for DocumentEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Progress { n_sentences } => write!(f, "{n_sentences} sentences were translated"),
+            Self::Split { start, n_parts } => write!(
+                f,
+                "the sentence that begins `{}` is too long, and was translated in {n_parts} parts",
+                printable(start)
+            ),
+            Self::Limited { start, warning } => {
+                write!(
+                    f,
+                    "the sentence that begins `{}`: {warning}",
+                    printable(start)
+                )
+            }
+            Self::UnmetTerm { start, term } => write!(
+                f,
+                "the translation of the sentence that begins `{}` lacks the term `{}`",
+                printable(start),
+                printable(term)
+            ),
+        }
+    }
+}
+
+/// Returns the start of a sentence, to be shown in a message.
+pub(super) fn start_of(sentence: &str) -> String {
+    sentence.chars().take(MAX_SHOWN_CHARS).collect()
+}

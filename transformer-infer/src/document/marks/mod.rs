@@ -1,0 +1,14 @@
+//! Marks: taken off a passage with its sentences, and put back into translations.
+
+mod cut;
+mod placement;
+mod put_back;
+mod sentence;
+mod units;
+
+pub(super) use cut::{Piece, cut};
+pub(super) use put_back::{Chunk, put_back};
+pub(super) use sentence::Sentence;
+#[cfg(test)]
+pub(super) use units::Unit;
+pub(super) use units::units;

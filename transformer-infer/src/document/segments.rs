@@ -1,0 +1,43 @@
+//! Segments of passages: what is translated together, beside the sentences that a splitter finds.
+
+use std::ops::Range;
+
+use super::split::trimmed;
+
+/// Most marks in what is translated as one sentence.
+const MAX_MARKS: usize = 500;
+
+/// Splits a sentence with very many marks, so that the time for each of them is bounded. `starts` are the positions of
+/// marks and protected text, in order.
+pub(super) fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) -> Vec<Range<usize>> {
+    let first = starts.partition_point(|start| *start <= sentence.start);
+    let last = starts.partition_point(|start| *start < sentence.end);
+    let inside = &starts[first..last.max(first)];
+    let cuts = inside.chunks(MAX_MARKS).skip(1).map(|chunk| chunk[0]);
+    let mut parts = Vec::new();
+    let mut start = sentence.start;
+    for end in cuts.chain([sentence.end]) {
+        parts.extend(trimmed(text, start..end));
+        start = end;
+    }
+    parts
+}
+
+/// Joins sentences whose border is inside of protected text.
+pub(super) fn joined(
+    sentences: Vec<Range<usize>>,
+    protected: &[Range<usize>],
+) -> Vec<Range<usize>> {
+    let mut joined: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
+    for sentence in sentences {
+        let next = protected.partition_point(|range| range.end <= sentence.start);
+        let runs_over = protected
+            .get(next)
+            .is_some_and(|range| range.start < sentence.start);
+        match joined.last_mut() {
+            Some(last) if runs_over => last.end = sentence.end,
+            _ => joined.push(sentence),
+        }
+    }
+    joined
+}
