@@ -102,10 +102,12 @@ impl<'a> ChunkWriter<'a, '_> {
                     if let Some(tag) = open {
                         self.space();
                         self.raw(&tag.raw, mark.range.start..mark.range.start);
+                        self.border.has_space |= tag.replaces_space;
                     }
                     self.write(Some(index), span.end);
                     if let Some(tag) = close {
                         self.raw(&tag.raw, mark.range.end..mark.range.end);
+                        self.border.has_space |= tag.replaces_space;
                     }
                 }
                 SentenceMarkKind::Point(raw) => self.point(raw, mark),
@@ -178,7 +180,7 @@ impl<'a> ChunkWriter<'a, '_> {
     /// translation, and with a space if a word would touch it that does not touch it in the source.
     fn point(&mut self, raw: &'a Raw, mark: &SentenceMark) {
         let source = mark.range.clone();
-        if !mark.touches_left && !raw.starts_with_space() {
+        if !mark.touches_left && !mark.has_spaces[0] {
             self.space();
             if !self.border.has_space && self.border.follows_word {
                 self.chunks.push(Chunk::Text(" "));
@@ -199,7 +201,7 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: follows_space && source.start > 0 && !is_beside_last,
             without_last_space: is_last && source.end < self.placement.sentence.text.len(),
         });
-        self.border.has_space = raw.ends_with_space();
+        self.border.has_space = mark.has_spaces[1];
         self.border.follows_word = false;
         self.border.needs_space = !mark.touches_right;
         self.last_source = Some(source);

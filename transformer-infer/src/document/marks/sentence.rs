@@ -20,6 +20,8 @@ pub(in crate::document) struct SentenceMark {
     pub(in crate::document) range: Range<usize>,
     /// Index of the innermost pair of the sentence that encloses it.
     pub(in crate::document) parent: Option<usize>,
+    /// Whether a point is written with whitespace before it, and behind it.
+    pub(in crate::document) has_spaces: [bool; 2],
     /// Whether the word before a point touches it.
     pub(in crate::document) touches_left: bool,
     /// Whether the word behind a point touches it.
@@ -322,11 +324,22 @@ fn is_regular(gap: &[GapItem]) -> bool {
     rest.iter().all(|item| matches!(item, GapItem::Open(_)))
 }
 
+impl SentenceMarkKind {
+    /// Returns whether the text of a point begins with whitespace, and ends with it.
+    fn has_spaces(&self) -> [bool; 2] {
+        match self {
+            Self::Point(raw) | Self::Break(raw) => [raw.starts_with_space(), raw.ends_with_space()],
+            Self::Pair { .. } => [false; 2],
+        }
+    }
+}
+
 impl SentenceMark {
     fn new(parent: Option<usize>, kind: SentenceMarkKind) -> Self {
         Self {
             range: 0..0,
             parent,
+            has_spaces: kind.has_spaces(),
             touches_left: false,
             touches_right: false,
             kind,
@@ -345,6 +358,8 @@ impl SentenceMark {
             }
             SentenceMarkKind::Point(raw) | SentenceMarkKind::Break(raw) => raw,
         };
+        self.has_spaces[0] |= !before.is_empty();
+        self.has_spaces[1] |= !after.is_empty();
         if !before.is_empty() {
             raw.0.insert(0, Part::Verbatim(before.to_owned()));
         }

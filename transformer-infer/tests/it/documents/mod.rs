@@ -3,6 +3,7 @@
 mod check;
 mod command;
 mod json;
+mod library;
 mod markdown;
 mod po;
 mod subtitles;

@@ -6,7 +6,10 @@ use super::reader_tests::{Blocks, passages, read};
 use super::soup::{block_size, soup, soup_of};
 use super::trees::{asks_for_translation, copied_text, nodes};
 use super::{HtmlOptions, HtmlReader};
-use crate::document::{Mark, MarkKind, Part, Passage, Raw};
+use crate::document::tests::Copies;
+use crate::document::{
+    DocumentTranslator, Mark, MarkKind, Part, Passage, Protection, Raw, Split, Splitter,
+};
 
 /// Checks that marks are in order, nested, and within the text.
 fn check_marks(passage: &Passage) -> Result<(), String> {
@@ -99,6 +102,23 @@ proptest! {
         let reader = HtmlReader::new("`a`".to_owned(), input, HtmlOptions { attributes }).expect("the source is UTF-8");
         let parts: Vec<Part> = reader.map(|part| part.expect("the source is UTF-8")).collect();
         prop_assert_eq!(parts.iter().map(Part::source).collect::<String>(), source);
+    }
+
+    #[test]
+    fn a_copied_page_has_the_elements_of_the_page(
+        source in soup().prop_map(without_tables_and_selects),
+        most in 1_usize..60,
+    ) {
+        let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::placeholders());
+        let lines = Copies { most };
+        let mut translator = DocumentTranslator::new(&lines, &splitter, &protection);
+        let input = std::io::Cursor::new(source.clone());
+        let reader = HtmlReader::new("test".to_owned(), input, HtmlOptions { attributes: true });
+        let mut copied = Vec::new();
+        let reader = reader.expect("the soup is UTF-8");
+        translator.translate(reader, &mut copied, &mut |_| ()).expect("copying does not fail");
+        let copied = String::from_utf8_lossy(&copied);
+        prop_assert_eq!(nodes(&copied), nodes(&source));
     }
 
     #[test]
