@@ -49,10 +49,12 @@ pub(in crate::document) fn put_back<'a>(
             follows_word: false,
             needs_space: false,
         },
+        needs_no_last_space: false,
         last_source: None,
     };
     writer.write(None, placement.tgt_units.len());
     writer.space();
+    writer.trim_end();
     writer.chunks
 }
 
@@ -76,6 +78,8 @@ struct ChunkWriter<'a, 'p> {
     is_space_due: bool,
     replaced: Vec<bool>,
     border: Border,
+    /// Whether a point that was written last needs no whitespace behind it at the end of the translation.
+    needs_no_last_space: bool,
     /// Where in the source the mark is that was written last, unless words follow it.
     last_source: Option<Range<usize>>,
 }
@@ -117,6 +121,16 @@ impl<'a> ChunkWriter<'a, '_> {
         self.units_until(end);
     }
 
+    /// Leaves out the whitespace of a point at the end of the translation.
+    fn trim_end(&mut self) {
+        if let Some(Chunk::Raw {
+            without_last_space, ..
+        }) = self.chunks.last_mut()
+        {
+            *without_last_space = self.needs_no_last_space;
+        }
+    }
+
     /// Returns whether a pair would be text if nothing were inside of it, as `****` is in Markdown: its two ends are the
     /// same.
     fn is_emphasis_without_text(
@@ -150,7 +164,7 @@ impl<'a> ChunkWriter<'a, '_> {
             self.border.follows_word = self.is_word(self.next_unit, true);
             self.next_unit += 1;
             self.is_space_due = true;
-            self.last_source = None;
+            (self.last_source, self.needs_no_last_space) = (None, false);
         }
     }
 
@@ -172,6 +186,7 @@ impl<'a> ChunkWriter<'a, '_> {
             without_first_space: false,
             without_last_space: false,
         });
+        self.needs_no_last_space = false;
         self.border.has_space |= raw.starts_with_space() || raw.ends_with_space();
         self.last_source = Some(source);
     }
@@ -195,12 +210,13 @@ impl<'a> ChunkWriter<'a, '_> {
         let last = self.last_source.as_ref();
         let is_beside_last =
             last.is_some_and(|last| last.start == source.start || last.end == source.start);
-        let is_last = n_units > 0 && self.next_unit == n_units;
         self.chunks.push(Chunk::Raw {
             raw,
             without_first_space: follows_space && source.start > 0 && !is_beside_last,
-            without_last_space: is_last && source.end < self.placement.sentence.text.len(),
+            without_last_space: false,
         });
+        let src_len = self.placement.sentence.text.len();
+        self.needs_no_last_space = n_units > 0 && source.end < src_len;
         self.border.has_space = mark.has_spaces[1];
         self.border.follows_word = false;
         self.border.needs_space = !mark.touches_right;

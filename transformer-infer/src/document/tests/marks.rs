@@ -81,6 +81,12 @@ fn a_tag_beside_a_placeholder_leaves_words_apart() {
 }
 
 #[test]
+fn placeholders_that_meet_do_not_touch() {
+    assert_eq!(reversed("one {x} {y} two"), "TWO ONE {x} {y}");
+    assert_eq!(reversed("one {x} - two {y}"), "TWO - ONE {x} {y}");
+}
+
+#[test]
 fn a_sentence_of_placeholders_is_copied() {
     assert_eq!(reversed("{x} {y}!"), "{x} {y}!");
 }
