@@ -3,6 +3,7 @@
 mod cut;
 mod placement;
 mod put_back;
+mod runs;
 mod sentence;
 mod units;
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use super::units::{Unit, align, is_without_spaces, units};
 use crate::attention::Link;
@@ -148,52 +149,50 @@ impl<'a> Placement<'a> {
         self.translation[range].contains(char::is_alphanumeric)
     }
 
-    /// Returns for each pair the longest run of units that it owns; `None` if it owns none.
+    /// Returns for each pair the units that it encloses; `None` if none of them translates a word of it.
+    ///
+    /// It is the run with the most units that translate words of the pair, less those that translate words outside of
+    /// it, and without those of another pair.
     fn runs(&self, pairs: &[usize], within: &Range<usize>) -> Vec<(usize, Option<Range<usize>>)> {
-        let owner = |unit: usize| {
-            let src = &self.src_units[self.aligned[unit]?].range;
-            pairs.iter().position(|pair| {
-                let range = &self.sentence.marks[*pair].range;
-                range.start <= src.start && src.end <= range.end
-            })
-        };
-        // The runs of units without those of other pairs between them, with the number of owned units.
-        let mut runs: Vec<(usize, Range<usize>, usize)> = Vec::new();
-        for unit in within.clone() {
-            let Some(owner) = owner(unit) else { continue };
-            match runs.last_mut() {
-                Some((last, range, n_owned)) if *last == owner => {
-                    range.end = unit + 1;
-                    *n_owned += 1;
-                }
-                _ => runs.push((owner, unit..unit + 1, 1)),
-            }
-        }
+        let owners: Vec<Owner> = within.clone().map(|unit| self.owner(unit, pairs)).collect();
         let run = |(position, pair): (usize, &usize)| {
-            let own = runs.iter().filter(|(owner, ..)| *owner == position);
+            let value = |owner: &Owner| match owner {
+                Owner::Pair(other) if *other == position => Some(1),
+                Owner::Pair(_) => None,
+                Owner::Outside => Some(-1),
+                Owner::Nobody => Some(0),
+            };
+            let values: Vec<Option<isize>> = owners.iter().map(value).collect();
             let (begins, ends) = match &self.sentence.marks[*pair].kind {
                 SentenceMarkKind::Pair { open, close } => (open.is_some(), close.is_some()),
                 _ => (true, true),
             };
+            let start = within.start;
             let run = match (begins, ends) {
                 // A pair that began before the sentence encloses its first words; one that goes on, the last ones.
-                (false, _) => {
-                    let first = runs.first().filter(|(owner, ..)| *owner == position);
-                    Some(within.start..first.map_or(within.start, |(_, range, _)| range.end))
-                }
+                (false, _) => Some(start..start + best_prefix(values.iter().copied())),
                 (_, false) => {
-                    let last = runs.last().filter(|(owner, ..)| *owner == position);
-                    Some(last.map_or(within.end, |(_, range, _)| range.start)..within.end)
+                    let n_units = best_prefix(values.iter().rev().copied());
+                    Some(within.end - n_units..within.end)
                 }
-                (true, true) => {
-                    let most = own.clone().map(|(.., n)| *n).max();
-                    let mut longest = own.filter(|(.., n)| Some(*n) == most);
-                    longest.next().map(|(_, range, _)| range.clone())
-                }
+                (true, true) => best_run(&values).map(|run| run.start + start..run.end + start),
             };
             (*pair, run)
         };
         pairs.iter().enumerate().map(run).collect()
+    }
+
+    /// Returns which of the pairs has the word that a unit translates.
+    fn owner(&self, unit: usize, pairs: &[usize]) -> Owner {
+        let Some(src) = self.aligned[unit] else {
+            return Owner::Nobody;
+        };
+        let src = &self.src_units[src].range;
+        let owner = pairs.iter().position(|pair| {
+            let range = &self.sentence.marks[*pair].range;
+            range.start <= src.start && src.end <= range.end
+        });
+        owner.map_or(Owner::Outside, Owner::Pair)
     }
 
     /// Returns the unit before which something without words of its own is written.

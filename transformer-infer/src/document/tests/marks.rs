@@ -48,7 +48,7 @@ fn a_pair_that_runs_over_sentences_encloses_the_end_of_one_and_the_start_of_the_
     );
     assert_eq!(
         reversed("One <b>two. Three</b> four."),
-        "<b>TWO ONE. FOUR THREE</b>."
+        "<b>TWO ONE. </b>FOUR THREE."
     );
 }
 
