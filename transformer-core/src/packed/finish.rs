@@ -30,8 +30,9 @@ impl Finish<'_> {
         Self { bias, ..self }
     }
 
+    /// Adds the bias to a row of the product, and applies the activation function.
     #[inline(always)]
-    fn apply(self, row: &mut [f32]) {
+    pub(super) fn apply(self, row: &mut [f32]) {
         for (value, bias) in row.iter_mut().zip(self.bias) {
             *value += bias;
         }

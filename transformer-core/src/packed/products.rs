@@ -1,4 +1,4 @@
-//! Matrix products with packed weights, by the `rten-gemm` crate or tile registers.
+//! Matrix products with packed weights: by kernels of our own where they are faster, else by the `rten-gemm` crate.
 
 use std::fmt;
 
@@ -8,6 +8,8 @@ use rten_tensor::NdTensorView;
 use super::ComputePrecision;
 use super::amx;
 use super::finish::{Finish, FinishRows};
+use super::panel_product;
+use super::panels::{self, PanelMatrix};
 use super::quantize::quantize_rows;
 use super::tiled::{TiledMatrix, TiledRows};
 use crate::cpu::instruction_set;
@@ -57,6 +59,8 @@ pub(super) struct Kernels {
     zero_points: Vec<u8>,
     scales: Vec<f32>,
     tiled: TiledRows,
+    /// What several threads compute of a product.
+    parts: Vec<f32>,
 }
 
 impl Workspace {
@@ -91,6 +95,8 @@ impl fmt::Debug for Workspace {
 /// A matrix `[d_in, d_out]`, laid out for products with it from the right.
 pub(super) enum PackedMatrix {
     F32(PackedBMatrix<f32>),
+    /// Floats on processors with AVX2 or AVX-512.
+    Panels(PanelMatrix),
     Int8 {
         integers: PackedBMatrix<i8>,
         /// One for each output feature.
@@ -107,6 +113,9 @@ pub(super) enum PackedMatrix {
 impl PackedMatrix {
     /// Packs a matrix of floats, given with the strides of its rows and columns.
     pub(super) fn f32(values: &[f32], shape: [usize; 2], strides: [usize; 2]) -> Self {
+        if panels::fit() {
+            return Self::Panels(PanelMatrix::new(values, shape, strides));
+        }
         let view = NdTensorView::from_data_with_strides(shape, values, strides);
         Self::F32(GemmExecutor::<f32>::new().prepack_b(view.expect(IN_SLICE)))
     }
@@ -141,7 +150,7 @@ impl PackedMatrix {
 
     pub(super) fn precision(&self) -> ComputePrecision {
         match self {
-            Self::F32(_) => ComputePrecision::F32,
+            Self::F32(_) | Self::Panels(_) => ComputePrecision::F32,
             Self::Int8 { .. } | Self::Tiled { .. } => ComputePrecision::Int8,
         }
     }
@@ -151,6 +160,7 @@ impl fmt::Debug for PackedMatrix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [d_in, d_out] = match self {
             Self::F32(matrix) => [matrix.rows(), matrix.cols()],
+            Self::Panels(matrix) => matrix.shape(),
             Self::Int8 { integers, .. } => [integers.rows(), integers.cols()],
             Self::Tiled { integers, .. } => integers.shape(),
         };
@@ -174,6 +184,7 @@ impl Kernels {
             zero_points: Vec::new(),
             scales: Vec::new(),
             tiled: TiledRows::default(),
+            parts: Vec::new(),
         }
     }
 
@@ -212,6 +223,9 @@ impl Kernels {
                         d_out,
                     });
                 }
+            }
+            PackedMatrix::Panels(matrix) => {
+                panel_product::multiply(x, matrix, finish, product, &mut self.parts);
             }
             PackedMatrix::Int8 { integers, scales } => {
                 self.sum_integers(x, d_in, integers, bytemuck::cast_slice_mut(product));

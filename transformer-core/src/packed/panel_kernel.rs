@@ -1,0 +1,228 @@
+//! The kernel of products with weights in panels.
+//!
+//! The sums of a block of rows with a panel are in registers from the first product to the last: with AVX-512, 8 rows by
+//! 3 vectors, where each step has 24 products and reads 11 operands. What limits most products is the time to read the
+//! weights from the third-level cache or memory: so each block of rows asks for weights that are used soon.
+
+use std::ops::Range;
+
+use pulp::{Simd, WithSimd};
+
+use super::finish::Finish;
+use super::panels::{LINE, LINES, Line, PanelMatrix, WIDTH};
+use super::prefetch::prefetch;
+
+/// Rows of the largest block.
+const MAX_ROWS: usize = 8;
+
+/// Rows of the largest block on processors with 16 registers.
+const MAX_ROWS_OF_16_REGISTERS: usize = 4;
+
+/// Elements of `x` that are multiplied by all panels before the next ones: half a second-level cache, 1 MiB.
+const MAX_ELEMENTS: usize = 1 << 18;
+
+/// Lines between the weights that are used and those that are asked for: 6 KiB, which take as long as a read of memory.
+const DISTANCE: usize = 96;
+
+/// Sums of a block of rows with a panel.
+type Sums = [[f32; WIDTH]; MAX_ROWS];
+
+/// The product of rows with some columns of a matrix, and what follows it.
+pub(super) struct PanelProduct<'a> {
+    /// `[rows, d_in]`.
+    pub(super) x: &'a [f32],
+    /// `[d_in, d_out]`.
+    pub(super) matrix: &'a PanelMatrix,
+    pub(super) finish: Finish<'a>,
+    /// Whole panels.
+    pub(super) columns: Range<usize>,
+    /// `[rows, columns]`.
+    pub(super) product: &'a mut [f32],
+}
+
+/// Weights that are used soon.
+#[derive(Clone, Copy)]
+struct Ahead<'a> {
+    lines: &'a [Line],
+    /// Lines to ask for with each row of the panel.
+    per_step: usize,
+}
+
+impl WithSimd for PanelProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        let [d_in, _] = self.matrix.shape();
+        let n_rows = self.x.len() / d_in;
+        let rows_at_once = (MAX_ELEMENTS / d_in).max(MAX_ROWS);
+        let mut sums = [[0.0; WIDTH]; MAX_ROWS];
+        for start in (0..n_rows).step_by(rows_at_once) {
+            let rows = start..n_rows.min(start + rows_at_once);
+            for first in self.columns.clone().step_by(WIDTH) {
+                let columns = first..self.columns.end.min(first + WIDTH);
+                self.multiply_panel(simd, rows.clone(), columns, &mut sums);
+            }
+        }
+    }
+}
+
+impl PanelProduct<'_> {
+    /// Writes the product of rows with the columns of one panel.
+    #[inline(always)]
+    fn multiply_panel<S: Simd>(
+        &mut self,
+        simd: S,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        sums: &mut Sums,
+    ) {
+        let [d_in, _] = self.matrix.shape();
+        let max_rows = match S::REGISTER_COUNT {
+            ..32 => MAX_ROWS_OF_16_REGISTERS,
+            32.. => MAX_ROWS,
+        };
+        let lines = self.matrix.lines_from(columns.start);
+        let n_lines = d_in * columns.len().div_ceil(LINE);
+        let is_first = columns.start == self.columns.start;
+        let n_blocks = rows.len().div_ceil(max_rows);
+        let mut row = rows.start;
+        for block in 0..n_blocks {
+            let n_rows = (rows.end - row).div_ceil(n_blocks - block);
+            let x = &self.x[row * d_in..(row + n_rows) * d_in];
+            let ahead = Ahead::of_block(block, n_blocks, lines, n_lines, is_first);
+            let panel: &[f32] = bytemuck::cast_slice(&lines[..n_lines]);
+            match n_lines / d_in {
+                1 => multiply_block::<S, 1, LINE>(simd, x, panel, ahead, sums),
+                2 => multiply_block::<S, 2, { 2 * LINE }>(simd, x, panel, ahead, sums),
+                _ => multiply_block::<S, LINES, WIDTH>(simd, x, panel, ahead, sums),
+            }
+            self.finish_block(row..row + n_rows, columns.clone(), sums);
+            row += n_rows;
+        }
+    }
+
+    /// Turns sums into the output of the layer.
+    #[inline(always)]
+    fn finish_block(&mut self, rows: Range<usize>, columns: Range<usize>, sums: &Sums) {
+        let finish = self.finish.of_columns(columns.clone());
+        let width = self.columns.len();
+        let outputs = self.product[rows.start * width..].chunks_exact_mut(width);
+        let columns = columns.start - self.columns.start..columns.end - self.columns.start;
+        for ((_, sums), output) in rows.zip(sums).zip(outputs) {
+            let output = &mut output[columns.clone()];
+            output.copy_from_slice(&sums[..columns.len()]);
+            finish.apply(output);
+        }
+    }
+}
+
+impl<'a> Ahead<'a> {
+    /// Returns the lines to ask for while a block of rows is multiplied by a panel.
+    ///
+    /// `lines` begin with the `n_lines` of the panel. A single block asks for what it uses itself. Of several, each
+    /// asks for a part of the next panel; but the first block of the first panel, for which nobody asked, for its own.
+    #[inline(always)]
+    fn of_block(
+        block: usize,
+        n_blocks: usize,
+        lines: &'a [Line],
+        n_lines: usize,
+        is_first: bool,
+    ) -> Self {
+        if n_blocks == 1 || (is_first && block == 0) {
+            let end = match n_blocks {
+                1 => lines.len(),
+                _ => n_lines,
+            };
+            return Self {
+                lines: &lines[DISTANCE.min(end)..end],
+                per_step: LINES,
+            };
+        }
+        let (block, n_blocks) = match is_first {
+            true => (block - 1, n_blocks - 1),
+            false => (block, n_blocks),
+        };
+        let next = &lines[n_lines..];
+        let per_step = LINES.div_ceil(n_blocks);
+        let n_lines = n_lines / LINES * per_step;
+        let start = next.len().min(block * n_lines);
+        Self {
+            lines: &next[start..next.len().min(start + n_lines)],
+            per_step,
+        }
+    }
+}
+
+/// Writes the sums of up to [`MAX_ROWS`] rows with a panel of `N` lines, that is `COLUMNS` elements, for each row.
+#[inline(always)]
+fn multiply_block<S: Simd, const N: usize, const COLUMNS: usize>(
+    simd: S,
+    x: &[f32],
+    panel: &[f32],
+    ahead: Ahead<'_>,
+    sums: &mut Sums,
+) {
+    let (panel, _) = panel.as_chunks::<COLUMNS>();
+    let n_rows = x.len() / panel.len();
+    // As many vectors as a row of the panel has lines; with shorter ones, several times.
+    for first in (0..COLUMNS).step_by(N * S::F32_LANES) {
+        if S::REGISTER_COUNT >= 32 {
+            match n_rows {
+                5 => multiply_tile::<S, 5, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+                6 => multiply_tile::<S, 6, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+                7 => multiply_tile::<S, 7, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+                8 => multiply_tile::<S, 8, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+                _ => {}
+            }
+        }
+        match n_rows {
+            1 => multiply_tile::<S, 1, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+            2 => multiply_tile::<S, 2, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+            3 => multiply_tile::<S, 3, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+            4 => multiply_tile::<S, 4, N, COLUMNS>(simd, x, panel, first, ahead, sums),
+            _ => {}
+        }
+    }
+}
+
+/// Writes the sums of `M` rows with `N` vectors of each row of the panel, from the column `first` on.
+#[inline(always)]
+fn multiply_tile<S: Simd, const M: usize, const N: usize, const COLUMNS: usize>(
+    simd: S,
+    x: &[f32],
+    panel: &[[f32; COLUMNS]],
+    first: usize,
+    ahead: Ahead<'_>,
+    sums: &mut Sums,
+) {
+    let d_in = panel.len();
+    let columns = first..first + N * S::F32_LANES;
+    let rows: [&[f32]; M] = std::array::from_fn(
+        #[inline(always)]
+        |row| &x[row * d_in..][..d_in],
+    );
+    let mut totals = [[simd.splat_f32s(0.0); N]; M];
+    let mut ahead = ahead.lines.chunks(ahead.per_step);
+    for (k, weights) in (0..d_in).zip(panel) {
+        for line in ahead.next().unwrap_or_default() {
+            prefetch(line);
+        }
+        let (weights, _) = S::as_simd_f32s(&weights[columns.clone()]);
+        for row in 0..M {
+            let value = simd.splat_f32s(rows[row][k]);
+            for vector in 0..N {
+                totals[row][vector] =
+                    simd.mul_add_e_f32s(value, weights[vector], totals[row][vector]);
+            }
+        }
+    }
+    // With iterators, the compiler would store the sums in memory at every step.
+    for row in 0..M {
+        let (sums, _) = S::as_mut_simd_f32s(&mut sums[row][columns.clone()]);
+        for vector in 0..N {
+            sums[vector] = totals[row][vector];
+        }
+    }
+}

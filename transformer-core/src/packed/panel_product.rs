@@ -1,0 +1,272 @@
+//! Matrix products in 32-bit floats with weights in [`panels`](super::panels), on one thread or several.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::finish::Finish;
+use super::panel_kernel::PanelProduct;
+use super::panels::{PanelMatrix, WIDTH};
+use crate::cpu::instruction_set;
+
+/// Elements of a matrix for each thread, at least, if it is multiplied by up to [`ROWS_AS_ONE`] rows.
+const ELEMENTS_PER_THREAD: usize = 1 << 17;
+
+/// Rows that take as long as one: the time is that of reading the matrix.
+const ROWS_AS_ONE: usize = 8;
+
+/// Writes `activation(x·W + b)`, on the current rayon pool.
+///
+/// Each element is a sum in one order, from the first feature of `x` to the last, and each product is fused with its
+/// addition. So the bits depend neither on the other rows, nor on the number of threads, nor on the processor's vectors.
+///
+/// # Shapes
+///
+/// - `x`: `[rows, d_in]`
+/// - `product`: `[rows, d_out]`
+/// - `buffer`: any; what threads compute is copied from it
+pub(super) fn multiply(
+    x: &[f32],
+    matrix: &PanelMatrix,
+    finish: Finish<'_>,
+    product: &mut [f32],
+    buffer: &mut Vec<f32>,
+) {
+    let [d_in, d_out] = matrix.shape();
+    let n_rows = x.len() / d_in;
+    let arch = instruction_set();
+    let columns_of_part = columns_of_part(n_rows, matrix.shape(), rayon::current_num_threads());
+    let part = |columns: Range<usize>, product| PanelProduct {
+        x,
+        matrix,
+        finish,
+        columns,
+        product,
+    };
+    if columns_of_part >= d_out {
+        return arch.dispatch(part(0..d_out, product));
+    }
+    let columns = |index: usize| index * columns_of_part..d_out.min((index + 1) * columns_of_part);
+    let multiply_part = |(index, product)| arch.dispatch(part(columns(index), product));
+    if n_rows == 1 {
+        let parts = product.par_chunks_mut(columns_of_part);
+        return parts.enumerate().for_each(multiply_part);
+    }
+    buffer.resize(product.len(), 0.0);
+    let len = n_rows * columns_of_part;
+    buffer
+        .par_chunks_mut(len)
+        .enumerate()
+        .for_each(multiply_part);
+    for (index, part) in buffer.chunks(len).enumerate() {
+        let columns = columns(index);
+        let rows = product.chunks_exact_mut(d_out);
+        for (row, part) in rows.zip(part.chunks_exact(columns.len())) {
+            row[columns.clone()].copy_from_slice(part);
+        }
+    }
+}
+
+/// Returns the number of columns that each thread computes: whole panels.
+fn columns_of_part(n_rows: usize, [d_in, d_out]: [usize; 2], n_threads: usize) -> usize {
+    let work = d_in * d_out * n_rows.div_ceil(ROWS_AS_ONE);
+    let n_parts = n_threads.min(work / ELEMENTS_PER_THREAD).max(1);
+    d_out.div_ceil(WIDTH).div_ceil(n_parts) * WIDTH
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Activation;
+    use crate::cpu::with_each_instruction_set;
+    use crate::random::SplitMix64;
+
+    const NOTHING: Finish<'_> = Finish {
+        bias: &[],
+        activation: None,
+    };
+
+    /// A product with its operands.
+    #[derive(Debug)]
+    struct Operands {
+        x: Vec<f32>,
+        weights: Vec<f32>,
+        bias: Vec<f32>,
+        n_rows: usize,
+        shape: [usize; 2],
+    }
+
+    impl Operands {
+        /// Draws operands from −1 to 1.
+        fn random(n_rows: usize, shape: [usize; 2]) -> Self {
+            let [d_in, d_out] = shape;
+            let mut random = SplitMix64::new(7);
+            let mut values = |n: usize| -> Vec<f32> {
+                (0..n)
+                    .map(|_| 2.0 * random.uniform() as f32 - 1.0)
+                    .collect()
+            };
+            Self {
+                x: values(n_rows * d_in),
+                weights: values(d_in * d_out),
+                bias: values(d_out),
+                n_rows,
+                shape,
+            }
+        }
+
+        /// Returns the product with biases; the weights are stored by rows.
+        fn multiply(&self) -> Vec<f32> {
+            let matrix = PanelMatrix::new(&self.weights, self.shape, [self.shape[1], 1]);
+            let finish = Finish {
+                bias: &self.bias,
+                activation: None,
+            };
+            self.multiply_by(&matrix, finish)
+        }
+
+        fn multiply_by(&self, matrix: &PanelMatrix, finish: Finish<'_>) -> Vec<f32> {
+            let mut product = vec![f32::NAN; self.n_rows * self.shape[1]];
+            multiply(&self.x, matrix, finish, &mut product, &mut Vec::new());
+            product
+        }
+
+        /// Returns the bits of the product with biases by its definition: each sum from the first feature to the last,
+        /// with fused products.
+        fn expected(&self) -> Vec<u32> {
+            let [d_in, d_out] = self.shape;
+            let element = |index: usize| {
+                let (row, column) = (index / d_out, index % d_out);
+                let sum = (0..d_in).fold(0.0_f32, |sum, k| {
+                    self.x[row * d_in + k].mul_add(self.weights[k * d_out + column], sum)
+                });
+                (sum + self.bias[column]).to_bits()
+            };
+            (0..self.n_rows * d_out).map(element).collect()
+        }
+    }
+
+    fn bits(values: &[f32]) -> Vec<u32> {
+        values.iter().map(|value| value.to_bits()).collect()
+    }
+
+    fn in_pool<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .build();
+        pool.expect("threads can be started").install(work)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn products_have_the_bits_of_their_definition(
+            n_rows in 1..40_usize,
+            d_in in 1..70_usize,
+            d_out in 1..200_usize,
+        ) {
+            let operands = Operands::random(n_rows, [d_in, d_out]);
+            let expected = operands.expected();
+            let (_, vectors) = with_each_instruction_set(|| operands.multiply());
+            for (arch, found) in vectors {
+                prop_assert_eq!(bits(&found), &expected[..], "{:?}", arch);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_rows_have_the_bits_of_the_definition() {
+        // 8 rows are multiplied by all panels before the next ones.
+        let operands = Operands::random(19, [40_000, 17]);
+        assert_eq!(bits(&operands.multiply()), operands.expected());
+    }
+
+    #[test]
+    fn several_threads_have_the_bits_of_the_definition() {
+        for n_rows in [1, 3, 17] {
+            let operands = Operands::random(n_rows, [512, 1031]);
+            for n_threads in [2, 3, 5] {
+                let columns = columns_of_part(n_rows, operands.shape, n_threads);
+                assert!(columns < 1031, "{n_rows} rows, {n_threads} threads");
+                let found = in_pool(n_threads, || operands.multiply());
+                assert_eq!(bits(&found), operands.expected(), "{n_rows}, {n_threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_scalar_code_is_as_exact_as_vectors() {
+        let [d_in, d_out] = [300, 67];
+        let operands = Operands::random(11, [d_in, d_out]);
+        let (scalar, vectors) = with_each_instruction_set(|| operands.multiply());
+        let all = std::iter::once(&scalar).chain(vectors.iter().map(|(_, found)| found));
+        for found in all {
+            for (index, found) in found.iter().enumerate() {
+                let (row, column) = (index / d_out, index % d_out);
+                let products = (0..d_in).map(|k| {
+                    let x = f64::from(operands.x[row * d_in + k]);
+                    x * f64::from(operands.weights[k * d_out + column])
+                });
+                let expected = products.sum::<f64>() + f64::from(operands.bias[column]);
+                // The sums have up to 300 roundings, each of half a unit of at most 32.
+                assert!((f64::from(*found) - expected).abs() < 300.0 * 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn a_transposed_matrix_has_the_product_of_its_transpose() {
+        let [d_in, d_out] = [37, 110];
+        let operands = Operands::random(6, [d_in, d_out]);
+        let transposed: Vec<f32> = (0..d_in * d_out)
+            .map(|index| operands.weights[index % d_in * d_out + index / d_in])
+            .collect();
+        let matrix = PanelMatrix::new(&transposed, operands.shape, [1, d_in]);
+        let finish = Finish {
+            bias: &operands.bias,
+            activation: None,
+        };
+        assert_eq!(
+            bits(&operands.multiply_by(&matrix, finish)),
+            operands.expected()
+        );
+    }
+
+    #[test]
+    fn activations_follow_the_sums_and_biases() {
+        let operands = Operands::random(5, [40, 60]);
+        let matrix = PanelMatrix::new(&operands.weights, operands.shape, [60, 1]);
+        let finish = Finish {
+            bias: &operands.bias,
+            activation: Some(Activation::Relu),
+        };
+        let found = operands.multiply_by(&matrix, finish);
+        let expected: Vec<f32> = operands.multiply().iter().map(|it| it.max(0.0)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn values_that_are_not_finite_stay_in_their_row() {
+        let mut operands = Operands::random(10, [20, 50]);
+        operands.x[3 * 20] = f32::NAN;
+        operands.x[4 * 20] = f32::INFINITY;
+        let matrix = PanelMatrix::new(&operands.weights, operands.shape, [50, 1]);
+        let found = operands.multiply_by(&matrix, NOTHING);
+        for (row, found) in found.chunks_exact(50).enumerate() {
+            assert!(match row {
+                3 => found.iter().all(|it| it.is_nan()),
+                4 => found.iter().all(|it| it.is_infinite()),
+                _ => found.iter().all(|it| it.is_finite()),
+            });
+        }
+    }
+
+    #[test]
+    fn no_rows_have_an_empty_product() {
+        let operands = Operands::random(0, [20, 50]);
+        assert!(operands.multiply().is_empty());
+    }
+}
