@@ -196,9 +196,11 @@ impl Compare {
             let Some(p_value) = system.p_value else {
                 return scores;
             };
-            let difference = score - systems[0].score;
+            // That of the scores as they are printed, so that the columns add up.
+            let printed = |score: f64| format!("{score:.digits$}").parse().unwrap_or(score);
+            let difference = printed(*score) - printed(systems[0].score);
             // Equal translations have the smallest possible p, because no sample has a difference above 0.
-            let is_marked = p_value < SIGNIFICANT && difference != 0.0;
+            let is_marked = p_value < SIGNIFICANT && *score != systems[0].score;
             let star = if is_marked { " *" } else { "" };
             format!("{scores}  {difference:+.digits$}  p = {p_value:.4}{star}")
         };

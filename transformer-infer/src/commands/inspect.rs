@@ -189,10 +189,30 @@ fn describe_training(training: &Value, row: &mut impl FnMut(&str, &str)) {
     }
 }
 
+/// Formats a value for reading: numbers with at most six digits, objects and lists by their entries.
 fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => number.as_f64().map_or_else(String::new, short),
+        Value::Object(entries) => {
+            let entries = entries.iter().filter(|(_, value)| !value.is_null());
+            let entries = entries.map(|(key, value)| format!("{key} {}", plain(value)));
+            entries.collect::<Vec<_>>().join(", ")
+        }
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Null => "none".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// Formats a number with at most six significant digits.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    match rounded.abs() {
+        0.0 => "0".to_owned(),
+        small if small < 1e-3 => format!("{rounded:e}"),
+        _ => rounded.to_string(),
+    }
 }
 
 fn layers(config: &TransformerConfig) -> String {
@@ -255,6 +275,21 @@ mod tests {
             "changes changed model.dropout, from 0.2, to 0.3, update 41",
         ];
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn values_are_shown_without_json_and_with_six_digits() {
+        let value = json!({
+            "bleu": 36.700_123_456_789,
+            "rate": 1e-9,
+            "search": { "beam_size": 4, "length_penalty": { "gnmt": 0.6 }, "seed": null },
+            "updates": [10, 20],
+            "zero": 0.0,
+        });
+        assert_eq!(
+            plain(&value),
+            "bleu 36.7001, rate 1e-9, search beam_size 4, length_penalty gnmt 0.6, updates 10, 20, zero 0"
+        );
     }
 
     #[test]
