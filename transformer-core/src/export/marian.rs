@@ -6,6 +6,7 @@ use burn::tensor::TensorData;
 use serde_json::{Value, json};
 
 use super::ExportError;
+use super::feature_order::with_halves;
 use super::files::{create, remove, write, write_json, write_tokenizers};
 use super::settings_check::{Check, refuse_unsupported};
 use super::transpose::transposed;
@@ -30,7 +31,8 @@ const MIN_POSITIONS: usize = 512;
 ///
 /// Imported tokenizers are written in their original format: `vocab.json`, `source.spm`, `target.spm`. Others are
 /// written as one or two `tokenizer.json`. An imported model gets its original ids; a model that was trained here
-/// keeps its ids.
+/// keeps its ids. Marian has all sines of a position before all cosines: the features of a model that interleaves them
+/// are reordered, with results that are equal up to rounding.
 ///
 /// # Errors
 ///
@@ -90,9 +92,12 @@ fn check(config: &TransformerConfig) -> Result<(), ExportError> {
         },
         Check {
             key: "positions",
-            is_supported: config.positions == Positions::SinusoidalHalves,
+            is_supported: matches!(
+                config.positions,
+                Positions::Sinusoidal | Positions::SinusoidalHalves
+            ),
             found: json!(config.positions).to_string(),
-            expected: "sinusoidal_halves",
+            expected: "sinusoidal and sinusoidal_halves",
         },
         Check {
             key: "attention_bias",
@@ -187,7 +192,11 @@ fn weights(
     tgt: &[Option<u32>],
 ) -> Result<Vec<u8>, ExportError> {
     let conversion = Conversion { config, src, tgt };
-    let ours = StateDict::from_model(model);
+    let mut ours = StateDict::from_model(model);
+    if config.positions == Positions::Sinusoidal {
+        // Marian has all sines before all cosines.
+        ours = with_halves(&ours);
+    }
     let mut theirs = StateDict::default();
     for parameter in ours.names() {
         let data = ours.tensor(parameter);

@@ -8,6 +8,7 @@
 
 mod ctranslate2;
 mod error;
+mod feature_order;
 mod files;
 mod marian;
 mod settings_check;

@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::Path;
 
+use burn::tensor::Tolerance;
 use tempfile::TempDir;
-use transformer_core::TransformerConfig;
 use transformer_core::config::{Positions, Tying};
 use transformer_core::directory::Tokenizers;
 use transformer_core::export::to_marian;
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::import::{Marian, StateDict};
-use transformer_core::text::{Tokenizer, TokenizerConfig};
+use transformer_core::text::{BOS, EOS, Tokenizer, TokenizerConfig};
+use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use crate::marian::{fixture, read};
 use crate::model::test_device;
@@ -124,12 +125,46 @@ fn a_model_that_was_trained_here_survives_a_round_trip() {
 }
 
 #[test]
+fn interleaved_sinusoids_are_reordered_with_the_same_results() {
+    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["a dog runs", "a cat sleeps"]);
+    let tokenizer = tokenizer.expect("there are words");
+    let n_tokens = tokenizer.vocab_size();
+    for tying in [Tying::None, Tying::All] {
+        let config = TransformerConfig {
+            d_model: 12,
+            d_ff: 10,
+            n_heads: 3,
+            tying,
+            output_bias: true,
+            ..TransformerConfig::tiny(n_tokens, n_tokens)
+        };
+        assert_eq!(config.positions, Positions::Sinusoidal);
+        let device = test_device();
+        let model = config.init(&device).expect("the config is valid");
+        let folder = tempfile::tempdir().expect("there is room");
+        let tokenizers = Tokenizers::Joint(tokenizer.clone());
+        let generation = Generation::default();
+        let exported = to_marian(folder.path(), &model, &config, &tokenizers, &generation);
+        exported.expect("the features can be reordered");
+        let again = read(folder.path());
+        assert_eq!(again.config.positions, Positions::SinusoidalHalves);
+        let src = Padded::new(&[vec![5, 7, 4, 6, EOS], vec![8, EOS]], &device);
+        let tgt = Padded::new(&[vec![BOS, 7, 4], vec![BOS, 5]], &device);
+        let logits = |model: &Transformer| model.forward(&src, tgt.ids()).into_data();
+        // Sums over 12 features in another order.
+        let tolerance = Tolerance::absolute(1e-4);
+        logits(&again.model).assert_approx_eq::<f32>(&logits(&model), tolerance);
+    }
+}
+
+#[test]
 fn unsupported_settings_are_refused() {
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["a"]).expect("there are words");
     let n_tokens = tokenizer.vocab_size();
     let config = TransformerConfig {
         d_model: 12,
         n_heads: 3,
+        positions: Positions::Learned,
         ..TransformerConfig::tiny(n_tokens, n_tokens)
     };
     let model = config.init(&test_device()).expect("the config is valid");
@@ -137,13 +172,11 @@ fn unsupported_settings_are_refused() {
     let tokenizers = Tokenizers::Joint(tokenizer);
     let out = folder.path().join("out");
     let refused = to_marian(&out, &model, &config, &tokenizers, &Generation::default());
-    let message = refused
-        .expect_err("the positions are interleaved")
-        .to_string();
+    let message = refused.expect_err("the positions are learned").to_string();
     assert_eq!(
         message,
-        "`positions` is \"sinusoidal\", but Marian's models support only sinusoidal_halves; retrain with another \
-         `model.positions`, or choose another format"
+        "`positions` is \"learned\", but Marian's models support only sinusoidal and sinusoidal_halves; retrain with \
+         another `model.positions`, or choose another format"
     );
     assert!(!out.exists());
 }

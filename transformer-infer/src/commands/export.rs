@@ -21,7 +21,7 @@ const MOST_TOKENS: usize = 511;
 ///
 /// hf-marian writes config.json, generation_config.json, model.safetensors and the tokenizers: those of an imported
 /// model unchanged, and others as tokenizer.json. It refuses models that Marian's format cannot represent: with
-/// pre-norm, final norms, interleaved or learned positions. It prints a note for search settings that have no
+/// pre-norm, final norms or learned positions. It prints a note for search settings that have no
 /// equivalent.
 ///
 /// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with

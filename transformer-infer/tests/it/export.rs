@@ -24,17 +24,16 @@ fn export(model: &Path, format: &str, out: &Path) -> Output {
     run.expect("cargo has built the program")
 }
 
-/// Writes a model that Marian's format can represent.
-fn marian_model() -> TempDir {
+/// Writes a model of a changed config.
+fn model_with(change: impl FnOnce(TransformerConfig) -> TransformerConfig) -> TempDir {
     let tokenizer = Tokenizer::train(&TokenizerConfig::default(), LINES).expect("there are words");
     let vocab = tokenizer.vocab_size();
-    let config = TransformerConfig {
+    let config = change(TransformerConfig {
         d_model: 16,
         d_ff: 32,
         n_heads: 2,
-        positions: Positions::SinusoidalHalves,
         ..TransformerConfig::tiny(vocab, vocab)
-    };
+    });
     let model = config.init(&test_device()).expect("the config is right");
     let folder = tempfile::tempdir().expect("there is room");
     let tokenizers = Tokenizers::Joint(tokenizer);
@@ -49,7 +48,7 @@ fn json(folder: &Path, name: &str) -> Value {
 
 #[test]
 fn a_model_is_exported_to_transformers_with_its_search() {
-    let model = marian_model();
+    let model = model_with(|config| config);
     let out = model.path().join("out");
     let exported = export(model.path(), "hf-marian", &out);
     assert!(exported.status.success(), "{}", stderr(&exported));
@@ -147,8 +146,11 @@ fn a_folder_with_files_is_refused() {
 
 #[test]
 fn a_model_that_the_format_cannot_represent_is_refused_before_anything_is_written() {
-    let (model, out) = (model(), model());
-    let out = out.path().join("out");
+    let model = model_with(|config| TransformerConfig {
+        positions: Positions::Learned,
+        ..config
+    });
+    let out = model.path().join("out");
     let refused = export(model.path(), "hf-marian", &out);
     assert_eq!(refused.status.code(), Some(1));
     let message = stderr(&refused);
