@@ -6,10 +6,10 @@ use std::path::Path;
 /// The file by which the folder of a training run is recognized.
 const SETTINGS: &str = "experiment.toml";
 
-/// The folders inside it for the model and the checkpoints.
-const WRITTEN: [&str; 2] = ["model", "checkpoints"];
+/// The folders inside it for the model, the checkpoints and the command that scores translations.
+const WRITTEN: [&str; 3] = ["model", "checkpoints", "validation"];
 
-/// Returns whether a path is the folder of a training run, or its folder of the model or of checkpoints.
+/// Returns whether a path is the folder of a training run, or one of the folders that it writes.
 ///
 /// A run writes these folders whenever it resumes, so that other files in them would be lost or in its way.
 pub fn belongs_to_a_run(path: &Path) -> bool {

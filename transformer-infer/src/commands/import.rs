@@ -7,7 +7,7 @@ use burn::module::Module;
 use clap::Args;
 use serde_json::json;
 use transformer_core::device;
-use transformer_core::directory::{Languages, ModelDirectory, ModelParts};
+use transformer_core::directory::{Languages, ModelDirectory, ModelParts, with_named_ids};
 use transformer_core::import::Marian;
 use transformer_core::import::marian::Reference;
 use transformer_core::text::LanguageCode;
@@ -90,7 +90,9 @@ fn write(
             from: from.to_owned(),
             source,
         })?;
-    let weights = marian.model.clone().into_record().into_bytes()?;
+    let weights = with_named_ids(marian.model.clone())
+        .into_record()
+        .into_bytes()?;
     let name = from.file_name().unwrap_or(from.as_os_str());
     let mut training = json!({
         "program": concat!("transformer-infer ", env!("CARGO_PKG_VERSION"), " import"),

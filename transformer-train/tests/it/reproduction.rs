@@ -1,5 +1,8 @@
 //! Reproducibility: text, settings, seed and number of threads determine the weights.
 
+use std::ffi::OsString;
+use std::fs;
+
 use crate::workplace::{FILES, Workplace};
 
 /// Whether two runs with these arguments have bit-equal weights.
@@ -15,6 +18,41 @@ fn have_equal_weights(first: &[&str], second: &[&str]) -> bool {
 #[test]
 fn the_same_seed_gives_the_same_weights() {
     assert!(have_equal_weights(&["--seed", "3"], &["--seed", "3"]));
+}
+
+/// Returns the files of a model but its manifest, which has the duration of the run.
+fn model_files(workplace: &Workplace, out: &str) -> Vec<(OsString, Vec<u8>)> {
+    let entries = fs::read_dir(workplace.path(&format!("{out}/model")));
+    let entries = entries.expect("the run has a model").map(|entry| {
+        let entry = entry.expect("the folder can be read");
+        let bytes = fs::read(entry.path()).expect("the file can be read");
+        (entry.file_name(), bytes)
+    });
+    let mut files: Vec<_> = entries
+        .filter(|(name, _)| name != "manifest.json")
+        .collect();
+    files.sort_unstable();
+    files
+}
+
+#[test]
+fn the_same_settings_leave_the_same_bytes() {
+    let workplace = Workplace::new();
+    for out in ["first", "second"] {
+        workplace.train(out, &[]).lines();
+    }
+    let files = model_files(&workplace, "first");
+    assert!(files.len() > 2, "{files:?}");
+    assert!(files == model_files(&workplace, "second"));
+}
+
+#[test]
+fn the_same_settings_leave_the_same_bytes_of_a_moving_average() {
+    let workplace = Workplace::with(&[("average_last = 2", "ema_decay = 0.9")]);
+    for out in ["first", "second"] {
+        workplace.train(out, &[]).lines();
+    }
+    assert!(model_files(&workplace, "first") == model_files(&workplace, "second"));
 }
 
 #[test]
