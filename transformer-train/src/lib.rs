@@ -62,4 +62,4 @@ pub use run::{
     CheckpointChoice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount,
     TrainError, average_checkpoints, dry_run, is_unfinished, train,
 };
-pub use validation::{Sample, TextScores};
+pub use validation::{Sample, ScoreError, TextScores};

@@ -15,7 +15,7 @@ pub(crate) use average::average;
 pub(crate) use early_stop::EarlyStop;
 pub use error::{CheckpointError, Misfit};
 pub(crate) use files::{OPTIMIZER, PARTS, SCHEDULER, STATE, intervals_with, last_of};
-pub(crate) use publisher::{ModelCheckpointer, Publisher};
+pub(crate) use publisher::{ModelCheckpointer, OnPublish, Publisher};
 pub(crate) use resume_point::ResumePoint;
 pub(crate) use retention::Retention;
 pub(crate) use state::{SavedState, SettingChange, intervals_with_intact_weights};

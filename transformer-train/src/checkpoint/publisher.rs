@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn_train::checkpoint::{Checkpointer, CheckpointerError};
-use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers};
+use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers, with_named_ids};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::one_line;
 
@@ -62,7 +62,7 @@ impl Publisher {
         model: Transformer,
         scores: serde_json::Value,
     ) -> Result<(), CheckpointError> {
-        let weights = model.into_record().into_bytes();
+        let weights = with_named_ids(model).into_record().into_bytes();
         let weights = weights.map_err(|source| CheckpointError::Encode { source })?;
         let mut training = self.training.clone();
         if let Some(training) = training.as_object_mut() {
@@ -78,6 +78,9 @@ impl Publisher {
     }
 }
 
+/// Called with the number of updates done, and the weights that are published.
+pub(crate) type OnPublish = Arc<dyn Fn(u64, &Transformer) + Send + Sync>;
+
 /// Burn's checkpointer of the weights, which also publishes them.
 pub(crate) struct ModelCheckpointer {
     part: PartCheckpointer,
@@ -86,6 +89,7 @@ pub(crate) struct ModelCheckpointer {
     publisher: Publisher,
     training: TrainingSettings,
     deferred: DeferredLog,
+    on_publish: Option<OnPublish>,
 }
 
 impl ModelCheckpointer {
@@ -105,7 +109,13 @@ impl ModelCheckpointer {
             publisher: publisher.clone(),
             training: training.clone(),
             deferred,
+            on_publish: None,
         }
+    }
+
+    /// Calls a function before weights are published.
+    pub(crate) fn with_callback(self, on_publish: Option<OnPublish>) -> Self {
+        Self { on_publish, ..self }
     }
 }
 
@@ -116,6 +126,9 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
         let published = saved.and_then(|objective| {
             let updates = self.training.updates_after(interval);
             let scores = serde_json::json!({ "updates": updates });
+            if let Some(on_publish) = &self.on_publish {
+                on_publish(updates, objective.published());
+            }
             self.publisher.publish(objective.into_model(), scores)
         });
         published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))?;

@@ -84,6 +84,7 @@ mod tests {
                 perplexity,
                 bleu: 0.0,
                 chrf: 0.0,
+                command: None,
             });
             existing.insert(interval);
             for outdated in retention.outdated(interval) {
@@ -108,6 +109,15 @@ mod tests {
     #[test]
     fn the_last_checkpoints_are_kept() {
         assert_eq!(kept(&training(0), &PERPLEXITIES), [5, 6]);
+    }
+
+    #[test]
+    fn more_of_the_last_checkpoints_are_kept_on_request() {
+        let training = TrainingSettings {
+            keep_last: 4,
+            ..training(0)
+        };
+        assert_eq!(kept(&training, &PERPLEXITIES), [3, 4, 5, 6]);
     }
 
     #[test]

@@ -53,7 +53,10 @@ pub(crate) fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
                 false => writeln!(io::stderr(), "{advice}"),
             };
         }
-        None => exit_now(),
+        None => {
+            request.kill_child();
+            exit_now();
+        }
     })?;
     Ok(interrupt)
 }

@@ -86,6 +86,9 @@ fn scores(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, Stri
             format!("        of {} of them, translated", text.n_pairs),
         ),
     ];
+    if let (Some(score), Some(command)) = (outcome.command_score, &experiment.validation.command) {
+        rows.push(("command", format!("{score:<7.4} {command}")));
+    }
     if let Some(test) = outcome.test {
         let percent = format!("{:.1}%", 100.0 * test.exact_match());
         let (n_exact, n_pairs) = (test.n_exact, test.n_pairs);

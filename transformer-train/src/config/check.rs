@@ -6,8 +6,8 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
-    ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind, TokenizerSettings,
-    TrainingSettings, ValidationSettings, Vocabulary, check_positions,
+    BestBy, ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind,
+    TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_positions,
 };
 
 /// The largest integer of TOML.
@@ -24,6 +24,7 @@ const MAX_CHECKPOINTS: u64 = 10_000;
 const MAX_WINDOW: u64 = 1_000_000_000;
 const MAX_SAMPLES: u64 = 10_000;
 const MAX_DEVICES: u64 = 1024;
+const MAX_SECONDS: u64 = 1_000_000;
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
 impl Experiment {
@@ -42,6 +43,7 @@ impl Experiment {
             embeddings,
             training,
             validation,
+            report: _,
         } = self;
         for (key, path) in [
             ("data.src", &data.src),
@@ -86,6 +88,12 @@ impl Experiment {
             });
         }
         validate_training(training)?;
+        if training.best_by == BestBy::Command && validation.command.is_none() {
+            return Err(ConfigError::MissingSide {
+                given: "training.best_by = \"command\"",
+                missing: "validation.command",
+            });
+        }
         validate_validation(validation)
     }
 }
@@ -139,6 +147,8 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     within("training.average_last", average_last, MAX_CHECKPOINTS)?;
     let average_best = training.average_best as u64;
     at_most("training.average_best", average_best, MAX_CHECKPOINTS)?;
+    let keep_last = training.keep_last as u64;
+    at_most("training.keep_last", keep_last, MAX_CHECKPOINTS)?;
     let keep_best = training.keep_best as u64;
     at_most("training.keep_best", keep_best, MAX_CHECKPOINTS)?;
     training.patience.map_or(Ok(()), |patience| {
@@ -153,6 +163,8 @@ fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigErro
     within("validation.max_sentences", max_sentences, MAX_PAIRS)?;
     let n_samples = validation.n_samples as u64;
     at_most("validation.n_samples", n_samples, MAX_SAMPLES)?;
+    let time_limit = validation.command_time_limit;
+    within("validation.command_time_limit", time_limit, MAX_SECONDS)?;
     let interval_beam_size = validation.interval_beam_size as u64;
     let max_beam_size = Search::MOST_HYPOTHESES as u64;
     let beam_size = validation.beam_size as u64;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
-    DataSettings, EmbeddingSettings, FinetuneSettings, ModelSettings, TokenizerSettings,
-    TrainingSettings, ValidationSettings,
+    ConfigError, DataSettings, EmbeddingSettings, FinetuneSettings, ModelSettings, ReportSettings,
+    TokenizerSettings, TrainingSettings, ValidationSettings,
 };
 use crate::tasks::Task;
 
@@ -56,9 +56,27 @@ pub struct Experiment {
     pub training: TrainingSettings,
     /// How the model is measured, during training and at its end.
     pub validation: ValidationSettings,
+    /// What the run writes for people who watch it.
+    pub report: ReportSettings,
 }
 
 impl Experiment {
+    /// Returns the same experiment with every size of the model, which a run writes into its folder.
+    /// A model that is trained further has its own.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] when an override of the model is not one of its keys.
+    pub(crate) fn resolved(&self) -> Result<Self, ConfigError> {
+        if self.finetune.model.is_some() {
+            return Ok(self.clone());
+        }
+        Ok(Self {
+            model: self.model.resolved(self.tokenizer.vocabulary)?,
+            ..self.clone()
+        })
+    }
+
     /// Returns the settings with which a built-in task is learned.
     pub fn for_task(task: Task) -> Self {
         Self {
@@ -69,6 +87,7 @@ impl Experiment {
             embeddings: EmbeddingSettings::default(),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),
+            report: ReportSettings::default(),
         }
     }
 }

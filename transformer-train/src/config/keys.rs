@@ -547,6 +547,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: None,
             },
             Key {
+                name: "keep_last",
+                meaning: "Number of last checkpoints to keep. `average_last` keeps those that it \
+                          needs in any case, and two are always kept, since one may be damaged. \
+                          Default 2.",
+                example: None,
+            },
+            Key {
                 name: "keep_best",
                 meaning: "Number of best checkpoints to keep, beside the last ones. The best \
                           checkpoint is a further candidate for the final model. `average_best` \
@@ -556,8 +563,9 @@ pub(super) const SECTIONS: &[Section] = &[
             Key {
                 name: "best_by",
                 meaning: "Metric that ranks checkpoints, for `patience` and the final model: \
-                          `loss`, without label smoothing, on all validation pairs; or `bleu` or \
-                          `chrf`, on those that are translated. Default: `loss`.",
+                          `loss`, without label smoothing, on all validation pairs; or `bleu`, \
+                          `chrf` or `command` (`validation.command`), on those that are \
+                          translated. Default: `loss`.",
                 example: None,
             },
             Key {
@@ -629,6 +637,39 @@ pub(super) const SECTIONS: &[Section] = &[
                 name: "n_samples",
                 meaning: "Number of validation pairs whose translations are printed, at each \
                           validation and at the end. Default 2.",
+                example: None,
+            },
+            Key {
+                name: "command",
+                meaning: "Command that scores translations at every validation and at the end, for \
+                          example with COMET. `{src}`, `{hyp}` and `{ref}` in it stand for the \
+                          paths of files with sources, translations and references, one a line. It \
+                          starts without a shell: blanks separate words, and double quotes enclose \
+                          a word with blanks. The last number on the last line that it prints is \
+                          the score; higher is better. Default: none.",
+                example: None,
+            },
+            Key {
+                name: "command_time_limit",
+                meaning: "Maximum time of the command, in seconds, after which it is killed and \
+                          has failed. Default 600.",
+                example: None,
+            },
+            Key {
+                name: "command_failure",
+                meaning: "What happens when the command fails: `warn` or `stop`. Default: `warn`.",
+                example: None,
+            },
+        ],
+    },
+    Section {
+        name: "report",
+        meaning: "What the run writes for people who watch it.",
+        keys: &[
+            Key {
+                name: "tensorboard",
+                meaning: "Event file of TensorBoard in the folder of the run: `off`, `scalars` or \
+                          `histograms`. Default: `scalars`.",
                 example: None,
             },
         ],

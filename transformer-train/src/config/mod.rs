@@ -19,6 +19,8 @@ mod optional;
 mod range;
 mod read;
 mod recipe;
+mod report;
+mod score_command;
 mod section;
 mod setting;
 mod tokenizer;
@@ -37,6 +39,8 @@ pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLo
 pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;
+pub use report::{ReportSettings, TensorBoard};
+pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
 pub use training::{BestBy, ComputePrecision, ScheduleKind, SmoothingForm, TrainingSettings};
 pub use user_settings::UserSettings;

@@ -88,6 +88,23 @@ impl ModelSettings {
         self.override_in(&config)
     }
 
+    /// Returns the same model with every key written out, so that it does not depend on what a later
+    /// version of the program makes of the preset.
+    pub(super) fn resolved(&self, vocabulary: Vocabulary) -> Result<Self, ConfigError> {
+        let config = self.config(1, 1, vocabulary)?;
+        let config = toml::Table::try_from(config).map_err(ConfigError::Write)?;
+        let keys = Self::every_key()?.into_iter().map(|(key, _)| key);
+        let keys = keys.filter(|key| !["src_vocab_size", "tgt_vocab_size"].contains(&key.as_str()));
+        let overrides = keys.map(|key| {
+            let value = config.get(&key).cloned();
+            (key, value.unwrap_or_else(|| optional::NONE.into()))
+        });
+        Ok(Self {
+            preset: self.preset,
+            overrides: overrides.collect(),
+        })
+    }
+
     /// Returns a configuration with the overrides applied.
     pub(crate) fn override_in(
         &self,

@@ -77,13 +77,16 @@ pub struct TrainingSettings {
     /// Number of best checkpoints whose average is a further candidate for the final model; 0 for
     /// none. Default 0.
     pub average_best: usize,
+    /// Number of last checkpoints to keep. `average_last` keeps those that it needs in any case, and
+    /// two are always kept, since one may be damaged. Default 2.
+    pub keep_last: usize,
     /// Number of best checkpoints to keep, beside the last ones. The best checkpoint is a further
     /// candidate for the final model. `average_best` and `patience` keep those that they need in
     /// any case. Default 0.
     pub keep_best: usize,
     /// Metric that ranks checkpoints, for `patience` and the final model: `loss`, without label
-    /// smoothing, on all validation pairs; or `bleu` or `chrf`, on those that are translated.
-    /// Default: `loss`.
+    /// smoothing, on all validation pairs; or `bleu`, `chrf` or `command` (`validation.command`), on
+    /// those that are translated. Default: `loss`.
     pub best_by: BestBy,
     /// Early stopping: number of consecutive validations without a new best after which training
     /// stops. Default: none; training stops after `updates`.
@@ -174,6 +177,8 @@ pub enum BestBy {
     Bleu,
     /// chrF2 of the translated validation pairs; higher is better.
     Chrf,
+    /// The score that `validation.command` prints for them; higher is better.
+    Command,
 }
 
 impl Default for TrainingSettings {
@@ -199,6 +204,7 @@ impl Default for TrainingSettings {
             validation_interval: 1000,
             average_last: 5,
             average_best: 0,
+            keep_last: 2,
             keep_best: 0,
             best_by: BestBy::Loss,
             patience: None,
@@ -278,7 +284,7 @@ impl TrainingSettings {
     /// Returns how many of the last checkpoints are kept: at least two, because one may turn out to
     /// be damaged.
     pub(crate) fn n_last(&self) -> usize {
-        self.average_last.max(2)
+        self.keep_last.max(self.average_last).max(2)
     }
 
     /// Returns how many of the best checkpoints are kept.

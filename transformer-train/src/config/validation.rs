@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use transformer_infer::metrics::Tokenization;
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
-use crate::config::length_penalty;
+use crate::config::{CommandFailure, ScoreCommand, length_penalty, optional};
 use crate::tasks::Task;
 
 /// How a model is measured: at every validation during training, and as the finished model.
@@ -34,6 +34,18 @@ pub struct ValidationSettings {
     /// Number of validation pairs whose translations are printed, at each validation and at the
     /// end. Default 2.
     pub n_samples: usize,
+    /// Command that scores translations at every validation and at the end, for example with COMET.
+    /// `{src}`, `{hyp}` and `{ref}` in it stand for the paths of files with sources, translations and
+    /// references, one a line. It starts without a shell: blanks separate words, and double quotes
+    /// enclose a word with blanks. The last number on the last line that it prints is the score;
+    /// higher is better. Default: none.
+    #[serde(with = "optional")]
+    pub command: Option<ScoreCommand>,
+    /// Maximum time of the command, in seconds, after which it is killed and has failed.
+    /// Default 600.
+    pub command_time_limit: u64,
+    /// What happens when the command fails: `warn` or `stop`. Default: `warn`.
+    pub command_failure: CommandFailure,
 }
 
 impl Default for ValidationSettings {
@@ -46,6 +58,9 @@ impl Default for ValidationSettings {
             max_extra_len: 50,
             tokenize: Tokenization::default(),
             n_samples: 2,
+            command: None,
+            command_time_limit: 600,
+            command_failure: CommandFailure::Warn,
         }
     }
 }

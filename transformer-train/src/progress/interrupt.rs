@@ -1,12 +1,20 @@
 //! How a program ends a run early.
 
-use std::sync::Arc;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at whether a program has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Asks a run to end early; clones share the request.
 ///
 /// Before the first update the run ends at once and leaves nothing behind. Later it ends after the
-/// current interval, when its checkpoint is written.
+/// current interval, when its checkpoint is written. A program that ends without waiting for that
+/// calls [`kill_child`](Self::kill_child) before.
 ///
 /// # Example
 ///
@@ -24,6 +32,8 @@ pub struct Interrupt(Arc<Flags>);
 struct Flags {
     is_requested: AtomicBool,
     is_training: AtomicBool,
+    /// The program that the run waits for, if there is one.
+    child: Mutex<Option<Child>>,
 }
 
 /// The stage of a run at which an interrupt is requested.
@@ -56,6 +66,58 @@ impl Interrupt {
     pub(crate) fn begin_training(&self) {
         self.0.is_training.store(true, Ordering::SeqCst);
     }
+
+    /// Kills the program that the run has started and waits for, if there is one, with the programs
+    /// that it has started itself.
+    pub fn kill_child(&self) {
+        let mut child = self.0.child.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(child) = child.take() {
+            kill(child);
+        }
+    }
+
+    /// Runs a program to its end. `None` if it was killed, by [`kill_child`](Self::kill_child) or
+    /// because it ran longer than `time_limit`.
+    ///
+    /// Ctrl-C at a terminal reaches only this program, which decides what becomes of the other.
+    pub(crate) fn run(
+        &self,
+        command: &mut Command,
+        time_limit: Duration,
+    ) -> io::Result<Option<ExitStatus>> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        let lock = || self.0.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let started = Instant::now();
+        *lock() = Some(command.spawn()?);
+        loop {
+            let mut child = lock();
+            let Some(running) = child.as_mut() else {
+                return Ok(None);
+            };
+            if let Some(status) = running.try_wait()? {
+                *child = None;
+                return Ok(Some(status));
+            }
+            drop(child);
+            if started.elapsed() >= time_limit {
+                self.kill_child();
+                return Ok(None);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// Kills a program and the programs of its process group.
+fn kill(mut child: Child) {
+    #[cfg(unix)]
+    if let Ok(group) = i32::try_from(child.id()) {
+        let group = nix::unistd::Pid::from_raw(group);
+        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 #[cfg(test)]
@@ -69,5 +131,17 @@ mod tests {
         assert!(!interrupt.is_requested());
         assert_eq!(interrupt.clone().request(), Some(Stage::Training));
         assert!(interrupt.is_requested());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_runs_too_long_is_killed_with_those_that_it_started() -> io::Result<()> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 600 & wait"]);
+        let started = Instant::now();
+        let ended = Interrupt::default().run(&mut shell, Duration::from_millis(50))?;
+        assert!(ended.is_none());
+        assert!(started.elapsed() < Duration::from_secs(60));
+        Ok(())
     }
 }

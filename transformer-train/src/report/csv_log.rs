@@ -1,4 +1,5 @@
-//! The files of a run's folder that show its course: `metrics.csv`, `samples.tsv` and `curve.svg`.
+//! The files of a run's folder that show its course: `metrics.csv`, `samples.tsv`, `curve.svg` and
+//! the event file of TensorBoard.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,6 +13,7 @@ use transformer_core::directory::replace_file;
 use transformer_core::regular_file;
 
 use super::curve::curve;
+use super::tensorboard::EventLog;
 use crate::config::TrainingSettings;
 use crate::optim::Schedule;
 use crate::validation::{Sample, Samples};
@@ -29,7 +31,7 @@ pub(crate) const CURVE_FILE: &str = "curve.svg";
 /// `update,split,metric,value`.
 ///
 /// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg`
-/// from the table.
+/// from the table. With an event file, both are written there too.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -39,6 +41,7 @@ pub(crate) struct CsvLog {
     samples_file: File,
     training: TrainingSettings,
     schedule: Schedule,
+    events: Option<EventLog>,
     names: BTreeMap<String, MetricId>,
 }
 
@@ -63,15 +66,30 @@ impl CsvLog {
             samples_file,
             training: training.clone(),
             schedule,
+            events: None,
             names: BTreeMap::new(),
         })
     }
 
+    /// Writes an event file as well. `is_empty` tells that it has none of the rows of `metrics.csv`,
+    /// which it gets now.
+    pub(crate) fn with_events(mut self, events: EventLog, is_empty: bool) -> Self {
+        if is_empty {
+            for (update, tag, value) in self.table.lines().filter_map(scalar) {
+                events.write_scalars(update, std::iter::once((tag, value)));
+            }
+        }
+        self.events = Some(events);
+        self
+    }
+
     /// Appends the sample translations after `n_done` updates.
     fn write_samples(&mut self, n_done: u64) {
-        let rows: String = self
-            .samples
-            .latest()
+        let samples = self.samples.latest();
+        if let Some(events) = &self.events {
+            events.write_samples(n_done, &samples);
+        }
+        let rows: String = samples
             .iter()
             .map(|sample| {
                 let Sample {
@@ -109,6 +127,15 @@ impl CsvLog {
     }
 }
 
+/// Returns the update, the tag and the value of a row of `metrics.csv`.
+fn scalar(row: &str) -> Option<(u64, String, f64)> {
+    let mut columns = row.split(',');
+    let update = columns.next()?.parse().ok()?;
+    let (split, metric) = (columns.next()?, columns.next()?);
+    let value = columns.next()?.parse().ok()?;
+    Some((update, format!("{split}/{metric}"), value))
+}
+
 /// Opens a table whose rows start with a number of updates, and keeps the rows of the first
 /// `n_done` updates. Returns the file, in append mode, and its contents.
 fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
@@ -143,6 +170,10 @@ impl MetricLogger for CsvLog {
             return; // The interval is not complete.
         }
         self.table.push_str(&rows);
+        if let Some(events) = &self.events {
+            let tagged = |(name, value)| (format!("{split}/{name}"), value);
+            events.write_scalars(n_done, self.finals(&update).map(tagged));
+        }
         if *split == Split::Valid {
             self.write_samples(n_done);
             self.draw();

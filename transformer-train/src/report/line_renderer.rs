@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
-use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
+use burn_train::metric::{MetricDefinition, MetricId};
 use burn_train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation,
     MetricsRendererTraining,
@@ -13,11 +13,9 @@ use burn_train::renderer::{
 use crate::config::TrainingSettings;
 use crate::progress::DeferredLog;
 use crate::validation::{
-    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED, Sample, Samples,
+    BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
+    SPEED, Sample, Samples,
 };
-
-/// The name of Burn's learning rate metric.
-const LEARNING_RATE: &str = "Learning Rate";
 
 /// Formats one line when an interval has been validated, to be logged when its checkpoint is saved.
 pub(crate) struct LineRenderer {
@@ -64,9 +62,11 @@ impl LineRenderer {
         let elapsed = self.time_before + elapsed;
         let value =
             |split: &HashMap<String, f64>, name: &str| split.get(name).copied().unwrap_or(f64::NAN);
+        let command = self.valid.get(COMMAND);
+        let command = command.map_or_else(String::new, |score| format!("  command {score:.4}"));
         format!(
             "update {done}/{total}  loss {loss:.3}  ppl {ppl:.2}  valid ppl {valid_ppl:.2}  \
-             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%  {speed:.0} tok/s  padding {padding:.1}%  \
+             BLEU {bleu:.1}  chrF {chrf:.1}  exact {exact:.1}%{command}  {speed:.0} tok/s  padding {padding:.1}%  \
              norm {norm:.2}  lr {lr:.2e}  \
              {elapsed} gone, {left} left",
             total = n_updates,
@@ -85,8 +85,7 @@ impl LineRenderer {
         )
     }
 
-    /// Stores the latest value of a metric. The last one is that of the whole interval; for the
-    /// learning rate, whose average is of no use, the value of the last update is kept instead.
+    /// Stores the latest value of a metric. The last one is that of the whole interval.
     fn store(
         names: &HashMap<MetricId, String>,
         split: &mut HashMap<String, f64>,
@@ -98,9 +97,6 @@ impl LineRenderer {
         let Some(name) = names.get(&entry.metric_id) else {
             return;
         };
-        if name == LEARNING_RATE && matches!(value, NumericEntry::Final(_)) {
-            return;
-        }
         split.insert(name.clone(), value.current());
     }
 }

@@ -7,7 +7,7 @@ use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
 
 /// The settings that affect neither the weights nor the sentences of any update.
-pub(super) const MAY_DIFFER: [&str; 25] = [
+pub(super) const MAY_DIFFER: [&str; 30] = [
     "data.src",
     "data.src_lang",
     "data.store",
@@ -20,13 +20,18 @@ pub(super) const MAY_DIFFER: [&str; 25] = [
     "data.valid_tsv",
     "embeddings.src_word_vectors",
     "embeddings.tgt_word_vectors",
+    "report.tensorboard",
     "training.average_best",
     "training.average_last",
     "training.best_by",
     "training.keep_best",
+    "training.keep_last",
     "training.patience",
     "training.updates",
     "validation.beam_size",
+    "validation.command",
+    "validation.command_failure",
+    "validation.command_time_limit",
     "validation.interval_beam_size",
     "validation.length_penalty",
     "validation.max_extra_len",
@@ -146,8 +151,9 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
 /// Returns every setting as `section.key` and its value; corpora without their paths, which may
 /// differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
-    let table: toml::Table =
-        toml::from_str(&experiment.to_toml()?).expect("an experiment's own TOML can be read");
+    // Earlier versions wrote the preset instead of the model's keys.
+    let table: toml::Table = toml::from_str(&experiment.resolved()?.to_toml()?)
+        .expect("an experiment's own TOML can be read");
     let sections = table.into_iter().flat_map(|(section, value)| {
         let keys = match value {
             toml::Value::Table(keys) => keys.into_iter().collect(),

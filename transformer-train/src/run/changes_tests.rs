@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings whose default is text, or none.
-const OTHERS: [(&str, &str); 45] = [
+const OTHERS: [(&str, &str); 48] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -127,6 +127,7 @@ const OTHERS: [(&str, &str); 45] = [
     ("finetune.model", "\"other\""),
     ("embeddings.src_word_vectors", "\"other\""),
     ("embeddings.tgt_word_vectors", "\"other\""),
+    ("report.tensorboard", "\"off\""),
     ("training.schedule", "\"constant\""),
     ("training.peak_learning_rate", "0.01"),
     ("training.label_smoothing_form", "\"other_tokens\""),
@@ -135,6 +136,8 @@ const OTHERS: [(&str, &str); 45] = [
     ("training.best_by", "\"bleu\""),
     ("training.patience", "3"),
     ("training.precision", "\"f16\""),
+    ("validation.command", "\"score {hyp}\""),
+    ("validation.command_failure", "\"stop\""),
     ("validation.length_penalty", "\"none\""),
     ("validation.tokenize", "\"char\""),
 ];

@@ -11,6 +11,7 @@ use crate::batching::PlanError;
 use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::corpus::CorpusError;
+use crate::validation::ScoreError;
 
 /// An error that ends a run. Its text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +45,15 @@ pub enum TrainError {
     /// resumed at a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// The command that scores translations failed, and the settings let that end the run.
+    #[error(
+        "`validation.command` has no score: {source}; mend it and run the same command again, or set \
+         `validation.command_failure` to \"warn\""
+    )]
+    Command {
+        /// Why it has none.
+        source: ScoreError,
+    },
     /// The threads that share an update cannot be started.
     #[error(
         "the system does not start the {n_threads} threads that share an update; raise the limit of processes \
@@ -162,7 +172,7 @@ pub enum TrainError {
     },
     /// A run has fewer checkpoints than are to be averaged.
     #[error(
-        "`{}` {}; raise `average_last` or `keep_best` in the next run", path.display(), fewer(*.requested, .existing)
+        "`{}` {}; raise `keep_last` or `keep_best` in the next run", path.display(), fewer(*.requested, .existing)
     )]
     TooFewCheckpoints {
         /// The folder.

@@ -1,17 +1,20 @@
-//! The final scores of a model: BLEU and chrF on the validation pairs, exact match on the test
-//! pairs.
+//! The final scores of a model: BLEU, chrF and the command's on the validation pairs, exact match on
+//! the test pairs.
 
 use transformer_core::Transformer;
 
+use super::command_scorer::CommandScorer;
+use super::error::TrainError;
 use super::outcome::TestScore;
 use super::prepare::Prepared;
 use crate::config::Experiment;
-use crate::validation::{PairTranslator, Sample, TextScores};
+use crate::validation::{PairTranslator, Sample, TextScores, Translation};
 
 /// Scores models with the search of `[validation]`.
 pub(crate) struct Evaluator<'a> {
     pub(super) prepared: &'a Prepared,
     translator: PairTranslator,
+    scorer: Option<CommandScorer>,
     /// Number of validation pairs that are scored.
     n_scored: usize,
     /// Number of validation pairs that are shown.
@@ -19,34 +22,61 @@ pub(crate) struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    pub(crate) fn new(experiment: &Experiment, prepared: &'a Prepared) -> Self {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        prepared: &'a Prepared,
+        scorer: Option<CommandScorer>,
+    ) -> Self {
         let settings = &experiment.validation;
         let n_pairs = prepared.valid.len();
         Self {
             prepared,
             translator: prepared.translator(experiment, settings.beam_size),
+            scorer,
             n_scored: settings.max_sentences.min(n_pairs),
             n_samples: settings.n_samples.min(n_pairs),
         }
     }
 
-    /// Translates validation pairs, and returns their scores and the first of them as samples.
-    pub(crate) fn valid(&self, model: &Transformer) -> (TextScores, Vec<Sample>) {
+    /// Translates the validation pairs that are scored or shown.
+    pub(crate) fn translate_valid(&self, model: &Transformer) -> Vec<Translation> {
+        let pairs = &self.prepared.valid[..self.n_scored.max(self.n_samples)];
+        self.translator.translate_pairs(model, pairs)
+    }
+
+    /// Returns BLEU and chrF of translated validation pairs.
+    pub(crate) fn text_scores(&self, translations: &[Translation]) -> TextScores {
         let Prepared {
             valid, valid_text, ..
         } = self.prepared;
-        let pairs = &valid[..self.n_scored.max(self.n_samples)];
-        let translations = self.translator.translate_pairs(model, pairs);
         let references = valid_text.iter().map(|(_, tgt)| tgt.as_str());
         let scored = &translations[..self.n_scored];
-        let counts = self.translator.count(scored, pairs, references);
-        let samples = translations[..self.n_samples].iter().zip(valid_text);
-        let samples = samples.map(|(translation, (src, tgt))| Sample {
+        let counts = self.translator.count(scored, valid, references);
+        self.translator.scores(&counts)
+    }
+
+    /// Returns the score of translated validation pairs by `validation.command`. `None` without a
+    /// command, or if it fails and the run goes on.
+    pub(crate) fn command_score(
+        &self,
+        translations: &[Translation],
+    ) -> Result<Option<f64>, TrainError> {
+        match &self.scorer {
+            Some(scorer) => scorer.score(&translations[..self.n_scored]),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the first translated validation pairs, to be shown.
+    pub(crate) fn samples(&self, translations: &[Translation]) -> Vec<Sample> {
+        let shown = translations[..self.n_samples].iter();
+        let samples = shown.zip(&self.prepared.valid_text);
+        let sample = |(translation, (src, tgt)): (&Translation, &(String, String))| Sample {
             src: src.clone(),
             reference: tgt.clone(),
             translation: translation.text.clone(),
-        });
-        (self.translator.scores(&counts), samples.collect())
+        };
+        samples.map(sample).collect()
     }
 
     /// Translates the test pairs, if there are some.

@@ -13,8 +13,8 @@ use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, intervals_wi
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
 use crate::progress::LogFn;
-use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE};
-use crate::validation::is_out_of_patience;
+use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
+use crate::validation::{SCORED_FILES, is_out_of_patience};
 
 /// What happens to a run that is in the folder already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,14 +219,16 @@ impl RunFolder {
     /// finished.
     fn unfinished(&self, experiment: &Experiment) -> Result<Option<u64>, TrainError> {
         let no_log: LogFn = std::sync::Arc::new(|_| {});
-        // The validation settings have no effect on the weights.
+        // The settings of validation and reports have no effect on the weights.
         let is_this = |existing: Experiment| {
-            let validation = experiment.validation.clone();
-            *experiment
-                == Experiment {
-                    validation,
-                    ..existing
-                }
+            let comparable = Experiment {
+                validation: experiment.validation.clone(),
+                report: experiment.report.clone(),
+                ..existing
+            };
+            // Without the settings of the model that equal the preset's, as users and earlier versions
+            // write them.
+            matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
         };
         // Settings that are missing, damaged or of another version are those of another run. Those of
         // the folder may have been edited, and those of a checkpoint have the length that the run had
@@ -361,6 +363,10 @@ impl RunFolder {
             let ours = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours));
             ours.map(|entry| entry.path()).collect()
         };
+        files.extend(ours(&self.directory, is_event_file));
+        files.extend(ours(&self.directory.join("validation"), |name| {
+            SCORED_FILES.contains(&name)
+        }));
         files.extend(ours(&self.checkpoints, is_checkpoint));
         files.extend(ours(&self.model, is_model_file));
         files

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicU64;
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
-use burn_train::metric::LearningRateMetric;
 use burn_train::renderer::MetricsRenderer;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
+use super::command_scorer::CommandScorer;
 use super::environment::{Display, RunEnvironment};
 use super::error::TrainError;
 use super::folder::RunFolder;
@@ -19,16 +19,16 @@ use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
 use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    CheckpointWriter, EarlyStop, ModelCheckpointer, OPTIMIZER, PARTS, PartCheckpointer, Publisher,
-    ResumePoint, Retention, SCHEDULER, intervals_with,
+    CheckpointWriter, EarlyStop, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS, PartCheckpointer,
+    Publisher, ResumePoint, Retention, SCHEDULER, intervals_with,
 };
-use crate::config::Experiment;
+use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
-use crate::report::{CsvLog, LineRenderer, dashboard};
+use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
 use crate::step::{Objective, strategy};
 use crate::validation::{
-    History, HistoryLogger, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
+    History, HistoryLogger, LearningRate, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
 };
 
 /// Trains from a starting point to the last update, an interrupt or an error.
@@ -39,6 +39,7 @@ pub(crate) struct Learning<'a> {
     pub(crate) prepared: &'a Prepared,
     pub(crate) publisher: &'a Publisher,
     pub(crate) start: &'a ResumePoint,
+    pub(super) scorer: Option<&'a CommandScorer>,
 }
 
 impl Learning<'_> {
@@ -54,6 +55,7 @@ impl Learning<'_> {
         let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
         deferred.release_all();
+        self.scorer.map_or(Ok(()), CommandScorer::finish_training)?;
         let model = self.folder.saved_model();
         if let Some(found) = watch.first() {
             let NonFinite {
@@ -97,7 +99,7 @@ impl Learning<'_> {
         let checkpoints = &self.folder.checkpoints;
         let history = History::new(&self.start.state.validations);
         let samples = self.prepared.samples(self.experiment.validation.n_samples);
-        let csv_log = self.csv_log(samples.clone())?;
+        let (csv_log, on_publish) = self.csv_log(samples.clone())?;
         let train = Arc::new(self.train_loader(gate));
         let valid = Arc::new(self.valid_loader(samples.clone()));
         let writer = Arc::new(CheckpointWriter::new(
@@ -117,7 +119,8 @@ impl Learning<'_> {
             self.publisher,
             training,
             deferred.clone(),
-        );
+        )
+        .with_callback(on_publish);
         let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
         let interrupt = &self.environment.interrupt;
         let dashboard_stop = Interrupter::new();
@@ -125,6 +128,10 @@ impl Learning<'_> {
 
         let next_update = train.next_update();
         let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid);
+        let supervised = match self.scorer {
+            Some(scorer) => supervised.metric_valid_numeric(scorer.metric(interrupter)),
+            None => supervised,
+        };
         let supervised = self
             .with_metrics(supervised, watch, next_update, history)
             .with_metric_logger(csv_log)
@@ -162,7 +169,7 @@ impl Learning<'_> {
             .metric_train_numeric(Ratio::padding())
             .metric_train_numeric(Ratio::waiting())
             .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
-            .metric_train_numeric(LearningRateMetric::new())
+            .metric_train_numeric(LearningRate::default())
             .metric_valid_numeric(Ratio::loss(watch.valid_loss(next_update)))
             .metric_valid_numeric(perplexity)
             .metric_valid_numeric(Ratio::exact_match())
@@ -208,16 +215,31 @@ impl Learning<'_> {
         }
     }
 
-    /// Opens `metrics.csv`, with the rows of the updates that are done.
-    fn csv_log(&self, samples: Samples) -> Result<CsvLog, TrainError> {
+    /// Opens `metrics.csv` and the event file, with what they have of the updates that are done.
+    /// Returns what writes histograms of the weights as well.
+    fn csv_log(&self, samples: Samples) -> Result<(CsvLog, Option<OnPublish>), TrainError> {
+        let (folder, n_done) = (&self.folder.directory, self.start.state.updates);
         let log = CsvLog::open(
-            &self.folder.directory,
+            folder,
             &self.experiment.training,
             self.schedule(),
-            self.start.state.updates,
+            n_done,
             samples,
         );
-        log.map_err(TrainError::write(&self.folder.metrics))
+        let log = log.map_err(TrainError::write(&self.folder.metrics))?;
+        let content = self.experiment.report.tensorboard;
+        if content == TensorBoard::Off {
+            return Ok((log, None));
+        }
+        let opened = EventLog::open(folder, n_done);
+        let (events, is_empty) = opened.map_err(TrainError::write(folder))?;
+        // The settings stand at the first update with them, whose events a resumed run drops.
+        events.write_text(n_done + 1, "experiment.toml", &self.experiment.to_toml()?);
+        let histograms = (content == TensorBoard::Histograms).then(|| {
+            let events = events.clone();
+            Arc::new(move |n_done, model: &_| events.write_histograms(n_done, model)) as OnPublish
+        });
+        Ok((log.with_events(events, is_empty), histograms))
     }
 
     fn train_loader(&self, gate: &Arc<UpdateGate>) -> TrainLoader {

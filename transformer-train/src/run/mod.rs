@@ -2,6 +2,7 @@
 
 mod average_checkpoints;
 mod changes;
+mod command_scorer;
 mod embeddings;
 mod environment;
 mod error;

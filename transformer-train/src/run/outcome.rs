@@ -20,6 +20,9 @@ pub struct Outcome {
     pub valid_perplexity: f64,
     /// Scores of the translated validation pairs, with the search of `[validation]`.
     pub text_scores: TextScores,
+    /// The score that `validation.command` printed for the same translations; `None` without a
+    /// command, or if it failed.
+    pub command_score: Option<f64>,
     /// Result on the test pairs; only built-in tasks have some.
     pub test: Option<TestScore>,
     /// Validation sentences with their references and the model's translations.

@@ -205,6 +205,10 @@ impl Prepared {
         let settings = serde_json::to_string(&settings).expect("settings are numbers and names");
         let settings: Vec<u32> = settings.bytes().map(u32::from).collect();
         fingerprint.push(&settings, &[]);
+        if let Some(command) = &validation.command {
+            let command: Vec<u32> = command.to_string().bytes().map(u32::from).collect();
+            fingerprint.push(&command, &[]);
+        }
         fingerprint.value()
     }
 }

@@ -31,9 +31,12 @@ pub(crate) fn publish(
     }
     environment.show_status("translating what the model is tested on");
     let test = evaluator.test(&model);
-    let (text_scores, samples) = evaluator.valid(&model);
+    let translations = evaluator.translate_valid(&model);
+    let text_scores = evaluator.text_scores(&translations);
+    let samples = evaluator.samples(&translations);
+    let command_score = evaluator.command_score(&translations)?;
     environment.show_status("");
-    let scores = serde_json::json!({
+    let mut scores = serde_json::json!({
         "updates": n_updates,
         "seconds": elapsed.as_secs(),
         "valid_perplexity": valid_perplexity,
@@ -44,6 +47,9 @@ pub(crate) fn publish(
         "valid_pairs_translated": text_scores.n_pairs,
         "exact_match": test.map(|test| test.exact_match()),
     });
+    if let Some(score) = command_score {
+        scores["valid_command_score"] = score.into();
+    }
     publisher.publish(model, scores)?;
     Ok(Outcome {
         model: publisher.directory.clone(),
@@ -52,6 +58,7 @@ pub(crate) fn publish(
         elapsed,
         valid_perplexity,
         text_scores,
+        command_score,
         test,
         samples,
     })

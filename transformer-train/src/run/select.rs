@@ -53,6 +53,7 @@ impl Evaluated {
         match by {
             BestBy::Loss => format!("{:.3} for {}", self.perplexity, self.name),
             BestBy::Bleu | BestBy::Chrf => format!("{:.1} for {}", self.score, self.name),
+            BestBy::Command => format!("{:.4} for {}", self.score, self.name),
         }
     }
 }
@@ -108,6 +109,7 @@ impl ModelSelection<'_> {
                 BestBy::Loss => "validation perplexity",
                 BestBy::Bleu => "validation BLEU",
                 BestBy::Chrf => "validation chrF",
+                BestBy::Command => "score of the command",
             };
             let summaries = summaries.join(", ");
             log(&format!("{metric} {summaries}: kept {}", selected.name));
@@ -176,10 +178,15 @@ impl ModelSelection<'_> {
         }
         let perplexity = (nll / n_labels as f64).exp();
         let model = objective.into_model();
+        let translations = || self.evaluator.translate_valid(&model);
         let score = match self.experiment.training.best_by {
             BestBy::Loss => -perplexity,
-            BestBy::Bleu => self.evaluator.valid(&model).0.bleu,
-            BestBy::Chrf => self.evaluator.valid(&model).0.chrf,
+            BestBy::Bleu => self.evaluator.text_scores(&translations()).bleu,
+            BestBy::Chrf => self.evaluator.text_scores(&translations()).chrf,
+            BestBy::Command => {
+                let score = self.evaluator.command_score(&translations())?;
+                score.unwrap_or(f64::NEG_INFINITY)
+            }
         };
         Ok(Evaluated {
             name,

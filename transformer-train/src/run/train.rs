@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use burn::module::Module;
 
+use super::command_scorer::CommandScorer;
 use super::environment::RunEnvironment;
 use super::error::TrainError;
 use super::evaluate::Evaluator;
@@ -32,6 +33,8 @@ use crate::validation::is_out_of_patience;
 ///
 /// Returns a [`TrainError`] whose text says what to do. The model of the last validation is kept.
 pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Outcome, TrainError> {
+    experiment.validate()?;
+    let experiment = &experiment.resolved()?;
     let (training, log) = (&experiment.training, &environment.log);
     let OpenedRun {
         folder,
@@ -70,6 +73,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     let threads = Threads::new(n_threads);
     let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
     let objective = Objective::new(model, training, threads);
+    let scorer = CommandScorer::new(experiment, environment, &prepared);
     let is_finished = start.state.updates >= training.updates
         || is_out_of_patience(&start.state.validations, training);
     if !is_finished {
@@ -80,11 +84,12 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
             prepared: &prepared,
             publisher: &publisher,
             start: &start,
+            scorer: scorer.as_ref(),
         };
         learning.run(&objective)?;
     }
 
-    let evaluator = Evaluator::new(experiment, &prepared);
+    let evaluator = Evaluator::new(experiment, &prepared, scorer);
     let selection = ModelSelection {
         experiment,
         environment,
@@ -105,6 +110,8 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
 ///
 /// Returns the [`TrainError`] that would end the run before its first update.
 pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
+    experiment.validate()?;
+    let experiment = &experiment.resolved()?;
     let OpenedRun {
         folder,
         resumed,
@@ -148,7 +155,6 @@ fn open(
     environment: &RunEnvironment,
     access: Access,
 ) -> Result<OpenedRun, TrainError> {
-    experiment.validate()?;
     environment.check_devices(experiment)?;
     let folder = RunFolder::new(&environment.directory);
     folder.check()?;

@@ -2,17 +2,20 @@
 
 use std::path::PathBuf;
 
-use transformer_core::TransformerConfig;
 use transformer_core::config::Positions;
 use transformer_core::text::TokenizerKind;
+use transformer_core::{Preset, TransformerConfig};
 
-use crate::config::{Experiment, TokenizerSettings, Vocabulary};
+use crate::config::{Experiment, Vocabulary};
 use crate::corpus::CorpusSummary;
 use crate::optim::Schedule;
 use crate::tasks::Task;
 
 /// Minimum tokens of text per entry of the vocabulary; Multi30k has 130 for each of 6000.
 const MIN_TOKENS_PER_ENTRY: u64 = 30;
+
+/// Maximum passes over the data; the recipe for Multi30k makes 150.
+const MAX_PASSES: u64 = 500;
 
 /// Minimum sentences per update; gradients of fewer are mostly noise.
 const MIN_SENTENCES: u64 = 8;
@@ -54,6 +57,7 @@ pub(crate) fn warnings(facts: &Facts<'_>) -> Vec<String> {
     all.extend(schedule(facts));
     all.extend(peak(facts));
     all.extend(length(facts));
+    all.extend(passes(facts));
     all.extend(interval(facts));
     all.extend(vocabulary(facts));
     all.extend(size(facts));
@@ -132,7 +136,31 @@ fn length(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
+/// Warns of a run that sees every sentence very often, with nothing that ends it before its end.
+fn passes(facts: &Facts<'_>) -> Option<String> {
+    let training = &facts.experiment.training;
+    let n_passes = training.updates / facts.updates_per_pass.max(1);
+    (n_passes > MAX_PASSES && training.patience.is_none()).then(|| {
+        let updates = 100 * facts.updates_per_pass;
+        format!(
+            "the run makes {n_passes} passes over the data, which it will know by heart; lower `training.updates`, for \
+             example to {updates}, or let `training.patience` end it, or train on more text"
+        )
+    })
+}
+
 fn vocabulary(facts: &Facts<'_>) -> Option<String> {
+    let (key, tokens, entries) = too_large_vocabulary(facts)?;
+    Some(format!(
+        "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; lower `tokenizer.{key}`, \
+         for example to {}",
+        tokens / entries,
+        (tokens / (2 * MIN_TOKENS_PER_ENTRY)).max(5),
+    ))
+}
+
+/// Returns the setting of the first vocabulary that the text cannot teach, with the tokens of the text and the entries.
+fn too_large_vocabulary(facts: &Facts<'_>) -> Option<(&'static str, u64, u64)> {
     if facts.experiment.finetune.model.is_some() {
         return None; // The model has learnt its vocabulary already.
     }
@@ -147,13 +175,7 @@ fn vocabulary(facts: &Facts<'_>) -> Option<String> {
     };
     let too_large =
         |(_, tokens, entries): &(&str, u64, u64)| tokens / entries < MIN_TOKENS_PER_ENTRY;
-    let (key, tokens, entries) = sides.into_iter().find(too_large)?;
-    Some(format!(
-        "the text has {tokens} tokens for a vocabulary of {entries}, {} for each; lower `tokenizer.{key}`, \
-         for example to {}",
-        tokens / entries,
-        (tokens / (2 * MIN_TOKENS_PER_ENTRY)).max(5),
-    ))
+    sides.into_iter().find(too_large)
 }
 
 fn size(facts: &Facts<'_>) -> Option<String> {
@@ -166,9 +188,13 @@ fn size(facts: &Facts<'_>) -> Option<String> {
     );
     let share = n_parameters / tokens.max(1);
     (share > MAX_PARAMETERS_PER_TOKEN).then(|| {
-        format!(
-            "the model has {share} parameters for each target token of the text; choose a smaller `--preset`"
-        )
+        let smaller = match facts.experiment.model.preset {
+            Preset::Tiny | Preset::Numbers => {
+                "train on more text, or lower `model.d_model` and `model.d_ff`"
+            }
+            _ => "choose a smaller `--preset`",
+        };
+        format!("the model has {share} parameters for each target token of the text; {smaller}")
     })
 }
 
@@ -246,7 +272,7 @@ fn text(facts: &Facts<'_>) -> Vec<String> {
                 100.0 * unknown,
                 match facts.experiment.finetune.model {
                     Some(_) => "they are those of the model that is trained further".to_owned(),
-                    None => for_fewer_unknown(&facts.experiment.tokenizer, side),
+                    None => for_fewer_unknown(facts, side),
                 }
             ));
         }
@@ -282,8 +308,9 @@ enum Side {
     Tgt,
 }
 
-/// Returns the setting that gives the tokenizer of this side fewer unknown tokens.
-fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
+/// Returns what gives the tokenizer of this side fewer unknown tokens.
+fn for_fewer_unknown(facts: &Facts<'_>, side: Side) -> String {
+    let tokenizer = &facts.experiment.tokenizer;
     let (size, kind, is) = match (tokenizer.vocabulary, side) {
         (Vocabulary::Joint, _) | (_, Side::Src) => ("vocab_size", "kind", tokenizer.kind),
         (Vocabulary::Separate, Side::Tgt) => {
@@ -291,11 +318,26 @@ fn for_fewer_unknown(tokenizer: &TokenizerSettings, side: Side) -> String {
             ("tgt_vocab_size", "tgt_kind", is)
         }
     };
-    match is {
-        TokenizerKind::Word | TokenizerKind::Char => {
+    let n_entries = match side {
+        Side::Src => facts.config.src_vocab_size,
+        Side::Tgt => facts.config.tgt_vocab_size,
+    };
+    let requested = match side {
+        Side::Tgt if size == "tgt_vocab_size" => {
+            tokenizer.tgt_vocab_size.unwrap_or(tokenizer.vocab_size)
+        }
+        _ => tokenizer.vocab_size,
+    };
+    // A vocabulary may be smaller than allowed, because the text has no more; or the text cannot teach a larger one.
+    let can_grow = n_entries >= requested
+        && too_large_vocabulary(facts).is_none_or(|(too_large, ..)| too_large != size);
+    match (is, can_grow) {
+        (TokenizerKind::Word | TokenizerKind::Char, true) => {
             format!("raise `tokenizer.{size}`, or choose `tokenizer.{kind} = \"bpe\"`")
         }
-        _ => format!("raise `tokenizer.{size}`"),
+        (TokenizerKind::Word, false) => format!("choose `tokenizer.{kind} = \"bpe\"`"),
+        (_, true) => format!("raise `tokenizer.{size}`"),
+        (_, false) => "train on text that has their characters".to_owned(),
     }
 }
 

@@ -106,6 +106,64 @@ fn a_run_shorter_than_a_pass_causes_a_warning() {
 }
 
 #[test]
+fn many_passes_over_little_text_cause_a_warning_unless_patience_ends_them() {
+    let many = |patience| {
+        check(|experiment, _, _| {
+            experiment.training.updates = 110 * 50_000;
+            experiment.training.patience = patience;
+        })
+    };
+    let warnings = many(None);
+    assert_eq!(warnings.len(), 1);
+    let start = "the run makes 50000 passes over the data, which it will know by heart; lower `training.updates`, for \
+                 example to 11000,";
+    assert!(warnings[0].starts_with(start), "{warnings:?}");
+    assert_eq!(many(Some(5)), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_is_told_to_lower_and_to_raise_the_vocabulary() {
+    let warnings = check(|experiment, train, _| {
+        experiment.tokenizer.vocab_size = 37_000;
+        train.src_unknown = 20_000;
+    });
+    let advice: Vec<&String> = warnings
+        .iter()
+        .filter(|it| it.contains("vocab_size"))
+        .collect();
+    assert_eq!(advice.len(), 1, "{warnings:?}");
+    assert!(
+        advice[0].contains("lower `tokenizer.vocab_size`"),
+        "{advice:?}"
+    );
+    let unknown = "train on text that has their characters";
+    assert!(
+        warnings.iter().any(|it| it.ends_with(unknown)),
+        "{warnings:?}"
+    );
+}
+
+#[test]
+fn a_vocabulary_that_the_text_did_not_fill_need_not_be_raised() {
+    let few_entries = |config: &mut TransformerConfig| {
+        (config.src_vocab_size, config.tgt_vocab_size) = (300, 300);
+    };
+    let warnings = check_model(few_entries, |_, train, _| train.src_unknown = 20_000);
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(!warnings[0].contains("raise"), "{warnings:?}");
+}
+
+#[test]
+fn the_smallest_preset_is_not_to_be_replaced_by_a_smaller_one() {
+    let warnings = check(|_, train, _| (train.src_tokens, train.tgt_tokens) = (200_000, 15_000));
+    let size = warnings
+        .iter()
+        .find(|it| it.contains("parameters for each target token"));
+    let size = size.expect("the model is too large for this text");
+    assert!(size.ends_with("train on more text, or lower `model.d_model` and `model.d_ff`"));
+}
+
+#[test]
 fn the_papers_vocabulary_and_model_on_little_text_cause_a_warning() {
     let warnings = check(|experiment, _, _| {
         experiment.tokenizer.vocab_size = 37_000;

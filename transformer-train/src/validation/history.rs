@@ -16,18 +16,27 @@ pub(crate) struct Validation {
     pub(crate) perplexity: f64,
     pub(crate) bleu: f64,
     pub(crate) chrf: f64,
+    /// The score that `validation.command` printed; `None` without a command, or if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<f64>,
 }
 
 impl Validation {
     /// Rounds the scores to a millionth, so that they are equal when read back from the JSON of a
-    /// state.
-    pub(crate) fn new(interval: usize, perplexity: f64, bleu: f64, chrf: f64) -> Self {
+    /// state. A score of the command that is NaN is none.
+    pub(crate) fn new(
+        interval: usize,
+        perplexity: f64,
+        [bleu, chrf]: [f64; 2],
+        command: Option<f64>,
+    ) -> Self {
         let rounded = |score: f64| (score.clamp(-1e9, 1e9) * 1e6).round() / 1e6;
         Self {
             interval,
             perplexity: rounded(perplexity),
             bleu: rounded(bleu),
             chrf: rounded(chrf),
+            command: command.filter(|score| !score.is_nan()).map(rounded),
         }
     }
 
@@ -37,6 +46,7 @@ impl Validation {
             BestBy::Loss => -self.perplexity,
             BestBy::Bleu => self.bleu,
             BestBy::Chrf => self.chrf,
+            BestBy::Command => self.command.unwrap_or(f64::NEG_INFINITY),
         }
     }
 }
@@ -100,6 +110,7 @@ mod tests {
             perplexity: *perplexity,
             bleu: *bleu,
             chrf: 0.0,
+            command: None,
         };
         scores.iter().enumerate().map(validation).collect()
     }
@@ -114,6 +125,17 @@ mod tests {
     #[test]
     fn the_highest_bleu_is_the_best() {
         assert_eq!(best(&validations(&SCORES), BestBy::Bleu, 2), [3, 4]);
+    }
+
+    #[test]
+    fn a_validation_whose_command_failed_is_never_the_best() {
+        let scored = |interval, command| Validation::new(interval, 2.0, [0.0; 2], command);
+        let validations = [
+            scored(1, Some(f64::NAN)),
+            scored(2, Some(-3.0)),
+            scored(3, None),
+        ];
+        assert_eq!(best(&validations, BestBy::Command, 1), [2]);
     }
 
     /// Returns whether a run with these validations ends with this patience.
@@ -140,7 +162,12 @@ mod tests {
 
     #[test]
     fn a_score_is_equal_when_read_back_from_json() {
-        let written = Validation::new(7, 100.0 / 3.0, 27.123_456_789, f64::INFINITY);
+        let written = Validation::new(
+            7,
+            100.0 / 3.0,
+            [27.123_456_789, f64::INFINITY],
+            Some(1.0 / 3.0),
+        );
         let json = serde_json::to_string(&written).expect("numbers can be written");
         assert_eq!(
             serde_json::from_str::<Validation>(&json).ok(),

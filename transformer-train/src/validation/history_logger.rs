@@ -1,11 +1,13 @@
 //! Writes the history of validations from the metrics that Burn's Learner computes.
 
+use std::sync::Arc;
+
 use burn_train::logger::MetricLogger;
 use burn_train::metric::store::{Aggregate, EpochSummary, EventStoreClient, MetricsUpdate, Split};
 use burn_train::metric::{Metric, MetricDefinition, MetricId, NumericEntry};
 
 use super::history::{History, Validation};
-use super::metrics::PERPLEXITY;
+use super::metrics::{COMMAND, PERPLEXITY};
 
 /// Burn's logger that adds every validation to the [`History`], which chooses checkpoints and ends
 /// runs.
@@ -16,10 +18,12 @@ pub(crate) struct HistoryLogger {
     perplexity: MetricId,
     bleu: MetricId,
     chrf: MetricId,
+    command: MetricId,
 }
 
 impl HistoryLogger {
-    /// Recognizes the values of these metrics, which are registered with the Learner.
+    /// Recognizes the values of these metrics, which are registered with the Learner, and of the
+    /// command's, which is if there is a command.
     pub(crate) fn new(
         history: History,
         perplexity: &impl Metric,
@@ -31,6 +35,7 @@ impl HistoryLogger {
             perplexity: MetricId::new(perplexity.name()),
             bleu: MetricId::new(bleu.name()),
             chrf: MetricId::new(chrf.name()),
+            command: MetricId::new(Arc::new(COMMAND.to_owned())),
         }
     }
 }
@@ -49,7 +54,8 @@ impl MetricLogger for HistoryLogger {
         };
         let values = [&self.perplexity, &self.bleu, &self.chrf].map(final_value);
         if let [Some(perplexity), Some(bleu), Some(chrf)] = values {
-            let validation = Validation::new(interval, perplexity, bleu, chrf);
+            let command = final_value(&self.command);
+            let validation = Validation::new(interval, perplexity, [bleu, chrf], command);
             self.history.add(validation);
         }
     }

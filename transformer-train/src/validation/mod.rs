@@ -1,6 +1,7 @@
 //! Validation: losses and translations of validation pairs, metrics, and the history of
 //! validations.
 
+mod external_scorer;
 mod history;
 mod history_logger;
 mod metrics;
@@ -10,13 +11,15 @@ mod text_scores;
 mod valid_loader;
 mod valid_step;
 
+pub use external_scorer::ScoreError;
+pub(crate) use external_scorer::{ExternalScorer, SCORED_FILES};
 pub(crate) use history::{History, Validation, best, is_out_of_patience};
 pub(crate) use history_logger::{HistoryLogger, wait_for_validation};
 pub(crate) use metrics::{
-    BLEU, CHRF, EXACT_MATCH, GRADIENT_NORM, LOSS, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED,
-    TextMetric,
+    BLEU, CHRF, COMMAND, CommandMetric, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS,
+    LearningRate, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED, TextMetric,
 };
-pub(crate) use pair_translator::PairTranslator;
+pub(crate) use pair_translator::{PairTranslator, Translation};
 pub use samples::Sample;
 pub(crate) use samples::Samples;
 pub(crate) use text_scores::TextMetrics;

@@ -44,9 +44,17 @@ impl ValidLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
-    /// The reference text of each pair; `None` if the pairs are not translated, and only their loss
-    /// is computed.
-    pub(crate) references: Option<Vec<String>>,
+    /// The reference of each pair; `None` if the pairs are not translated, and only their loss is
+    /// computed.
+    pub(crate) references: Option<Vec<Reference>>,
+}
+
+/// The reference of a validation pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// Position of the pair among the validation pairs, from 0.
+    pub(crate) index: usize,
+    pub(crate) text: String,
 }
 
 /// A validation batch, with its sentences and their translator.
@@ -67,8 +75,15 @@ impl ValidBatch {
         };
         let translations = self.translator.translate_pairs(model, pairs);
         self.samples.update(pairs, &translations);
-        let references = references.iter().map(String::as_str);
-        self.translator.count(&translations, pairs, references)
+        let texts = references.iter().map(|reference| reference.text.as_str());
+        let counts = self.translator.count(&translations, pairs, texts);
+        let indexed = references.iter().zip(translations);
+        TranslationCounts {
+            texts: indexed
+                .map(|(reference, translation)| (reference.index, translation.text))
+                .collect(),
+            ..counts
+        }
     }
 }
 
@@ -142,10 +157,17 @@ pub(crate) fn valid_batches(
 ) -> Vec<ValidPairs> {
     let (translated, scored) = pairs.split_at(references.len().min(pairs.len()));
     let by_length = |pair: &SentencePair| (pair.src.len(), pair.tgt.len());
+    let references = references
+        .iter()
+        .enumerate()
+        .map(|(index, text)| Reference {
+            index,
+            text: text.clone(),
+        });
     let mut translated: Vec<_> = translated.iter().cloned().zip(references).collect();
     translated.sort_by_key(|(pair, _)| by_length(pair));
     let (translated, references): (Vec<_>, Vec<_>) = translated.into_iter().unzip();
-    let mut references = references.into_iter().cloned();
+    let mut references = references.into_iter();
     let mut batches = Vec::new();
     for pairs in in_batches(translated, budget) {
         let references = references.by_ref().take(pairs.len()).collect();
@@ -189,7 +211,7 @@ mod tests {
         let pairs: Vec<SentencePair> = [9, 1, 4, 4, 2, 30].map(pair).into();
         let references = ["nine", "one"].map(str::to_owned);
         let batches = valid_batches(&pairs, &references, 12);
-        let lengths: Vec<(Option<Vec<String>>, Vec<usize>)> = batches
+        let lengths: Vec<(Option<Vec<Reference>>, Vec<usize>)> = batches
             .iter()
             .map(|batch| {
                 (
@@ -198,11 +220,15 @@ mod tests {
                 )
             })
             .collect();
+        let reference = |index, text: &str| {
+            let text = text.to_owned();
+            Some(vec![Reference { index, text }])
+        };
         // Two of five tokens are within 12; those of 10 and of 31 are alone, over the budget or
         // not.
         let expected = [
-            (Some(vec!["one".to_owned()]), vec![1]),
-            (Some(vec!["nine".to_owned()]), vec![9]),
+            (reference(1, "one"), vec![1]),
+            (reference(0, "nine"), vec![9]),
             (None, vec![2, 4]),
             (None, vec![4]),
             (None, vec![30]),

@@ -146,7 +146,7 @@ fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_reported()
     );
     assert_eq!(
         lines[1],
-        "error: `run` has no 2 intact checkpoints, only those after 40; choose at most 1; raise `average_last` or \
+        "error: `run` has no 2 intact checkpoints, only those after 40; choose at most 1; raise `keep_last` or \
          `keep_best` in the next run"
     );
 }

@@ -91,6 +91,23 @@ fn the_same_run_is_not_overwritten_before_its_end() {
     workplace.train("run", &["--overwrite"]).lines();
 }
 
+#[test]
+fn the_settings_of_a_run_have_the_sizes_of_its_preset() {
+    let workplace = Workplace::new();
+    workplace
+        .train("run", &["--set", "model.n_heads=4"])
+        .lines();
+    let settings = workplace.read("run/experiment.toml");
+    for line in [
+        "preset = \"tiny\"",
+        "n_heads = 4",
+        "dropout = 0.1",
+        "d_k = \"none\"",
+    ] {
+        assert!(settings.contains(line), "no `{line}` in {settings}");
+    }
+}
+
 /// A folder in place of a file stops the deletion where a kill may stop it.
 #[test]
 fn a_run_whose_deletion_was_interrupted_can_be_started_again() {

@@ -24,7 +24,10 @@ mod optimizer;
 mod refusal;
 mod reproduction;
 mod resume;
+#[cfg(unix)]
+mod score_command;
 mod store;
+mod tensorboard;
 mod trouble;
 mod whole_run;
 mod workplace;

@@ -110,6 +110,7 @@ fn values_of(key: &Key, current: Option<&Value>) -> Vec<String> {
         Values::Language => ["en", "pt-BR", "zh-Hans", "none", "english", ""]
             .map(quoted)
             .to_vec(),
+        Values::Command => ["cat {hyp}", "score {hyp} {ref}"].map(quoted).to_vec(),
         Values::TextOrNumber => ["none", "power:1", "gnmt:0.7"].map(quoted).to_vec(),
         Values::OneOf(choices) => choices.iter().map(|choice| quoted(&choice.name)).collect(),
         Values::Tables(_) => {

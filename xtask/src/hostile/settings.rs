@@ -128,6 +128,10 @@ fn values_of(key: &Key) -> Vec<String> {
             let texts = ["gnmt:nan", "power:-1e300", "gnmt:", ":", "none", "power:1"];
             values.extend(texts.map(|text| format!("\"{text}\"")));
         }
+        Values::Command => {
+            let commands = ["cat {hyp}", "nowhere {hyp}", "cat", "'{hyp}", "wc -l {hyp}"];
+            values.extend(commands.map(|command| format!("\"{command}\"")));
+        }
         Values::Language => {
             let codes = [
                 "\"en\"",
@@ -326,6 +330,9 @@ fn plausible(key: &Key, random: &mut Random) -> String {
             .to_owned(),
         Values::OneOf(choices) => format!("\"{}\"", choices[random.below(choices.len())].name),
         Values::Language => random.pick(&["\"en\"", "\"pt-BR\"", "\"x\""]).to_owned(),
+        Values::Command => random
+            .pick(&["\"wc -l {hyp}\"", "\"cat {hyp}\"", "\"nowhere {hyp}\""])
+            .to_owned(),
         Values::TextOrNumber => random
             .pick(&["\"none\"", "\"power:1\"", "0", "1.5"])
             .to_owned(),

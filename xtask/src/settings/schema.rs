@@ -91,7 +91,7 @@ fn values(values: &Values) -> Schema {
             ..of_kind("integer")
         },
         Values::Number => of_kind("number"),
-        Values::Path | Values::Language => of_kind("string"),
+        Values::Path | Values::Language | Values::Command => of_kind("string"),
         Values::TextOrNumber => any_of(vec![of_kind("string"), of_kind("number")]),
         Values::OneOf(choices) => {
             let choices = choices.iter().map(|it| choice(&it.name, &it.meaning));

@@ -46,6 +46,8 @@ pub(crate) enum Values {
     Path,
     /// The code of a language.
     Language,
+    /// A command line.
+    Command,
     /// Text or a number, read by a function of its own.
     TextOrNumber,
     /// One of several names.
@@ -115,6 +117,7 @@ impl Key {
             Values::Number => "1.0".to_owned(),
             Values::Path => "\"FILE\"".to_owned(),
             Values::Language => "\"en\"".to_owned(),
+            Values::Command => "\"PROGRAM {hyp}\"".to_owned(),
             Values::TextOrNumber => "\"TEXT\"".to_owned(),
             Values::OneOf(choices) => {
                 let first = choices.first().map_or("", |choice| choice.name.as_str());
@@ -143,6 +146,7 @@ impl Values {
             "f64" => Self::Number,
             "PathBuf" => Self::Path,
             "LanguageCode" => Self::Language,
+            "ScoreCommand" => Self::Command,
             "LengthPenalty" => Self::TextOrNumber,
             name => Self::OneOf(types.choices(name)?),
         })

@@ -26,7 +26,7 @@ pub(crate) struct BatchMetrics {
     pub(crate) translations: TranslationCounts,
 }
 
-/// Counts over the translated sentences of a validation batch.
+/// Counts over the translated sentences of a validation batch, and the translations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TranslationCounts {
     pub(crate) n_sentences: usize,
@@ -34,6 +34,8 @@ pub(crate) struct TranslationCounts {
     pub(crate) n_exact: usize,
     /// Counts for BLEU and chrF.
     pub(crate) text: TextCounts,
+    /// The translations, with the positions of their pairs.
+    pub(crate) texts: Vec<(usize, String)>,
 }
 
 impl Adaptor<BatchMetrics> for TrainReport {

@@ -9,3 +9,5 @@ pub(crate) const GRADIENT_NORM: &str = "Gradient norm";
 pub(crate) const EXACT_MATCH: &str = "Exact match";
 pub(crate) const BLEU: &str = "BLEU";
 pub(crate) const CHRF: &str = "chrF2";
+pub(crate) const LEARNING_RATE: &str = "Learning Rate";
+pub(crate) const COMMAND: &str = "Command score";

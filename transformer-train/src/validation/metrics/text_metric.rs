@@ -129,6 +129,7 @@ mod tests {
                     n_sentences: pairs.len(),
                     n_exact: 0,
                     text: metrics.count(pairs.iter().copied()),
+                    texts: Vec::new(),
                 },
                 ..BatchMetrics::default()
             };

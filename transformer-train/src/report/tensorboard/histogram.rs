@@ -1,0 +1,78 @@
+//! Histograms of the values of a tensor.
+
+/// Number of bins; TensorBoard shows 30.
+const N_BINS: usize = 64;
+
+/// How many values lie in each of [`N_BINS`] bins of equal width.
+#[derive(Debug, PartialEq)]
+pub(super) struct Histogram {
+    /// The least and the greatest finite value.
+    pub(super) range: (f64, f64),
+    /// Number of finite values; others are left out.
+    pub(super) n_values: u64,
+    pub(super) sum: f64,
+    pub(super) sum_of_squares: f64,
+    /// The upper edge of each bin and the number of values in it.
+    pub(super) bins: Vec<(f64, u64)>,
+}
+
+impl Histogram {
+    /// Counts values. `None` without a finite one.
+    pub(super) fn of(values: &[f32]) -> Option<Self> {
+        let finite = || values.iter().filter(|value| value.is_finite());
+        let finite = || finite().map(|value| f64::from(*value));
+        let (lo, hi) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), value| {
+            (lo.min(value), hi.max(value))
+        });
+        if lo > hi {
+            return None;
+        }
+        let width = (hi - lo) / N_BINS as f64;
+        let mut counts = [0; N_BINS];
+        for value in finite() {
+            // Equal values have no width: NaN becomes bin 0.
+            let bin = ((value - lo) / width) as usize;
+            counts[bin.min(N_BINS - 1)] += 1;
+        }
+        let edges = (1..=N_BINS).map(|bin| {
+            if bin == N_BINS {
+                hi
+            } else {
+                lo + bin as f64 * width
+            }
+        });
+        Some(Self {
+            range: (lo, hi),
+            n_values: counts.iter().sum(),
+            sum: finite().sum(),
+            sum_of_squares: finite().map(|value| value * value).sum(),
+            bins: edges.zip(counts).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finite_value_is_in_the_bin_below_its_edge() {
+        let values = [-1.0, 0.999, f32::NAN, 1.0, f32::INFINITY];
+        let histogram = Histogram::of(&values).expect("three values are finite");
+        assert_eq!((histogram.range, histogram.n_values), ((-1.0, 1.0), 3));
+        let filled: Vec<_> = histogram.bins.iter().filter(|(_, n)| *n > 0).collect();
+        assert_eq!(filled, [&(-1.0 + 1.0 / 32.0, 1), &(1.0, 2)]);
+    }
+
+    #[test]
+    fn equal_values_are_counted() {
+        let histogram = Histogram::of(&[0.25; 7]).expect("all values are finite");
+        assert_eq!(histogram.n_values, 7);
+        assert_eq!((histogram.sum, histogram.sum_of_squares), (1.75, 0.4375));
+    }
+
+    #[test]
+    fn values_that_are_not_finite_have_no_histogram() {
+        assert_eq!(Histogram::of(&[f32::NAN]), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The event file of a run, which TensorBoard shows while it trains.
+
+mod event;
+mod event_log;
+mod histogram;
+mod protobuf;
+mod record;
+
+pub(crate) use event_log::{EventLog, is_event_file};

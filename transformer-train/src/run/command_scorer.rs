@@ -1,0 +1,100 @@
+//! What happens if `validation.command` fails: a warning, or the end of the run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use burn_train::Interrupter;
+
+use super::environment::{Display, RunEnvironment};
+use super::error::TrainError;
+use super::prepare::Prepared;
+use crate::config::{CommandFailure, Experiment};
+use crate::progress::LogFn;
+use crate::validation::{CommandMetric, ExternalScorer, ScoreError};
+
+/// The command that scores translations, and what happens if it fails.
+#[derive(Clone)]
+pub(super) struct CommandScorer {
+    scorer: ExternalScorer,
+    on_failure: CommandFailure,
+    log: LogFn,
+    /// Whether warnings wait until the dashboard has closed.
+    is_deferred: bool,
+    /// The failure that ends the training.
+    failure: Arc<Mutex<Option<ScoreError>>>,
+    /// Warnings that wait.
+    warnings: Arc<Mutex<Vec<String>>>,
+}
+
+impl CommandScorer {
+    /// Returns the scorer of an experiment, if that has a command.
+    pub(super) fn new(
+        experiment: &Experiment,
+        environment: &RunEnvironment,
+        prepared: &Prepared,
+    ) -> Option<Self> {
+        let settings = &experiment.validation;
+        let scorer = ExternalScorer::new(
+            settings,
+            &environment.directory,
+            &prepared.valid_text,
+            &environment.interrupt,
+        )?;
+        Some(Self {
+            scorer,
+            on_failure: settings.command_failure,
+            log: Arc::clone(&environment.log),
+            is_deferred: environment.display == Display::Dashboard,
+            failure: Arc::default(),
+            warnings: Arc::default(),
+        })
+    }
+
+    /// Returns the metric that scores every validation. A failure that is to end the run stops
+    /// `interrupter`.
+    pub(super) fn metric(&self, interrupter: &Interrupter) -> CommandMetric {
+        let (this, interrupter) = (self.clone(), interrupter.clone());
+        let on_error = move |error: ScoreError| match this.on_failure {
+            CommandFailure::Warn if this.is_deferred => {
+                let mut warnings = this.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+                warnings.push(warning(&error));
+            }
+            CommandFailure::Warn => (this.log)(&warning(&error)),
+            CommandFailure::Stop => {
+                let mut failure = this.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(error);
+                interrupter.stop(Some("validation.command has failed"));
+            }
+        };
+        CommandMetric::new(self.scorer.clone(), Arc::new(on_error))
+    }
+
+    /// Logs the warnings that have waited, and returns the failure that has ended the training.
+    pub(super) fn finish_training(&self) -> Result<(), TrainError> {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.drain(..).for_each(|warning| (self.log)(&warning));
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure
+            .take()
+            .map_or(Ok(()), |source| Err(TrainError::Command { source }))
+    }
+
+    /// Scores translations of the first validation pairs. `None` if the command fails and the run
+    /// goes on.
+    pub(super) fn score<S: AsRef<str>>(
+        &self,
+        translations: &[S],
+    ) -> Result<Option<f64>, TrainError> {
+        match (self.scorer.score(translations), self.on_failure) {
+            (Ok(score), _) => Ok(Some(score)),
+            (Err(error), CommandFailure::Warn) => {
+                (self.log)(&warning(&error));
+                Ok(None)
+            }
+            (Err(source), CommandFailure::Stop) => Err(TrainError::Command { source }),
+        }
+    }
+}
+
+fn warning(error: &ScoreError) -> String {
+    format!("warning     `validation.command` has no score: {error}")
+}
