@@ -10,21 +10,21 @@ use super::error::CheckpointError;
 use super::files::{MODEL, part_name};
 use super::fit::load;
 
-/// Returns the mean of the weights of the given intervals' checkpoints.
+/// Returns the mean of the weights of checkpoints, given by their numbers of updates.
 ///
 /// `template` is a module with parameters of the same names.
 pub(crate) fn average<M: Module>(
     checkpoints: &Path,
-    intervals: &[usize],
+    updates: &[u64],
     template: &M,
 ) -> Result<M, CheckpointError> {
     let mut sums = ParameterSums(HashMap::new());
     let mut last = template.clone();
-    for &interval in intervals {
-        last = load(template, &checkpoints.join(part_name(MODEL, interval)))?;
+    for &n_updates in updates {
+        last = load(template, &checkpoints.join(part_name(MODEL, n_updates)))?;
         last.visit(&mut sums);
     }
-    let factor = 1.0 / intervals.len() as f64;
+    let factor = 1.0 / updates.len() as f64;
     Ok(last.map(&mut ToMean {
         sums: sums.0,
         factor,

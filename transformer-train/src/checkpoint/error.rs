@@ -99,6 +99,17 @@ pub enum CheckpointError {
         #[source]
         source: io::Error,
     },
+    /// A checkpoint of another version of the program.
+    #[error(
+        "`{}` is a checkpoint of another version of the program (format {format}, and this one reads 2); resume with \
+         that version, or train in another folder with --out", path.display()
+    )]
+    OtherFormat {
+        /// The state of the checkpoint.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
     /// The settings in the state of a checkpoint cannot be read.
     #[error(
         "the settings in `{}` cannot be read: {source}; resume with the version of the program that wrote it",

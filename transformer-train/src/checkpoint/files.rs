@@ -1,8 +1,10 @@
 //! The names of checkpoint files: `model-N.bpk`, `optim-N.bpk`, `scheduler-N.bpk` and
-//! `state-N.json` for interval N.
+//! `state-N.json` after N updates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use crate::config::TrainingSettings;
 
 /// The parts of a checkpoint that Burn writes: weights, Adam's moments, and the step of the
 /// schedule.
@@ -20,51 +22,55 @@ pub(crate) const SCHEDULER: &str = "scheduler";
 /// The prefix of a state's file name.
 pub(crate) const STATE: &str = "state";
 
-pub(super) fn part_name(part: &str, interval: usize) -> String {
-    format!("{part}-{interval}.bpk")
+pub(super) fn part_name(part: &str, n_updates: u64) -> String {
+    format!("{part}-{n_updates}.bpk")
 }
 
-pub(super) fn state_name(interval: usize) -> String {
-    format!("{STATE}-{interval}.json")
+pub(super) fn state_name(n_updates: u64) -> String {
+    format!("{STATE}-{n_updates}.json")
 }
 
-pub(super) fn state_path(checkpoints: &Path, interval: usize) -> PathBuf {
-    checkpoints.join(state_name(interval))
+pub(super) fn state_path(checkpoints: &Path, n_updates: u64) -> PathBuf {
+    checkpoints.join(state_name(n_updates))
 }
 
-/// Returns the interval of the checkpoint that a file belongs to.
-pub(super) fn interval_of(name: &str) -> Option<usize> {
+/// Returns the number of updates of the checkpoint that a file belongs to.
+pub(super) fn updates_of(name: &str) -> Option<u64> {
     let (part, rest) = name.split_once('-')?;
-    let interval = match part {
+    let n_updates = match part {
         STATE => rest.strip_suffix(".json")?,
         part if PARTS.contains(&part) => rest.strip_suffix(".bpk")?,
         _ => return None,
     };
-    interval.parse().ok()
+    n_updates.parse().ok()
 }
 
-/// Returns the intervals of the checkpoints in a folder that have this part, or a [`STATE`], in
-/// ascending order.
-pub(crate) fn intervals_with(checkpoints: &Path, part: &str) -> Vec<usize> {
+/// Returns the checkpoints in a folder that have this part, or a [`STATE`], by their numbers of
+/// updates, in ascending order.
+pub(crate) fn checkpoints_with(checkpoints: &Path, part: &str) -> Vec<u64> {
     let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let of_part = names.filter(|name| {
         let rest = name.strip_prefix(part);
         rest.is_some_and(|rest| rest.starts_with('-'))
     });
-    let mut intervals: Vec<usize> = of_part.filter_map(|name| interval_of(&name)).collect();
-    intervals.sort_unstable();
-    intervals
+    let mut found: Vec<u64> = of_part.filter_map(|name| updates_of(&name)).collect();
+    found.sort_unstable();
+    found
 }
 
-/// Returns the checkpoints of the last `n_intervals` intervals, from `intervals` in ascending
-/// order.
+/// Returns the checkpoints of the last `n_intervals` intervals, of `checkpoints` in ascending order.
 ///
 /// An older checkpoint that was kept as one of the best does not count.
-pub(crate) fn last_of(intervals: &[usize], n_intervals: usize) -> &[usize] {
-    let newest = intervals.last().copied().unwrap_or_default();
-    let first = intervals.partition_point(|interval| interval + n_intervals <= newest);
-    &intervals[first..]
+pub(crate) fn last_of<'a>(
+    checkpoints: &'a [u64],
+    n_intervals: usize,
+    training: &TrainingSettings,
+) -> &'a [u64] {
+    let interval = |n_updates: &u64| training.interval_of(*n_updates);
+    let newest = checkpoints.last().map(interval).unwrap_or_default();
+    let first = checkpoints.partition_point(|it| interval(it) + n_intervals <= newest);
+    &checkpoints[first..]
 }
 
 #[cfg(test)]
@@ -73,9 +79,15 @@ mod tests {
 
     #[test]
     fn an_older_checkpoint_does_not_count_as_one_of_the_last() {
-        assert_eq!(last_of(&[2, 4, 5, 6], 3), [4, 5, 6]);
-        assert_eq!(last_of(&[2, 5, 6], 4), [5, 6]);
-        assert_eq!(last_of(&[6], 1), [6]);
-        assert!(last_of(&[], 3).is_empty());
+        let training = TrainingSettings {
+            validation_interval: 10,
+            ..TrainingSettings::default()
+        };
+        let last = |checkpoints, n_intervals| last_of(checkpoints, n_intervals, &training);
+        assert_eq!(last(&[20, 40, 50, 60], 3), [40, 50, 60]);
+        // The last interval of a run may be a short one.
+        assert_eq!(last(&[20, 50, 55], 4), [50, 55]);
+        assert_eq!(last(&[60], 1), [60]);
+        assert!(last(&[], 3).is_empty());
     }
 }

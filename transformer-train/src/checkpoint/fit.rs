@@ -29,7 +29,7 @@ impl ResumePoint {
         checkpoints: &Path,
         template: &M,
     ) -> Result<(), CheckpointError> {
-        let path = |part| checkpoints.join(part_name(part, self.interval));
+        let path = |part| checkpoints.join(part_name(part, self.state.updates));
         let loaded = load(template, &path(MODEL))?;
         check_moments(&loaded, &path(OPTIMIZER))?;
         let scheduler = path(SCHEDULER);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::error::CheckpointError;
-use super::files::{STATE, interval_of, intervals_with, state_path};
+use super::files::{STATE, checkpoints_with, state_path, updates_of};
 use super::state::{SavedState, Unusable, log_damage};
 use crate::config::{Experiment, TrainingSettings};
 use crate::progress::LogFn;
@@ -12,8 +12,6 @@ use crate::progress::LogFn;
 /// The point at which a run starts or resumes; the default is before the first update.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResumePoint {
-    /// Number of intervals done, which is the number of the checkpoint.
-    pub(crate) interval: usize,
     pub(crate) state: SavedState,
 }
 
@@ -32,8 +30,8 @@ impl ResumePoint {
         log: &LogFn,
     ) -> Result<Option<Self>, CheckpointError> {
         let mut within = None;
-        for interval in intervals_with(checkpoints, STATE).into_iter().rev() {
-            let path = state_path(checkpoints, interval);
+        for n_updates in checkpoints_with(checkpoints, STATE).into_iter().rev() {
+            let path = state_path(checkpoints, n_updates);
             let read = SavedState::read(&path);
             if let Ok(state) = &read
                 && state.updates > training.updates
@@ -46,6 +44,9 @@ impl ResumePoint {
             let checked = read.and_then(|state| state.check_files(checkpoints).map(|()| state));
             let state = match checked {
                 Ok(state) => state,
+                Err(Unusable::OtherFormat(format)) => {
+                    return Err(CheckpointError::OtherFormat { path, format });
+                }
                 Err(Unusable::Damaged(reason)) => {
                     log_damage(&path, &reason, log);
                     continue;
@@ -56,9 +57,9 @@ impl ResumePoint {
             };
             // A run whose `updates` is not a multiple of the interval has a last checkpoint within an
             // interval. If such a run is extended, that checkpoint is skipped.
-            let is_boundary = state.updates == interval as u64 * training.validation_interval;
+            let is_boundary = state.updates.is_multiple_of(training.validation_interval);
             if is_boundary || state.updates == training.updates {
-                return Ok(Some(Self { interval, state }));
+                return Ok(Some(Self { state }));
             }
             within = within.or(Some(state.updates));
         }
@@ -73,10 +74,10 @@ impl ResumePoint {
 
     /// Returns the newest checkpoint whose state can be read, if there is one.
     pub(crate) fn newest(checkpoints: &Path) -> Option<Self> {
-        let intervals = intervals_with(checkpoints, STATE).into_iter().rev();
-        let mut points = intervals.filter_map(|interval| {
-            let state = SavedState::read(&state_path(checkpoints, interval)).ok()?;
-            Some(Self { interval, state })
+        let all = checkpoints_with(checkpoints, STATE).into_iter().rev();
+        let mut points = all.filter_map(|n_updates| {
+            let state = SavedState::read(&state_path(checkpoints, n_updates)).ok()?;
+            Some(Self { state })
         });
         points.next()
     }
@@ -87,7 +88,7 @@ impl ResumePoint {
         &self,
         checkpoints: &Path,
     ) -> Result<Option<Experiment>, CheckpointError> {
-        let path = state_path(checkpoints, self.interval);
+        let path = state_path(checkpoints, self.state.updates);
         let name = path.display().to_string();
         let settings = self.state.settings();
         let read = settings.map(|text| Experiment::from_toml_text(text, &name));
@@ -100,8 +101,8 @@ impl ResumePoint {
         let entries = fs::read_dir(checkpoints).into_iter().flatten().flatten();
         for entry in entries {
             let name = entry.file_name();
-            let interval = name.to_str().and_then(interval_of);
-            if interval.is_some_and(|interval| interval > self.interval) {
+            let n_updates = name.to_str().and_then(updates_of);
+            if n_updates.is_some_and(|n_updates| n_updates > self.state.updates) {
                 let path = entry.path();
                 fs::remove_file(&path)
                     .map_err(|source| CheckpointError::Delete { path, source })?;

@@ -1,8 +1,7 @@
 //! The state of a run, `state-N.json`: how far it has come, and the hashes of the checkpoint's
 //! other files.
 //!
-//! `N` counts validation intervals, not updates: interval `N` ends after update
-//! `N · training.validation_interval`, or at the end of the run.
+//! `N` is the number of updates done.
 
 use std::io;
 use std::path::Path;
@@ -13,12 +12,13 @@ use transformer_core::directory::{DirectoryError, FileEntry};
 use transformer_core::json;
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
-use super::files::{MODEL, STATE, intervals_with, part_name, state_path};
+use super::files::{MODEL, STATE, checkpoints_with, part_name, state_path};
 use crate::progress::LogFn;
 use crate::validation::Validation;
 
-/// The version of the states that this program writes, and the only one that it reads.
-const FORMAT: u64 = 1;
+/// The version of the states that this program writes, and the only one that it reads. In version 1
+/// the names of files counted intervals.
+const FORMAT: u64 = 2;
 
 /// The hash field of a state while its hash is computed.
 const NO_HASH: &str = "\"sha256\": \"\"";
@@ -86,6 +86,8 @@ pub(crate) struct SettingChange {
 pub(super) enum Unusable {
     /// Its files are not what was saved.
     Damaged(String),
+    /// Another version of the program wrote it, in this format.
+    OtherFormat(u64),
     /// The system cannot read it; it may be intact.
     Unreadable(io::Error),
 }
@@ -142,9 +144,12 @@ impl SavedState {
     }
 
     /// Reads the state of a checkpoint. The error is the reason why it cannot be used.
-    pub(crate) fn of(checkpoints: &Path, interval: usize) -> Result<Self, String> {
-        Self::read(&state_path(checkpoints, interval)).map_err(|reason| match reason {
+    pub(crate) fn of(checkpoints: &Path, n_updates: u64) -> Result<Self, String> {
+        Self::read(&state_path(checkpoints, n_updates)).map_err(|reason| match reason {
             Unusable::Damaged(reason) => reason,
+            Unusable::OtherFormat(format) => {
+                format!("its format is {format}, and this program reads {FORMAT}")
+            }
             Unusable::Unreadable(error) => error.to_string(),
         })
     }
@@ -155,10 +160,7 @@ impl SavedState {
         let state: Self = json::from_slice(text.as_bytes())
             .map_err(|error| Unusable::Damaged(error.to_string()))?;
         if state.format != FORMAT {
-            return Err(Unusable::Damaged(format!(
-                "its format is {}, and this program reads {FORMAT}",
-                state.format
-            )));
+            return Err(Unusable::OtherFormat(state.format));
         }
         let hash = format!("\"sha256\": \"{}\"", state.sha256);
         let is_intact = || hash_of(&text.replacen(&hash, NO_HASH, 1)) == state.sha256;
@@ -182,8 +184,8 @@ impl SavedState {
     }
 
     /// Returns whether the weights of the checkpoint are what was saved.
-    fn has_intact_weights(&self, checkpoints: &Path, interval: usize) -> bool {
-        let name = part_name(MODEL, interval);
+    fn has_intact_weights(&self, checkpoints: &Path) -> bool {
+        let name = part_name(MODEL, self.updates);
         let mut files = self.files.iter();
         files.any(|file| file.name == name && file.is_intact_in(checkpoints))
     }
@@ -201,21 +203,21 @@ fn hash_of(text: &str) -> String {
     FileEntry::new(String::new(), text.as_bytes()).sha256
 }
 
-/// Returns the intervals of the checkpoints whose weights are intact, in ascending order, and logs
-/// the damaged ones.
-pub(crate) fn intervals_with_intact_weights(checkpoints: &Path, log: &LogFn) -> Vec<usize> {
-    let mut intervals = intervals_with(checkpoints, STATE);
-    intervals.retain(|interval| {
-        let weights = part_name(MODEL, *interval);
-        let reason = match SavedState::of(checkpoints, *interval) {
-            Ok(state) if state.has_intact_weights(checkpoints, *interval) => return true,
+/// Returns the checkpoints whose weights are intact, by their numbers of updates in ascending order,
+/// and logs the damaged ones.
+pub(crate) fn checkpoints_with_intact_weights(checkpoints: &Path, log: &LogFn) -> Vec<u64> {
+    let mut found = checkpoints_with(checkpoints, STATE);
+    found.retain(|n_updates| {
+        let weights = part_name(MODEL, *n_updates);
+        let reason = match SavedState::of(checkpoints, *n_updates) {
+            Ok(state) if state.has_intact_weights(checkpoints) => return true,
             Ok(_) => format!("`{weights}` is not what was saved"),
             Err(reason) => reason,
         };
-        log_damage(&state_path(checkpoints, *interval), &reason, log);
+        log_damage(&state_path(checkpoints, *n_updates), &reason, log);
         false
     });
-    intervals
+    found
 }
 
 pub(super) fn log_damage(state: &Path, reason: &str, log: &LogFn) {

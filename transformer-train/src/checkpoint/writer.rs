@@ -55,12 +55,19 @@ impl CheckpointWriter {
 
     /// Returns the path of a part.
     pub(super) fn path(&self, part: &str, interval: usize) -> PathBuf {
-        self.checkpoints.join(part_name(part, interval))
+        self.checkpoints
+            .join(part_name(part, self.updates(interval)))
+    }
+
+    /// Returns the number of updates at the end of an interval, by which files are named.
+    fn updates(&self, interval: usize) -> u64 {
+        self.training.updates_after(interval)
     }
 
     /// Writes a part of a checkpoint; the last part completes it.
     fn write(&self, interval: usize, part: &str, content: &[u8]) -> Result<(), CheckpointError> {
-        let name = part_name(part, interval);
+        let updates = self.updates(interval);
+        let name = part_name(part, updates);
         write_file(&self.checkpoints, &name, content)?;
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let files = written.entry(interval).or_default();
@@ -69,7 +76,7 @@ impl CheckpointWriter {
             return Ok(());
         }
         let state = SavedState {
-            updates: self.training.updates_after(interval),
+            updates,
             validations: self.history.up_to(interval),
             passes: {
                 let plan = self.plan.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,14 +89,15 @@ impl CheckpointWriter {
         let json = state.to_json();
         Ok(write_file(
             &self.checkpoints,
-            &state_name(interval),
+            &state_name(updates),
             json.as_bytes(),
         )?)
     }
 
     /// Deletes a part of a checkpoint, and its state first: an incomplete checkpoint has none.
     fn delete(&self, interval: usize, part: &str) -> io::Result<()> {
-        for name in [state_name(interval), part_name(part, interval)] {
+        let updates = self.updates(interval);
+        for name in [state_name(updates), part_name(part, updates)] {
             let path = self.checkpoints.join(name);
             // The thread of another part may delete the same state at this moment.
             match fs::remove_file(&path) {

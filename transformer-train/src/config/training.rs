@@ -270,6 +270,11 @@ impl TrainingSettings {
         (n_intervals as u64 * self.validation_interval).min(self.updates)
     }
 
+    /// Returns the interval, counted from 1, whose end or part these updates are.
+    pub(crate) fn interval_of(&self, n_updates: u64) -> usize {
+        n_updates.div_ceil(self.validation_interval) as usize
+    }
+
     /// Returns the number of updates that `n_batches` batches make.
     pub(crate) fn updates_of(&self, n_batches: u64) -> u64 {
         n_batches.div_ceil(self.batches_per_update())

@@ -11,7 +11,7 @@ use transformer_core::directory::{ModelDirectory, check_link};
 use super::error::TrainError;
 use super::folder::RunFolder;
 use crate::checkpoint::{
-    Publisher, ResumePoint, SavedState, average, intervals_with_intact_weights, last_of,
+    Publisher, ResumePoint, SavedState, average, checkpoints_with_intact_weights, last_of,
 };
 use crate::config::Experiment;
 use crate::optim::ema;
@@ -58,28 +58,23 @@ pub fn average_checkpoints(
         let path = out.to_owned();
         return Err(TrainError::FolderExists { path });
     }
-    let states: BTreeMap<usize, SavedState> =
-        intervals_with_intact_weights(&folder.checkpoints, log)
+    let states: BTreeMap<u64, SavedState> =
+        checkpoints_with_intact_weights(&folder.checkpoints, log)
             .into_iter()
-            .filter_map(|interval| {
-                let state = SavedState::of(&folder.checkpoints, interval);
-                Some((interval, state.ok()?))
+            .filter_map(|n_updates| {
+                let state = SavedState::of(&folder.checkpoints, n_updates);
+                Some((n_updates, state.ok()?))
             })
             .collect();
-    let intervals = chosen(&states, choice, &experiment, run)?;
+    let updates = chosen(&states, choice, &experiment, run)?;
     let published = ModelDirectory::open(&folder.model)?;
-    let newest = intervals.last().map(|&interval| ResumePoint {
-        interval,
-        state: states[&interval].clone(),
+    let newest = updates.last().map(|n_updates| ResumePoint {
+        state: states[n_updates].clone(),
     });
     let trained_with = folder.trained_with(newest.as_ref())?;
     let model = published.config().init(device)?;
     let ema = trained_with.training.ema_decay.map(|_| ema::copy(&model));
-    let Weights { model, ema } = average(&folder.checkpoints, &intervals, &Weights { model, ema })?;
-    let updates: Vec<u64> = intervals
-        .iter()
-        .map(|interval| states[interval].updates)
-        .collect();
+    let Weights { model, ema } = average(&folder.checkpoints, &updates, &Weights { model, ema })?;
     let publisher = Publisher {
         directory: out.to_owned(),
         config: published.config().clone(),
@@ -110,25 +105,24 @@ fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serd
     training
 }
 
-/// Returns the intervals of the chosen checkpoints, in ascending order.
+/// Returns the chosen checkpoints by their numbers of updates, in ascending order.
 fn chosen(
-    states: &BTreeMap<usize, SavedState>,
+    states: &BTreeMap<u64, SavedState>,
     choice: &CheckpointChoice,
     experiment: &Experiment,
     run: &Path,
-) -> Result<Vec<usize>, TrainError> {
-    let updates_of = |intervals: &[usize]| intervals.iter().map(|it| states[it].updates).collect();
-    let existing = || states.values().map(|state| state.updates).collect();
+) -> Result<Vec<u64>, TrainError> {
+    let training = &experiment.training;
     let path = || run.to_owned();
-    let all: Vec<usize> = states.keys().copied().collect();
-    let (mut intervals, requested) = match choice {
+    let all: Vec<u64> = states.keys().copied().collect();
+    let (mut chosen, requested) = match choice {
         CheckpointChoice::Last(n) => {
-            let last = last_of(&all, *n);
+            let last = last_of(&all, *n, training);
             if last.len() < *n {
                 return Err(TrainError::TooFewCheckpoints {
                     path: path(),
                     requested: *n,
-                    existing: updates_of(last),
+                    existing: last.to_vec(),
                 });
             }
             (last.to_vec(), *n)
@@ -136,35 +130,36 @@ fn chosen(
         CheckpointChoice::Best(n) => {
             let validations = states.values().last().map(|state| &state.validations[..]);
             let validations = validations.unwrap_or_default();
-            let mut ranked = best(validations, experiment.training.best_by, validations.len());
-            ranked.retain(|interval| states.contains_key(interval));
-            ranked.truncate(*n);
-            (ranked, *n)
+            let ranked = best(validations, training.best_by, validations.len());
+            let kept_of = |interval: usize| {
+                let mut of = all
+                    .iter()
+                    .filter(|it| training.interval_of(**it) == interval);
+                of.next().copied()
+            };
+            let kept = ranked.into_iter().filter_map(kept_of);
+            (kept.take(*n).collect(), *n)
         }
         CheckpointChoice::Updates(updates) => {
-            let interval_of = |update: &u64| {
-                let mut of = states.iter().filter(|(_, state)| state.updates == *update);
-                of.next().map(|(interval, _)| *interval).ok_or_else(|| {
-                    TrainError::NoSuchCheckpoint {
-                        path: path(),
-                        update: *update,
-                        existing: existing(),
-                    }
-                })
-            };
-            let intervals: Result<BTreeSet<usize>, _> = updates.iter().map(interval_of).collect();
-            let intervals: Vec<usize> = intervals?.into_iter().collect();
-            let requested = intervals.len();
-            (intervals, requested)
+            let distinct: BTreeSet<u64> = updates.iter().copied().collect();
+            if let Some(&update) = distinct.iter().find(|update| !states.contains_key(update)) {
+                return Err(TrainError::NoSuchCheckpoint {
+                    path: path(),
+                    update,
+                    existing: all,
+                });
+            }
+            let requested = distinct.len();
+            (distinct.into_iter().collect::<Vec<u64>>(), requested)
         }
     };
-    intervals.sort_unstable();
-    if intervals.is_empty() || intervals.len() < requested {
+    chosen.sort_unstable();
+    if chosen.is_empty() || chosen.len() < requested {
         return Err(TrainError::TooFewCheckpoints {
             path: path(),
             requested,
-            existing: existing(),
+            existing: all,
         });
     }
-    Ok(intervals)
+    Ok(chosen)
 }

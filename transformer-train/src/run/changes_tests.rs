@@ -39,7 +39,7 @@ impl Interrupted {
         };
         let checkpoints = run.folder().checkpoints;
         fs::create_dir(&checkpoints).expect("the temporary directory is writable");
-        let written = fs::write(checkpoints.join("state-1.json"), state.to_json());
+        let written = fs::write(checkpoints.join("state-10.json"), state.to_json());
         written.expect("the temporary directory is writable");
         run
     }
@@ -199,8 +199,8 @@ fn only_known_settings_are_listed() {
 #[test]
 fn settings_that_cannot_be_read_are_refused() {
     let run = Interrupted::new();
-    let path = run.folder().checkpoints.join("state-1.json");
-    let state = SavedState::of(&run.folder().checkpoints, 1).expect("it is intact");
+    let path = run.folder().checkpoints.join("state-10.json");
+    let state = SavedState::of(&run.folder().checkpoints, DONE).expect("it is intact");
     let newer = state.continued_with(1, "cpu".to_owned(), 3, 5);
     let newer = newer.with_settings("[training]\ninvented_later = 1\n".to_owned());
     fs::write(&path, newer.to_json()).expect("the temporary directory is writable");

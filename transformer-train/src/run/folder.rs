@@ -9,7 +9,7 @@ use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::changes::{Change, changes};
 use super::error::TrainError;
-use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, intervals_with};
+use crate::checkpoint::{CheckpointError, PARTS, ResumePoint, STATE, checkpoints_with};
 use crate::config::{Experiment, TrainingSettings};
 use crate::corpus::contains_only_stores;
 use crate::progress::LogFn;
@@ -190,7 +190,7 @@ impl RunFolder {
 
     /// Returns whether the run has trained longer than an interval, or has had a checkpoint.
     fn has_trained(&self, training: &TrainingSettings) -> bool {
-        !intervals_with(&self.checkpoints, STATE).is_empty()
+        !checkpoints_with(&self.checkpoints, STATE).is_empty()
             || self.published_updates() > training.validation_interval
     }
 

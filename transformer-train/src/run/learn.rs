@@ -20,7 +20,7 @@ use super::update_lines::lines_of_update;
 use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
     CheckpointWriter, EarlyStop, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS, PartCheckpointer,
-    Publisher, ResumePoint, Retention, SCHEDULER, intervals_with,
+    Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
@@ -180,7 +180,8 @@ impl Learning<'_> {
 
     /// Returns the checkpoint at which the run resumes.
     fn resumed_interval(&self) -> Option<usize> {
-        Some(self.start.interval).filter(|&interval| interval > 0)
+        let n_done = self.start.state.updates;
+        (n_done > 0).then(|| self.experiment.training.interval_of(n_done))
     }
 
     /// Returns the checkpoints that may be deleted: all but those that were the best by earlier
@@ -190,8 +191,9 @@ impl Learning<'_> {
         // A checkpoint whose deletion was interrupted may have some of its parts only.
         let existing = PARTS
             .iter()
-            .flat_map(|part| intervals_with(checkpoints, part));
+            .flat_map(|part| checkpoints_with(checkpoints, part));
         existing
+            .map(|n_updates| self.experiment.training.interval_of(n_updates))
             .filter(|interval| !self.start.state.pinned.contains(interval))
             .collect()
     }

@@ -8,7 +8,7 @@ use super::environment::RunEnvironment;
 use super::error::TrainError;
 use super::evaluate::Evaluator;
 use crate::batching::Batch;
-use crate::checkpoint::{SavedState, average, intervals_with_intact_weights, last_of};
+use crate::checkpoint::{SavedState, average, checkpoints_with_intact_weights, last_of};
 use crate::config::{BestBy, Experiment};
 use crate::step::Objective;
 use crate::validation::{ValidPairs, Validation, best, is_out_of_patience, valid_batches};
@@ -35,7 +35,8 @@ pub(crate) struct Selected {
 /// Checkpoints whose mean may become the model.
 struct Candidate {
     name: String,
-    intervals: Vec<usize>,
+    /// Their numbers of updates.
+    updates: Vec<u64>,
 }
 
 /// The model of a candidate and its score.
@@ -66,7 +67,7 @@ impl ModelSelection<'_> {
     pub(crate) fn select(&self) -> Result<Selected, TrainError> {
         let training = &self.experiment.training;
         let log = &self.environment.log;
-        let saved = intervals_with_intact_weights(self.checkpoints, log);
+        let saved = checkpoints_with_intact_weights(self.checkpoints, log);
         let Some(&last) = saved.last() else {
             return Err(TrainError::NothingTrained);
         };
@@ -76,7 +77,7 @@ impl ModelSelection<'_> {
         if is_out_of_patience {
             log(&format!(
                 "stopped     after update {}: no better validation since the best, for {} in a row",
-                training.updates_after(last),
+                last,
                 training.patience.unwrap_or_default(),
             ));
         }
@@ -117,45 +118,45 @@ impl ModelSelection<'_> {
         Ok(Selected {
             model: selected.model,
             valid_perplexity: selected.perplexity,
-            n_updates: training.updates_after(last),
+            n_updates: last,
             is_out_of_patience,
         })
     }
 
     /// Returns what may become the model, from the intact checkpoints `saved`, of which `last` is
     /// the last one.
-    fn candidates(
-        &self,
-        saved: &[usize],
-        last: usize,
-        validations: &[Validation],
-    ) -> Vec<Candidate> {
+    fn candidates(&self, saved: &[u64], last: u64, validations: &[Validation]) -> Vec<Candidate> {
         let training = &self.experiment.training;
         let mut candidates = vec![Candidate {
             name: "the last checkpoint".to_owned(),
-            intervals: vec![last],
+            updates: vec![last],
         }];
-        let averaged = last_of(saved, training.average_last);
+        let averaged = last_of(saved, training.average_last, training);
         if averaged.len() > 1 {
             candidates.push(Candidate {
                 name: format!("the mean of the last {}", averaged.len()),
-                intervals: averaged.to_vec(),
+                updates: averaged.to_vec(),
             });
         }
-        let mut ranked = best(validations, training.best_by, training.n_best());
-        ranked.retain(|interval| saved.contains(interval));
+        let ranked = best(validations, training.best_by, training.n_best());
+        let saved_of = |interval: usize| {
+            let mut of = saved
+                .iter()
+                .filter(|it| training.interval_of(**it) == interval);
+            of.next().copied()
+        };
+        let mut ranked: Vec<u64> = ranked.into_iter().filter_map(saved_of).collect();
         if let Some(&first) = ranked.first().filter(|&&first| first != last) {
-            let update = training.updates_after(first);
             candidates.push(Candidate {
-                name: format!("the best checkpoint, of update {update}"),
-                intervals: vec![first],
+                name: format!("the best checkpoint, of update {first}"),
+                updates: vec![first],
             });
         }
         ranked.truncate(training.average_best);
         if ranked.len() > 1 {
             candidates.push(Candidate {
                 name: format!("the mean of the best {}", ranked.len()),
-                intervals: ranked,
+                updates: ranked,
             });
         }
         candidates
@@ -167,8 +168,8 @@ impl ModelSelection<'_> {
         candidate: Candidate,
         batches: &[ValidPairs],
     ) -> Result<Evaluated, TrainError> {
-        let Candidate { name, intervals } = candidate;
-        let objective = average(self.checkpoints, &intervals, &self.template)?;
+        let Candidate { name, updates } = candidate;
+        let objective = average(self.checkpoints, &updates, &self.template)?;
         let mut nll = 0.0;
         let mut n_labels = 0;
         for ValidPairs { pairs, .. } in batches {

@@ -29,7 +29,7 @@ pub(super) fn start_point(
         );
     }
     let n_threads = n_threads(environment, resumed.as_ref());
-    let ResumePoint { interval, state } = resumed.unwrap_or_default();
+    let ResumePoint { state } = resumed.unwrap_or_default();
     let devices = environment.device_names();
     let state = state.continued_with(
         n_threads,
@@ -38,7 +38,6 @@ pub(super) fn start_point(
         validation_fingerprint,
     );
     Ok(ResumePoint {
-        interval,
         state: state.with_settings(experiment.to_toml()?),
     })
 }

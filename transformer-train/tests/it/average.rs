@@ -34,7 +34,7 @@ fn the_best_checkpoints_are_kept() {
     let ranked = ranked(&workplace, "run");
     assert_eq!(ranked.len(), 12);
     let is_there = |update: &u64| {
-        let name = format!("run/checkpoints/model-{}.bpk", update / 10);
+        let name = format!("run/checkpoints/model-{update}.bpk");
         workplace.path(&name).exists()
     };
     assert!(ranked[..3].iter().all(is_there), "{ranked:?}");
@@ -135,13 +135,13 @@ fn average(workplace: &Workplace, which: [&str; 2], out: &str) {
 fn the_last_checkpoints_are_those_of_the_last_intervals_and_damage_is_reported() {
     let workplace = with("keep_best = 9");
     workplace.train("run", &["--updates", "40"]).lines();
-    workplace.damage("run/checkpoints/model-3.bpk", 100);
+    workplace.damage("run/checkpoints/model-30.bpk", 100);
     let arguments = ["average", "--run", "run", "--last", "2", "--out", "mean"];
     let ended = workplace.run(&arguments);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let lines: Vec<&str> = ended.stderr.lines().collect();
     assert!(
-        lines[0].starts_with("damaged     `run/checkpoints/state-3.json`: `model-3.bpk` is not"),
+        lines[0].starts_with("damaged     `run/checkpoints/state-30.json`: `model-30.bpk` is not"),
         "{ended:?}"
     );
     assert_eq!(
@@ -215,8 +215,8 @@ fn more_checkpoints_than_exist_cannot_be_averaged() {
     average(&workplace, ["--last", "2"], "once");
     assert!(workplace.weights("twice") == workplace.weights("once"));
 
-    for interval in [3, 4] {
-        let state = format!("run/checkpoints/state-{interval}.json");
+    for updates in [30, 40] {
+        let state = format!("run/checkpoints/state-{updates}.json");
         fs::remove_file(workplace.path(&state)).expect("the run left it");
     }
     let ended = workplace.run(&arguments);

@@ -47,12 +47,12 @@ fn settings_of_later_updates_can_be_changed_on_request() {
 fn the_best_checkpoint_by_earlier_validation_settings_is_kept() {
     let workplace = Workplace::with(&[("warmup_steps = 15", "warmup_steps = 15\nkeep_best = 1")]);
     workplace.train("run", &["--updates", "20"]).lines();
-    let is_there = |interval: u64| {
+    let is_there = |updates: u64| {
         workplace
-            .path(&format!("run/checkpoints/state-{interval}.json"))
+            .path(&format!("run/checkpoints/state-{updates}.json"))
             .exists()
     };
-    let state = workplace.read("run/checkpoints/state-2.json");
+    let state = workplace.read("run/checkpoints/state-20.json");
     let perplexity = |text: &str| -> Vec<f64> {
         let numbers = text.split("\"perplexity\": ").skip(1);
         let numbers = numbers.filter_map(|rest| rest.split(',').next()?.parse().ok());
@@ -61,16 +61,16 @@ fn the_best_checkpoint_by_earlier_validation_settings_is_kept() {
     let perplexities = perplexity(&state);
     assert_eq!(perplexities.len(), 2, "{state}");
     let best = if perplexities[0] <= perplexities[1] {
-        1
+        10
     } else {
-        2
+        20
     };
     for (updates, measure) in [("60", "1"), ("90", "1"), ("120", "2")] {
         let measure = format!("validation.max_sentences={measure}");
         let more = ["--resume", "run", "--updates", updates, "--set", &measure];
         workplace.run(&more).lines();
         assert!(is_there(best), "after {updates} updates");
-        assert!(!is_there(3), "other checkpoints are deleted as usual");
+        assert!(!is_there(30), "other checkpoints are deleted as usual");
     }
 }
 
@@ -85,7 +85,7 @@ fn validations_with_other_settings_are_not_compared() {
         ended.lines().iter().any(|line| line.starts_with(expected)),
         "{ended:?}"
     );
-    let state = workplace.read("run/checkpoints/state-3.json");
+    let state = workplace.read("run/checkpoints/state-30.json");
     assert_eq!(state.matches("\"perplexity\"").count(), 1, "{state}");
 }
 
@@ -113,9 +113,9 @@ fn settings_edited_in_the_folder_are_refused_by_name() {
             "`training.label_smoothing` is 0.3 now, but the run in the folder has 0.1",
         ),
         (
-            "d_model = 16",
-            "d_model = 16\ndropout = 0.3",
-            "`model.dropout` is 0.3 now, but the run in the folder has not set",
+            "\ndropout = 0.1",
+            "\ndropout = 0.3",
+            "`model.dropout` is 0.3 now, but the run in the folder has 0.1",
         ),
     ];
     for (from, to, expected) in edits {
@@ -227,13 +227,13 @@ fn weights_that_do_not_fit_the_model_are_refused_by_name() {
             "`model.encoder.layers.1.self_attention.query.weight` is missing in the file",
         ),
         (
-            "d_model = 16",
-            "d_model = 16\noutput_bias = true",
+            "output_bias = false",
+            "output_bias = true",
             "`model.output_bias` is missing in the file",
         ),
         (
-            "d_model = 16",
-            "d_model = 16\nattention_bias = false",
+            "attention_bias = true",
+            "attention_bias = false",
             "`model.decoder.layers.0.cross_attention.key.bias` in the file is no parameter of the model",
         ),
         (
@@ -247,7 +247,7 @@ fn weights_that_do_not_fit_the_model_are_refused_by_name() {
         let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
         let message = ended.failure();
         let start = format!(
-            "`run/checkpoints/model-2.bpk` does not fit the model: {expected}; use the settings that "
+            "`run/checkpoints/model-20.bpk` does not fit the model: {expected}; use the settings that "
         );
         assert!(message.starts_with(&start), "{message}");
         edit_settings(&workplace, to, from);
@@ -264,29 +264,29 @@ fn moments_of_another_model_are_refused_by_name() {
     workplace.train("other", &other).lines();
     workplace.train("run", &["--updates", "20"]).lines();
     let [ours, theirs] =
-        ["run", "other"].map(|out| workplace.path(&format!("{out}/checkpoints/optim-2.bpk")));
+        ["run", "other"].map(|out| workplace.path(&format!("{out}/checkpoints/optim-20.bpk")));
     fs::copy(theirs, ours).expect("both runs have a checkpoint");
     // The state names the other moments, as if they were its own.
     let state = |out: &str| -> Value {
-        let text = workplace.read(&format!("{out}/checkpoints/state-2.json"));
+        let text = workplace.read(&format!("{out}/checkpoints/state-20.json"));
         serde_json::from_str(&text).expect("it is JSON")
     };
     let (mut ours, theirs) = (state("run"), state("other"));
     let files = theirs["files"].as_array().expect("a checkpoint has files");
-    let moments = files.iter().find(|file| file["name"] == "optim-2.bpk");
+    let moments = files.iter().find(|file| file["name"] == "optim-20.bpk");
     for file in ours["files"]
         .as_array_mut()
         .expect("a checkpoint has files")
     {
-        if file["name"] == "optim-2.bpk" {
+        if file["name"] == "optim-20.bpk" {
             *file = moments.expect("the checkpoint has moments").clone();
         }
     }
     ours["sha256"] = "".into();
-    workplace.write("run/checkpoints/state-2.json", ours.to_string());
+    workplace.write("run/checkpoints/state-20.json", ours.to_string());
     let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
     let message = ended.failure();
-    let start = "`run/checkpoints/optim-2.bpk` does not fit the model: the moments of `model.src_vocabulary.weight` are \
+    let start = "`run/checkpoints/optim-20.bpk` does not fit the model: the moments of `model.src_vocabulary.weight` are \
                  missing in the file;";
     assert!(message.starts_with(start), "{message}");
 }

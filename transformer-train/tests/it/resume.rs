@@ -110,13 +110,13 @@ fn a_damaged_checkpoint_is_reported_and_the_previous_one_is_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
-    workplace.damage("run/checkpoints/optim-3.bpk", 5000);
+    workplace.damage("run/checkpoints/optim-30.bpk", 5000);
     let ended = workplace.train("run", &["--updates", "40"]);
     let lines = ended.lines();
     let damaged = lines.iter().find(|line| line.starts_with("damaged"));
     let damaged = damaged.expect("the damage is reported");
     assert!(
-        damaged.contains("`optim-3.bpk` is not what was saved"),
+        damaged.contains("`optim-30.bpk` is not what was saved"),
         "{damaged}"
     );
     assert!(lines.contains(&"resumed     after update 20"), "{ended:?}");
@@ -128,7 +128,7 @@ fn a_damaged_state_is_reported_and_the_previous_checkpoint_is_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
-    let name = "run/checkpoints/state-3.json";
+    let name = "run/checkpoints/state-30.json";
     let state = workplace.read(name);
     assert!(state.contains("\"perplexity\": "));
     workplace.write(
@@ -136,7 +136,7 @@ fn a_damaged_state_is_reported_and_the_previous_checkpoint_is_used() {
         state.replacen("\"perplexity\": ", "\"perplexity\": 9", 1),
     );
     let ended = workplace.train("run", &["--updates", "40"]);
-    let told = "damaged     `run/checkpoints/state-3.json`: it is not what was saved; this checkpoint is skipped";
+    let told = "damaged     `run/checkpoints/state-30.json`: it is not what was saved; this checkpoint is skipped";
     assert!(ended.lines().contains(&told), "{ended:?}");
     assert!(
         ended.lines().contains(&"resumed     after update 20"),
@@ -151,7 +151,7 @@ fn a_run_whose_only_checkpoint_is_damaged_is_not_changed() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "10"]).lines();
     let before = workplace.weights("run");
-    workplace.damage("run/checkpoints/optim-1.bpk", 100);
+    workplace.damage("run/checkpoints/optim-10.bpk", 100);
     let ended = workplace.train("run", &["--updates", "40"]);
     let message = ended.failure();
     assert!(
@@ -161,12 +161,30 @@ fn a_run_whose_only_checkpoint_is_damaged_is_not_changed() {
     assert!(workplace.weights("run") == before);
 }
 
+/// In format 1, names of files counted intervals instead of updates.
+#[test]
+fn a_run_of_an_earlier_format_is_refused_and_not_changed() {
+    let workplace = Workplace::new();
+    workplace.train("run", &["--updates", "20"]).lines();
+    let before = workplace.weights("run");
+    for name in fs::read_dir(workplace.path("run/checkpoints")).expect("the folder is there") {
+        fs::remove_file(name.expect("the folder can be read").path()).expect("the file is there");
+    }
+    let state = r#"{ "format": 1, "updates": 20, "seconds": 1.0, "n_threads": 1, "device": "cpu", "corpus": 7, "files": [] }"#;
+    workplace.write("run/checkpoints/state-2.json", state);
+    let ended = workplace.train("run", &["--updates", "40"]);
+    let message = ended.failure();
+    let start = "`run/checkpoints/state-2.json` is a checkpoint of another version of the program (format 1,";
+    assert!(message.starts_with(start), "{message}");
+    assert!(workplace.weights("run") == before);
+}
+
 #[test]
 fn a_checkpoint_without_a_state_is_not_used() {
     let workplace = Workplace::new();
     workplace.train("whole", &["--updates", "40"]).lines();
     workplace.train("run", &["--updates", "30"]).lines();
-    fs::remove_file(workplace.path("run/checkpoints/state-3.json")).expect("the state is there");
+    fs::remove_file(workplace.path("run/checkpoints/state-30.json")).expect("the state is there");
     let ended = workplace.train("run", &["--updates", "40"]);
     assert!(
         ended.lines().contains(&"resumed     after update 20"),
@@ -267,11 +285,11 @@ fn making_a_run_longer_does_not_delete_one_that_never_completed_an_interval() {
 fn damaged_weights_are_reported_and_not_used_for_the_model() {
     let workplace = Workplace::new();
     workplace.train("run", &["--updates", "30"]).lines();
-    workplace.damage("run/checkpoints/model-2.bpk", -1);
+    workplace.damage("run/checkpoints/model-20.bpk", -1);
     let ended = workplace.run(&["--resume", "run"]);
     let lines = ended.lines();
     let damaged =
-        "damaged     `run/checkpoints/state-2.json`: `model-2.bpk` is not what was saved;";
+        "damaged     `run/checkpoints/state-20.json`: `model-20.bpk` is not what was saved;";
     assert!(
         lines.iter().any(|line| line.starts_with(damaged)),
         "{ended:?}"

@@ -250,8 +250,16 @@ fn the_effective_settings_are_in_the_folder_of_the_run() {
     expected.training.updates = 11;
     expected.data.src = Some("a.src".into());
     expected.data.tgt = Some("b.tgt".into());
-    let left = Experiment::from_toml(&workplace.path("run/experiment.toml"));
-    assert_eq!(left, Ok(expected));
+    let written = Experiment::from_toml(&workplace.path("run/experiment.toml"));
+    let written = written.expect("the run has written it");
+    // The same model, with every key instead of those that differ from the preset.
+    let model = |experiment: &Experiment| {
+        let config = experiment.model.config(9, 9, experiment.tokenizer.vocabulary);
+        config.expect("the keys are those of a model")
+    };
+    assert_eq!(model(&written), model(&expected));
+    expected.model = written.model.clone();
+    assert_eq!(written, expected);
 }
 
 #[test]

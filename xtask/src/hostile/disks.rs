@@ -371,11 +371,11 @@ fn no_right_to_read(case: &mut Case<'_>) -> Result<()> {
         ("run/experiment.toml", "TRAIN --resume run --dry-run"),
         ("run/checkpoints", "TRAIN --resume run --dry-run"),
         (
-            "run/checkpoints/state-1.json",
+            "run/checkpoints/state-10.json",
             "TRAIN --resume run --dry-run",
         ),
         (
-            "run/checkpoints/optim-1.bpk",
+            "run/checkpoints/optim-10.bpk",
             "TRAIN --resume run --dry-run",
         ),
         ("run", "TRAIN average --run run --last 1 --out out"),

@@ -20,9 +20,6 @@ use super::run_files::{check_equal, states};
 /// Most signals during a run.
 const MOST_SIGNALS: usize = 3;
 
-/// Updates of an interval of `whole.toml`.
-const INTERVAL: usize = 3;
-
 /// Events of an uninterrupted run, roughly: a save has a dozen.
 const N_EVENTS: usize = 180;
 
@@ -85,10 +82,10 @@ fn training(case: &mut Case<'_>) -> Result<()> {
 }
 
 /// Checks that the run resumes at its newest complete checkpoint.
-fn check_resumes(case: &mut Case<'_>, newest: usize) -> Result<()> {
+fn check_resumes(case: &mut Case<'_>, newest: u64) -> Result<()> {
     let ended = case.run_train("--resume run --dry-run --threads 1")?;
     ended.check_succeeded("the run was interrupted")?;
-    let expected = format!("resumed     after update {}\n", newest * INTERVAL);
+    let expected = format!("resumed     after update {newest}\n");
     let stdout = ended.stdout();
     ensure!(
         stdout.contains(&expected),

@@ -134,17 +134,17 @@ impl Lab {
     fn make_interrupted(&self, arguments: &str) -> Result<()> {
         let call = self.call(&self.folder, &self.train, arguments);
         let run = self.folder.join("interrupted");
-        let state = |interval: u32| run.join(format!("checkpoints/state-{interval}.json"));
+        let state = |updates: u32| run.join(format!("checkpoints/state-{updates}.json"));
         for _ in 0..MOST_KILLS {
             let mut child = call.start()?;
             // The model is published after the checkpoint.
             let model = run.join("model/manifest.json");
-            while !(state(1).exists() && model.exists()) && child.try_wait()?.is_none() {
+            while !(state(10).exists() && model.exists()) && child.try_wait()?.is_none() {
                 thread::sleep(Duration::from_micros(100));
             }
             let _ = child.kill();
             child.wait()?;
-            if state(1).exists() && model.exists() && !state(3).exists() {
+            if state(10).exists() && model.exists() && !state(30).exists() {
                 return Ok(());
             }
             fs::remove_dir_all(&run)?;

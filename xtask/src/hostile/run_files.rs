@@ -31,35 +31,31 @@ fn values(record: &[u8]) -> Result<&[u8]> {
 /// Returns the values of the weights of the checkpoints of a run, by their number of updates.
 pub(super) fn checkpoints(run: &Path) -> Result<BTreeMap<u64, Vec<u8>>> {
     let mut weights = BTreeMap::new();
-    for (interval, state) in states(run)? {
-        let state: Value = serde_json::from_slice(&fs::read(state)?)?;
-        let updates = state["updates"]
-            .as_u64()
-            .context("a state has its number of updates")?;
-        weights.insert(updates, self::weights(run, interval)?);
+    for updates in states(run)?.into_keys() {
+        weights.insert(updates, self::weights(run, updates)?);
     }
     Ok(weights)
 }
 
 /// Returns the values of the weights of one checkpoint.
-pub(super) fn weights(run: &Path, interval: usize) -> Result<Vec<u8>> {
-    let path = run.join(format!("checkpoints/model-{interval}.bpk"));
+pub(super) fn weights(run: &Path, updates: u64) -> Result<Vec<u8>> {
+    let path = run.join(format!("checkpoints/model-{updates}.bpk"));
     let record = fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
     Ok(values(&record)?.to_vec())
 }
 
-/// Returns the states of the checkpoints of a run, by their interval. A checkpoint is complete if it has one.
-pub(super) fn states(run: &Path) -> Result<BTreeMap<usize, PathBuf>> {
+/// Returns the states of the checkpoints of a run, by their number of updates. A checkpoint is complete if it has one.
+pub(super) fn states(run: &Path) -> Result<BTreeMap<u64, PathBuf>> {
     let mut states = BTreeMap::new();
     let folder = run.join("checkpoints");
     if folder.exists() {
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            let interval = name
+            let updates = name
                 .strip_prefix("state-")
                 .and_then(|it| it.strip_suffix(".json"));
-            if let Some(interval) = interval.and_then(|it| it.parse().ok()) {
-                states.insert(interval, run.join("checkpoints").join(&name));
+            if let Some(updates) = updates.and_then(|it| it.parse().ok()) {
+                states.insert(updates, run.join("checkpoints").join(&name));
             }
         }
     }

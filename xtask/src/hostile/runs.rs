@@ -16,8 +16,8 @@ use super::run_files::{model, weights};
 
 const TRAINING: &str = "--config run.toml --src a.src --tgt b.tgt --threads 1 --out run";
 
-/// The last interval of a run of 40 updates.
-const LAST_INTERVAL: usize = 4;
+/// The updates of a run that is made longer.
+const LAST_UPDATE: u64 = 40;
 
 #[expect(
     clippy::unnecessary_wraps,
@@ -59,7 +59,7 @@ pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
         return Ok(());
     }
     let longer = case.lab.folder.join("longer");
-    let last = LAST_INTERVAL;
+    let last = LAST_UPDATE;
     let (ours, expected) = (weights(&case.path("run"), last)?, weights(&longer, last)?);
     ensure!(
         ours == expected,
