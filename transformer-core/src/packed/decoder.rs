@@ -3,62 +3,51 @@
 use pulp::{Simd, WithSimd};
 
 use super::attention::{
-    BLOCK, Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
+    Heads, Rows, Strided, dot, padded, score_blocks, softmax, weighted_sum, write_blocks,
 };
 use super::layers::{PackedCrossAttention, PackedDecoderLayer, PackedSelfAttention, Stack};
 use super::products::{AttentionBuffers, Workspace};
-use super::state::{LayerState, PackedState};
+use super::state::{PackedState, SentenceMemory};
 use crate::cpu::instruction_set;
 
 impl Stack<PackedDecoderLayer> {
     /// Projects the keys and values of the memory in [`Workspace::x`], for all steps.
-    pub(super) fn begin(&self, state: &mut PackedState, workspace: &mut Workspace) {
+    ///
+    /// `lens` are the numbers of tokens of the sentences, which follow each other in the memory.
+    pub(super) fn begin(&self, lens: &[usize], workspace: &mut Workspace) -> PackedState {
         let Workspace {
             kernels,
             x,
             projected,
             ..
         } = workspace;
-        let heads = self.heads;
-        let (keys, values) = (heads.keys(), heads.values());
-        for layer in &self.layers {
+        let (heads, n_layers) = (self.heads, self.layers.len());
+        let (n_keys, width) = (heads.keys(), heads.keys() + heads.values());
+        let memory = |len: &usize| SentenceMemory::zeros(*len, n_layers, heads);
+        let mut memories: Vec<SentenceMemory> = lens.iter().map(memory).collect();
+        for (index, layer) in self.layers.iter().enumerate() {
             layer
                 .cross_attention
                 .keys_values
                 .forward(kernels, x, projected);
-            let n_tokens = projected.len() / (keys + values);
-            let n_blocks: usize = state
-                .sentences
-                .iter()
-                .map(|it| padded(it.len()) / BLOCK)
-                .sum();
-            let mut layer_state = LayerState {
-                memory_keys: vec![0.0; n_blocks * BLOCK * keys],
-                memory_values: Vec::with_capacity(n_tokens * values),
-                steps: Vec::new(),
-            };
-            for (sentence, first) in state.sentences.iter().zip(&state.first_blocks) {
-                let len = sentence.len();
-                let tokens =
-                    &projected[sentence.start * (keys + values)..sentence.end * (keys + values)];
-                let size = padded(len) * heads.d_k;
-                let blocks =
-                    &mut layer_state.memory_keys[first * BLOCK * keys..][..padded(len) * keys];
-                for (head, blocks) in blocks.chunks_exact_mut(size).enumerate() {
-                    write_blocks(
-                        &tokens[head * heads.d_k..],
-                        keys + values,
-                        heads.d_k,
-                        len,
-                        blocks,
-                    );
+            let mut rest = projected.as_slice();
+            for memory in &mut memories {
+                let len = memory.len;
+                let (tokens, others) = rest.split_at(len * width);
+                rest = others;
+                let (keys, values) = memory.layer_mut(index, heads);
+                let blocks = keys.chunks_exact_mut(padded(len) * heads.d_k);
+                for (head, blocks) in blocks.enumerate() {
+                    let features = &tokens[head * heads.d_k..];
+                    write_blocks(features, width, heads.d_k, len, blocks);
+                }
+                let values = values.chunks_exact_mut(heads.values());
+                for (value, token) in values.zip(tokens.chunks_exact(width)) {
+                    value.copy_from_slice(&token[n_keys..]);
                 }
             }
-            for token in projected.chunks_exact(keys + values) {
-                layer_state.memory_values.extend_from_slice(&token[keys..]);
-            }
-            state.layers.push(layer_state);
         }
+        PackedState::new(memories, n_layers)
     }
 
     /// Replaces the embedded tokens in [`Workspace::x`], one for each row, by the decoder's output.
@@ -76,13 +65,9 @@ impl Stack<PackedDecoderLayer> {
             layer.self_attention.decode(self, index, state, workspace);
             let is_last = index + 1 == self.layers.len();
             let recorded = attention.as_deref_mut().filter(|_| is_last);
-            layer.cross_attention.decode(
-                self.heads,
-                &state.layers[index],
-                state,
-                workspace,
-                recorded,
-            );
+            layer
+                .cross_attention
+                .decode(self.heads, index, state, workspace, recorded);
             layer.feed_forward.forward(workspace);
         }
         if let Some(norm) = &self.final_norm {
@@ -113,24 +98,21 @@ impl PackedSelfAttention {
         self.queries_keys_values.forward(kernels, input, projected);
         let heads = stack.heads;
         let (keys, values) = (heads.keys(), heads.values());
-        let mut step = Vec::with_capacity(state.rows.len() * (keys + values));
+        let n_rows = state.n_rows();
+        let mut step = Vec::with_capacity(n_rows * (keys + values));
         for row in projected.chunks_exact(2 * keys + values) {
             step.extend_from_slice(&row[keys..]);
         }
-        let n_steps = state.n_steps;
-        let steps = &mut state.layers[layer].steps;
+        let steps = &mut state.layers[layer];
         steps.push(step);
-        attended.resize(state.rows.len() * values, 0.0);
-        let window = stack
-            .window
-            .map_or(n_steps, |window| window.saturating_add(1));
+        attended.resize(n_rows * values, 0.0);
         instruction_set().dispatch(AttendToPast {
             heads,
             projected,
             steps,
             history: &state.history,
-            n_steps,
-            first: n_steps.saturating_sub(window),
+            lens: &state.lens,
+            window: stack.window,
             attended,
             buffers: attention,
         });
@@ -143,7 +125,7 @@ impl PackedCrossAttention {
     fn decode(
         &self,
         heads: Heads,
-        layer: &LayerState,
+        layer: usize,
         state: &PackedState,
         workspace: &mut Workspace,
         mut recorded: Option<&mut Vec<Vec<f32>>>,
@@ -161,22 +143,17 @@ impl PackedCrossAttention {
         let input = self.residual.input(x, normalized);
         self.queries.forward(kernels, input, projected);
         let (keys, values) = (heads.keys(), heads.values());
-        attended.resize(state.rows.len() * values, 0.0);
+        attended.resize(state.n_rows() * values, 0.0);
         let rows = projected
             .chunks_exact(keys)
             .zip(attended.chunks_exact_mut(values));
-        for ((queries, attended), sentence) in rows.zip(&state.rows) {
-            let tokens = state.sentences[*sentence].clone();
-            let first_block = state.first_blocks[*sentence];
-            let memory = Memory {
-                keys: &layer.memory_keys[first_block * BLOCK * keys..]
-                    [..padded(tokens.len()) * keys],
-                values: &layer.memory_values[tokens.start * values..tokens.end * values],
-                len: tokens.len(),
-            };
+        for ((queries, attended), sentence) in rows.zip(&state.memories) {
+            let len = sentence.len;
+            let (keys, values) = sentence.layer(layer, heads);
+            let memory = Memory { keys, values, len };
             let mut mean = Vec::new();
             if recorded.is_some() {
-                mean.resize(tokens.len(), 0.0);
+                mean.resize(len, 0.0);
             }
             instruction_set().dispatch(AttendToMemory {
                 heads,
@@ -229,11 +206,12 @@ struct AttendToPast<'a> {
     projected: &'a [f32],
     /// For each step `[rows, keys + values]`.
     steps: &'a [Vec<f32>],
-    /// `[rows, n_steps]`.
+    /// For each row, the rows of its steps.
     history: &'a [u32],
-    n_steps: usize,
-    /// The first step that is within the window.
-    first: usize,
+    /// For each row, the number of its steps, which are the last ones.
+    lens: &'a [usize],
+    /// Number of tokens before the newest that a row attends to.
+    window: Option<usize>,
     /// `[rows, values]`.
     attended: &'a mut [f32],
     buffers: &'a mut AttentionBuffers,
@@ -247,19 +225,23 @@ impl WithSimd for AttendToPast<'_> {
         let Heads { n_heads, d_k, d_v } = self.heads;
         let (keys, values) = (self.heads.keys(), self.heads.values());
         let scale = self.heads.scale();
-        let len = self.n_steps - self.first;
         let AttentionBuffers { query, scores, .. } = self.buffers;
         query.resize(keys, 0.0);
-        scores.resize(n_heads * len, 0.0);
+        let mut rest = self.history;
         let rows = self.projected.chunks_exact(2 * keys + values);
         let rows = rows.zip(self.attended.chunks_exact_mut(values));
-        for ((row, attended), history) in rows.zip(self.history.chunks_exact(self.n_steps)) {
+        for ((row, attended), n_steps) in rows.zip(self.lens) {
+            let (history, others) = rest.split_at(*n_steps);
+            rest = others;
+            let window = self.window.map_or(*n_steps, |it| it.saturating_add(1));
+            let len = window.min(*n_steps);
+            scores.resize(n_heads * len, 0.0);
             for (scaled, feature) in query.iter_mut().zip(row) {
                 *scaled = feature * scale;
             }
             let past = |offset| Past {
-                steps: &self.steps[self.first..],
-                rows: &history[self.first..],
+                steps: &self.steps[self.steps.len() - len..],
+                rows: &history[n_steps - len..],
                 width: keys + values,
                 offset,
             };

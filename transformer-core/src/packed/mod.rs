@@ -24,6 +24,8 @@ mod encoder;
 mod finish;
 #[cfg(test)]
 mod instruction_set_tests;
+#[cfg(test)]
+mod join_tests;
 mod layers;
 mod linear;
 mod norm;

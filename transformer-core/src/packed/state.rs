@@ -1,50 +1,103 @@
 //! [`PackedState`]: the cache of decoding.
 
-use std::ops::Range;
+use std::sync::Arc;
+
+use super::attention::{Heads, padded};
 
 /// The keys and values of the tokens decoded so far, and those of the memory.
 ///
 /// Each row is a target sequence. Rows that translate the same sentence share its memory, and rows
 /// with a common beginning share the keys and values of it: selecting rows copies indices only.
+///
+/// Rows may have begun at different steps: new sentences [join](Self::join) those that are being
+/// decoded, and each row has a position of its own. What no row refers to is freed: the memory of a
+/// sentence with its last row, the keys and values of a step when the rows that took part in it are
+/// gone.
 #[derive(Clone, Debug)]
 pub struct PackedState {
-    pub(super) layers: Vec<LayerState>,
-    /// For each sentence, the range of its tokens in the memory.
-    pub(super) sentences: Vec<Range<usize>>,
-    /// For each sentence, the first block of its keys.
-    pub(super) first_blocks: Vec<usize>,
-    /// For each row, the index of its sentence.
-    pub(super) rows: Vec<usize>,
-    /// `[rows, n_steps]`: for each row and step, the row of that step's keys and values.
+    /// For each row, the memory of its sentence.
+    pub(super) memories: Vec<Arc<SentenceMemory>>,
+    /// For each row, the number of its tokens so far. They were decoded in the last steps.
+    pub(super) lens: Vec<usize>,
+    /// For each row and each of its tokens, the row that it was in the step that decoded the token.
     pub(super) history: Vec<u32>,
-    pub(super) n_steps: usize,
+    /// For each layer and step `[rows, keys + values]`, with the rows that there were then.
+    pub(super) layers: Vec<Vec<Vec<f32>>>,
 }
 
-/// The keys and values of one decoder layer.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LayerState {
-    /// The memory's keys, for each sentence and head in blocks.
-    pub(super) memory_keys: Vec<f32>,
-    /// `[memory tokens, values]`.
-    pub(super) memory_values: Vec<f32>,
-    /// For each step `[rows, keys + values]`, with the rows that there were then.
-    pub(super) steps: Vec<Vec<f32>>,
+/// The memory of a sentence as every decoder layer attends to it.
+#[derive(Debug)]
+pub(super) struct SentenceMemory {
+    /// Number of its tokens.
+    pub(super) len: usize,
+    /// For each layer the keys, for each head in blocks, and then the values `[len, values]`.
+    features: Vec<f32>,
+}
+
+impl SentenceMemory {
+    /// Makes a memory of zeros.
+    pub(super) fn zeros(len: usize, n_layers: usize, heads: Heads) -> Self {
+        Self {
+            len,
+            features: vec![0.0; n_layers * Self::layer_size(len, heads)],
+        }
+    }
+
+    fn layer_size(len: usize, heads: Heads) -> usize {
+        padded(len) * heads.keys() + len * heads.values()
+    }
+
+    /// Returns the keys and the values of a layer.
+    pub(super) fn layer(&self, layer: usize, heads: Heads) -> (&[f32], &[f32]) {
+        let size = Self::layer_size(self.len, heads);
+        self.features[layer * size..][..size].split_at(padded(self.len) * heads.keys())
+    }
+
+    /// Returns the keys and the values of a layer, to write them.
+    pub(super) fn layer_mut(&mut self, layer: usize, heads: Heads) -> (&mut [f32], &mut [f32]) {
+        let size = Self::layer_size(self.len, heads);
+        let n_keys = padded(self.len) * heads.keys();
+        self.features[layer * size..][..size].split_at_mut(n_keys)
+    }
 }
 
 impl PackedState {
-    /// Returns the number of rows.
-    pub fn n_rows(&self) -> usize {
-        self.rows.len()
+    /// Makes the state before the first token, with one row for each sentence.
+    pub(super) fn new(memories: Vec<SentenceMemory>, n_layers: usize) -> Self {
+        Self {
+            lens: vec![0; memories.len()],
+            memories: memories.into_iter().map(Arc::new).collect(),
+            history: Vec::new(),
+            layers: vec![Vec::new(); n_layers],
+        }
     }
 
-    /// Returns the number of target tokens decoded so far.
-    pub fn n_decoded(&self) -> usize {
-        self.n_steps
+    /// Returns the number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// Returns the number of target tokens of a row that have been decoded so far.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the row does not exist.
+    pub fn n_decoded(&self, row: usize) -> usize {
+        self.lens[row]
+    }
+
+    /// Returns the number of steps whose keys and values are stored: those of the longest row.
+    pub fn n_steps(&self) -> usize {
+        self.layers.first().map_or(0, Vec::len)
     }
 
     /// Returns the number of source tokens of a row, EOS included.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the row does not exist.
     pub fn src_len(&self, row: usize) -> usize {
-        self.sentences[self.rows[row]].len()
+        self.memories[row].len
     }
 
     /// Keeps the given rows, in the given order; a row may be given more than once, or not at all.
@@ -53,23 +106,55 @@ impl PackedState {
     ///
     /// Panics if a row does not exist.
     pub fn select(&mut self, rows: &[usize]) {
-        let n_steps = self.n_steps;
+        let mut starts = Vec::with_capacity(self.lens.len());
+        let mut n_before = 0;
+        for len in &self.lens {
+            starts.push(n_before);
+            n_before += len;
+        }
         let history = rows
             .iter()
-            .flat_map(|row| &self.history[row * n_steps..(row + 1) * n_steps]);
+            .flat_map(|row| &self.history[starts[*row]..][..self.lens[*row]]);
         self.history = history.copied().collect();
-        self.rows = rows.iter().map(|row| self.rows[*row]).collect();
+        self.memories = rows
+            .iter()
+            .map(|row| Arc::clone(&self.memories[*row]))
+            .collect();
+        self.lens = rows.iter().map(|row| self.lens[*row]).collect();
+        let longest = self.lens.iter().copied().max().unwrap_or(0);
+        for steps in &mut self.layers {
+            steps.drain(..steps.len() - longest);
+        }
+    }
+
+    /// Appends the rows of a state in which nothing has been decoded yet. They are decoded together
+    /// with the others from now on, and their logits are the same as without them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the other state has decoded a token, or is of a model with another number of layers.
+    pub fn join(&mut self, new: Self) {
+        assert_eq!(new.n_steps(), 0, "only a state without tokens can join");
+        assert_eq!(
+            new.layers.len(),
+            self.layers.len(),
+            "both states are of the same model"
+        );
+        self.memories.extend(new.memories);
+        self.lens.extend(new.lens);
     }
 
     /// Begins a step: each row has keys and values of its own in it.
     pub(super) fn begin_step(&mut self) {
-        let n_steps = self.n_steps;
-        let mut history = Vec::with_capacity(self.rows.len() * (n_steps + 1));
-        for row in 0..self.rows.len() {
-            history.extend_from_slice(&self.history[row * n_steps..(row + 1) * n_steps]);
+        let mut history = Vec::with_capacity(self.history.len() + self.lens.len());
+        let mut rest = self.history.as_slice();
+        for (row, len) in self.lens.iter_mut().enumerate() {
+            let (past, others) = rest.split_at(*len);
+            rest = others;
+            history.extend_from_slice(past);
             history.push(row as u32);
+            *len += 1;
         }
         self.history = history;
-        self.n_steps += 1;
     }
 }

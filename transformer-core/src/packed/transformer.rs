@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ComputePrecision;
-use super::attention::{BLOCK, padded};
 use super::layers::{PackedDecoderLayer, PackedEncoderLayer, Stack};
 use super::linear::PackedLinear;
 use super::products::Workspace;
@@ -160,16 +159,13 @@ impl PackedTransformer {
         assert!(!sentences.is_empty(), "there is at least one sentence");
         let (vocab, d_model) = (self.config.src_vocab_size, self.config.d_model);
         let mut ranges: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
-        let mut first_blocks = Vec::with_capacity(sentences.len());
-        let (mut n_tokens, mut n_blocks) = (0, 0);
+        let mut n_tokens = 0;
         for sentence in sentences {
             let ids = sentence.as_ref();
             assert!(!ids.is_empty(), "a sentence has at least one token, EOS");
             assert_in_vocabulary("source", ids, vocab);
             ranges.push(n_tokens..n_tokens + ids.len());
-            first_blocks.push(n_blocks);
             n_tokens += ids.len();
-            n_blocks += padded(ids.len()) / BLOCK;
         }
         workspace.x.resize(n_tokens * d_model, 0.0);
         let factor = self.embedding_factor();
@@ -186,19 +182,18 @@ impl PackedTransformer {
             );
         }
         self.encoder.encode(&ranges, workspace);
-        let mut state = PackedState {
-            layers: Vec::with_capacity(self.decoder.layers.len()),
-            rows: (0..ranges.len()).collect(),
-            sentences: ranges,
-            first_blocks,
-            history: Vec::new(),
-            n_steps: 0,
-        };
-        self.decoder.begin(&mut state, workspace);
-        state
+        let lens: Vec<usize> = ranges.iter().map(Range::len).collect();
+        self.decoder.begin(&lens, workspace)
+    }
+
+    /// Returns a state without rows, for sentences to [join](PackedState::join).
+    pub fn without_rows(&self) -> PackedState {
+        PackedState::new(Vec::new(), self.decoder.layers.len())
     }
 
     /// Appends one token to each row, and returns the logits of the next, row by row.
+    ///
+    /// The logits of a row depend on nothing but its sentence and its tokens, to the last bit.
     ///
     /// # Panics
     ///
@@ -242,11 +237,19 @@ impl PackedTransformer {
         assert_in_vocabulary("target", last_tokens, vocab);
         workspace.x.resize(last_tokens.len() * d_model, 0.0);
         let factor = self.embedding_factor();
-        let position = self.tgt_positions.vectors(state.n_steps, 1, d_model);
         let vectors = workspace.x.chunks_exact_mut(d_model);
-        for (id, vector) in last_tokens.iter().zip(vectors) {
+        let mut known: Option<(usize, Cow<'_, [f32]>)> = None;
+        for ((id, vector), position) in last_tokens.iter().zip(vectors).zip(&state.lens) {
             self.tgt_embeddings.write(*id as usize, factor, vector);
-            add(vector, &position);
+            // Rows of a sentence have the same position, and many sentences began together.
+            let (_, encoding) = match known.take_if(|(it, _)| it == position) {
+                Some(same) => known.insert(same),
+                None => {
+                    let encoding = self.tgt_positions.vectors(*position, 1, d_model);
+                    known.insert((*position, encoding))
+                }
+            };
+            add(vector, encoding);
         }
         self.decoder.step(state, workspace, attention);
         let Workspace {

@@ -27,16 +27,38 @@ impl<'a> PackedScorer<'a> {
     /// learned positions. Every step panics if a last token is not in the target vocabulary.
     pub fn new<S: AsRef<[u32]>>(model: &'a PackedTransformer, sources: &[S]) -> Self {
         let mut workspace = Workspace::new();
-        let ended = sources
-            .iter()
-            .map(|source| [source.as_ref(), &[EOS]].concat());
-        let ended: Vec<Vec<u32>> = ended.collect();
         Self {
             model,
-            state: model.begin(&ended, &mut workspace),
+            state: model.begin(&with_eos(sources), &mut workspace),
             workspace,
         }
     }
+
+    /// Makes a scorer of a state, which goes on where the state is, and of the workspace of this thread.
+    pub(crate) fn resume(
+        model: &'a PackedTransformer,
+        state: PackedState,
+        workspace: Workspace,
+    ) -> Self {
+        Self {
+            model,
+            state,
+            workspace,
+        }
+    }
+
+    /// Returns the state, which can move to another thread, and the workspace, which cannot.
+    pub(crate) fn suspend(self) -> (PackedState, Workspace) {
+        (self.state, self.workspace)
+    }
+}
+
+/// Appends EOS to each source.
+pub(crate) fn with_eos<S: AsRef<[u32]>>(sources: &[S]) -> Vec<Vec<u32>> {
+    let ended = sources
+        .iter()
+        .map(|source| [source.as_ref(), &[EOS]].concat());
+    ended.collect()
 }
 
 impl NextToken for PackedScorer<'_> {
@@ -90,10 +112,7 @@ impl NextToken for PackedScorer<'_> {
 
 impl fmt::Debug for PackedScorer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n_rows, n_decoded) = (self.state.n_rows(), self.state.n_decoded());
-        write!(
-            f,
-            "PackedScorer {{ n_rows: {n_rows}, n_decoded: {n_decoded} }}"
-        )
+        let (n_rows, n_steps) = (self.state.n_rows(), self.state.n_steps());
+        write!(f, "PackedScorer {{ n_rows: {n_rows}, n_steps: {n_steps} }}")
     }
 }
