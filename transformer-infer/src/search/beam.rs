@@ -4,9 +4,9 @@ use transformer_core::text::EOS;
 
 use super::candidates::{Chosen, Likeliest};
 use super::hypothesis::{Prefix, Step};
-use super::next_token::select_rows;
 use super::phrase_beam::{PhraseBeam, n_phrases_met};
-use super::processors::{Prediction, Processors};
+use super::predicted::Predicted;
+use super::running::{Kind, RunningSearch};
 use super::{Hypothesis, NextToken, Request, ScoredToken, Search, StopRule};
 
 /// Keeps the `beam_size` likeliest prefixes of each row at each step, and returns the best sequences found.
@@ -37,112 +37,52 @@ pub fn beam_search(
     requests: &[Request],
     search: &Search,
 ) -> Vec<Vec<Hypothesis>> {
-    search.assert_valid_for(requests);
-    assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
-    let processors = Processors::new(search);
-    let mut found = vec![Vec::new(); requests.len()];
-    let mut active: Vec<Sentence<'_>> = Vec::with_capacity(requests.len());
-    let mut rows = Vec::new();
-    for (index, request) in requests.iter().enumerate() {
-        if request.max_len == 0 {
-            found[index].push(Prefix::default().cut(search));
-        } else {
-            active.push(Sentence::new(index, request, search));
-            rows.push(index);
-        }
-    }
-    while !active.is_empty() {
-        select_rows(model, &rows);
-        let predicted = Predicted::of(model, &active, &processors, search);
-        let mut first_row = 0;
-        rows.clear();
-        let mut unfinished = Vec::with_capacity(active.len());
-        for mut sentence in active {
-            let n_rows = sentence.beam.len();
-            let parents = sentence.advance(&predicted, first_row, search);
-            if sentence.is_done(search) {
-                let index = sentence.index;
-                found[index] = sentence.into_hypotheses(search);
-            } else {
-                rows.extend(parents.into_iter().map(|parent| first_row + parent));
-                unfinished.push(sentence);
-            }
-            first_row += n_rows;
-        }
-        active = unfinished;
-    }
-    found
+    RunningSearch::run(model, requests, search, Kind::Beam, search.n_best.max(1))
+}
+
+/// Returns the number of continuations that a step ranks for each sentence.
+pub(super) fn n_candidates(search: &Search) -> usize {
+    search.beam_size.saturating_mul(2)
 }
 
 /// The state of the search of one sentence.
-struct Sentence<'a> {
-    /// Index of its request.
-    index: usize,
-    request: &'a Request,
+#[derive(Debug)]
+pub(super) struct Beam {
+    request: Request,
+    /// Most hypotheses that are returned.
+    n_best: usize,
     /// Number of tokens in each prefix of the beam.
     n_tokens: usize,
     /// The beam: unfinished prefixes, the likeliest first.
     beam: Vec<Prefix>,
     /// What the phrases require of the beam, if there are any.
-    phrases: Option<PhraseBeam<'a>>,
+    phrases: Option<PhraseBeam>,
     /// The best finished hypotheses, the best first; at most `beam_size`.
     finished: Vec<Hypothesis>,
     /// Set if no prefix has an allowed continuation, and no hypothesis is finished.
     given_up: Option<Hypothesis>,
 }
 
-/// The prediction of one step for all rows.
-#[derive(Debug)]
-enum Predicted {
-    /// The likeliest tokens of each row, which include all candidates.
-    TopK(Vec<Vec<ScoredToken>>),
-    /// The scores of the whole vocabulary.
-    All(Prediction),
-}
-
-impl Predicted {
-    /// Runs the model on the last token of each prefix, and reads no more than the search needs.
-    fn of(
-        model: &mut impl NextToken,
-        active: &[Sentence<'_>],
-        processors: &Processors<'_>,
-        search: &Search,
-    ) -> Self {
-        let prefixes = active.iter().flat_map(|sentence| {
-            let beam = sentence.beam.iter();
-            beam.map(move |prefix| (sentence.request, prefix))
-        });
-        match processors.top_k(model, prefixes.clone(), n_candidates(search)) {
-            Some(top_k) => Self::TopK(top_k),
-            None => Self::All(processors.predict(model, prefixes)),
-        }
-    }
-
-    /// Returns the model's log-probability of each token of a row, if all were read.
-    fn log_probs(&self, row: usize) -> &[f32] {
-        match self {
-            Self::TopK(_) => &[],
-            Self::All(prediction) => prediction.log_probs(row),
-        }
-    }
-}
-
-/// Returns the number of continuations that a step ranks for each sentence.
-fn n_candidates(search: &Search) -> usize {
-    search.beam_size.saturating_mul(2)
-}
-
-impl<'a> Sentence<'a> {
-    fn new(index: usize, request: &'a Request, search: &Search) -> Self {
+impl Beam {
+    pub(super) fn new(request: Request, n_best: usize, search: &Search) -> Self {
         Self {
-            index,
-            request,
+            n_best,
             n_tokens: 0,
             beam: vec![Prefix::default()],
-            phrases: PhraseBeam::new(request, search),
+            phrases: PhraseBeam::new(&request, search),
             finished: Vec::new(),
             given_up: None,
+            request,
         }
+    }
+
+    pub(super) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Returns the unfinished prefixes: one for each row of the model.
+    pub(super) fn prefixes(&self) -> &[Prefix] {
+        &self.beam
     }
 
     /// Returns the next token of the forced prefix, if the sentence is still inside of it.
@@ -153,7 +93,12 @@ impl<'a> Sentence<'a> {
     /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
     ///
     /// The prefixes are the rows of the model from `first_row` on.
-    fn advance(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
+    pub(super) fn advance(
+        &mut self,
+        predicted: &Predicted,
+        first_row: usize,
+        search: &Search,
+    ) -> Vec<usize> {
         let forced = self.forced();
         self.n_tokens += 1;
         let Predicted::All(prediction) = predicted else {
@@ -212,22 +157,19 @@ impl<'a> Sentence<'a> {
         let rows = first_row..first_row + self.beam.len();
         let n_continuations = match predicted {
             Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
+            Predicted::Best(_) => rows.len(),
             Predicted::All(prediction) => prediction.vocab_size() * rows.len(),
         };
         let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
         for (row, (parent, prefix)) in rows.zip(self.beam.iter().enumerate()) {
-            match predicted {
-                Predicted::TopK(top_k) => {
-                    for ScoredToken { id, log_prob } in top_k[row].iter().copied() {
-                        best.offer(parent, prefix, id, log_prob, || log_prob);
-                    }
+            if let Predicted::All(prediction) = predicted {
+                let log_probs = prediction.log_probs(row);
+                for (id, score) in (0..).zip(prediction.scores(row)) {
+                    best.offer(parent, prefix, id, *score, || log_probs[id as usize]);
                 }
-                Predicted::All(prediction) => {
-                    let log_probs = prediction.log_probs(row);
-                    for (id, score) in (0..).zip(prediction.scores(row)) {
-                        best.offer(parent, prefix, id, *score, || log_probs[id as usize]);
-                    }
-                }
+            }
+            for ScoredToken { id, log_prob } in predicted.likeliest(row).iter().copied() {
+                best.offer(parent, prefix, id, log_prob, || log_prob);
             }
         }
         Chosen::of(best.into_candidates(), search.beam_size)
@@ -255,7 +197,7 @@ impl<'a> Sentence<'a> {
     }
 
     /// Applies the stop rule and the length limit.
-    fn is_done(&self, search: &Search) -> bool {
+    pub(super) fn is_done(&self, search: &Search) -> bool {
         let Some(likeliest) = self.beam.first() else {
             return true;
         };
@@ -276,14 +218,14 @@ impl<'a> Sentence<'a> {
             }
     }
 
-    fn into_hypotheses(self, search: &Search) -> Vec<Hypothesis> {
+    pub(super) fn into_hypotheses(self, search: &Search) -> Vec<Hypothesis> {
         let at_limit = self.n_tokens == self.request.max_len;
         let cut = self.beam.into_iter().map(|prefix| prefix.cut(search));
         let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
         // The beam is in this order but for the coverage penalty.
         cut.sort_by(|a, b| b.score.total_cmp(&a.score));
         let all = self.finished.into_iter().chain(cut).chain(self.given_up);
-        let best = all.take(search.n_best.max(1));
+        let best = all.take(self.n_best);
         let phrases = &self.request.phrases;
         best.map(|hypothesis| Hypothesis {
             n_phrases_met: match phrases.is_empty() {

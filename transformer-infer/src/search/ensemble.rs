@@ -60,6 +60,11 @@ impl<M: NextToken> Ensemble<M> {
         );
         Self { members, mean }
     }
+
+    /// Returns the models.
+    pub(crate) fn into_members(self) -> Vec<M> {
+        self.members
+    }
 }
 
 impl<M: NextToken> NextToken for Ensemble<M> {

@@ -1,6 +1,6 @@
 //! Greedy search: the likeliest token at each step.
 
-use super::generate::{Choice, generate};
+use super::running::{Kind, RunningSearch};
 use super::{Hypothesis, NextToken, Request, Search, beam_search};
 
 /// Chooses the likeliest token at each step, and returns the sequence of each row.
@@ -27,7 +27,7 @@ pub fn greedy_search(
         };
         return beam_search(model, requests, &search).concat();
     }
-    generate(model, requests, search, Choice::Best)
+    RunningSearch::run(model, requests, search, Kind::Greedy, 1).concat()
 }
 
 #[cfg(test)]

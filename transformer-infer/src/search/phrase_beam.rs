@@ -21,8 +21,8 @@ const MOST_ADDED: usize = 32;
 /// has good places for phrases, too. (`benchmarks/glossary.py` measures a better BLEU for it than for `beam_size`
 /// slots for complete prefixes and one for each other bank.)
 #[derive(Debug)]
-pub(super) struct PhraseBeam<'a> {
-    phrases: RequiredPhrases<'a>,
+pub(super) struct PhraseBeam {
+    phrases: RequiredPhrases<'static>,
     /// Most tokens of an output, without an EOS that the length limit forces.
     most: usize,
     /// The state of the phrases for each prefix of the beam.
@@ -41,9 +41,9 @@ pub(super) fn n_phrases_met(phrases: &[Phrase], ids: &[u32]) -> usize {
     RequiredPhrases::new(phrases).n_met(ids)
 }
 
-impl<'a> PhraseBeam<'a> {
+impl PhraseBeam {
     /// Returns the beam before the first token; `None` if no phrase is required.
-    pub(super) fn new(request: &'a Request, search: &Search) -> Option<Self> {
+    pub(super) fn new(request: &Request, search: &Search) -> Option<Self> {
         if request.phrases.is_empty() {
             return None;
         }
@@ -56,7 +56,7 @@ impl<'a> PhraseBeam<'a> {
             most,
             trackers: vec![phrases.start()],
             width: width(search, &phrases),
-            phrases,
+            phrases: phrases.into_owned(),
         })
     }
 

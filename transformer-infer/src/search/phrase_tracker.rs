@@ -4,6 +4,8 @@
 //! sequence at once, like an automaton without backtracking (Hu et al. 2019, §4, <https://arxiv.org/abs/1904.09527>,
 //! follow one), so that a phrase that is begun and abandoned, or that overlaps another one, costs nothing.
 
+use std::borrow::Cow;
+
 use super::{Phrase, Request};
 
 /// Most readings that are followed; beyond it, those that need the most tokens are dropped. Two phrases that overlap
@@ -13,7 +15,7 @@ const MOST_READINGS: usize = 64;
 /// The phrases of a request that are required.
 #[derive(Clone, Debug)]
 pub(super) struct RequiredPhrases<'a> {
-    phrases: &'a [Phrase],
+    phrases: Cow<'a, [Phrase]>,
     /// Number of tokens of each.
     n_tokens: Vec<usize>,
     /// The phrase before it in the list that is equal, which is met first.
@@ -70,9 +72,18 @@ impl<'a> RequiredPhrases<'a> {
             before.iter().rposition(|it| *it == phrases[index])
         };
         Self {
-            phrases,
             n_tokens: n_tokens.collect(),
             equal: (0..phrases.len()).map(equal).collect(),
+            phrases: Cow::Borrowed(phrases),
+        }
+    }
+
+    /// Copies the phrases.
+    pub(super) fn into_owned(self) -> RequiredPhrases<'static> {
+        RequiredPhrases {
+            phrases: Cow::Owned(self.phrases.into_owned()),
+            n_tokens: self.n_tokens,
+            equal: self.equal,
         }
     }
 
@@ -85,7 +96,7 @@ impl<'a> RequiredPhrases<'a> {
             if phrases.is_empty() || required.follow(&request.prefix).n_required() <= room {
                 return required;
             }
-            phrases = &required.phrases[..required.phrases.len() - 1];
+            phrases = &phrases[..required.phrases.len() - 1];
         }
     }
 

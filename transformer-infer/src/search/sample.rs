@@ -1,6 +1,6 @@
 //! [`sample`]: tokens drawn by their probability instead of searched for.
 
-use super::generate::{Choice, generate};
+use super::running::{Kind, RunningSearch};
 use super::{Hypothesis, NextToken, Request, Sampling, Search};
 
 /// Draws `search.n_best` samples (at least one) for each row, and returns them in the order in which they are drawn.
@@ -24,8 +24,6 @@ pub fn sample(
         ..search.clone()
     };
     settings.assert_valid_for(requests);
-    let choice = Choice::Sampled(sampling, n_samples);
-    let mut samples = generate(model, requests, search, choice).into_iter();
-    let of_row = |_: &Request| samples.by_ref().take(n_samples).collect();
-    requests.iter().map(of_row).collect()
+    let kind = Kind::Sampling(*sampling);
+    RunningSearch::run(model, requests, search, kind, n_samples)
 }

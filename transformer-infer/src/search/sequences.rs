@@ -1,108 +1,92 @@
-//! The loop of greedy search and of sampling: each row grows by one token per step, independently of the others.
+//! [`Sequences`]: greedy search and sampling, in which every sequence grows independently of the others.
 
 use transformer_core::text::EOS;
 
 use super::hypothesis::{Prefix, Step};
-use super::next_token::{best_of_row, select_rows};
-use super::processors::{Prediction, Processors};
-use super::{Hypothesis, NextToken, Request, Sampling, ScoredToken, Search};
+use super::next_token::best_of_row;
+use super::predicted::Predicted;
+use super::processors::Prediction;
+use super::{Hypothesis, Request, Sampling, ScoredToken, Search};
 
-/// How the next token of a row is chosen.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Choice<'a> {
-    /// The token with the highest score.
-    Best,
-    /// A token sampled by its probability, with the number of samples of each row.
-    Sampled(&'a Sampling, usize),
+/// The sequences of one sentence: the samples, or the one that greedy search finds.
+#[derive(Debug)]
+pub(super) struct Sequences {
+    request: Request,
+    /// The unfinished sequences: one for each row of the model.
+    prefixes: Vec<Prefix>,
+    /// For each of them, the number of the sample, from 0.
+    samples: Vec<usize>,
+    /// The result of each sample.
+    found: Vec<Option<Hypothesis>>,
 }
 
-/// The prediction of one step for all rows.
-#[derive(Debug)]
-enum Predicted {
-    /// Only the likeliest token of each row.
-    Best(Vec<ScoredToken>),
-    /// The scores of the whole vocabulary.
-    All(Prediction),
+impl Sequences {
+    pub(super) fn new(request: Request, n_samples: usize) -> Self {
+        Self {
+            request,
+            prefixes: vec![Prefix::default(); n_samples],
+            samples: (0..n_samples).collect(),
+            found: vec![None; n_samples],
+        }
+    }
+
+    pub(super) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    pub(super) fn prefixes(&self) -> &[Prefix] {
+        &self.prefixes
+    }
+
+    /// Appends one token to all sequences, and returns for each that is not finished the index that it had.
+    ///
+    /// The sequences are the rows of the model from `first_row` on. Without `sampling`, the likeliest token is chosen.
+    pub(super) fn advance(
+        &mut self,
+        predicted: &Predicted,
+        first_row: usize,
+        search: &Search,
+        sampling: Option<&Sampling>,
+    ) -> Vec<usize> {
+        let mut parents = Vec::with_capacity(self.prefixes.len());
+        for index in 0..self.prefixes.len() {
+            let mut sequence = Sequence {
+                sample: self.samples[index],
+                request: &self.request,
+                prefix: &mut self.prefixes[index],
+            };
+            let row = first_row + index;
+            let ended = match predicted {
+                Predicted::All(prediction) => sequence.choose(prediction, row, search, sampling),
+                Predicted::Best(_) | Predicted::TopK(_) => {
+                    let likeliest = predicted.likeliest(row).first().copied();
+                    sequence.follow(likeliest.unwrap_or(ScoredToken::NONE), search)
+                }
+            };
+            match ended {
+                Some(hypothesis) => self.found[self.samples[index]] = Some(hypothesis),
+                None => parents.push(index),
+            }
+        }
+        if parents.len() < self.prefixes.len() {
+            let mut is_left = (0..self.prefixes.len()).map(|index| parents.contains(&index));
+            self.prefixes.retain(|_| is_left.next().unwrap_or(true));
+            self.samples = parents.iter().map(|index| self.samples[*index]).collect();
+        }
+        parents
+    }
+
+    /// Returns the results, in the order of the samples.
+    pub(super) fn into_hypotheses(self) -> Vec<Hypothesis> {
+        self.found.into_iter().flatten().collect()
+    }
 }
 
 /// A sequence that is being generated.
-#[derive(Debug)]
 struct Sequence<'a> {
-    /// Index of its hypothesis in the result.
-    index: usize,
-    /// Number of the sample of its row, from 0.
     sample: usize,
     request: &'a Request,
-    prefix: Prefix,
-}
-
-/// Generates all sequences, and returns their hypotheses: all samples of the first row, then those of the next.
-///
-/// Rows that are done leave the model.
-///
-/// # Panics
-///
-/// Panics if the number of requests is not the number of rows.
-pub(super) fn generate(
-    model: &mut impl NextToken,
-    requests: &[Request],
-    search: &Search,
-    choice: Choice<'_>,
-) -> Vec<Hypothesis> {
-    assert_eq!(model.n_rows(), requests.len(), "each row needs one request");
-    let n_samples = match choice {
-        Choice::Best => 1,
-        Choice::Sampled(_, n_samples) => n_samples.max(1),
-    };
-    let processors = Processors::new(search);
-    let mut found: Vec<Option<Hypothesis>> = vec![None; requests.len() * n_samples];
-    let mut sequences = Vec::with_capacity(found.len());
-    let mut rows = Vec::with_capacity(found.len());
-    for (row, request) in requests.iter().enumerate() {
-        for sample in 0..n_samples {
-            let index = row * n_samples + sample;
-            if request.max_len == 0 {
-                found[index] = Some(Prefix::default().cut(search));
-                continue;
-            }
-            rows.push(row);
-            sequences.push(Sequence {
-                index,
-                sample,
-                request,
-                prefix: Prefix::default(),
-            });
-        }
-    }
-    while !sequences.is_empty() {
-        select_rows(model, &rows);
-        rows.clear();
-        let prefixes = sequences.iter().map(|it| (it.request, &it.prefix));
-        let best = match choice {
-            Choice::Best => processors.best(model, prefixes.clone()),
-            Choice::Sampled(..) => None,
-        };
-        let predicted = match best {
-            Some(best) => Predicted::Best(best),
-            None => Predicted::All(processors.predict(model, prefixes)),
-        };
-        let mut unfinished = Vec::with_capacity(sequences.len());
-        for (row, mut sequence) in sequences.into_iter().enumerate() {
-            let ended = match &predicted {
-                Predicted::Best(best) => sequence.follow(best[row], search),
-                Predicted::All(prediction) => sequence.choose(prediction, row, search, choice),
-            };
-            match ended {
-                Some(hypothesis) => found[sequence.index] = Some(hypothesis),
-                None => {
-                    rows.push(row);
-                    unfinished.push(sequence);
-                }
-            }
-        }
-        sequences = unfinished;
-    }
-    found.into_iter().flatten().collect()
+    prefix: &'a mut Prefix,
 }
 
 impl Sequence<'_> {
@@ -130,7 +114,7 @@ impl Sequence<'_> {
         prediction: &Prediction,
         row: usize,
         search: &Search,
-        choice: Choice<'_>,
+        sampling: Option<&Sampling>,
     ) -> Option<Hypothesis> {
         if let Some(attention) = prediction.attention(row) {
             self.prefix.attend(attention);
@@ -141,15 +125,15 @@ impl Sequence<'_> {
             log_prob: log_probs[id as usize],
             score: log_probs[id as usize],
         };
-        let step = match (self.forced(), choice) {
+        let step = match (self.forced(), sampling) {
             (Some(id), _) => Some(unchanged(id)),
-            (None, Choice::Best) => Some(best_of_row(scores))
+            (None, None) => Some(best_of_row(scores))
                 .filter(|best| best.log_prob.is_finite())
                 .map(|best| Step {
                     score: best.log_prob,
                     ..unchanged(best.id)
                 }),
-            (None, Choice::Sampled(sampling, _)) => {
+            (None, Some(sampling)) => {
                 let (index, step) = (self.request.index, self.prefix.ids.len());
                 let draw = [index, self.sample as u64, step as u64];
                 sampling.draw(scores, draw).map(unchanged)
