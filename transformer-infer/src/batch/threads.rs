@@ -72,7 +72,7 @@ pub(super) fn run<R: Send>(
 static IDLE: Mutex<Vec<ThreadPool>> = Mutex::new(Vec::new());
 
 /// Runs `work` in a pool of `n_threads` that nobody else uses meanwhile.
-fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
+pub(crate) fn in_pool(n_threads: usize, work: impl FnOnce() + Send) {
     let idle = {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         let found = idle

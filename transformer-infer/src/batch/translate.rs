@@ -23,6 +23,18 @@ pub struct Source<'a> {
     pub index: u64,
 }
 
+impl Source<'_> {
+    /// Returns the request for it.
+    pub(crate) fn request(&self, search: &Search, limits: &BatchLimits) -> Request {
+        Request {
+            prefix: self.prefix.to_vec(),
+            phrases: self.phrases.to_vec(),
+            index: self.index,
+            ..limits.request(search, self.ids.len())
+        }
+    }
+}
+
 /// Translates token ids, and returns the hypotheses for each source, best first.
 ///
 /// Sources have no EOS, and hypotheses have neither BOS nor EOS. A source that is longer than the limits allow is
@@ -224,24 +236,16 @@ impl<'a> Job<'a> {
     }
 
     fn requests(&self, batch: &[usize]) -> Vec<Request> {
-        let request = |index: &usize| {
-            let source = &self.sources[*index];
-            Request {
-                prefix: source.prefix.to_vec(),
-                phrases: source.phrases.to_vec(),
-                index: source.index,
-                ..self.limits.request(self.search, self.lens[*index])
-            }
-        };
+        let request = |index: &usize| self.sources[*index].request(self.search, self.limits);
         batch.iter().map(request).collect()
     }
 }
 
 /// Rows of a batch from which on more rows do not make a token cheaper (measured, see docs/results.md).
-const ROWS_PER_BATCH: usize = 64;
+pub(crate) const ROWS_PER_BATCH: usize = 64;
 
 /// Rows of a batch below which a thread of its own does not pay.
-const FEWEST_ROWS: usize = 4;
+pub(crate) const FEWEST_ROWS: usize = 4;
 
 /// Splits a batch so that all sources together would have `n_batches`, with about the same number of tokens in each
 /// part.

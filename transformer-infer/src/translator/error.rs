@@ -108,6 +108,17 @@ pub enum TranslatorError {
         /// Where the model is from.
         origin: ModelOrigin,
     },
+    /// The translation panicked, which is an error of this program.
+    #[error(
+        "the translation of line {line} ended by an error of this program: {message}; report it with the line, and \
+         leave the line out"
+    )]
+    Panic {
+        /// Number of the line among those given, from 1.
+        line: usize,
+        /// The message of the panic.
+        message: String,
+    },
 }
 
 /// Where a model is from, by its manifest.
@@ -146,6 +157,7 @@ impl TranslatorError {
     pub const fn line(&self) -> Option<usize> {
         match self {
             Self::NotANumber { line, .. }
+            | Self::Panic { line, .. }
             | Self::Prefix { line, .. }
             | Self::LongPrefix { line, .. } => Some(*line),
             _ => None,
@@ -160,6 +172,10 @@ impl TranslatorError {
             Self::NotANumber { line, origin } => Self::NotANumber {
                 line: to_input(line),
                 origin,
+            },
+            Self::Panic { line, message } => Self::Panic {
+                line: to_input(line),
+                message,
             },
             Self::Prefix { line, prefix } => Self::Prefix {
                 line: to_input(line),

@@ -7,22 +7,19 @@ use std::sync::OnceLock;
 use burn::tensor::Device;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::json;
-use transformer_core::text::{Tokenizer, UNK};
 use transformer_core::{
     ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
 };
 
 use super::loaded_model::LoadedModel;
-use super::term_tokenizer::{TermTokenizer, unmet};
-use super::{Candidate, Input, ModelOrigin, OpenOptions, Translation, TranslatorError, Warning};
+use super::prepared_line::PreparedLine;
+use super::term_tokenizer::TermTokenizer;
+use super::{Input, ModelOrigin, OpenOptions, Translation, TranslatorError};
 use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
-use crate::search::{Hypothesis, Phrase, Request, Search, SearchError};
+use crate::search::{Hypothesis, Search};
 
 /// The key of the manifest's `training` that stores the search settings of the model.
 const SEARCH: &str = "search";
-
-/// Number of characters of a prefix that an error shows.
-const MAX_SHOWN_CHARS: usize = 200;
 
 /// Translates lines of text with a model and its tokenizers.
 ///
@@ -57,7 +54,7 @@ pub struct Translator {
     pub(crate) origin: ModelOrigin,
     n_threads: usize,
     /// Made for the first line with terms.
-    terms: OnceLock<TermTokenizer>,
+    pub(super) terms: OnceLock<TermTokenizer>,
 }
 
 impl Translator {
@@ -254,7 +251,7 @@ impl Translator {
     /// Translates lines, and returns one translation per line in the same order.
     ///
     /// A translation does not depend on the other lines. A blank line gets the empty translation; a line that is too
-    /// long is cut, and its translation has a [`Warning`].
+    /// long is cut, and its translation has a [`Warning`](super::Warning).
     ///
     /// `search` overrides the settings in the model's manifest. Pass [`search`](Self::search) to use those, or a
     /// changed copy of it.
@@ -293,89 +290,40 @@ impl Translator {
         search: &Search,
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<Translation>, TranslatorError> {
-        search.validate()?;
-        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
-        let ids = encode(self.tokenizers.src(), &texts, self.limits.max_src_len);
-        let prefixes: Vec<&str> = inputs.iter().map(|input| input.prefix).collect();
-        let max_len = |ids: &Vec<u32>| self.limits.request(search, ids.len()).max_len;
-        let most = ids.iter().map(max_len).max().unwrap_or(0);
-        let prefix_ids = encode(self.tokenizers.tgt(), &prefixes, most);
-        if let Some(index) = prefix_ids.iter().position(|ids| ids.contains(&UNK)) {
-            return Err(TranslatorError::Prefix {
-                line: index + 1,
-                prefix: prefixes[index].chars().take(MAX_SHOWN_CHARS).collect(),
-            });
-        }
-        for (line, (ids, prefix)) in (1..).zip(ids.iter().zip(&prefix_ids)) {
-            let most = max_len(ids);
-            // EOS is a token, too.
-            if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
-                return Err(TranslatorError::LongPrefix { line, most });
-            }
-        }
-        let phrases = self.phrases(inputs, search)?;
-        let sources: Vec<Source<'_>> = (0..inputs.len())
-            .map(|line| Source {
-                ids: &ids[line],
-                prefix: &prefix_ids[line],
-                phrases: &phrases[line],
-                index: inputs[line].index,
-            })
+        let prepared = self.prepare(inputs, search)?;
+        let prepared: Vec<PreparedLine> = prepared.into_iter().collect::<Result<_, _>>()?;
+        let sources = prepared.iter().zip(inputs);
+        let sources: Vec<Source<'_>> = sources
+            .map(|(prepared, input)| prepared.source(input.index))
             .collect();
         let found = self.translate_sources(&sources, search, on_progress)?;
-        let translated = ids.iter().zip(found).enumerate();
-        translated
-            .map(|(index, (source, hypotheses))| {
-                if hypotheses
-                    .iter()
-                    .any(|hypothesis| !hypothesis.log_prob.is_finite())
-                {
-                    let (line, origin) = (index + 1, self.origin);
-                    return Err(TranslatorError::NotANumber { line, origin });
-                }
-                let candidates = hypotheses
-                    .into_iter()
-                    .map(|hypothesis| self.candidate(hypothesis));
-                let candidates: Vec<Candidate> = candidates.collect();
-                let text = candidates.first().map_or("", |best| best.text.as_str());
-                Ok(Translation {
-                    unmet_terms: unmet(self.tokenizers.tgt(), text, inputs[index].terms),
-                    candidates,
-                    warning: self.warning(search, source.len()),
-                })
+        let found = inputs.iter().zip(&prepared).zip(found).enumerate();
+        found
+            .map(|(line, ((input, prepared), hypotheses))| {
+                self.translation(line, prepared.ids.len(), hypotheses, input.terms, search)
             })
             .collect()
     }
 
-    /// Returns the phrases that the translation of each line must contain.
-    fn phrases(
-        &self,
-        inputs: &[Input<'_>],
-        search: &Search,
-    ) -> Result<Vec<Vec<Phrase>>, TranslatorError> {
-        if inputs.iter().all(|input| input.terms.is_empty()) {
-            return Ok(vec![Vec::new(); inputs.len()]);
-        }
-        if search.sampling.is_some() {
-            return Err(SearchError::SampledPhrases.into());
-        }
-        let tokenizer = self.tokenizers.tgt();
-        let terms = self.terms.get_or_init(|| TermTokenizer::new(tokenizer));
-        let phrases = inputs.iter().map(|it| terms.phrases(tokenizer, it.terms));
-        Ok(phrases.collect())
+    /// Returns the packed models, if the device is a CPU.
+    pub(crate) fn packed_models(&self) -> Option<Vec<&PackedTransformer>> {
+        self.models.iter().map(LoadedModel::packed).collect()
+    }
+
+    /// Returns the most threads that translate at the same time.
+    pub(crate) fn n_threads(&self) -> usize {
+        self.n_threads
     }
 
     /// Translates token ids in the form that the models have on their device.
-    fn translate_sources(
+    pub(crate) fn translate_sources(
         &self,
         sources: &[Source<'_>],
         search: &Search,
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<Vec<Hypothesis>>, TranslatorError> {
-        let packed: Option<Vec<&PackedTransformer>> =
-            self.models.iter().map(LoadedModel::packed).collect();
         let (limits, n_threads) = (&self.limits, self.n_threads);
-        Ok(match packed {
+        Ok(match self.packed_models() {
             Some(models) => {
                 translate_packed(&models, sources, search, limits, n_threads, on_progress)
             }
@@ -386,42 +334,4 @@ impl Translator {
             }
         })
     }
-
-    fn candidate(&self, hypothesis: Hypothesis) -> Candidate {
-        Candidate {
-            text: self.tokenizers.tgt().decode(&hypothesis.ids),
-            hypothesis,
-        }
-    }
-
-    fn warning(&self, search: &Search, n_tokens: usize) -> Option<Warning> {
-        let n_kept = self.limits.max_src_len;
-        let Request {
-            min_len, max_len, ..
-        } = self.limits.request(search, n_tokens);
-        if n_tokens > n_kept {
-            Some(Warning::Cut { n_kept })
-        } else if n_tokens == 0 {
-            None // A blank line has the empty translation, whatever the search requires.
-        } else if !search.at_limit.allows_words(max_len) {
-            Some(Warning::NoWords { max_len })
-        } else {
-            (min_len > max_len).then_some(Warning::MinLen { min_len, max_len })
-        }
-    }
-}
-
-/// Tokenizes lines, and of a long one at least the first `n_tokens` tokens and one more. A blank line has no tokens,
-/// even if the tokenizer has tokens for spaces.
-fn encode(tokenizer: &Tokenizer, lines: &[&str], n_tokens: usize) -> Vec<Vec<u32>> {
-    let starts = lines
-        .iter()
-        .map(|line| tokenizer.start_of_line(line, n_tokens));
-    let mut encoded = tokenizer.encode_all(&starts.collect::<Vec<_>>());
-    for (ids, line) in encoded.iter_mut().zip(lines) {
-        if line.trim().is_empty() {
-            ids.clear();
-        }
-    }
-    encoded
 }
