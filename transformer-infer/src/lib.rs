@@ -10,6 +10,7 @@
 //! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
 //! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Scorer`]: the Transformer as a `NextToken`.
+//! - [`scheduler`]: the lines of many callers, translated together.
 //! - [`document`]: documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
@@ -37,6 +38,7 @@ pub mod attention;
 pub mod document;
 pub mod metrics;
 pub mod program;
+pub mod scheduler;
 pub mod search;
 
 mod batch;

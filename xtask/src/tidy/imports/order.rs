@@ -34,6 +34,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "translator",
             "pair_score",
             "attention",
+            "scheduler",
             "document",
             "commands",
         ],

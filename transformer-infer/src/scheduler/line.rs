@@ -1,0 +1,59 @@
+//! [`Line`]: a line of a job that waits or runs, as tokens.
+
+use std::sync::Arc;
+
+use super::job::JobState;
+use crate::search::{Hypothesis, Request};
+use crate::translator::TranslatorError;
+
+/// The hypotheses of a line, or why there are none.
+pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
+
+/// A line of a job that waits or runs.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) job: Arc<JobState>,
+    /// Its index in the job.
+    pub(super) index: usize,
+    /// The source tokens that are translated, without EOS.
+    pub(super) ids: Vec<u32>,
+    pub(super) request: Request,
+    /// Number of tokens of the source before it was cut.
+    pub(super) n_src_tokens: usize,
+    pub(super) terms: Vec<String>,
+    /// Most rows that its search needs.
+    pub(super) n_rows: usize,
+    /// The result, if it is known without a search.
+    pub(super) known: Option<LineResult>,
+}
+
+/// A line whose translation ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) line: Line,
+    pub(super) result: LineResult,
+}
+
+impl Line {
+    /// Returns the number of source tokens, EOS included.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.ids.len() + 1
+    }
+
+    /// Returns the number of rows that it needs of a batch.
+    pub(super) fn n_rows(&self) -> usize {
+        match self.known {
+            Some(_) => 0,
+            None => self.n_rows,
+        }
+    }
+
+    /// Returns what its translation costs, in tokens of all rows.
+    pub(super) fn cost(&self) -> usize {
+        self.n_tokens().saturating_mul(self.n_rows().max(1))
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.job.is_cancelled()
+    }
+}

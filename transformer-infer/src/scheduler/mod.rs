@@ -1,0 +1,34 @@
+//! The scheduler: translates the lines of many callers in shared batches that lines join and leave at every step.
+//!
+//! ```text
+//! submit ─ tokens ─▶ FairQueue ─▶ RunningBatch of each thread ─ one token for each row, again and again ─▶ on_done
+//!                    (turns)          ▲ lines enter between steps            │ ended lines leave at once
+//! ```
+//!
+//! - [`Scheduler`]: takes [`Job`]s, and owns the threads.
+//! - [`SchedulerOptions`]: their number, and how much runs and waits at most.
+//! - [`SchedulerStats`]: what runs and waits, and totals.
+
+mod batch;
+mod error;
+mod group;
+mod job;
+mod line;
+mod model;
+mod options;
+mod queue;
+mod scheduler;
+mod state;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod whole_batch;
+mod worker;
+
+pub use error::SchedulerError;
+pub use job::{Job, JobLine};
+pub use options::SchedulerOptions;
+pub use scheduler::Scheduler;
+pub use stats::{SchedulerStats, SchedulerTotals};
+pub use ticket::Ticket;

@@ -1,0 +1,134 @@
+//! [`FairQueue`]: the lines that wait, in the order in which callers take turns.
+
+use std::collections::{HashMap, VecDeque};
+use std::mem;
+use std::sync::Arc;
+
+use super::job::JobState;
+use super::line::Line;
+
+/// Tokens, times rows, that a caller may translate in its turn: a few sentences.
+const TOKENS_PER_TURN: usize = 256;
+
+/// Most turns that a caller waits for an expensive line.
+const MOST_TURNS: usize = 64;
+
+/// The lines that wait. Callers take turns by deficit round robin (Shreedhar & Varghese 1995,
+/// <https://doi.org/10.1145/217391.217453>): in every round each gets the same number of tokens, and what it has not
+/// used counts for the next one. So the lines of a caller wait for a few lines of each other caller, not for all.
+#[derive(Debug, Default)]
+pub(super) struct FairQueue {
+    callers: HashMap<u64, Waiting>,
+    /// The callers with lines; the first one has its turn.
+    turns: VecDeque<u64>,
+    n_lines: usize,
+    n_tokens: usize,
+    n_rows: usize,
+}
+
+/// The lines of one caller.
+#[derive(Debug)]
+struct Waiting {
+    lines: VecDeque<Line>,
+    /// Tokens that it may still translate in this round.
+    credit: usize,
+}
+
+impl FairQueue {
+    pub(super) fn push(&mut self, line: Line) {
+        self.n_lines += 1;
+        self.n_tokens += line.n_tokens();
+        self.n_rows += line.n_rows();
+        let caller = line.job.caller;
+        let turns = &mut self.turns;
+        let waiting = self.callers.entry(caller).or_insert_with(|| {
+            turns.push_back(caller);
+            Waiting {
+                lines: VecDeque::new(),
+                credit: TOKENS_PER_TURN,
+            }
+        });
+        waiting.lines.push_back(line);
+    }
+
+    /// Takes the next line, if it passes the test. If not, it stays the next one.
+    pub(super) fn pop_if(&mut self, test: impl FnOnce(&Line) -> bool) -> Option<Line> {
+        let caller = self.next_caller()?;
+        let waiting = self.callers.get_mut(&caller)?;
+        let line = waiting.lines.pop_front_if(|line| test(line))?;
+        waiting.credit = waiting.credit.saturating_sub(charge(&line));
+        if waiting.lines.is_empty() {
+            self.callers.remove(&caller);
+            self.turns.pop_front();
+        }
+        self.forget(&line);
+        Some(line)
+    }
+
+    /// Gives the turn to the next caller whose credit suffices for its first line.
+    fn next_caller(&mut self) -> Option<u64> {
+        loop {
+            let caller = *self.turns.front()?;
+            let waiting = self.callers.get_mut(&caller)?;
+            if waiting.credit >= charge(waiting.lines.front()?) {
+                return Some(caller);
+            }
+            waiting.credit += TOKENS_PER_TURN;
+            self.turns.rotate_left(1);
+        }
+    }
+
+    /// Removes and returns the lines of a job.
+    pub(super) fn remove(&mut self, job: &Arc<JobState>) -> Vec<Line> {
+        let Some(waiting) = self.callers.get_mut(&job.caller) else {
+            return Vec::new();
+        };
+        let (removed, kept): (VecDeque<Line>, _) = mem::take(&mut waiting.lines)
+            .into_iter()
+            .partition(|line| Arc::ptr_eq(&line.job, job));
+        waiting.lines = kept;
+        if waiting.lines.is_empty() {
+            self.callers.remove(&job.caller);
+            self.turns.retain(|caller| *caller != job.caller);
+        }
+        for line in &removed {
+            self.forget(line);
+        }
+        removed.into()
+    }
+
+    /// Removes and returns all lines.
+    pub(super) fn take_all(&mut self) -> Vec<Line> {
+        let callers = mem::take(self).callers;
+        callers.into_values().flat_map(|it| it.lines).collect()
+    }
+
+    fn forget(&mut self, line: &Line) {
+        self.n_lines -= 1;
+        self.n_tokens -= line.n_tokens();
+        self.n_rows -= line.n_rows();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.n_lines == 0
+    }
+
+    pub(super) fn n_lines(&self) -> usize {
+        self.n_lines
+    }
+
+    /// Returns the number of source tokens of all lines, EOS included.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.n_tokens
+    }
+
+    /// Returns the number of rows that all lines need.
+    pub(super) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+}
+
+/// Returns the tokens that a line takes of its caller's credit.
+fn charge(line: &Line) -> usize {
+    line.cost().min(MOST_TURNS * TOKENS_PER_TURN)
+}

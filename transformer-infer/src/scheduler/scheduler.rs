@@ -1,0 +1,263 @@
+//! [`Scheduler`]: translates the lines of many callers together.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use super::job::{Job, JobLine, JobState};
+use super::line::Line;
+use super::state::{Capacity, State};
+use super::worker::{Shared, work};
+use super::{SchedulerError, SchedulerOptions, SchedulerStats, Ticket};
+use crate::batch::ROWS_PER_BATCH;
+use crate::search::{Hypothesis, Search};
+use crate::translator::{Input, PreparedLine, Translation, Translator, TranslatorError};
+
+/// Translates the lines of many callers together, on threads of its own.
+///
+/// Each thread has a running batch. Between two steps, new lines enter it, and the translations that ended leave it at
+/// once: nobody waits for the longest sentence of somebody else. A translation equals that of
+/// [`Translator::translate_inputs`] for the same lines, to the last bit, whatever else is being translated; a panic
+/// during the translation of a line is an error of this line. A lone line is computed by all threads.
+///
+/// Lines of jobs with equal [`Search`]es share a batch; others are decoded in turns with them. On a device that is no CPU
+/// lines cannot enter between steps: those that wait at the same time are translated together.
+///
+/// Dropping the scheduler cancels what is not done.
+///
+/// # Example
+///
+/// ```
+/// use std::sync::{Arc, mpsc};
+///
+/// use transformer_core::directory::Tokenizers;
+/// use transformer_core::text::{Tokenizer, TokenizerConfig};
+/// use transformer_core::{TransformerConfig, device};
+/// use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions};
+/// use transformer_infer::Translator;
+///
+/// let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"])?;
+/// let n = tokenizer.vocab_size();
+/// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(n, n) };
+/// let (_, device) = device::choose(None)?;
+/// let translator = Translator::new(config.init(&device)?, &config, Tokenizers::Joint(tokenizer))?;
+///
+/// let scheduler = Scheduler::new(Arc::new(translator), &SchedulerOptions::default())?;
+/// let line = JobLine { text: "ein Haus".to_owned(), ..JobLine::default() };
+/// let search = scheduler.translator().search().clone();
+/// let (sender, results) = mpsc::channel();
+/// let job = Job { caller: 1, lines: vec![line], search };
+/// let _ticket = scheduler.submit(job, move |_, result| drop(sender.send(result)))?;
+/// for translation in results {
+///     println!("{}", translation?.text());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Scheduler {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    max_queue_tokens: usize,
+}
+
+impl Scheduler {
+    /// Starts the threads. If the system starts only some of them, those do all the work.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SchedulerError::Threads`] if the system starts none.
+    pub fn new(
+        translator: Arc<Translator>,
+        options: &SchedulerOptions,
+    ) -> Result<Self, SchedulerError> {
+        let n_threads = options.n_threads.map(NonZeroUsize::get);
+        let n_threads = n_threads.unwrap_or_else(|| translator.n_threads());
+        // Once, before the threads ask for it.
+        let is_packed = translator.packed_models().is_some();
+        let n_workers = if is_packed { n_threads } else { 1 };
+        let capacity = Capacity {
+            n_rows: if is_packed { ROWS_PER_BATCH } else { usize::MAX },
+            n_tokens: options.batch_tokens,
+        };
+        let state = State::new(n_workers, capacity);
+        let shared = Arc::new(Shared::new(translator, n_threads, state));
+        let mut threads = Vec::with_capacity(n_workers);
+        for index in 0..n_workers {
+            let shared = Arc::clone(&shared);
+            let thread = thread::Builder::new().name(format!("translation {index}"));
+            match thread.spawn(move || work(&shared, index)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) if threads.is_empty() => return Err(SchedulerError::Threads(error)),
+                Err(_) => break,
+            }
+        }
+        shared.lock().set_threads(threads.len());
+        Ok(Self {
+            shared,
+            threads: Mutex::new(threads),
+            max_queue_tokens: options.max_queue_tokens,
+        })
+    }
+
+    /// Accepts lines to translate, and tokenizes them on the calling thread.
+    ///
+    /// `on_done` is called once for each line, with its index in the job, from a thread of the scheduler, in the order in
+    /// which they end. It should return soon, since the thread's batch waits for it, must not call
+    /// [`shut_down`](Self::shut_down), and is dropped after its last call. Numbers of lines in errors count those of the job.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SchedulerError`] if the search is not valid, if too much waits already, or after
+    /// [`shut_down`](Self::shut_down). Errors of single lines are results.
+    pub fn submit(
+        &self,
+        job: Job,
+        on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
+    ) -> Result<Ticket, SchedulerError> {
+        // Before the work of tokenizing.
+        self.check_room(&self.shared.lock(), job.lines.len())?;
+        let Job {
+            caller,
+            lines,
+            search,
+        } = job;
+        let prepared = self.prepare(&lines, &search)?;
+        let state = JobState::new(caller, search, lines.len(), Box::new(on_done));
+        let job = Arc::new(state);
+        let lines = lines.into_iter().zip(prepared).enumerate();
+        let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));
+        let lines: Vec<Line> = lines.collect();
+        let n_tokens = lines.iter().map(Line::n_tokens).sum();
+        let ticket = Ticket::new(Arc::clone(&job), Arc::downgrade(&self.shared));
+        let mut state = self.shared.lock();
+        if let Err(error) = self.check_room(&state, n_tokens) {
+            // Dropping the ticket and the lines takes the lock.
+            drop(state);
+            return Err(error);
+        }
+        for line in lines {
+            state.queue.push(line);
+        }
+        drop(state);
+        self.shared.wake_one();
+        Ok(ticket)
+    }
+
+    fn check_room(&self, state: &State, n_tokens: usize) -> Result<(), SchedulerError> {
+        let (n_queued_tokens, limit) = (state.queue.n_tokens(), self.max_queue_tokens);
+        if state.is_closed {
+            return Err(SchedulerError::ShutDown);
+        }
+        if n_tokens > limit {
+            return Err(SchedulerError::JobTooLarge { n_tokens, limit });
+        }
+        if n_queued_tokens.saturating_add(n_tokens) > limit {
+            return Err(SchedulerError::QueueFull {
+                n_queued_tokens,
+                n_tokens,
+                limit,
+            });
+        }
+        Ok(())
+    }
+
+    fn prepare(
+        &self,
+        lines: &[JobLine],
+        search: &Search,
+    ) -> Result<Vec<Result<PreparedLine, TranslatorError>>, TranslatorError> {
+        let terms = lines
+            .iter()
+            .map(|line| line.terms.iter().map(String::as_str).collect());
+        let terms: Vec<Vec<&str>> = terms.collect();
+        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
+            text: &line.text,
+            prefix: &line.prefix,
+            terms,
+            index: line.index,
+        });
+        let inputs: Vec<Input<'_>> = inputs.collect();
+        self.translator().prepare(&inputs, search)
+    }
+
+    fn line(
+        &self,
+        job: &Arc<JobState>,
+        index: usize,
+        line: JobLine,
+        prepared: Result<PreparedLine, TranslatorError>,
+    ) -> Line {
+        let (limits, search) = (self.translator().limits(), &job.search);
+        let (prepared, error) = match prepared {
+            Ok(prepared) => (prepared, None),
+            Err(error) => (PreparedLine::default(), Some(error)),
+        };
+        let request = prepared.source(line.index).request(search, limits);
+        let mut ids = prepared.ids;
+        let n_src_tokens = ids.len();
+        ids.truncate(limits.max_src_len);
+        let known = match error {
+            Some(error) => Some(Err(error)),
+            None => ids.is_empty().then(|| Ok(vec![Hypothesis::empty()])),
+        };
+        Line {
+            job: Arc::clone(job),
+            index,
+            n_rows: search.n_rows_with(&request.phrases),
+            ids,
+            request,
+            n_src_tokens,
+            terms: line.terms,
+            known,
+        }
+    }
+
+    /// Returns what runs and waits, and what was done so far.
+    pub fn stats(&self) -> SchedulerStats {
+        let state = self.shared.lock();
+        let (n_running_lines, n_running_rows) = state.n_running();
+        SchedulerStats {
+            n_queued_lines: state.queue.n_lines(),
+            n_queued_tokens: state.queue.n_tokens(),
+            n_running_lines,
+            n_running_rows,
+            totals: self.shared.totals(),
+        }
+    }
+
+    /// Returns the translator.
+    pub fn translator(&self) -> &Arc<Translator> {
+        &self.shared.translator
+    }
+
+    /// Refuses new jobs, finishes those that were accepted, and ends the threads.
+    pub fn shut_down(&self) {
+        self.shared.lock().is_closed = true;
+        self.join();
+    }
+
+    /// Waits for the threads.
+    fn join(&self) {
+        self.shared.wake_all();
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // A callback may own the scheduler, so that it is dropped on one of its threads.
+            if thread.thread().id() != thread::current().id() {
+                // What panics on a thread is an error of its line; there is nothing to add here.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.is_closed = true;
+        state.is_cancelled = true;
+        let lines = state.queue.take_all();
+        drop(state);
+        drop(lines);
+        self.join();
+    }
+}

@@ -1,0 +1,42 @@
+//! [`Ticket`]: the right to the results of a job.
+
+use std::sync::{Arc, Weak};
+
+use super::job::JobState;
+use super::worker::Shared;
+
+/// The right to the results of a job. Dropping it cancels the lines that are not done: those that wait leave the queue at
+/// once, and those that run leave their batch before its next step.
+///
+/// The callback of the job is not called for them, and is dropped. It may be running on another thread while the ticket
+/// is dropped.
+#[derive(Debug)]
+#[must_use = "dropping a ticket cancels its job"]
+pub struct Ticket {
+    job: Arc<JobState>,
+    scheduler: Weak<Shared>,
+}
+
+impl Ticket {
+    pub(super) fn new(job: Arc<JobState>, scheduler: Weak<Shared>) -> Self {
+        Self { job, scheduler }
+    }
+
+    /// Returns whether each line of the job is done.
+    pub fn is_done(&self) -> bool {
+        self.job.is_done()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if self.job.is_done() {
+            return;
+        }
+        self.job.cancel();
+        if let Some(scheduler) = self.scheduler.upgrade() {
+            let removed = scheduler.lock().queue.remove(&self.job);
+            drop(removed);
+        }
+    }
+}
