@@ -9,6 +9,7 @@
 //! - [`mod@format`]: a reader for each format, which makes [`Part`]s.
 //! - [`DocumentTranslator`]: from parts to the translated document.
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
+//! - [`ScheduledLines`]: a [`Scheduler`](crate::scheduler::Scheduler) as the translator of sentences.
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
 mod error;
@@ -19,6 +20,7 @@ mod marks;
 mod model_lines;
 mod passage;
 mod protection;
+mod scheduled_lines;
 mod segments;
 mod split;
 mod translate;
@@ -32,5 +34,6 @@ pub use line_translator::{DocumentLine, LineTranslator, TranslatedLine};
 pub use model_lines::ModelLines;
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use protection::{Protection, ProtectionError};
+pub use scheduled_lines::ScheduledLines;
 pub use split::{Split, SplitError, Splitter};
 pub use translate::DocumentTranslator;

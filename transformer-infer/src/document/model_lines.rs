@@ -80,14 +80,13 @@ impl<'a> ModelLines<'a> {
         }
         Ok(())
     }
-}
 
-impl LineTranslator for ModelLines<'_> {
-    fn translate_lines(
-        &self,
-        lines: &[DocumentLine<'_>],
-        on_progress: &mut dyn FnMut(usize),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+    pub(super) fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// Returns the terms that the translation of each line must contain.
+    pub(super) fn terms(&self, lines: &[DocumentLine<'_>]) -> Vec<Vec<&'a str>> {
         let terms = lines.iter().map(|line| match self.glossary {
             Some(glossary) => glossary
                 .terms_in(line.text)
@@ -96,17 +95,16 @@ impl LineTranslator for ModelLines<'_> {
                 .collect(),
             None => Vec::new(),
         });
-        let terms: Vec<Vec<&str>> = terms.collect();
-        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
-            text: line.text,
-            terms,
-            index: line.index,
-            ..Input::default()
-        });
-        let inputs: Vec<Input<'_>> = inputs.collect();
-        let translations = self
-            .translator
-            .translate_inputs(&inputs, &self.search, on_progress)?;
+        terms.collect()
+    }
+
+    /// Adds to translations what a document needs of them.
+    pub(super) fn translated(
+        &self,
+        lines: &[DocumentLine<'_>],
+        terms: &[Vec<&str>],
+        translations: Vec<Translation>,
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
         let line = |(translation, terms): (&Translation, &Vec<&str>)| TranslatedLine {
             text: translation.text().to_owned(),
             links: Vec::new(),
@@ -119,9 +117,30 @@ impl LineTranslator for ModelLines<'_> {
                 .collect(),
         };
         let mut translated: Vec<TranslatedLine> =
-            translations.iter().zip(&terms).map(line).collect();
+            translations.iter().zip(terms).map(line).collect();
         self.add_links(lines, translations, &mut translated)?;
         Ok(translated)
+    }
+}
+
+impl LineTranslator for ModelLines<'_> {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let terms = self.terms(lines);
+        let inputs = lines.iter().zip(&terms).map(|(line, terms)| Input {
+            text: line.text,
+            terms,
+            index: line.index,
+            ..Input::default()
+        });
+        let inputs: Vec<Input<'_>> = inputs.collect();
+        let translations = self
+            .translator
+            .translate_inputs(&inputs, &self.search, on_progress)?;
+        self.translated(lines, &terms, translations)
     }
 
     fn longest_start(&self, text: &str) -> Option<usize> {

@@ -22,7 +22,9 @@ pub enum SchedulerError {
         limit: usize,
     },
     /// The job is larger than the whole queue.
-    #[error("the job has {n_tokens} tokens, more than the limit of {limit} tokens that may wait; split it")]
+    #[error(
+        "the job has {n_tokens} tokens, more than the limit of {limit} tokens that may wait; split it"
+    )]
     JobTooLarge {
         /// Number of source tokens of the job.
         n_tokens: usize,

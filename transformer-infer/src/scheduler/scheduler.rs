@@ -76,7 +76,11 @@ impl Scheduler {
         let is_packed = translator.packed_models().is_some();
         let n_workers = if is_packed { n_threads } else { 1 };
         let capacity = Capacity {
-            n_rows: if is_packed { ROWS_PER_BATCH } else { usize::MAX },
+            n_rows: if is_packed {
+                ROWS_PER_BATCH
+            } else {
+                usize::MAX
+            },
             n_tokens: options.batch_tokens,
         };
         let state = State::new(n_workers, capacity);
@@ -230,22 +234,23 @@ impl Scheduler {
         &self.shared.translator
     }
 
-    /// Refuses new jobs, finishes those that were accepted, and ends the threads.
+    /// Refuses new jobs, finishes those that were accepted, and ends the threads. It waits for that, unless it is called by a
+    /// callback.
     pub fn shut_down(&self) {
         self.shared.lock().is_closed = true;
         self.join();
     }
 
-    /// Waits for the threads.
+    /// Waits for the threads, unless it is called by a callback, for which they wait.
     fn join(&self) {
         self.shared.wake_all();
+        if self.shared.is_in_callback() {
+            return;
+        }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
-            // A callback may own the scheduler, so that it is dropped on one of its threads.
-            if thread.thread().id() != thread::current().id() {
-                // What panics on a thread is an error of its line; there is nothing to add here.
-                let _ = thread.join();
-            }
+            // What panics on a thread is an error of its line; there is nothing to add here.
+            let _ = thread.join();
         }
     }
 }

@@ -35,8 +35,7 @@ impl Drop for Ticket {
         }
         self.job.cancel();
         if let Some(scheduler) = self.scheduler.upgrade() {
-            let removed = scheduler.lock().queue.remove(&self.job);
-            drop(removed);
+            scheduler.remove(&self.job);
         }
     }
 }

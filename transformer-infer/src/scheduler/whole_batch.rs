@@ -49,9 +49,7 @@ impl<'m> WholeBatch<'m> {
             alone.collect()
         });
         let ended = lines.into_iter().zip(results);
-        ended
-            .map(|(line, result)| Ended { line, result })
-            .collect()
+        ended.map(|(line, result)| Ended { line, result }).collect()
     }
 
     /// Translates lines together; `None` if that panics or fails.

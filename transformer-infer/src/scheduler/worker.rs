@@ -2,9 +2,11 @@
 
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use super::batch::{RunningBatch, catching};
+use super::job::JobState;
 use super::line::{Ended, Line};
 use super::model::{BatchModel, PackedModels, Workspaces};
 use super::state::{Load, State};
@@ -23,6 +25,8 @@ pub(super) struct Shared {
     /// Wakes threads that have nothing to do.
     work: Condvar,
     totals: Mutex<SchedulerTotals>,
+    /// The threads that run a callback.
+    in_callbacks: Mutex<Vec<ThreadId>>,
 }
 
 /// What a thread does next.
@@ -41,6 +45,7 @@ impl Shared {
             state: Mutex::new(state),
             work: Condvar::new(),
             totals: Mutex::default(),
+            in_callbacks: Mutex::default(),
         }
     }
 
@@ -56,6 +61,28 @@ impl Shared {
 
     pub(super) fn wake_all(&self) {
         self.work.notify_all();
+    }
+
+    /// Removes the lines of a job from the queue.
+    pub(super) fn remove(&self, job: &Arc<JobState>) {
+        let mut state = self.lock();
+        let removed = state.queue.remove(job);
+        if state.is_closed && state.queue.is_empty() {
+            self.wake_all();
+        }
+        // A line may own a callback, and this whatever its caller likes.
+        drop(state);
+        drop(removed);
+    }
+
+    fn in_callbacks(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        let in_callbacks = self.in_callbacks.lock();
+        in_callbacks.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the calling thread runs a callback, and so cannot wait for the threads of the scheduler.
+    pub(super) fn is_in_callback(&self) -> bool {
+        self.in_callbacks().contains(&thread::current().id())
     }
 
     pub(super) fn totals(&self) -> SchedulerTotals {
@@ -126,7 +153,10 @@ impl Shared {
             Err(_) => done.n_failed = 1,
         }
         self.add_totals(&done);
+        let this = thread::current().id();
+        self.in_callbacks().push(this);
         line.job.deliver(index, result);
+        self.in_callbacks().retain(|thread| *thread != this);
     }
 }
 

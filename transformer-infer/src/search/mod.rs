@@ -27,7 +27,7 @@ mod sampling;
 mod sequences;
 mod stop_rule;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use at_limit::AtLimit;
 pub use beam::beam_search;

@@ -23,6 +23,7 @@ mod options;
 mod pair_scores;
 mod picture;
 mod quantize;
+mod scheduler;
 mod scores;
 mod significance;
 mod terms;

@@ -7,4 +7,4 @@ mod phrases;
 mod reference;
 mod table;
 
-pub(super) use table::Table;
+pub(crate) use table::Table;

@@ -72,6 +72,14 @@ impl Table {
         }
     }
 
+    /// Adds a row behind the others.
+    pub(crate) fn join(&mut self, sentence: u64) {
+        self.rows.push(Row {
+            sentence,
+            tokens: Vec::new(),
+        });
+    }
+
     /// Returns the attention of a row after a token.
     pub(crate) fn attention(last: u32) -> Vec<f32> {
         match last % 3 {

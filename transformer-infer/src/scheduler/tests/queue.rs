@@ -1,0 +1,144 @@
+//! Tests of [`FairQueue`]: whose turn it is.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::doubles::{job, line, line_of_length, search, with_batch};
+use crate::scheduler::line::Line;
+use crate::scheduler::model::Workspaces;
+use crate::scheduler::queue::FairQueue;
+use crate::scheduler::state::{Capacity, Load, State};
+
+/// Takes lines while there are any, and returns the caller and the cost of each.
+fn drain(queue: &mut FairQueue) -> Vec<(u64, usize)> {
+    let mut taken = Vec::new();
+    while let Some(line) = queue.pop_if(|_| true) {
+        taken.push((line.job.caller, line.cost()));
+    }
+    taken
+}
+
+#[test]
+fn the_lines_of_a_caller_are_taken_in_order() {
+    let mut queue = FairQueue::default();
+    let job = job(1, search(1));
+    (5..30).for_each(|first| queue.push(line(&job, first, 100, 5)));
+    let mut order = Vec::new();
+    while let Some(line) = queue.pop_if(|_| true) {
+        order.push(line.index);
+    }
+    assert_eq!(order, (5..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn callers_with_lines_of_unequal_length_get_equal_numbers_of_tokens() {
+    let mut queue = FairQueue::default();
+    for (caller, len, beam_size) in [(1, 9, 1), (2, 99, 1), (3, 49, 4)] {
+        let job = job(caller, search(beam_size));
+        (0..2000).for_each(|_| queue.push(line(&job, 5, len, 5)));
+    }
+    let mut tokens: BTreeMap<u64, usize> = BTreeMap::new();
+    for _ in 0..1500 {
+        let line = queue.pop_if(|_| true).expect("there are 6000");
+        *tokens.entry(line.job.caller).or_default() += line.cost();
+    }
+    let (least, most) = (tokens.values().min(), tokens.values().max());
+    // At most a turn and the longest line.
+    assert!(
+        most.zip(least)
+            .is_some_and(|(most, least)| most - least <= 256 + 256),
+        "{tokens:?}"
+    );
+}
+
+#[test]
+fn a_caller_with_one_line_waits_for_one_turn_of_each_other() {
+    let mut queue = FairQueue::default();
+    for caller in 1..4 {
+        let job = job(caller, search(4));
+        (0..10_000).for_each(|_| queue.push(line(&job, 5, 24, 5)));
+    }
+    (0..50).for_each(|_| drop(queue.pop_if(|_| true)));
+    queue.push(line(&job(4, search(4)), 5, 24, 5));
+    let order = drain(&mut queue);
+    let n_before = order.iter().position(|(caller, _)| *caller == 4);
+    // Three callers with turns of 256 tokens, of which a line costs 100.
+    assert!(n_before.is_some_and(|n| n <= 3 * 3), "{n_before:?}");
+}
+
+#[test]
+fn a_line_that_does_not_pass_stays_the_next_one() {
+    let mut queue = FairQueue::default();
+    let job = job(1, search(1));
+    [5, 6].map(|first| queue.push(line(&job, first, 2, 5)));
+    assert!(queue.pop_if(|_| false).is_none());
+    let next = queue.pop_if(|_| true).map(|line| line.index);
+    assert_eq!(next, Some(5));
+}
+
+#[test]
+fn a_line_that_costs_more_than_many_turns_is_taken_at_last() {
+    let mut queue = FairQueue::default();
+    queue.push(line(&job(1, search(10_000)), 5, 1000, 5));
+    assert_eq!(drain(&mut queue).len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn every_line_is_taken_once_and_the_counts_are_those_of_the_rest(
+        lines in proptest::collection::vec((0_u64..4, 1_usize..300, 1_usize..5), 0..60),
+        removed in 0_u64..5,
+    ) {
+        let mut queue = FairQueue::default();
+        let jobs: Vec<_> = (0..4).map(|caller| job(caller, search(1))).collect();
+        for (caller, len, n_rows) in &lines {
+            let n_rows = *n_rows;
+            queue.push(Line { n_rows, ..line(&jobs[*caller as usize], 5, *len, 5) });
+        }
+        let is_removed = |caller: u64| caller == removed;
+        if let Some(job) = jobs.get(removed as usize) {
+            queue.remove(job);
+        }
+        let rest = lines.iter().filter(|(caller, ..)| !is_removed(*caller));
+        prop_assert_eq!(queue.n_lines(), rest.clone().count());
+        prop_assert_eq!(queue.n_tokens(), rest.clone().map(|(_, len, _)| len + 1).sum::<usize>());
+        prop_assert_eq!(queue.n_rows(), rest.clone().map(|(.., n_rows)| n_rows).sum::<usize>());
+        let mut costs: Vec<_> = rest.map(|(caller, len, n_rows)| (*caller, (len + 1) * n_rows)).collect();
+        let mut taken = drain(&mut queue);
+        costs.sort_unstable();
+        taken.sort_unstable();
+        prop_assert_eq!(taken, costs);
+        prop_assert!(queue.is_empty() && queue.n_tokens() == 0 && queue.n_rows() == 0);
+    }
+}
+
+#[test]
+fn a_single_line_is_done_two_sentences_after_it_arrives_beside_ten_thousand() {
+    const LEN: usize = 7;
+    let capacity = Capacity {
+        n_rows: 16,
+        n_tokens: 1000,
+    };
+    let mut state = State::new(1, capacity);
+    let many = job(1, search(4));
+    (0..10_000).for_each(|_| state.queue.push(line_of_length(&many, 5, LEN)));
+    with_batch(|batch| {
+        let mut n_steps = None;
+        let mut load = Load::default();
+        for step in 0..100 {
+            if step == 20 {
+                state.queue.push(line_of_length(&job(2, search(4)), 6, LEN));
+            }
+            batch.add(state.take(0, load), &mut Workspaces::new());
+            let ended = batch.step(&mut Workspaces::new());
+            load = batch.load();
+            if ended.iter().any(|it| it.line.job.caller == 2) {
+                n_steps = Some(step - 20);
+                break;
+            }
+        }
+        // Lines of the first caller leave, one turn of it goes first, and then its own steps.
+        assert!(n_steps.is_some_and(|n| n <= 5 * LEN), "{n_steps:?}");
+    });
+}
