@@ -42,7 +42,6 @@ pub mod scheduler;
 pub mod search;
 
 mod batch;
-mod pair_score;
 mod scorer;
 mod translator;
 mod xml;
@@ -50,11 +49,10 @@ mod xml;
 pub use batch::{
     BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
 };
-pub use pair_score::{PairScore, TotalScore, score_ids};
 pub use program::one_line;
 pub use scorer::{PackedScorer, Scorer};
 pub use translator::{
-    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, Term, Translation,
-    Translator, TranslatorError, Warning, marian_search,
+    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PairScore, Term,
+    TotalScore, Translation, Translator, TranslatorError, Warning, marian_search, score_ids,
 };
 pub use xml::escape_xml;

@@ -32,7 +32,6 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "scorer",
             "batch",
             "translator",
-            "pair_score",
             "attention",
             "scheduler",
             "document",

@@ -4,9 +4,9 @@ use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use transformer_core::text::{BOS, EOS};
 use transformer_core::{Padded, Transformer};
 
+use super::{Translator, TranslatorError};
 use crate::batch::{BatchLimits, batches_within};
 use crate::scorer::{assert_in_vocabulary, without_autodiff};
-use crate::translator::{Translator, TranslatorError};
 
 /// Number of target positions whose logits are in memory at once.
 const POSITIONS_AT_ONCE: usize = 512;
