@@ -37,6 +37,7 @@ pub fn beam_search(
     requests: &[Request],
     search: &Search,
 ) -> Vec<Vec<Hypothesis>> {
+    search.assert_valid_for(requests);
     RunningSearch::run(model, requests, search, Kind::Beam, search.n_best.max(1))
 }
 
