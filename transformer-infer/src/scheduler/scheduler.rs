@@ -106,8 +106,8 @@ impl Scheduler {
     /// Accepts lines to translate, and tokenizes them on the calling thread.
     ///
     /// `on_done` is called once for each line, with its index in the job, from a thread of the scheduler, in the order in
-    /// which they end. It should return soon, since the thread's batch waits for it, must not call
-    /// [`shut_down`](Self::shut_down), and is dropped after its last call. Numbers of lines in errors count those of the job.
+    /// which they end, and is dropped after its last call. It should return soon, since the thread's batch waits for it. If
+    /// it panics, its job is cancelled. Numbers of lines in errors count those of the job.
     ///
     /// # Errors
     ///

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::doubles::{
-    BAD, VOCAB_SIZE, alone, finish, job, job_with_receiver, line, line_of_length, search,
-    with_batch,
+    BAD, alone, finish, job, job_with_receiver, line, line_of_length, search, with_batch,
 };
 use crate::scheduler::job::JobState;
 use crate::scheduler::line::Line;
@@ -193,5 +192,4 @@ fn a_line_of_no_length_needs_no_model() {
         let found = ended.result.map(|found| found.len());
         assert!(found.is_ok_and(|n| n == 1) && batch.is_empty());
     });
-    assert!(VOCAB_SIZE > BAD as usize);
 }

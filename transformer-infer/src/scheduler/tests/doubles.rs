@@ -10,7 +10,7 @@ use crate::scheduler::model::{BatchModel, Workspaces};
 use crate::search::tests::Table;
 use crate::search::{Found, Hypothesis, NextToken, Request, RunningSearch, Search};
 
-pub(super) const VOCAB_SIZE: usize = 9;
+const VOCAB_SIZE: usize = 9;
 
 /// The model panics when this token is its input.
 pub(super) const BAD: u32 = 4;

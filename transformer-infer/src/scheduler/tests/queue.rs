@@ -114,7 +114,7 @@ proptest! {
 }
 
 #[test]
-fn a_single_line_is_done_two_sentences_after_it_arrives_beside_ten_thousand() {
+fn a_single_line_beside_ten_thousand_is_done_within_the_time_of_five() {
     const LEN: usize = 7;
     let capacity = Capacity {
         n_rows: 16,
