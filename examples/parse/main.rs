@@ -18,6 +18,7 @@ use transformer_core::text::TokenizerKind;
 use transformer_infer::search::Search;
 use transformer_infer::{Translator, allocator};
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
+use transformer_train::ranks::Ranks;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
@@ -95,6 +96,7 @@ fn main() -> Result<()> {
         threads: ThreadCount::Suggested(n_cores),
         device: device.clone(),
         more_devices: Vec::new(),
+        ranks: Ranks::default(),
         log: Arc::new(|line| println!("{line}")),
         display: Display::Lines,
         status: None,

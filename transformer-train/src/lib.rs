@@ -12,6 +12,7 @@
 //! - [`batching`]: the sentences of every update, a pure function of their lengths and a seed.
 //! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
 //!   that share an update.
+//! - [`ranks`]: processes that share an update, on several machines.
 //! - [`optim`]: the optimizer, its learning rate, and clipping by the global norm.
 //!
 //! # Example
@@ -21,6 +22,7 @@
 //!
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
+//! use transformer_train::ranks::Ranks;
 //! use transformer_train::tasks::Task;
 //! use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 //!
@@ -30,6 +32,7 @@
 //!     existing: Existing::Resume,
 //!     device,
 //!     more_devices: Vec::new(),
+//!     ranks: Ranks::default(),
 //!     threads: ThreadCount::Exactly(1),
 //!     log: Arc::new(|line| println!("{line}")),
 //!     display: Display::Lines,
@@ -45,6 +48,7 @@ pub mod batching;
 pub mod config;
 pub mod corpus;
 pub mod optim;
+pub mod ranks;
 pub mod step;
 pub mod tasks;
 
@@ -60,6 +64,6 @@ pub use corpus::SentencePair;
 pub use progress::{Interrupt, LogFn, Stage, StatusFn};
 pub use run::{
     CheckpointChoice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount,
-    TrainError, average_checkpoints, dry_run, is_unfinished, train,
+    TrainError, average_checkpoints, dry_run, follow, is_unfinished, train,
 };
 pub use validation::{Sample, ScoreError, TextScores};

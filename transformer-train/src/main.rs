@@ -3,6 +3,7 @@
 mod cli;
 
 use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use transformer_core::device;
 use transformer_infer::program::{parse_arguments, start_global_pool};
 use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
+use transformer_train::ranks::{Processes, Ranks};
 use transformer_train::{
-    Display, Existing, RunEnvironment, TrainError, dry_run, is_unfinished, train,
+    Display, Existing, RunEnvironment, TrainError, dry_run, follow, is_unfinished, train,
 };
 
 use crate::cli::{
@@ -23,6 +25,9 @@ use crate::cli::{
 /// Threads that Burn's Learner starts beside rayon's, and panics if it cannot: for metrics, their store, logs,
 /// checkpoints and the dashboard. Measured, and rounded up.
 const BURNS_THREADS: usize = 12;
+
+/// The exit code of a program that has panicked.
+const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
@@ -37,11 +42,16 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
-            match error.downcast_ref() {
-                Some(TrainError::Interrupted) => ExitCode::from(INTERRUPTED),
-                _ => ExitCode::FAILURE,
-            }
+            ExitCode::from(code_of(&*error))
         }
+    }
+}
+
+/// Returns the exit code of a program that fails.
+fn code_of(error: &(dyn std::error::Error + 'static)) -> u8 {
+    match error.downcast_ref() {
+        Some(TrainError::Interrupted) => INTERRUPTED,
+        _ => 1,
     }
 }
 
@@ -51,7 +61,33 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
         command.run(output)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let experiment = arguments.experiment()?;
+    let processes = Processes::join()?;
+    let ranks = processes.ranks();
+    if ranks.is_alone() {
+        return start(arguments, output, ranks);
+    }
+    // The other processes would wait for ever for one that has failed. If it panicked, so would MPI's end.
+    let outcome = catch_unwind(AssertUnwindSafe(|| start(arguments, output, ranks)));
+    match outcome {
+        Ok(Ok(code)) => {
+            ranks.wait_for_all();
+            Ok(code)
+        }
+        Ok(Err(error)) => {
+            let (rank, error_line) = (ranks.rank(), one_line(&*error));
+            let _ = writeln!(io::stderr(), "error: rank {rank}: {error_line}");
+            ranks.end_all(code_of(&*error))
+        }
+        Err(_) => ranks.end_all(PANICKED),
+    }
+}
+
+/// Trains, or follows the process that does.
+fn start(arguments: &Arguments, output: &Output, ranks: Ranks) -> Result<ExitCode, Failure> {
+    let experiment = arguments.experiment(ranks)?;
+    if !ranks.is_first() && (arguments.print_config || arguments.dry_run) {
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.print_config {
         output.print(&experiment.to_documented_toml()?);
         return Ok(ExitCode::SUCCESS);
@@ -71,33 +107,35 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
     let names: Vec<String> = devices.iter().map(device::describe).collect();
     let device = devices.remove(0);
     let threads = arguments.threads(&device);
-    let interrupt = stop_on_interrupt()?;
-    output.print_line(&format!("backend     {backend}, {}", names.join(", ")));
-    output.print_line(&format!("run         {}", directory.display()));
+    let interrupt = stop_on_interrupt(ranks)?;
+    if ranks.is_first() {
+        output.print_line(&format!("backend     {backend}, {}", names.join(", ")));
+        output.print_line(&format!("run         {}", directory.display()));
+        if !ranks.is_alone() {
+            output.print_line(&format!("processes   {}", ranks.n_ranks()));
+        }
+    }
     let environment = RunEnvironment {
         directory: directory.clone(),
-        existing: match (arguments.overwrite, arguments.allow_changes) {
-            (true, _) => Existing::Replace,
-            (false, true) => Existing::Change,
-            (false, false) => Existing::Resume,
-        },
+        existing: existing(arguments),
         threads,
+        ranks,
         device,
         more_devices: devices,
         log: {
             let output = output.clone();
             Arc::new(move |line: &str| output.print_line(line))
         },
-        display: if !arguments.plain && io::stdout().is_terminal() {
-            Display::Dashboard
-        } else {
-            Display::Lines
-        },
+        display: display(arguments, ranks),
         status: status(),
         interrupt,
     };
     if arguments.dry_run {
         dry_run(&experiment, &environment)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !ranks.is_first() {
+        follow(&experiment, &environment)?;
         return Ok(ExitCode::SUCCESS);
     }
     let outcome = train(&experiment, &environment)?;
@@ -106,6 +144,23 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
         true => ExitCode::from(INTERRUPTED),
         false => ExitCode::SUCCESS,
     })
+}
+
+/// Returns what happens to a run that is in the folder already.
+fn existing(arguments: &Arguments) -> Existing {
+    match (arguments.overwrite, arguments.allow_changes) {
+        (true, _) => Existing::Replace,
+        (false, true) => Existing::Change,
+        (false, false) => Existing::Resume,
+    }
+}
+
+/// Returns how progress is shown. Open MPI gives each of several processes a terminal, which is not the user's.
+fn display(arguments: &Arguments, ranks: Ranks) -> Display {
+    match !arguments.plain && ranks.is_alone() && io::stdout().is_terminal() {
+        true => Display::Dashboard,
+        false => Display::Lines,
+    }
 }
 
 /// Returns the name of the task, or of the source file up to its first dot.

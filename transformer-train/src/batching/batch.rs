@@ -50,9 +50,9 @@ pub struct Update {
 /// device split each of them into shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardSpec {
-    /// Number of devices.
+    /// Number of devices, of all processes together.
     pub n_devices: usize,
-    /// Index of this device, from 0.
+    /// Index of this device among them, from 0.
     pub device: usize,
     /// Number of shards per micro-batch, one per thread.
     pub n_shards: usize,

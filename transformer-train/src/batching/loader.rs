@@ -15,6 +15,7 @@ use transformer_core::random::hash;
 use crate::batching::{IntervalTiming, Plan, ShardSpec, Update, UpdateGate};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
+use crate::ranks::Ranks;
 
 /// Loads the updates of a plan; each call of `iter` yields the next interval.
 ///
@@ -33,6 +34,8 @@ pub(crate) struct TrainLoader {
     batches_per_update: u64,
     seed: u64,
     shard_spec: ShardSpec,
+    /// Number of devices of this process.
+    n_own_devices: usize,
     gate: Arc<UpdateGate>,
     device: Device,
 }
@@ -42,7 +45,7 @@ impl TrainLoader {
         text: Arc<TrainingText>,
         plan: Plan,
         training: &TrainingSettings,
-        n_shards: usize,
+        (n_shards, ranks): (usize, Ranks),
         first_update: u64,
         device: &Device,
         gate: Arc<UpdateGate>,
@@ -56,9 +59,11 @@ impl TrainLoader {
             batches_per_update: training.batches_per_update(),
             seed: training.seed,
             shard_spec: ShardSpec {
-                n_devices: training.devices as usize,
-                ..ShardSpec::single_device(n_shards)
+                n_devices: training.devices as usize * ranks.n_ranks(),
+                device: training.devices as usize * ranks.rank(),
+                n_shards,
             },
+            n_own_devices: training.devices as usize,
             gate,
             device: device.clone(),
         }
@@ -115,7 +120,7 @@ impl DataLoader<Update> for TrainLoader {
 
     /// Returns the number of updates per interval, counted once per device.
     fn num_items(&self) -> usize {
-        self.interval as usize * self.shard_spec.n_devices
+        self.interval as usize * self.n_own_devices
     }
 
     fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<Update>> {
@@ -135,7 +140,7 @@ impl DataLoader<Update> for TrainLoader {
         };
         Arc::new(Self {
             shard_spec: ShardSpec {
-                device,
+                device: self.shard_spec.device + device,
                 ..self.shard_spec
             },
             next_update,

@@ -7,6 +7,8 @@ use burn_train::{EarlyStoppingStrategy, Interrupter};
 
 use crate::config::TrainingSettings;
 use crate::progress::Interrupt;
+use crate::ranks::Ranks;
+use crate::step::WeightCheck;
 use crate::validation::{History, is_out_of_patience, wait_for_validation};
 
 /// Burn's strategy that ends the training after an interval, when its checkpoint is written.
@@ -17,23 +19,27 @@ pub(crate) struct EarlyStop {
     dashboard_stop: Interrupter,
     training: TrainingSettings,
     history: History,
+    weights: WeightCheck,
     /// The last interval that was decided, and the decision; all clones share it.
     decided: Arc<Mutex<(usize, bool)>>,
 }
 
 impl EarlyStop {
-    /// Either of `interrupt` and `dashboard_stop` ends the run after the current interval.
+    /// Either of `interrupt` and `dashboard_stop` ends the run after the current interval, on all processes of
+    /// `weights`; so do weights that differ.
     pub(crate) fn new(
         interrupt: &Interrupt,
         dashboard_stop: &Interrupter,
         training: &TrainingSettings,
         history: History,
+        weights: WeightCheck,
     ) -> Self {
         Self {
             interrupt: interrupt.clone(),
             dashboard_stop: dashboard_stop.clone(),
             training: training.clone(),
             history,
+            weights,
             decided: Arc::default(),
         }
     }
@@ -49,9 +55,24 @@ impl EarlyStoppingStrategy for EarlyStop {
         if decided.0 != interval {
             let is_end = self.interrupt.is_requested()
                 || self.dashboard_stop.should_stop()
+                || self.weights.has_failed()
                 || is_out_of_patience(&self.history.up_to(interval), &self.training);
-            *decided = (interval, is_end);
+            *decided = (interval, self.weights.ranks().any(is_end));
         }
         decided.1
+    }
+}
+
+/// Burn's strategy of the processes that follow that of rank 0, which alone knows the history.
+#[derive(Clone)]
+pub(crate) struct FollowStop {
+    pub(crate) interrupt: Interrupt,
+    pub(crate) ranks: Ranks,
+}
+
+impl EarlyStoppingStrategy for FollowStop {
+    /// Returns the decision of rank 0, which an interrupt here decides as well.
+    fn should_stop(&mut self, _interval: usize, _store: &EventStoreClient) -> bool {
+        self.ranks.any(self.interrupt.is_requested())
     }
 }

@@ -8,6 +8,7 @@ use super::files::{STATE, checkpoints_with, state_path, updates_of};
 use super::state::{SavedState, Unusable, log_damage};
 use crate::config::{Experiment, TrainingSettings};
 use crate::progress::LogFn;
+use crate::validation::is_out_of_patience;
 
 /// The point at which a run starts or resumes; the default is before the first update.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +81,12 @@ impl ResumePoint {
             Some(Self { state })
         });
         points.next()
+    }
+
+    /// Returns whether no update is left to train, or the patience is used up.
+    pub(crate) fn is_finished(&self, training: &TrainingSettings) -> bool {
+        self.state.updates >= training.updates
+            || is_out_of_patience(&self.state.validations, training)
     }
 
     /// Returns the settings that the checkpoint was trained with; `None` if an earlier version wrote

@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use burn::tensor::Bytes;
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 use transformer_core::directory::{FileEntry, write_file};
-use transformer_core::regular_file;
 use transformer_infer::one_line;
 
 use super::error::CheckpointError;
 use super::files::{PARTS, part_name, state_name};
+use super::read_only::ReadOnlyCheckpointer;
 use super::state::SavedState;
 use crate::batching::Plan;
 use crate::config::TrainingSettings;
@@ -131,8 +130,8 @@ impl<R: Checkpoint> Checkpointer<R> for PartCheckpointer {
     }
 
     fn restore(&self, interval: usize) -> Result<R, CheckpointerError> {
-        let path = self.writer.path(self.part, interval);
-        let bytes = regular_file::read(&path, u64::MAX).map_err(CheckpointerError::IOError)?;
-        R::checkpoint_from_bytes(Bytes::from_bytes_vec(bytes)).map_err(CheckpointerError::Record)
+        let writer = &self.writer;
+        ReadOnlyCheckpointer::new(&writer.checkpoints, &writer.training, self.part)
+            .restore(interval)
     }
 }

@@ -11,6 +11,7 @@ use transformer_core::device;
 use transformer_core::text::LanguageCode;
 use transformer_train::ThreadCount;
 use transformer_train::config::{ConfigError, Experiment, UserSettings};
+use transformer_train::ranks::Ranks;
 use transformer_train::tasks::Task;
 
 use super::command::Command;
@@ -120,26 +121,26 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// Returns the settings of the run. Arguments override the file, which overrides the task or
-    /// preset.
-    pub(crate) fn experiment(&self) -> Result<Experiment, ConfigError> {
-        let settings = self.user_settings()?;
+    /// preset. Several processes set their number.
+    pub(crate) fn experiment(&self, ranks: Ranks) -> Result<Experiment, ConfigError> {
+        let settings = self.user_settings(ranks)?;
         match self.print_config {
             true => settings.without_task(),
             false => settings.experiment(),
         }
     }
 
-    fn user_settings(&self) -> Result<UserSettings, ConfigError> {
+    fn user_settings(&self, ranks: Ranks) -> Result<UserSettings, ConfigError> {
         let of_run = |directory: &PathBuf| directory.join("experiment.toml");
         Ok(UserSettings {
             file: self.config.clone().or(self.resume.as_ref().map(of_run)),
-            arguments: self.settings()?,
+            arguments: self.settings(ranks)?,
             settings: self.set.clone(),
         })
     }
 
     /// Returns the settings that are given as arguments, in the tables of a settings file.
-    fn settings(&self) -> Result<Table, ConfigError> {
+    fn settings(&self, ranks: Ranks) -> Result<Table, ConfigError> {
         let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
         let mut finetune = Table::new();
         let files = [
@@ -161,6 +162,8 @@ impl Arguments {
         put(&mut training, "updates", self.updates)?;
         put(&mut training, "devices", self.devices)?;
         put(&mut training, "seed", self.seed)?;
+        let n_ranks = Some(ranks.n_ranks()).filter(|_| !ranks.is_alone());
+        put(&mut training, "ranks", n_ranks)?;
         let sections = [
             ("data", data),
             ("model", model),

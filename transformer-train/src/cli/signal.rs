@@ -9,7 +9,12 @@ use crossterm::cursor::Show as ShowCursor;
 use crossterm::event::DisableMouseCapture;
 use crossterm::execute;
 use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
+#[cfg(unix)]
+use signal_hook::{consts::SIGUSR1, iterator::Signals};
+use transformer_train::ranks::Ranks;
 use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
+
+use super::command::Failure;
 
 /// The exit code of a program that an interrupt has ended.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -30,10 +35,25 @@ pub(crate) fn status() -> Option<StatusFn> {
 
 /// Ends the run at the first interrupt: at once before its first update, later after the current
 /// interval. A second interrupt ends it at once.
-pub(crate) fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
+///
+/// With several processes SIGUSR1 is an interrupt as well: `mpirun` ends a job at Ctrl-C within a second, and
+/// passes that signal on to all processes.
+pub(crate) fn stop_on_interrupt(ranks: Ranks) -> Result<Interrupt, Failure> {
     let interrupt = Interrupt::default();
     let request = interrupt.clone();
-    ctrlc::set_handler(move || match request.request() {
+    ctrlc::set_handler(move || interrupted(&request, ranks))?;
+    #[cfg(unix)]
+    if !ranks.is_alone() {
+        let mut signals = Signals::new([SIGUSR1])?;
+        let request = interrupt.clone();
+        let wait = move || signals.forever().for_each(|_| interrupted(&request, ranks));
+        thread::Builder::new().spawn(wait)?;
+    }
+    Ok(interrupt)
+}
+
+fn interrupted(request: &Interrupt, ranks: Ranks) {
+    match request.request() {
         Some(Stage::Preparing) => {
             // The run checks for interrupts between lines of text, and removes what it has begun.
             // If it waits for a line, it cannot.
@@ -44,7 +64,7 @@ pub(crate) fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
             let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
             exit_now();
         }
-        Some(Stage::Training) => {
+        Some(Stage::Training) if ranks.is_first() => {
             let advice =
                 "stopping after this interval, with its model saved; once more to stop at once";
             let _ = match has_dashboard() {
@@ -53,12 +73,12 @@ pub(crate) fn stop_on_interrupt() -> Result<Interrupt, ctrlc::Error> {
                 false => writeln!(io::stderr(), "{advice}"),
             };
         }
+        Some(Stage::Training) => {}
         None => {
             request.kill_child();
             exit_now();
         }
-    })?;
-    Ok(interrupt)
+    }
 }
 
 /// Returns whether the terminal shows the dashboard.

@@ -24,6 +24,7 @@ const MAX_CHECKPOINTS: u64 = 10_000;
 const MAX_WINDOW: u64 = 1_000_000_000;
 const MAX_SAMPLES: u64 = 10_000;
 const MAX_DEVICES: u64 = 1024;
+const MAX_RANKS: u64 = 65_536;
 const MAX_SECONDS: u64 = 1_000_000;
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
@@ -98,10 +99,22 @@ impl Experiment {
     }
 }
 
-fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
+/// Checks the number of updates, and what one consists of.
+fn validate_update(training: &TrainingSettings) -> Result<(), ConfigError> {
     within("training.updates", training.updates, MAX_UPDATES)?;
     within("training.accumulate", training.accumulate, MAX_BATCHES)?;
     within("training.devices", training.devices, MAX_DEVICES)?;
+    within("training.ranks", training.ranks, MAX_RANKS)?;
+    require(
+        "training.devices",
+        training.devices,
+        training.devices == 1 || training.ranks == 1,
+        "1 if `training.ranks` is not: start one process for each device",
+    )
+}
+
+fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
+    validate_update(training)?;
     within("training.window", training.window as u64, MAX_WINDOW)?;
     within("training.warmup_steps", training.warmup_steps, MAX_UPDATES)?;
     positive(

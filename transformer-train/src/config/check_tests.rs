@@ -49,7 +49,7 @@ fn the_default_experiment_lacks_only_data() {
 fn counts_that_no_run_can_have_are_refused() {
     type Change = fn(&mut Experiment);
     const HUGE: usize = 1_000_000_000_000_000_000;
-    let all: [(&str, Change); 14] = [
+    let all: [(&str, Change); 15] = [
         ("training.keep_best", |it| it.training.keep_best = HUGE),
         ("training.average_best", |it| {
             it.training.average_best = HUGE;
@@ -72,6 +72,7 @@ fn counts_that_no_run_can_have_are_refused() {
             it.training.accumulate = HUGE as u64;
         }),
         ("training.devices", |it| it.training.devices = HUGE as u64),
+        ("training.ranks", |it| it.training.ranks = HUGE as u64),
         ("validation.max_sentences", |it| {
             it.validation.max_sentences = HUGE;
         }),

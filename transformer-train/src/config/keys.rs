@@ -443,6 +443,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: None,
             },
             Key {
+                name: "ranks",
+                meaning: "Number of processes that share an update, one on each machine or GPU; \
+                          `mpirun` and the like set it. Each computes `accumulate` batches, as \
+                          each of several devices does. Default 1.",
+                example: None,
+            },
+            Key {
                 name: "window",
                 meaning: "Maximum number of sentences that are sorted by length together. A larger \
                           number means less padding, but the same sentences are in one batch more \

@@ -21,6 +21,9 @@ pub struct TrainingSettings {
     /// Number of devices that share an update. Each computes `accumulate` batches, so 2 devices
     /// compute the same update as one device with twice the `accumulate`. Default 1.
     pub devices: u64,
+    /// Number of processes that share an update, one on each machine or GPU; `mpirun` and the like
+    /// set it. Each computes `accumulate` batches, as each of several devices does. Default 1.
+    pub ranks: u64,
     /// Maximum number of sentences that are sorted by length together. A larger number means less
     /// padding, but the same sentences are in one batch more often. Default 131,072 (not in the
     /// paper).
@@ -188,6 +191,7 @@ impl Default for TrainingSettings {
             tokens_per_batch: 25_000,
             accumulate: 1,
             devices: 1,
+            ranks: 1,
             window: 131_072,
             schedule: ScheduleKind::Noam,
             warmup_steps: 4000,
@@ -259,9 +263,9 @@ impl TrainingSettings {
         }
     }
 
-    /// Returns the number of batches in one update, on all devices together.
+    /// Returns the number of batches in one update, on all devices of all processes together.
     pub(crate) fn batches_per_update(&self) -> u64 {
-        self.accumulate * self.devices
+        self.accumulate * self.devices * self.ranks
     }
 
     /// Returns the number of updates in the first `n_intervals` validation intervals. The last

@@ -102,7 +102,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
     let depends_on_end = [before, now]
         .iter()
         .any(|experiment| experiment.training.schedule.depends_on_end());
-    // Batches are the same whether one device computes them or several.
+    // Batches are the same whether one device or process computes them or several.
     let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
     let n_batches_before = n_batches(before);
     let is_same_update = n_batches_before == n_batches(now);
@@ -111,7 +111,10 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
     keys.sort_unstable();
     keys.dedup();
     let matters = |key: &str| {
-        if matches!(key, "training.accumulate" | "training.devices") {
+        if matches!(
+            key,
+            "training.accumulate" | "training.devices" | "training.ranks"
+        ) {
             return !is_same_update;
         }
         (depends_on_end && key == LENGTH) || !MAY_DIFFER.contains(&key)
@@ -126,9 +129,9 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
             let (value_before, value_now) = (formatted(before.get(key)), formatted(now.get(key)));
             let difference = format!("`{key}` is {value_now} now, but the run in the folder has {value_before}");
             let text = match key.as_str() {
-                "training.devices" => format!(
-                    "{difference} (any number can be resumed if `training.devices` times `training.accumulate` stays \
-                     {n_batches_before})"
+                "training.devices" | "training.ranks" => format!(
+                    "{difference} (any number can be resumed if `training.ranks` times `training.devices` times \
+                     `training.accumulate` stays {n_batches_before})"
                 ),
                 key if key == LENGTH => {
                     format!("{difference} (the learning rate falls to zero at the end, wherever that is)")
@@ -195,7 +198,9 @@ mod tests {
             panic!("{found:?}");
         };
         assert!(text.starts_with("`training.devices` is 2 now, but the run in the folder has 1"));
-        assert!(text.ends_with("`training.devices` times `training.accumulate` stays 4)"));
+        assert!(text.ends_with(
+            "`training.ranks` times `training.devices` times `training.accumulate` stays 4)"
+        ));
     }
 
     fn changes_by_another_end(schedule: ScheduleKind) -> Vec<Change> {

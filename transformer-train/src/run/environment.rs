@@ -8,6 +8,7 @@ use super::error::TrainError;
 use super::folder::Existing;
 use crate::config::Experiment;
 use crate::progress::{Interrupt, LogFn, Progress, StatusFn};
+use crate::ranks::Ranks;
 
 /// Where a run happens and how it reports.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub struct RunEnvironment {
     pub device: Device,
     /// The other devices that share each update, one fewer than `training.devices`.
     pub more_devices: Vec<Device>,
+    /// The processes that share each update, `training.ranks` of them.
+    pub ranks: Ranks,
     /// Number of threads that share an update.
     pub threads: ThreadCount,
     /// Receives the lines of the log.
@@ -82,8 +85,12 @@ impl RunEnvironment {
         std::iter::once(self.device.clone()).chain(more).collect()
     }
 
-    /// Refuses a number of devices that differs from that of the experiment.
+    /// Refuses a number of devices or processes that differs from that of the experiment.
     pub(crate) fn check_devices(&self, experiment: &Experiment) -> Result<(), TrainError> {
+        let (requested, given) = (experiment.training.ranks, self.ranks.n_ranks());
+        if requested != given as u64 {
+            return Err(TrainError::OtherRanks { requested, given });
+        }
         let (requested, given) = (experiment.training.devices, self.devices().len());
         if requested == given as u64 {
             return Ok(());
@@ -105,6 +112,7 @@ impl std::fmt::Debug for RunEnvironment {
             .field("directory", &self.directory)
             .field("device", &self.device)
             .field("more_devices", &self.more_devices)
+            .field("ranks", &self.ranks)
             .field("threads", &self.threads)
             .field("display", &self.display)
             .finish_non_exhaustive()

@@ -196,6 +196,37 @@ pub enum TrainError {
         /// Number of devices in the [`RunEnvironment`](crate::RunEnvironment).
         given: usize,
     },
+    /// The number of processes differs from the settings.
+    #[error(
+        "`training.ranks` is {requested}, and {given} process(es) were started; start {requested} by `mpirun -n \
+         {requested}`, or set it to {given} and `training.accumulate` so that their product stays"
+    )]
+    OtherRanks {
+        /// Number of processes in the settings.
+        requested: u64,
+        /// Number of processes in the [`RunEnvironment`](crate::RunEnvironment).
+        given: usize,
+    },
+    /// A process does not see what the process of rank 0 does.
+    #[error(
+        "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, and \
+         the folder of the run on a disk that they share"
+    )]
+    OtherInputs {
+        /// Number of the process.
+        rank: usize,
+        /// What differs.
+        what: &'static str,
+    },
+    /// The weights of processes that train together differ.
+    #[error(
+        "the weights of the {n_ranks} processes are no longer equal: their processors or libraries round differently; use \
+         machines of one kind and the same program. Checkpoints are those of rank 0"
+    )]
+    WeightsDiffer {
+        /// Number of processes.
+        n_ranks: usize,
+    },
     /// Another program trains in the folder.
     #[error("another program is training in `{}`; wait for its end, or choose another folder", path.display())]
     InUse {

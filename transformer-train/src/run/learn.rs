@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use burn::module::Module;
 use burn::optim::ModuleOptimizer;
 use burn::optim::lr_scheduler::module_lr_scheduler::ModuleLrScheduler;
+use burn::tensor::Device;
 use burn_train::renderer::MetricsRenderer;
 use burn_train::{Interrupter, Learner, SupervisedTraining};
 
@@ -19,17 +20,40 @@ use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
 use crate::batching::{TrainLoader, UpdateGate};
 use crate::checkpoint::{
-    CheckpointWriter, EarlyStop, ModelCheckpointer, OPTIMIZER, OnPublish, PARTS, PartCheckpointer,
-    Publisher, ResumePoint, Retention, SCHEDULER, checkpoints_with,
+    CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, NoCheckpoints, OPTIMIZER,
+    OnPublish, PARTS, PartCheckpointer, Publisher, ReadOnlyCheckpointer, ResumePoint, Retention,
+    SCHEDULER, checkpoints_with,
 };
 use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
+use crate::ranks::Ranks;
 use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
-use crate::step::{Objective, strategy};
+use crate::step::{Objective, WeightCheck, strategy};
 use crate::validation::{
     History, HistoryLogger, LearningRate, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
 };
+
+/// What can end a training before its last update.
+struct Control {
+    interrupter: Interrupter,
+    gate: Arc<UpdateGate>,
+    watch: NonFiniteWatch,
+    weights: WeightCheck,
+}
+
+impl Control {
+    fn new(devices: &[Device], ranks: Ranks) -> Self {
+        let interrupter = Interrupter::new();
+        let gate = Arc::new(UpdateGate::new(&interrupter));
+        Self {
+            watch: NonFiniteWatch::new(devices, &interrupter, &gate),
+            weights: WeightCheck::new(ranks),
+            interrupter,
+            gate,
+        }
+    }
+}
 
 /// Trains from a starting point to the last update, an interrupt or an error.
 pub(crate) struct Learning<'a> {
@@ -37,7 +61,8 @@ pub(crate) struct Learning<'a> {
     pub(crate) environment: &'a RunEnvironment,
     pub(crate) folder: &'a RunFolder,
     pub(crate) prepared: &'a Prepared,
-    pub(crate) publisher: &'a Publisher,
+    /// Publishes the model after each interval; `None` on processes that follow that of rank 0.
+    pub(crate) publisher: Option<&'a Publisher>,
     pub(crate) start: &'a ResumePoint,
     pub(super) scorer: Option<&'a CommandScorer>,
 }
@@ -45,12 +70,11 @@ pub(crate) struct Learning<'a> {
 impl Learning<'_> {
     /// Trains the model of `objective`; its weights are in the checkpoints afterwards.
     pub(crate) fn run(&self, objective: &Objective) -> Result<(), TrainError> {
-        let interrupter = Interrupter::new();
-        let gate = Arc::new(UpdateGate::new(&interrupter));
         let devices = self.environment.devices();
-        let watch = NonFiniteWatch::new(&devices, &interrupter, &gate);
+        let control = Control::new(&devices, self.environment.ranks);
+        let Control { watch, weights, .. } = &control;
         let deferred = DeferredLog::new(Arc::clone(&self.environment.log));
-        let training = self.supervised(objective, &interrupter, &gate, &watch, &deferred)?;
+        let training = self.supervised(objective, &control, &deferred)?;
         let (optimizer, schedule) = self.optimizer();
         let result = training.launch(Learner::new(objective.clone(), optimizer, schedule));
 
@@ -77,6 +101,10 @@ impl Learning<'_> {
                 model,
             });
         }
+        if weights.has_failed() {
+            let n_ranks = self.environment.ranks.n_ranks();
+            return Err(TrainError::WeightsDiffer { n_ranks });
+        }
         match result.error {
             Some(error) => Err(TrainError::Learner {
                 reason: unwrapped(&error.to_string()),
@@ -90,63 +118,123 @@ impl Learning<'_> {
     fn supervised(
         &self,
         objective: &Objective,
-        interrupter: &Interrupter,
-        gate: &Arc<UpdateGate>,
-        watch: &NonFiniteWatch,
+        control: &Control,
         deferred: &DeferredLog,
     ) -> Result<SupervisedTraining<Objective>, TrainError> {
         let training = &self.experiment.training;
-        let checkpoints = &self.folder.checkpoints;
-        let history = History::new(&self.start.state.validations);
         let samples = self.prepared.samples(self.experiment.validation.n_samples);
-        let (csv_log, on_publish) = self.csv_log(samples.clone())?;
-        let train = Arc::new(self.train_loader(gate));
-        let valid = Arc::new(self.valid_loader(samples.clone()));
-        let writer = Arc::new(CheckpointWriter::new(
-            checkpoints,
-            &self.start.state,
-            training,
-            history.clone(),
-            train.plan(),
-        ));
-        let part = |part| PartCheckpointer {
-            part,
-            writer: Arc::clone(&writer),
-        };
-        let model = ModelCheckpointer::new(
-            Arc::clone(&writer),
-            objective.valid(),
-            self.publisher,
-            training,
-            deferred.clone(),
-        )
-        .with_callback(on_publish);
-        let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
-        let interrupt = &self.environment.interrupt;
-        let dashboard_stop = Interrupter::new();
-        let early_stop = EarlyStop::new(interrupt, &dashboard_stop, training, history.clone());
-
-        let next_update = train.next_update();
-        let supervised = SupervisedTraining::<Objective>::new(checkpoints, train, valid);
-        let supervised = match self.scorer {
-            Some(scorer) => supervised.metric_valid_numeric(scorer.metric(interrupter)),
-            None => supervised,
-        };
-        let supervised = self
-            .with_metrics(supervised, watch, next_update, history)
-            .with_metric_logger(csv_log)
+        let train = self.train_loader(&control.gate);
+        let (plan, next_update) = (train.plan(), train.next_update());
+        let valid = self.valid_loader(samples.clone(), control.weights.clone());
+        let supervised = SupervisedTraining::<Objective>::new(
+            &self.folder.checkpoints,
+            Arc::new(train),
+            Arc::new(valid),
+        );
+        let supervised = supervised
             .with_application_logger(None)
-            .with_interrupter(interrupter.clone())
-            .with_custom_checkpointers(model, part(OPTIMIZER), part(SCHEDULER))
-            .with_checkpointing_strategy(retention)
-            .early_stopping(early_stop)
+            .with_interrupter(control.interrupter.clone())
             .with_training_strategy(strategy(&self.environment.devices()).into())
-            .num_epochs(training.updates.div_ceil(training.validation_interval) as usize)
-            .renderer(self.renderer(samples, deferred, &dashboard_stop));
+            .num_epochs(training.updates.div_ceil(training.validation_interval) as usize);
+        let supervised = match self.publisher {
+            Some(publisher) => {
+                let history = History::new(&self.start.state.validations);
+                let writer = CheckpointWriter::new(
+                    &self.folder.checkpoints,
+                    &self.start.state,
+                    training,
+                    history.clone(),
+                    plan,
+                );
+                let writer = Arc::new(writer);
+                let model = ModelCheckpointer::new(
+                    Arc::clone(&writer),
+                    objective.valid(),
+                    publisher,
+                    training,
+                    deferred.clone(),
+                );
+                let (csv_log, on_publish) = self.csv_log(samples.clone())?;
+                let model = model.with_callback(on_publish);
+                let supervised = match self.scorer {
+                    Some(scorer) => {
+                        supervised.metric_valid_numeric(scorer.metric(&control.interrupter))
+                    }
+                    None => supervised,
+                };
+                let supervised =
+                    self.with_metrics(supervised, &control.watch, next_update, history.clone());
+                let supervised = supervised.with_metric_logger(csv_log);
+                let supervised = self.saving(supervised, model, &writer, &history);
+                self.ending(supervised, history, control, deferred, samples)
+            }
+            None => self.following(supervised, deferred, samples),
+        };
         Ok(match self.resumed_interval() {
             Some(interval) => supervised.checkpoint(interval),
             None => supervised,
         })
+    }
+
+    /// Adds what saves checkpoints and deletes outdated ones.
+    fn saving(
+        &self,
+        supervised: SupervisedTraining<Objective>,
+        model: ModelCheckpointer,
+        writer: &Arc<CheckpointWriter>,
+        history: &History,
+    ) -> SupervisedTraining<Objective> {
+        let part = |part| PartCheckpointer {
+            part,
+            writer: Arc::clone(writer),
+        };
+        let training = &self.experiment.training;
+        let retention = Retention::new(training, history.clone(), self.deletable_checkpoints());
+        supervised
+            .with_custom_checkpointers(model, part(OPTIMIZER), part(SCHEDULER))
+            .with_checkpointing_strategy(retention)
+    }
+
+    /// Adds what ends the run, and what shows it.
+    fn ending(
+        &self,
+        supervised: SupervisedTraining<Objective>,
+        history: History,
+        control: &Control,
+        deferred: &DeferredLog,
+        samples: Samples,
+    ) -> SupervisedTraining<Objective> {
+        let dashboard_stop = Interrupter::new();
+        let early_stop = EarlyStop::new(
+            &self.environment.interrupt,
+            &dashboard_stop,
+            &self.experiment.training,
+            history,
+            control.weights.clone(),
+        );
+        supervised
+            .early_stopping(early_stop)
+            .renderer(self.renderer(samples, deferred, &dashboard_stop))
+    }
+
+    /// Adds what a process needs that follows that of rank 0: it shows and saves nothing.
+    fn following(
+        &self,
+        supervised: SupervisedTraining<Objective>,
+        deferred: &DeferredLog,
+        samples: Samples,
+    ) -> SupervisedTraining<Objective> {
+        let training = &self.experiment.training;
+        let part = |part| ReadOnlyCheckpointer::new(&self.folder.checkpoints, training, part);
+        let stop = FollowStop {
+            interrupt: self.environment.interrupt.clone(),
+            ranks: self.environment.ranks,
+        };
+        supervised
+            .with_custom_checkpointers(part(MODEL), part(OPTIMIZER), part(SCHEDULER))
+            .with_checkpointing_strategy(NoCheckpoints)
+            .early_stopping(stop)
+            .renderer(self.renderer(samples, deferred, &Interrupter::new()))
     }
 
     /// Adds the metrics of training and validation, and what writes the history from them.
@@ -256,14 +344,14 @@ impl Learning<'_> {
             Arc::clone(&self.prepared.train),
             plan,
             training,
-            self.start.state.n_threads,
+            (self.start.state.n_threads, self.environment.ranks),
             self.start.state.updates,
             &self.environment.device,
             Arc::clone(gate),
         )
     }
 
-    fn valid_loader(&self, samples: Samples) -> ValidLoader {
+    fn valid_loader(&self, samples: Samples, weights: WeightCheck) -> ValidLoader {
         let validation = &self.experiment.validation;
         let batches = valid_batches(
             &self.prepared.valid,
@@ -272,7 +360,13 @@ impl Learning<'_> {
         );
         let beam_size = validation.interval_beam_size;
         let translator = self.prepared.translator(self.experiment, beam_size);
-        ValidLoader::new(batches, translator, samples, &self.environment.device)
+        ValidLoader::new(
+            batches,
+            translator,
+            samples,
+            weights,
+            &self.environment.device,
+        )
     }
 
     /// Returns Adam and the schedule of its learning rate (§5.3).

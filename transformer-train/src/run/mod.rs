@@ -9,6 +9,7 @@ mod error;
 mod evaluate;
 mod finetune;
 mod folder;
+mod follow;
 mod forecast;
 mod initial_state;
 mod learn;
@@ -28,6 +29,7 @@ pub use average_checkpoints::{CheckpointChoice, average_checkpoints};
 pub use environment::{Display, RunEnvironment, ThreadCount};
 pub use error::TrainError;
 pub use folder::{Existing, is_unfinished};
+pub use follow::follow;
 pub use outcome::{Outcome, TestScore};
 pub use train::{dry_run, train};
 

@@ -7,7 +7,7 @@ use super::error::TrainError;
 use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
 use crate::config::Experiment;
-use crate::progress::LogFn;
+use crate::progress::{Interrupt, LogFn};
 use crate::validation::best;
 
 /// Returns where training starts, on these devices and with this text, and logs how that differs
@@ -88,4 +88,15 @@ fn n_threads(environment: &RunEnvironment, resumed: Option<&ResumePoint>) -> usi
     }
     log(&format!("threads     {n_threads} to an update"));
     n_threads
+}
+
+/// Enters the stage in which an interrupt waits for the end of the interval.
+pub(super) fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
+    // In this order: a request either ends the run here, or its caller learns that the run is
+    // training.
+    interrupt.begin_training();
+    match interrupt.is_requested() {
+        true => Err(TrainError::Interrupted),
+        false => Ok(()),
+    }
 }

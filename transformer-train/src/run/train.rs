@@ -9,6 +9,7 @@ use super::environment::RunEnvironment;
 use super::error::TrainError;
 use super::evaluate::Evaluator;
 use super::folder::{FolderLock, RunFolder};
+use super::follow::{Opened, tell_start};
 use super::forecast::log_forecast;
 use super::initial_state::InitialState;
 use super::learn::Learning;
@@ -16,15 +17,15 @@ use super::outcome::Outcome;
 use super::prepare::Prepared;
 use super::publish::publish;
 use super::select::ModelSelection;
-use super::start::start_point;
+use super::start::{begin_training, start_point};
 use crate::checkpoint::{Publisher, ResumePoint};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
-use crate::progress::Interrupt;
 use crate::step::{Objective, Threads};
-use crate::validation::is_out_of_patience;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
+///
+/// With several [processes](crate::ranks::Ranks) that of rank 0 calls this, and the others call [`follow`](crate::follow).
 ///
 /// A run opens its folder and prepares its data, learns, selects a model among its checkpoints, and
 /// publishes that.
@@ -55,6 +56,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     let _lock = lock.map_or_else(|| folder.claim(), Ok)?;
     folder.accept(experiment, resumed.as_ref(), prepared.fingerprint)?;
     let start = start_point(experiment, environment, &mut prepared, resumed)?;
+    tell_start(&start, environment.ranks);
     if let Some(store) = store {
         store.remove_others();
     }
@@ -72,17 +74,15 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     let n_threads = start.state.n_threads;
     let threads = Threads::new(n_threads);
     let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
-    let objective = Objective::new(model, training, threads);
+    let objective = Objective::new(model, training, threads).with_ranks(environment.ranks);
     let scorer = CommandScorer::new(experiment, environment, &prepared);
-    let is_finished = start.state.updates >= training.updates
-        || is_out_of_patience(&start.state.validations, training);
-    if !is_finished {
+    if !start.is_finished(training) {
         let learning = Learning {
             experiment,
             environment,
             folder: &folder,
             prepared: &prepared,
-            publisher: &publisher,
+            publisher: Some(&publisher),
             start: &start,
             scorer: scorer.as_ref(),
         };
@@ -167,6 +167,14 @@ fn open(
         Access::DryRun => (None, IfMissing::UseMemory),
     };
     let resumed = folder.resume(experiment, environment.existing, &environment.log)?;
+    if let Access::Train = access {
+        let opened = Opened {
+            is_resumed: resumed.is_some(),
+            settings: experiment.to_toml()?,
+            directory: folder.directory.clone(),
+        };
+        opened.tell(environment.ranks);
+    }
     let initial = InitialState::new(experiment, &folder, resumed.is_some())?;
     let base = initial.base.as_ref();
     let store = StoreLocation::of(experiment, &folder.directory, base, if_missing)?;
@@ -179,15 +187,4 @@ fn open(
         store,
         prepared,
     })
-}
-
-/// Enters the stage in which an interrupt waits for the end of the interval.
-fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
-    // In this order: a request either ends the run here, or its caller learns that the run is
-    // training.
-    interrupt.begin_training();
-    match interrupt.is_requested() {
-        true => Err(TrainError::Interrupted),
-        false => Ok(()),
-    }
 }

@@ -1,10 +1,12 @@
-//! One training step: the model, its loss, and the threads and devices that share it.
+//! One training step: the model, its loss, and the threads, devices and processes that share it.
 
 mod devices;
 mod loss;
 mod objective;
+mod ranks;
 mod threads;
 mod train_report;
+mod weight_check;
 
 pub(crate) use devices::{have_collectives, strategy};
 pub(crate) use loss::chunk_len;
@@ -14,3 +16,4 @@ pub use loss::{
 pub(crate) use objective::Objective;
 pub use threads::Threads;
 pub(crate) use train_report::{GradientNorm, HostScalars, Scalars, TrainReport};
+pub(crate) use weight_check::WeightCheck;

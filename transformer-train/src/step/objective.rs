@@ -14,11 +14,13 @@ use transformer_core::{Transformer, seed_dropout};
 use super::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
+use super::ranks::{sum_gradients, sum_reports};
 use super::threads::Threads;
 use super::train_report::{GradientNorm, TrainReport};
 use crate::batching::{Batch, Update};
 use crate::config::TrainingSettings;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
+use crate::ranks::Ranks;
 
 /// A model with its training objective.
 #[derive(Module, Debug)]
@@ -45,6 +47,8 @@ struct Settings {
     pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// The threads that share an update, on backends that compute on the calling thread.
     threads: Option<Threads>,
+    /// The processes that share an update.
+    ranks: Ranks,
 }
 
 impl Settings {
@@ -75,8 +79,15 @@ impl Objective {
                 n_updates: Arc::default(),
                 pending_norms: Arc::default(),
                 threads,
+                ranks: Ranks::default(),
             },
         }
+    }
+
+    /// Shares every update with other processes.
+    pub(crate) fn with_ranks(mut self, ranks: Ranks) -> Self {
+        self.settings.ranks = ranks;
+        self
     }
 
     /// Returns the model to validate and publish: the moving average, if there is one.
@@ -194,8 +205,13 @@ impl TrainStep for Objective {
         n_updates.store(update.number + 1, Ordering::Relaxed);
         let norm = GradientNorm::default();
         self.settings.pending_norms().push(Arc::clone(&norm));
+        let (ranks, mut grads, mut sums) = (self.settings.ranks, accumulator.grads(), sums);
+        if !ranks.is_alone() {
+            grads = sum_gradients(self, grads, ranks);
+            (sums, update.size) = sum_reports(sums, update.size, ranks);
+        }
         TrainOutput {
-            grads: accumulator.grads(),
+            grads,
             item: TrainReport::new(&update, sums, norm),
         }
     }

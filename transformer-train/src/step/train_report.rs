@@ -65,7 +65,7 @@ pub(crate) struct DeviceScalars {
     gradient_norm: GradientNorm,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostScalars {
     /// Summed label-smoothed cross-entropy, in nats.
     pub(crate) smoothed: f64,
@@ -73,6 +73,13 @@ pub(crate) struct HostScalars {
     pub(crate) nll: f64,
     /// `None` if there are no gradients, or the norm is not known yet.
     pub(crate) gradient_norm: Option<f64>,
+}
+
+impl Default for Scalars {
+    /// Those of no sentence.
+    fn default() -> Self {
+        Self::Host(HostScalars::default())
+    }
 }
 
 impl Scalars {

@@ -7,6 +7,7 @@ mod history_logger;
 mod metrics;
 mod pair_translator;
 mod samples;
+mod share;
 mod text_scores;
 mod valid_loader;
 mod valid_step;

@@ -1,8 +1,9 @@
 //! Translates sentence pairs and counts what BLEU, chrF and exact match need.
 
+use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
 use transformer_core::text::Tokenizer;
-use transformer_infer::search::{Hypothesis, Search};
+use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, translate_ids};
 
 use super::metrics::TranslationCounts;
@@ -21,10 +22,10 @@ pub(crate) struct PairTranslator {
 }
 
 /// The translation of one sentence.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Translation {
-    /// The best hypothesis, if the search found one.
-    hypothesis: Option<Hypothesis>,
+    /// The tokens of the best hypothesis, if the search found one that is finished.
+    finished: Option<Vec<u32>>,
     /// Its text; empty without a hypothesis.
     pub(crate) text: String,
 }
@@ -49,7 +50,7 @@ impl PairTranslator {
                 Some(hypothesis) => self.tokenizer.decode(&hypothesis.ids),
                 None => String::new(),
             },
-            hypothesis,
+            finished: hypothesis.filter(|it| it.finished).map(|it| it.ids),
         })
         .collect()
     }
@@ -72,8 +73,8 @@ impl PairTranslator {
         references: impl IntoIterator<Item = &'a str>,
     ) -> TranslationCounts {
         let is_exact = |(translation, pair): &(&Translation, &SentencePair)| {
-            let best = translation.hypothesis.as_ref();
-            best.is_some_and(|best| best.finished && best.ids == pair.tgt)
+            let best = translation.finished.as_ref();
+            best.is_some_and(|ids| *ids == pair.tgt)
         };
         let texts = translations.iter().map(|it| it.text.as_str());
         TranslationCounts {

@@ -9,10 +9,11 @@ use transformer_core::Transformer;
 use transformer_infer::batches_within;
 
 use super::metrics::TranslationCounts;
-use super::pair_translator::PairTranslator;
+use super::pair_translator::{PairTranslator, Translation};
 use super::samples::Samples;
 use crate::batching::Batch;
 use crate::corpus::SentencePair;
+use crate::step::WeightCheck;
 
 /// Loads the validation pairs in batches, the same ones every time.
 #[derive(Clone, Debug)]
@@ -20,21 +21,25 @@ pub(crate) struct ValidLoader {
     batches: Arc<[ValidPairs]>,
     translator: Arc<PairTranslator>,
     samples: Samples,
+    weights: WeightCheck,
     device: Device,
 }
 
 impl ValidLoader {
-    /// `samples` are the sentences to display; they get their translations when these are made.
+    /// `samples` are the sentences to display; they get their translations when these are made. The processes of
+    /// `weights` validate together.
     pub(crate) fn new(
         batches: Vec<ValidPairs>,
         translator: PairTranslator,
         samples: Samples,
+        weights: WeightCheck,
         device: &Device,
     ) -> Self {
         Self {
             batches: batches.into(),
             translator: Arc::new(translator),
             samples,
+            weights,
             device: device.clone(),
         }
     }
@@ -60,27 +65,35 @@ pub(crate) struct Reference {
 /// A validation batch, with its sentences and their translator.
 #[derive(Clone, Debug)]
 pub(crate) struct ValidBatch {
+    /// Number of the batch in the validation, from 0.
+    pub(super) index: usize,
     pub(crate) batch: Batch,
     pairs: ValidPairs,
     translator: Arc<PairTranslator>,
     samples: Samples,
+    /// The processes that validate together.
+    pub(super) weights: WeightCheck,
 }
 
 impl ValidBatch {
-    /// Translates the sentences, if they have references, and compares the translations with these.
-    pub(crate) fn translate(&self, model: &Transformer) -> TranslationCounts {
+    /// Translates the sentences, if they have references.
+    pub(super) fn translate(&self, model: &Transformer) -> Option<Vec<Translation>> {
         let ValidPairs { pairs, references } = &self.pairs;
-        let Some(references) = references else {
-            return TranslationCounts::default();
-        };
-        let translations = self.translator.translate_pairs(model, pairs);
-        self.samples.update(pairs, &translations);
-        let texts = references.iter().map(|reference| reference.text.as_str());
-        let counts = self.translator.count(&translations, pairs, texts);
-        let indexed = references.iter().zip(translations);
+        references.as_ref()?;
+        Some(self.translator.translate_pairs(model, pairs))
+    }
+
+    /// Compares translations with the references, and keeps those that are shown or scored.
+    pub(super) fn count(&self, translations: &[Translation]) -> TranslationCounts {
+        let ValidPairs { pairs, references } = &self.pairs;
+        self.samples.update(pairs, translations);
+        let references = || references.iter().flatten();
+        let texts = references().map(|reference| reference.text.as_str());
+        let counts = self.translator.count(translations, pairs, texts);
+        let indexed = references().zip(translations);
         TranslationCounts {
             texts: indexed
-                .map(|(reference, translation)| (reference.index, translation.text))
+                .map(|(reference, translation)| (reference.index, translation.text.clone()))
                 .collect(),
             ..counts
         }
@@ -124,13 +137,16 @@ impl Iterator for ValidPass<'_> {
     type Item = Result<ValidBatch, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let pairs = self.loader.batches.get(self.next)?.clone();
+        let index = self.next;
+        let pairs = self.loader.batches.get(index)?.clone();
         self.next += 1;
         Some(Ok(ValidBatch {
+            index,
             batch: Batch::new(&pairs.pairs, &self.loader.device),
             pairs,
             translator: Arc::clone(&self.loader.translator),
             samples: self.loader.samples.clone(),
+            weights: self.loader.weights.clone(),
         }))
     }
 }

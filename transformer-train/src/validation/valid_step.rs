@@ -5,30 +5,48 @@ use burn_train::metric::Adaptor;
 use burn_train::{InferenceStep, ItemLazy};
 
 use super::metrics::{BatchMetrics, TranslationCounts};
+use super::pair_translator::Translation;
+use super::share::validate_shared;
 use super::valid_loader::ValidBatch;
 use crate::batching::BatchSize;
-use crate::step::{GradientNorm, HostScalars, Objective, Scalars};
+use crate::step::{GradientNorm, HostScalars, LossSums, Objective, Scalars};
 
 impl InferenceStep for Objective {
     type Input = ValidBatch;
     type Output = ValidReport;
 
+    /// Returns an empty report on processes that do not report.
     fn step(&self, batch: ValidBatch) -> ValidReport {
-        let losses = self.loss(&batch.batch);
-        ValidReport {
-            size: batch.batch.size,
-            scalars: Scalars::on_device(losses, GradientNorm::default()),
-            translations: batch.translate(self.published()),
+        if !batch.weights.ranks().is_alone() {
+            return validate_shared(self, &batch).unwrap_or_default();
         }
+        let translations = batch.translate(self.published());
+        ValidReport::new(&batch, self.loss(&batch.batch), translations)
     }
 }
 
 /// The report of one validation batch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ValidReport {
     size: BatchSize,
     scalars: Scalars,
     translations: TranslationCounts,
+}
+
+impl ValidReport {
+    /// `translations` are those of the batch's sentences, if they are translated.
+    pub(super) fn new(
+        batch: &ValidBatch,
+        losses: LossSums,
+        translations: Option<Vec<Translation>>,
+    ) -> Self {
+        let translations = translations.map(|translations| batch.count(&translations));
+        Self {
+            size: batch.batch.size,
+            scalars: Scalars::on_device(losses, GradientNorm::default()),
+            translations: translations.unwrap_or_default(),
+        }
+    }
 }
 
 impl ItemLazy for ValidReport {

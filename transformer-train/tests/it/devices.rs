@@ -12,6 +12,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use transformer_core::device::{self, Backend};
 use transformer_train::config::Experiment;
+use transformer_train::ranks::Ranks;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
 use crate::workplace::{Workplace, test_device};
@@ -37,6 +38,7 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
         existing: Existing::Resume,
         device: devices[0].clone(),
         more_devices: devices[1..].to_vec(),
+        ranks: Ranks::default(),
         threads: ThreadCount::Exactly(2),
         log: Arc::new(|_| {}),
         display: Display::Lines,
@@ -63,6 +65,11 @@ fn start_run(dropout: f64, device: &Device) -> Workplace {
 fn curve(workplace: &Workplace, out: &str, devices: &[Device]) -> Vec<(String, f64)> {
     copy_folder(&workplace.path(START), &workplace.path(out));
     train_on(workplace, out, devices, 25);
+    metrics(workplace, out)
+}
+
+/// Returns the rows of a run's `metrics.csv` without timings.
+pub(crate) fn metrics(workplace: &Workplace, out: &str) -> Vec<(String, f64)> {
     let table = workplace.read(&format!("{out}/metrics.csv"));
     let split = |row: &str| {
         let (name, value) = row.rsplit_once(',').expect("a row has four columns");
@@ -88,7 +95,7 @@ fn copy_folder(from: &Path, to: &Path) {
 }
 
 /// Checks that two curves are equal within a relative tolerance.
-fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance: f64) {
+pub(crate) fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance: f64) {
     let names = |curve: &[(String, f64)]| -> Vec<String> {
         curve.iter().map(|(name, _)| name.clone()).collect()
     };
@@ -101,7 +108,10 @@ fn assert_same_curve(one: &[(String, f64)], several: &[(String, f64)], tolerance
     let mut largest: f64 = 0.0;
     for ((name, a), (_, b)) in one.iter().zip(several) {
         let close = difference(*a, *b) <= tolerance;
-        assert!(close, "{name}: {a} on one device, {b} on several");
+        assert!(
+            close,
+            "{name}: {a} alone, {b} on several devices or processes"
+        );
         largest = largest.max(difference(*a, *b));
     }
     println!("the curves differ by at most {largest:.1e}");

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use transformer_train::config::Experiment;
+use transformer_train::ranks::Ranks;
 use transformer_train::{
     Display, Existing, Interrupt, RunEnvironment, ThreadCount, TrainError, train,
 };
@@ -53,6 +54,7 @@ fn a_run_that_another_program_started_meanwhile_is_not_changed() {
         existing: Existing::Resume,
         device: test_device(),
         more_devices: Vec::new(),
+        ranks: Ranks::default(),
         threads: ThreadCount::Exactly(1),
         log: Arc::new(move |line| {
             if line.starts_with("data ") {

@@ -21,6 +21,7 @@ mod lost_output;
 #[cfg(target_os = "linux")]
 mod memory;
 mod optimizer;
+mod ranks;
 mod refusal;
 mod reproduction;
 mod resume;

@@ -8,6 +8,7 @@ use transformer_infer::Translator;
 use transformer_infer::metrics::{Bleu, Chrf, Tokenization};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
+use transformer_train::ranks::Ranks;
 use transformer_train::tasks::Task;
 use transformer_train::{
     Display, Existing, Interrupt, Outcome, RunEnvironment, ThreadCount, TrainError, train,
@@ -254,7 +255,9 @@ fn the_effective_settings_are_in_the_folder_of_the_run() {
     let written = written.expect("the run has written it");
     // The same model, with every key instead of those that differ from the preset.
     let model = |experiment: &Experiment| {
-        let config = experiment.model.config(9, 9, experiment.tokenizer.vocabulary);
+        let config = experiment
+            .model
+            .config(9, 9, experiment.tokenizer.vocabulary);
         config.expect("the keys are those of a model")
     };
     assert_eq!(model(&written), model(&expected));
@@ -294,6 +297,7 @@ fn train_copy(
         directory: workplace.path("run"),
         device,
         more_devices: Vec::new(),
+        ranks: Ranks::default(),
         threads: ThreadCount::Exactly(1),
         log: Arc::new(move |line| {
             if interrupt_at.is_some_and(|beginning| line.starts_with(beginning)) {

@@ -255,6 +255,11 @@ impl Running {
         }
     }
 
+    /// Returns the number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Interrupts the program, as Ctrl-C does.
     #[cfg(unix)]
     pub(crate) fn interrupt(&self) {

@@ -42,6 +42,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         "transformer-train",
         &[
             "progress",
+            "ranks",
             "tasks",
             "config",
             "corpus",

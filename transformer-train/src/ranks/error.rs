@@ -1,0 +1,28 @@
+//! [`RanksError`]: why processes cannot train together.
+
+/// Why processes cannot train together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RanksError {
+    /// MPI has started several processes of a program that is built without it.
+    #[error(
+        "MPI has started {n_ranks} processes of this program, which is built without MPI, so each would train alone; \
+         build it with `--features mpi`"
+    )]
+    NotBuilt {
+        /// Number of processes.
+        n_ranks: usize,
+    },
+    /// MPI was started already, in this process.
+    #[error("MPI is in use already; start it once, before anything else in the program does")]
+    Started,
+    /// The MPI library does not let the thread that trains communicate.
+    #[error(
+        "the MPI library supports threads only at the level {found}, and training needs `serialized`; install one that \
+         is built with threads, for example Open MPI of your distribution"
+    )]
+    Threads {
+        /// The level that it supports.
+        found: String,
+    },
+}

@@ -1,0 +1,18 @@
+//! The processes that train together, one on each machine or GPU, and what they tell each other: by MPI, behind the
+//! feature `mpi`.
+
+mod error;
+#[cfg(feature = "mpi")]
+mod mpi;
+#[cfg(not(feature = "mpi"))]
+mod no_mpi;
+mod rank;
+
+#[cfg(feature = "mpi")]
+use mpi as link;
+#[cfg(not(feature = "mpi"))]
+use no_mpi as link;
+
+pub use error::RanksError;
+pub use link::Processes;
+pub use rank::Ranks;

@@ -1,0 +1,126 @@
+//! The processes of an MPI job (<https://www.mpi-forum.org/docs/>), by the crate `mpi`.
+
+use std::env;
+use std::thread;
+use std::time::Duration;
+
+use mpi::Threading;
+use mpi::collective::SystemOperation;
+use mpi::environment::{Universe, initialize_with_threading};
+use mpi::topology::SimpleCommunicator;
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
+
+use super::{Ranks, RanksError};
+
+/// What launchers set in the environment of a process, one of them at least: Open MPI, PMIx, MPICH and Slurm.
+const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];
+
+/// Elements that are summed by one call: large enough for the bandwidth of a network, small enough for a buffer.
+const BUCKET: usize = 1 << 20;
+
+/// Time between two looks at what takes long, such as the preparation of the data by another process. MPI itself
+/// would use a whole core while it waits.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The processes that the launcher of MPI has started, for example `mpirun -n 4`. MPI ends when this is dropped.
+pub struct Processes(Option<Universe>);
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Processes").field(&self.ranks()).finish()
+    }
+}
+
+impl Processes {
+    /// Joins the other processes, if a launcher of MPI has started this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`RanksError`] if MPI cannot be used.
+    pub fn join() -> Result<Self, RanksError> {
+        if LAUNCHED.iter().all(|name| env::var_os(name).is_none()) {
+            return Ok(Self(None));
+        }
+        let (universe, threading) =
+            initialize_with_threading(Threading::Serialized).ok_or(RanksError::Started)?;
+        if threading < Threading::Serialized {
+            let found = format!("{threading:?}");
+            return Err(RanksError::Threads { found });
+        }
+        Ok(Self(Some(universe)))
+    }
+
+    /// Returns which of them this process is.
+    pub fn ranks(&self) -> Ranks {
+        match &self.0 {
+            Some(universe) => {
+                let world = universe.world();
+                Ranks::new(world.rank() as usize, world.size() as usize)
+            }
+            None => Ranks::default(),
+        }
+    }
+}
+
+fn world() -> SimpleCommunicator {
+    SimpleCommunicator::world()
+}
+
+/// Replaces values by their sums over all processes; all of them get the same bits.
+pub(super) fn sum_f32(values: &mut [f32]) {
+    let mut sums = vec![0.0; values.len().min(BUCKET)];
+    for bucket in values.chunks_mut(BUCKET) {
+        let sums = &mut sums[..bucket.len()];
+        world().all_reduce_into(&*bucket, sums, SystemOperation::sum());
+        bucket.copy_from_slice(sums);
+    }
+}
+
+/// Does it in double precision, for a few values.
+pub(super) fn sum_f64(values: &mut [f64]) {
+    let sent = values.to_vec();
+    world().all_reduce_into(&sent[..], values, SystemOperation::sum());
+}
+
+/// Replaces values by the largest ones of all processes.
+pub(super) fn largest(values: &mut [u64]) {
+    let sent = values.to_vec();
+    world().all_reduce_into(&sent[..], values, SystemOperation::max());
+}
+
+/// Waits until every process is here, without using a core meanwhile.
+pub(super) fn wait_for_all() {
+    let mut waiting = world().immediate_barrier();
+    while let Err(still) = waiting.test() {
+        waiting = still;
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Returns the bytes of the first process, on every process.
+pub(super) fn broadcast(bytes: Vec<u8>) -> Vec<u8> {
+    wait_for_all();
+    let world = world();
+    let first = world.process_at_rank(0);
+    let mut len = bytes.len() as u64;
+    first.broadcast_into(&mut len);
+    let mut bytes = bytes;
+    bytes.resize(len as usize, 0);
+    first.broadcast_into(&mut bytes[..]);
+    bytes
+}
+
+/// Sends bytes to the first process, which has to receive them.
+pub(super) fn send_to_first(bytes: &[u8]) {
+    world().process_at_rank(0).send(bytes);
+}
+
+/// Receives what a process sends to this one.
+pub(super) fn receive_from(rank: usize) -> Vec<u8> {
+    world().process_at_rank(rank as i32).receive_vec::<u8>().0
+}
+
+/// Ends all processes at once.
+pub(super) fn end_all(exit_code: u8) -> ! {
+    world().abort(i32::from(exit_code))
+}

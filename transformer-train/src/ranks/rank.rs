@@ -1,0 +1,137 @@
+//! [`Ranks`]: which of the processes that train together this one is.
+
+use super::link;
+
+/// Which of the processes that train together this one is. The default is a process that trains alone.
+///
+/// The name is MPI's: the process of rank 0 reports, validates and saves; every other computes its share of each
+/// update and of each validation, and keeps weights and moments of its own, which stay equal to those of rank 0.
+///
+/// All methods that communicate are collective: every process has to call them in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    rank: usize,
+    n_ranks: usize,
+}
+
+impl Default for Ranks {
+    fn default() -> Self {
+        Self {
+            rank: 0,
+            n_ranks: 1,
+        }
+    }
+}
+
+impl Ranks {
+    #[cfg(feature = "mpi")]
+    pub(super) const fn new(rank: usize, n_ranks: usize) -> Self {
+        Self { rank, n_ranks }
+    }
+
+    /// Returns the number of this process, from 0.
+    pub const fn rank(self) -> usize {
+        self.rank
+    }
+
+    /// Returns the number of processes.
+    pub const fn n_ranks(self) -> usize {
+        self.n_ranks
+    }
+
+    /// Returns whether this is the process that reports, validates and saves.
+    pub const fn is_first(self) -> bool {
+        self.rank == 0
+    }
+
+    /// Returns whether there is no other process.
+    pub const fn is_alone(self) -> bool {
+        self.n_ranks == 1
+    }
+
+    /// Waits until every process is here.
+    pub fn wait_for_all(self) {
+        if !self.is_alone() {
+            link::wait_for_all();
+        }
+    }
+
+    /// Ends all processes with an exit code, wherever they are. Called when one of them cannot go on: the others would
+    /// wait for it for ever.
+    pub fn end_all(self, exit_code: u8) -> ! {
+        link::end_all(exit_code)
+    }
+
+    /// Replaces values by their sums over all processes; all of them get the same bits.
+    pub(crate) fn sum(self, values: &mut [f32]) {
+        if !self.is_alone() {
+            link::sum_f32(values);
+        }
+    }
+
+    /// Does it in double precision.
+    pub(crate) fn sum_doubles<const N: usize>(self, mut values: [f64; N]) -> [f64; N] {
+        if !self.is_alone() {
+            link::sum_f64(&mut values);
+        }
+        values
+    }
+
+    /// Returns whether it is so on any process.
+    pub(crate) fn any(self, is_so: bool) -> bool {
+        let mut values = [u64::from(is_so)];
+        if !self.is_alone() {
+            link::largest(&mut values);
+        }
+        values[0] == 1
+    }
+
+    /// Returns whether the value is the same on all processes.
+    pub(crate) fn agree_on(self, value: u64) -> bool {
+        // The smallest value is the complement of the largest complement.
+        let mut values = [value, !value];
+        if !self.is_alone() {
+            link::largest(&mut values);
+        }
+        values[0] == !values[1]
+    }
+
+    /// Returns the text of the first process, on every process; `text` is called on the first one only.
+    pub(crate) fn broadcast(self, text: impl FnOnce() -> String) -> String {
+        let own = match self.is_first() {
+            true => text(),
+            false => String::new(),
+        };
+        match self.is_alone() {
+            true => own,
+            false => String::from_utf8_lossy(&link::broadcast(own.into_bytes())).into_owned(),
+        }
+    }
+
+    /// Sends text to the first process, which has to [receive](Self::receive) it.
+    pub(crate) fn send_to_first(self, text: &str) {
+        link::send_to_first(text.as_bytes());
+    }
+
+    /// Receives the text that a process sends to this one.
+    pub(crate) fn receive(self, rank: usize) -> String {
+        String::from_utf8_lossy(&link::receive_from(rank)).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_alone_agrees_with_itself_and_keeps_its_values() {
+        let alone = Ranks::default();
+        let mut values = [1.0, 2.0];
+        alone.sum(&mut values);
+        assert_eq!(values, [1.0, 2.0]);
+        assert_eq!(alone.sum_doubles([3.0]), [3.0]);
+        assert!(alone.agree_on(u64::MAX) && alone.agree_on(0));
+        assert!(alone.any(true) && !alone.any(false));
+        assert_eq!(alone.broadcast(|| "text".to_owned()), "text");
+    }
+}

@@ -1,0 +1,124 @@
+//! The part of a run on the processes that follow that of rank 0: the same updates, with nothing shown or saved.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::environment::{Display, RunEnvironment};
+use super::error::TrainError;
+use super::folder::RunFolder;
+use super::initial_state::InitialState;
+use super::learn::Learning;
+use super::prepare::Prepared;
+use super::start::begin_training;
+use crate::checkpoint::{ResumePoint, SavedState};
+use crate::config::Experiment;
+use crate::corpus::{IfMissing, StoreLocation};
+use crate::ranks::Ranks;
+use crate::step::{Objective, Threads};
+
+/// What rank 0 tells the other processes before they read text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Opened {
+    /// Whether the run resumes at a checkpoint.
+    pub(super) is_resumed: bool,
+    /// The settings, as TOML.
+    pub(super) settings: String,
+    /// The folder of the run.
+    pub(super) directory: PathBuf,
+}
+
+/// What rank 0 tells them before the first update.
+#[derive(Debug, Serialize, Deserialize)]
+struct Started {
+    interval: usize,
+    state: SavedState,
+}
+
+impl Opened {
+    /// Tells the other processes, which wait for it.
+    pub(super) fn tell(&self, ranks: Ranks) {
+        ranks.broadcast(|| serde_json::to_string(self).expect("it is text"));
+    }
+}
+
+/// Tells the processes that follow where training starts.
+pub(super) fn tell_start(start: &ResumePoint, ranks: Ranks) {
+    ranks.broadcast(|| {
+        let started = Started {
+            interval: start.interval,
+            state: start.state.clone(),
+        };
+        serde_json::to_string(&started).expect("a state is numbers and text")
+    });
+}
+
+/// Trains together with [`train`](crate::train), which the process of rank 0 calls with the same experiment.
+///
+/// Every process reads the text itself. This one shows and writes nothing, and reads checkpoints from the folder that
+/// rank 0 names.
+///
+/// # Errors
+///
+/// Returns a [`TrainError`] whose text says what to do. The caller then has to end the other processes, which wait for
+/// this one: [`Ranks::end_all`].
+pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
+    let (training, ranks) = (&experiment.training, environment.ranks);
+    let differs = |what| TrainError::OtherInputs {
+        rank: ranks.rank(),
+        what,
+    };
+    experiment.validate()?;
+    environment.check_devices(experiment)?;
+    let opened: Opened = heard(&ranks.broadcast(String::new));
+    let environment = RunEnvironment {
+        directory: opened.directory,
+        log: Arc::new(|_| {}),
+        status: None,
+        display: Display::Lines,
+        ..environment.clone()
+    };
+    if opened.settings != experiment.to_toml()? {
+        return Err(differs("settings"));
+    }
+    let folder = RunFolder::new(&environment.directory);
+    let initial = InitialState::new(experiment, &folder, opened.is_resumed)?;
+    let base = initial.base.as_ref();
+    let store = StoreLocation::of(experiment, &folder.directory, base, IfMissing::UseMemory)?;
+    // A token store is built by rank 0, and read by the others when it is complete.
+    let told = || -> Started { heard(&ranks.broadcast(String::new)) };
+    let told_before = store.is_some().then(told);
+    let prepared = Prepared::new(experiment, initial, store, &environment.progress())?;
+    let Started { interval, state } = told_before.unwrap_or_else(told);
+    if state.corpus_fingerprint != prepared.fingerprint {
+        return Err(differs("training text"));
+    }
+    let mut prepared = prepared;
+    prepared.plan.restore_pass_starts(&state.passes);
+    let model = prepared.model(training.seed, &environment.device)?;
+    begin_training(&environment.interrupt)?;
+    let n_threads = state.n_threads;
+    let threads = Threads::new(n_threads);
+    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
+    let objective = Objective::new(model, training, threads).with_ranks(ranks);
+    let start = ResumePoint { interval, state };
+    if start.is_finished(training) {
+        return Ok(());
+    }
+    let learning = Learning {
+        experiment,
+        environment: &environment,
+        folder: &folder,
+        prepared: &prepared,
+        publisher: None,
+        start: &start,
+        scorer: None,
+    };
+    learning.run(&objective)
+}
+
+/// Reads what rank 0 has told.
+fn heard<T: for<'a> Deserialize<'a>>(text: &str) -> T {
+    serde_json::from_str(text).expect("all processes are of the same program")
+}

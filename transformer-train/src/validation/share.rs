@@ -1,0 +1,57 @@
+//! One process's share of a validation: what it has computed for a batch, sent to the process of rank 0.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use super::pair_translator::Translation;
+use super::valid_loader::ValidBatch;
+use super::valid_step::ValidReport;
+use crate::step::{LossSums, Objective};
+
+/// The losses and translations of a batch.
+#[derive(Debug, Serialize, Deserialize)]
+struct Share {
+    smoothed: f64,
+    nll: f64,
+    translations: Option<Vec<Translation>>,
+}
+
+/// Validates a batch together with other processes, which take turns with the batches. Returns the report on the
+/// process of rank 0, and `None` on the others.
+pub(super) fn validate_shared(objective: &Objective, batch: &ValidBatch) -> Option<ValidReport> {
+    let ranks = batch.weights.ranks();
+    if batch.index == 0 {
+        batch.weights.check(objective);
+    }
+    let owner = batch.index % ranks.n_ranks();
+    if owner != ranks.rank() && !ranks.is_first() {
+        return None;
+    }
+    let share = match owner == ranks.rank() {
+        true => {
+            let losses = objective.loss(&batch.batch);
+            Share {
+                smoothed: losses.smoothed.into_scalar::<f64>(),
+                nll: losses.nll.into_scalar::<f64>(),
+                translations: batch.translate(objective.published()),
+            }
+        }
+        false => serde_json::from_str(&ranks.receive(owner))
+            .expect("every process sends a share in this form"),
+    };
+    if !ranks.is_first() {
+        let text = serde_json::to_string(&share).expect("a share is numbers and text");
+        ranks.send_to_first(&text);
+        return None;
+    }
+    let device = batch.batch.labels.device();
+    let losses = LossSums {
+        smoothed: on(&device, share.smoothed),
+        nll: on(&device, share.nll),
+    };
+    Some(ValidReport::new(batch, losses, share.translations))
+}
+
+fn on(device: &Device, value: f64) -> Tensor<1> {
+    Tensor::from_data(TensorData::new(vec![value as f32], [1]), device)
+}
