@@ -40,6 +40,8 @@ pub mod metrics;
 pub mod program;
 pub mod scheduler;
 pub mod search;
+#[cfg(feature = "serve")]
+pub mod serve;
 
 mod batch;
 mod scorer;

@@ -10,6 +10,8 @@ use clap::{Parser, Subcommand};
 use transformer_infer::program::{check_output, parse_arguments, start_global_pool};
 use transformer_infer::{allocator, one_line};
 
+#[cfg(feature = "serve")]
+use crate::commands::Serve;
 use crate::commands::{
     AttentionCommand, BleuCommand, CommandError, Compare, Evaluate, Export, Import, Inspect,
     Quantize, Score, Translate,
@@ -35,6 +37,8 @@ enum Command {
     Quantize(Quantize),
     Import(Import),
     Export(Export),
+    #[cfg(feature = "serve")]
+    Serve(Box<Serve>),
 }
 
 fn main() -> ExitCode {
@@ -73,5 +77,7 @@ fn run(command: Command) -> Result<(), CommandError> {
         Command::Quantize(quantize) => quantize.run(),
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
+        #[cfg(feature = "serve")]
+        Command::Serve(serve) => serve.run(backend.as_deref()),
     }
 }

@@ -200,6 +200,10 @@ pub(crate) enum CommandError {
         /// The file.
         path: PathBuf,
     },
+    /// The server cannot start.
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Serve(#[from] transformer_infer::serve::ServeError),
     /// Standard output cannot be written.
     #[error(transparent)]
     Output(#[from] OutputError),

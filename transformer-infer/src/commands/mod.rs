@@ -19,6 +19,8 @@ mod quantize;
 mod score;
 mod score_options;
 mod scores;
+#[cfg(feature = "serve")]
+mod serve;
 mod speed_flags;
 mod terms;
 mod translate;
@@ -43,6 +45,8 @@ pub(crate) use quantize::Quantize;
 pub(crate) use score::Score;
 pub(crate) use score_options::ScoreOptions;
 pub(crate) use scores::Scores;
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
 pub(crate) use speed_flags::SpeedFlags;
 pub(crate) use terms::{TermFlags, TermReport, print_terms, terms_in};
 pub(crate) use translate::Translate;

@@ -8,10 +8,12 @@
 //!
 //! - [`mod@format`]: a reader for each format, which makes [`Part`]s.
 //! - [`DocumentTranslator`]: from parts to the translated document.
+//! - [`TextDraft`]: the sentences of a plain text, to be translated one by one.
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
 //! - [`ScheduledLines`]: a [`Scheduler`](crate::scheduler::Scheduler) as the translator of sentences.
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
+mod draft;
 mod error;
 mod event;
 pub mod format;
@@ -28,6 +30,7 @@ mod translate;
 #[cfg(test)]
 mod tests;
 
+pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use line_translator::{DocumentLine, LineTranslator, TranslatedLine};

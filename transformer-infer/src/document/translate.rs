@@ -176,7 +176,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
     }
 
     /// Returns what of a passage is copied. What has an edge of a mark inside, or is a mark itself, is not.
-    fn protected(&self, passage: &Passage) -> Vec<Range<usize>> {
+    pub(super) fn protected(&self, passage: &Passage) -> Vec<Range<usize>> {
         let mut found = self.protection.find(&passage.text);
         if found.is_empty() || passage.marks.is_empty() {
             return found;
@@ -211,29 +211,42 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         protected: &[Range<usize>],
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Vec<Range<usize>> {
+        let mut segments = Vec::new();
+        for parts in self.sentences(passage, protected) {
+            if let [first, .., last] = parts.as_slice() {
+                let start = start_of(&passage.text[first.start..last.end]);
+                let n_parts = parts.len();
+                on_event(DocumentEvent::Split { start, n_parts });
+            }
+            segments.extend(parts);
+        }
+        segments
+    }
+
+    /// Returns the sentences of a passage in which there is something to translate: each as one range, or as several if
+    /// it is too long.
+    pub(super) fn sentences(
+        &self,
+        passage: &Passage,
+        protected: &[Range<usize>],
+    ) -> Vec<Vec<Range<usize>>> {
         let text = &passage.text;
         let is_soft = passage.notation.has_soft_line_ends();
-        let mut segments = Vec::new();
         let marks = passage.marks.iter().map(|mark| mark.range.start);
         let mut starts: Vec<usize> = marks.chain(protected.iter().map(|it| it.start)).collect();
         starts.sort_unstable();
-        let sentences = joined(self.splitter.segments(text, is_soft), protected);
-        for sentence in sentences {
-            // Without a letter or a digit there is nothing to translate.
-            if !text[sentence.clone()].contains(char::is_alphanumeric) {
-                continue;
-            }
-            let n_before = segments.len();
-            for part in few_marks(text, &starts, sentence.clone()) {
-                self.split_long(text, part, protected, &mut segments);
-            }
-            let n_parts = segments.len() - n_before;
-            if n_parts > 1 {
-                let start = start_of(&text[sentence]);
-                on_event(DocumentEvent::Split { start, n_parts });
-            }
-        }
-        segments
+        let sentences = joined(self.splitter.segments(text, is_soft), protected).into_iter();
+        // Without a letter or a digit there is nothing to translate.
+        sentences
+            .filter(|sentence| text[sentence.clone()].contains(char::is_alphanumeric))
+            .map(|sentence| {
+                let mut segments = Vec::new();
+                for part in few_marks(text, &starts, sentence) {
+                    self.split_long(text, part, protected, &mut segments);
+                }
+                segments
+            })
+            .collect()
     }
 
     /// Adds a sentence, or the parts of it that the model takes.

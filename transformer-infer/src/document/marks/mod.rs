@@ -9,7 +9,5 @@ mod units;
 
 pub(super) use cut::{Piece, cut};
 pub(super) use put_back::{Chunk, put_back};
-pub(super) use sentence::Sentence;
-#[cfg(test)]
-pub(super) use units::Unit;
-pub(super) use units::units;
+pub(super) use sentence::{Sentence, SentenceBuilder};
+pub(super) use units::{Unit, units};

@@ -35,6 +35,7 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
             "attention",
             "scheduler",
             "document",
+            "serve",
             "commands",
         ],
     ),

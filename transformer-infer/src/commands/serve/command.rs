@@ -1,0 +1,112 @@
+//! [`Serve`]: the command.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+use clap::Args;
+use tokio::runtime::{Builder, Runtime};
+use transformer_core::device;
+use transformer_core::text::LanguageCode;
+use transformer_infer::serve::{Network, ServeError, ServeOptions, Server, os_signals};
+
+use super::limit_flags::LimitFlags;
+use super::log::{LogFormat, LogLevel, start};
+use crate::commands::{CommandError, SpeedFlags};
+
+/// Most threads that answer requests; they wait for the threads that translate.
+const MAX_THREADS: usize = 4;
+
+/// Most threads that wait for the translation of a document.
+const MAX_WAITING_THREADS: usize = 512;
+
+/// Serves models over HTTP.
+///
+/// It listens at once, and answers 503 to everything until the models are loaded. The name of a model is that of its
+/// folder, and its languages are those of its manifest. SIGHUP reads the models and the API keys again; SIGTERM and
+/// SIGINT finish what was accepted, and the second one ends at once. docs/serving.md has the interfaces.
+#[derive(Debug, Args)]
+#[command(name = "serve")]
+pub(crate) struct Serve {
+    /// Directory of a model, or of the training run that trained it; for several models, give it several times.
+    #[arg(long, value_name = "DIR", required = true)]
+    model: Vec<PathBuf>,
+    /// IP address to listen on; 0.0.0.0 is all of this machine.
+    #[arg(long, value_name = "ADDRESS", default_value_t = Ipv4Addr::LOCALHOST.into())]
+    host: IpAddr,
+    /// Port to listen on; 0 lets the system choose. The address is printed.
+    #[arg(long, value_name = "PORT", default_value_t = 5000)]
+    port: u16,
+    /// Language through which to translate where no model translates between the two of a request, such as `en`.
+    #[arg(long, value_name = "CODE")]
+    pivot: Option<LanguageCode>,
+    /// File with the API keys that are accepted, one in a line [default: none is required].
+    #[arg(long, value_name = "FILE")]
+    api_keys: Option<PathBuf>,
+    /// Origin whose pages may call, such as https://example.org, or `*`; several times for several [default: only the
+    /// pages of the server itself].
+    #[arg(long, value_name = "ORIGIN")]
+    cors_origin: Vec<String>,
+    /// Name of this server that requests may use on a loopback address, beside localhost; several times for several.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Address, or range such as 10.0.0.0/8, of a proxy whose `X-Forwarded-For` is believed; several times for several.
+    #[arg(long, value_name = "NETWORK")]
+    trust_forwarded_from: Vec<Network>,
+    /// Format of the log, on standard error.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Plain)]
+    log_format: LogFormat,
+    /// What is logged; never texts.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
+    #[command(flatten)]
+    speed: SpeedFlags,
+    #[command(flatten)]
+    limits: LimitFlags,
+}
+
+impl Serve {
+    /// Serves until a signal ends it.
+    pub(crate) fn run(&self, backend: Option<&str>) -> Result<(), CommandError> {
+        start(self.log_format, self.log_level);
+        let (backend, device) = device::choose(backend)?;
+        let runtime = runtime()?;
+        let served = runtime.block_on(async {
+            let signals = os_signals().map_err(ServeError::Start)?;
+            let server = Server::bind(self.options(), device).await?;
+            let address = server.local_addr().map_err(ServeError::Start)?;
+            tracing::info!(%backend, n_models = self.model.len(), "listening on http://{address}");
+            writeln!(io::stdout(), "http://{address}").map_err(CommandError::output)?;
+            Ok(server.run(signals).await?)
+        });
+        // After a second signal there may be threads that wait.
+        runtime.shutdown_background();
+        served
+    }
+
+    fn options(&self) -> ServeOptions {
+        ServeOptions {
+            models: self.model.clone(),
+            open: self.speed.options(),
+            pivot: self.pivot.clone(),
+            host: self.host,
+            port: self.port,
+            api_keys: self.api_keys.clone(),
+            cors_origins: self.cors_origin.clone(),
+            allowed_hosts: self.allow_host.clone(),
+            trusted_proxies: self.trust_forwarded_from.clone(),
+            limits: self.limits.limits(),
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime, ServeError> {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(n_cores.min(MAX_THREADS))
+        .max_blocking_threads(MAX_WAITING_THREADS)
+        .enable_all()
+        .build()
+        .map_err(ServeError::Start)
+}

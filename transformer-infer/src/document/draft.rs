@@ -1,0 +1,207 @@
+//! [`TextDraft`]: the sentences of a plain text, for callers that translate them one by one.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::line_translator::LineTranslator;
+use super::marks::{Chunk, Sentence, SentenceBuilder, Unit, put_back, units};
+use super::passage::Passage;
+use super::translate::DocumentTranslator;
+use crate::attention::Link;
+
+/// The sentences of a plain text. What is between them, whitespace for the most part, stays in the translation.
+///
+/// Documents are translated as a whole by [`DocumentTranslator::translate`]. This is for callers that need to know which
+/// sentence translates which, or several translations of each, and gives the same translations.
+#[derive(Clone, Debug)]
+pub struct TextDraft {
+    /// The sentences, in order.
+    pub sentences: Vec<DraftSentence>,
+}
+
+/// A sentence of a text, or a part of one that is too long.
+#[derive(Clone, Debug)]
+pub struct DraftSentence {
+    /// Its bytes in the text, without the whitespace around it.
+    pub range: Range<usize>,
+    /// Number of parts in which the sentence is translated, of which this is one; 1 unless it is too long.
+    pub n_parts: usize,
+    /// What is copied, as ranges of bytes of the text.
+    protected: Vec<Range<usize>>,
+    sentence: Sentence,
+}
+
+/// A translation of a sentence, with what is copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DraftTranslation {
+    /// The text.
+    pub text: String,
+    /// The pieces of the model's translation, in order: the bytes there, and where they begin in `text`.
+    pieces: Vec<(Range<usize>, usize)>,
+}
+
+impl<L: LineTranslator> DocumentTranslator<'_, L> {
+    /// Finds the sentences of a plain text, and in them what is copied.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use transformer_core::device;
+    /// use transformer_infer::Translator;
+    /// use transformer_infer::document::{
+    ///     DocumentTranslator, ModelLines, Protection, Split, Splitter,
+    /// };
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let translator = Translator::open("runs/en-de", &device)?;
+    /// let lines = ModelLines::new(&translator, translator.search());
+    /// let (splitter, protection) = (Splitter::new(Split::Sentences, "en"), Protection::default());
+    /// let documents = DocumentTranslator::new(&lines, &splitter, &protection);
+    ///
+    /// let draft = documents.draft("A dog runs.  It is fast.");
+    /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line()).collect();
+    /// assert_eq!(texts, ["A dog runs.", "It is fast."]);
+    /// assert_eq!(draft.sentences[1].range, 13..24);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn draft(&self, text: &str) -> TextDraft {
+        let passage = Passage::plain(text);
+        let protected = self.protected(&passage);
+        let sentences = self.sentences(&passage, &protected).into_iter();
+        let sentences = sentences.flat_map(|parts| {
+            let n_parts = parts.len();
+            parts.into_iter().map(move |range| (range, n_parts))
+        });
+        let sentence = |(range, n_parts): (Range<usize>, usize)| {
+            let first = protected.partition_point(|it| it.start < range.start);
+            let last = protected.partition_point(|it| it.end <= range.end);
+            let inside = protected[first..last.max(first)].to_vec();
+            DraftSentence {
+                sentence: SentenceBuilder::new(&passage, &range, &inside).build(&[]),
+                protected: inside,
+                n_parts,
+                range,
+            }
+        };
+        TextDraft {
+            sentences: sentences.map(sentence).collect(),
+        }
+    }
+}
+
+impl DraftSentence {
+    /// Returns the line that the model translates: the sentence with single spaces, without what is copied.
+    pub fn line(&self) -> &str {
+        &self.sentence.text
+    }
+
+    /// Returns whether the line has nothing to translate, so that its translation is the line itself.
+    pub fn is_copied(&self) -> bool {
+        !self.sentence.text.contains(char::is_alphanumeric)
+    }
+
+    /// Returns whether [`translation`](Self::translation) needs to know which part of the line translates which.
+    pub fn needs_links(&self) -> bool {
+        !self.sentence.marks.is_empty()
+    }
+
+    /// Puts what is copied into a translation of the line.
+    pub fn translation(&self, line: &str, links: &[Link]) -> DraftTranslation {
+        let mut translation = DraftTranslation::default();
+        let start_of_line = line.as_ptr() as usize;
+        for chunk in put_back(&self.sentence, line, links) {
+            match chunk {
+                Chunk::Text(text) => {
+                    // The text is a part of the line.
+                    let start = (text.as_ptr() as usize).saturating_sub(start_of_line);
+                    let range = start..start + text.len();
+                    translation.pieces.push((range, translation.text.len()));
+                    translation.text.push_str(text);
+                }
+                Chunk::Raw {
+                    raw,
+                    without_first_space,
+                    without_last_space,
+                } => {
+                    let source = raw.source();
+                    let mut text = source.as_str();
+                    if without_first_space {
+                        text = text.trim_start();
+                    }
+                    if without_last_space {
+                        text = text.trim_end();
+                    }
+                    translation.text.push_str(text);
+                }
+            }
+        }
+        translation
+    }
+
+    /// Returns which words belong together, in the order of the translation: as ranges of bytes of the whole `source`
+    /// text, and of the translation of this sentence. `links` are those of the lines.
+    pub fn words(&self, source: &str, translation: &DraftTranslation, links: &[Link]) -> Vec<Link> {
+        let src_positions = self.positions(source);
+        let src_words = units(&source[self.range.clone()], &[]);
+        let tgt_words = units(&translation.text, &[]);
+        let mut pairs = BTreeSet::new();
+        for link in links {
+            let src = src_positions.get(link.src.clone()).unwrap_or_default();
+            let src = src.iter().flatten().map(|at| at - self.range.start);
+            let src: BTreeSet<usize> = src.filter_map(|at| word_at(&src_words, at)).collect();
+            let tgt = link.tgt.clone().filter_map(|at| translation.position(at));
+            let tgt: BTreeSet<usize> = tgt.filter_map(|at| word_at(&tgt_words, at)).collect();
+            pairs.extend(
+                tgt.iter()
+                    .flat_map(|tgt| src.iter().map(|src| (*tgt, *src))),
+            );
+        }
+        let link = |(tgt, src): (usize, usize)| {
+            let Range { start, end } = src_words[src].range.clone();
+            Link {
+                src: self.range.start + start..self.range.start + end,
+                tgt: tgt_words[tgt].range.clone(),
+            }
+        };
+        pairs.into_iter().map(link).collect()
+    }
+
+    /// Returns for each byte of the line where in the whole text it stands; `None` for spaces that stand for others.
+    fn positions(&self, source: &str) -> Vec<Option<usize>> {
+        let mut protected = self.protected.iter().peekable();
+        let mut copied = |at: usize| {
+            while protected.next_if(|range| range.end <= at).is_some() {}
+            protected.peek().is_some_and(|range| range.start <= at)
+        };
+        let characters = source[self.range.clone()].char_indices();
+        let characters = characters.map(|(at, c)| (self.range.start + at, c));
+        let mut characters = characters.filter(|(at, c)| !c.is_whitespace() && !copied(*at));
+        let mut positions = Vec::with_capacity(self.sentence.text.len());
+        for c in self.sentence.text.chars() {
+            let found = match c.is_whitespace() {
+                true => None,
+                // All characters of the line that are no spaces are those of the text, in the same order.
+                false => characters.next().filter(|(_, same)| *same == c),
+            };
+            let start = found.map(|(at, _)| at);
+            positions.extend((0..c.len_utf8()).map(|byte| Some(start? + byte)));
+        }
+        positions
+    }
+}
+
+impl DraftTranslation {
+    /// Returns where a byte of the model's translation is in the text.
+    fn position(&self, at: usize) -> Option<usize> {
+        let next = self.pieces.partition_point(|(range, _)| range.end <= at);
+        let (range, start) = self.pieces.get(next)?;
+        Some(start + at.checked_sub(range.start)?)
+    }
+}
+
+/// Returns the index of the word that contains a byte.
+fn word_at(words: &[Unit], at: usize) -> Option<usize> {
+    let index = words.partition_point(|word| word.range.end <= at);
+    words.get(index).filter(|word| word.range.start <= at)?;
+    Some(index)
+}

@@ -1,0 +1,106 @@
+//! [`ServeError`]: why the server cannot start.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::attention::AttentionError;
+use crate::scheduler::SchedulerError;
+use crate::translator::TranslatorError;
+
+/// Why the server cannot start, and how to fix it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error(
+        "cannot listen on {address}; choose another --port, or stop the program that listens there"
+    )]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The asynchronous runtime, or the handler of signals, cannot be started.
+    #[error(
+        "cannot start the threads of the server; raise the limits of processes and open files (`ulimit -u -n`)"
+    )]
+    Start(#[source] io::Error),
+    /// No model was given.
+    #[error("there is no model to serve; give at least one --model")]
+    NoModel,
+    /// A model cannot be loaded.
+    #[error(transparent)]
+    Translator(#[from] TranslatorError),
+    /// The attention of a model cannot be read.
+    #[error(transparent)]
+    Attention(#[from] AttentionError),
+    /// The threads that translate cannot be started.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
+    /// Two models are in folders of the same name.
+    #[error(
+        "`{}` and `{}` would have the same name, `{name}`; rename one of the folders",
+        first.display(), other.display()
+    )]
+    SameName {
+        /// The name.
+        name: String,
+        /// The folder of the first model.
+        first: PathBuf,
+        /// The folder of the second one.
+        other: PathBuf,
+    },
+    /// Two models translate between the same languages.
+    #[error(
+        "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or both by \
+         two servers"
+    )]
+    SamePair {
+        /// The name of the first model.
+        first: String,
+        /// The name of the second one.
+        other: String,
+        /// The source language.
+        source_language: String,
+        /// The target language.
+        target: String,
+    },
+    /// No model translates from or into the third language.
+    #[error(
+        "no model translates {direction} {language}, the language of --pivot; give one, or leave --pivot out"
+    )]
+    Pivot {
+        /// `from` or `into`.
+        direction: &'static str,
+        /// The language.
+        language: String,
+    },
+    /// The file of API keys cannot be read.
+    #[error("cannot read the API keys in `{}`; check the path and the rights", path.display())]
+    ReadKeys {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A line of the file of API keys is wrong.
+    #[error("`{}`, line {line}: {problem}", path.display())]
+    Keys {
+        /// The file.
+        path: PathBuf,
+        /// Number of the line, from 1.
+        line: usize,
+        /// What was found and expected, without the key.
+        problem: &'static str,
+    },
+    /// An origin of pages is none.
+    #[error(
+        "`{origin}` is no origin; give `*`, or a scheme and a host such as https://example.org"
+    )]
+    Origin {
+        /// The text given.
+        origin: String,
+    },
+}

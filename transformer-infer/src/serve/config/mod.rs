@@ -1,0 +1,11 @@
+//! The settings of the server, and why it cannot start.
+
+mod error;
+mod limits;
+mod network;
+mod options;
+
+pub use error::ServeError;
+pub use limits::Limits;
+pub use network::{Network, NetworkError};
+pub use options::ServeOptions;

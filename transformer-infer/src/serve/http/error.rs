@@ -1,0 +1,234 @@
+//! [`ApiError`]: why a request is refused, as a reply.
+
+use axum::Json;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Why a request is refused.
+///
+/// The texts contain no path of this machine and nothing of a model; of the request only what is needed to find the
+/// fault. The reply has the error among its extensions, so that an interface of another form can write it anew.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ApiError {
+    /// The request is not what the interface takes.
+    #[error("{text}")]
+    Request {
+        /// What was given, what is expected.
+        text: String,
+    },
+    /// The type of the body is another.
+    #[error("the body must be JSON, with `Content-Type: application/json`")]
+    MediaType,
+    /// No model knows the language.
+    #[error("{code} is not supported")]
+    Language {
+        /// The code given.
+        code: String,
+    },
+    /// The models do not translate between the two languages.
+    #[error("{target} is not available as a target language from {source_code}")]
+    Pair {
+        /// The code of the source language.
+        source_code: String,
+        /// The code of the target language.
+        target: String,
+    },
+    /// There is no such model.
+    #[error("there is no model `{name}`; GET /v1/models lists the models")]
+    Model {
+        /// The name given.
+        name: String,
+    },
+    /// The texts are too long.
+    #[error("the request has {n_chars} characters, and the limit is {limit}; send it in parts")]
+    TooLong {
+        /// Number of characters of all texts.
+        n_chars: usize,
+        /// Most characters.
+        limit: usize,
+    },
+    /// The texts have more tokens than may wait.
+    #[error("the request has {n_tokens} tokens, and the limit is {limit}; send it in parts")]
+    TooManyTokens {
+        /// Number of source tokens.
+        n_tokens: usize,
+        /// Most source tokens that wait.
+        limit: usize,
+    },
+    /// There are too many texts.
+    #[error("the request has {n_texts} texts, and the limit is {limit}; send them in parts")]
+    TooManyTexts {
+        /// Number of texts.
+        n_texts: usize,
+        /// Most texts.
+        limit: usize,
+    },
+    /// The body is too large.
+    #[error("the body has more than {limit} bytes; send it in parts")]
+    BodyTooLarge {
+        /// Most bytes.
+        limit: usize,
+    },
+    /// The body did not arrive in time.
+    #[error("the body did not arrive within {seconds} seconds; send it faster")]
+    SlowBody {
+        /// The limit.
+        seconds: u64,
+    },
+    /// The connection ended before the body.
+    #[error("the body ends early")]
+    BrokenBody,
+    /// A key is required, and there is none.
+    #[error("this server requires an API key; send `Authorization: Bearer KEY`")]
+    MissingKey,
+    /// The key is not known.
+    #[error("the API key is not valid")]
+    WrongKey,
+    /// The client sends too many requests.
+    #[error("more than {limit} requests in a minute; try again in {retry_after} seconds")]
+    TooManyRequests {
+        /// Most requests a minute.
+        limit: u32,
+        /// Seconds until the next one is accepted.
+        retry_after: u64,
+    },
+    /// Too much work waits.
+    #[error("the server is busy; try again in {retry_after} seconds")]
+    Busy {
+        /// Seconds until it is probably less.
+        retry_after: u64,
+    },
+    /// The models are not loaded yet.
+    #[error("the models are being loaded; try again in a few seconds")]
+    Loading,
+    /// The server stops.
+    #[error("the server is being stopped")]
+    Stopping,
+    /// The reply would take too long.
+    #[error(
+        "the translation took more than {seconds} seconds; send less at a time, or try again later"
+    )]
+    Timeout {
+        /// The limit.
+        seconds: u64,
+    },
+    /// The name of the server in the request is another.
+    #[error("this server is not called `{host}`; its --allow-host accepts more names")]
+    Host {
+        /// The name given.
+        host: String,
+    },
+    /// A page of another origin called.
+    #[error("pages of {origin} must not call this server; its --cors-origin accepts more origins")]
+    Origin {
+        /// The origin.
+        origin: String,
+    },
+    /// There is nothing at this path.
+    #[error("there is nothing at this path")]
+    NotFound,
+    /// The path takes other methods.
+    #[error("this path takes another method")]
+    Method,
+    /// The server failed; the log says why.
+    #[error("internal error; the log of the server has more about this request")]
+    Internal,
+}
+
+/// The body of a refusal.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// Why the request is refused.
+    pub(crate) error: String,
+}
+
+impl ApiError {
+    /// Makes the error of a request that the interface does not take.
+    pub(crate) fn request(text: impl Into<String>) -> Self {
+        Self::Request { text: text.into() }
+    }
+
+    /// Returns the status of the reply.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Request { .. }
+            | Self::Language { .. }
+            | Self::Pair { .. }
+            | Self::Model { .. }
+            | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLong { .. }
+            | Self::TooManyTokens { .. }
+            | Self::TooManyTexts { .. }
+            | Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::SlowBody { .. } => StatusCode::REQUEST_TIMEOUT,
+            Self::MissingKey => StatusCode::UNAUTHORIZED,
+            Self::WrongKey | Self::Origin { .. } => StatusCode::FORBIDDEN,
+            Self::TooManyRequests { .. } | Self::Busy { .. } => StatusCode::TOO_MANY_REQUESTS,
+            // Not 504, which is for proxies, and not 408, by which clients send the same again at once.
+            Self::Loading | Self::Stopping | Self::Timeout { .. } => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::Host { .. } => StatusCode::MISDIRECTED_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Returns after how many seconds the same request may be accepted.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::TooManyRequests { retry_after, .. } | Self::Busy { retry_after } => {
+                Some(*retry_after)
+            }
+            Self::Loading => Some(2),
+            Self::Stopping | Self::Timeout { .. } => Some(5),
+            _ => None,
+        }
+    }
+
+    /// Returns the word for the metric of refusals; `None` for what is no refusal of the server's own.
+    pub(crate) fn reason(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::TooLong { .. } => "characters",
+            Self::TooManyTokens { .. } => "tokens",
+            Self::TooManyTexts { .. } => "texts",
+            Self::BodyTooLarge { .. } => "body_bytes",
+            Self::SlowBody { .. } => "slow_body",
+            Self::MissingKey | Self::WrongKey => "api_key",
+            Self::TooManyRequests { .. } => "request_rate",
+            Self::Busy { .. } => "busy",
+            Self::Loading => "loading",
+            Self::Stopping => "stopping",
+            Self::Timeout { .. } => "request_time",
+            Self::Host { .. } => "host",
+            Self::Origin { .. } => "origin",
+            _ => return None,
+        })
+    }
+
+    /// Returns a reply with the status and headers of this error and a body of the interface's own.
+    pub(crate) fn with_body(self, body: impl IntoResponse) -> Response {
+        let mut response = (self.status(), body).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after() {
+            headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if self == Self::MissingKey {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let error = self.to_string();
+        self.with_body(Json(ErrorBody { error }))
+    }
+}

@@ -1,0 +1,44 @@
+//! [`guarded_body`]: something that is held until a reply was sent.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+
+/// A body that drops its guard with itself.
+struct GuardedBody<G> {
+    body: Body,
+    _guard: G,
+}
+
+/// Holds `guard` until the body of a reply was sent, or the client is gone.
+pub(crate) fn guarded_body<G: Send + Unpin + 'static>(response: Response, guard: G) -> Response {
+    response.map(|body| {
+        Body::new(GuardedBody {
+            body,
+            _guard: guard,
+        })
+    })
+}
+
+impl<G: Unpin> HttpBody for GuardedBody<G> {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,15 @@
+//! What holds for requests of every interface: who calls, how much is accepted, and what a refusal looks like.
+
+mod client;
+mod error;
+mod guard;
+mod guarded_body;
+mod observe;
+mod origin;
+
+pub(crate) use client::{Client, Peer};
+pub(crate) use error::{ApiError, ErrorBody};
+pub(crate) use guard::guarded;
+pub(crate) use guarded_body::guarded_body;
+pub(crate) use observe::observe;
+pub(crate) use origin::{check_origin, cors};

@@ -1,0 +1,21 @@
+//! A server that translates over HTTP. Compiled with the feature `serve` only.
+//!
+//! ```text
+//! connection ─ server/ ─▶ http/ (who, how much) ─▶ v1/ and other interfaces ─ translate/ ─▶ Scheduler of a model
+//! ```
+//!
+//! - [`ServeOptions`], [`Limits`]: what is served, and to whom.
+//! - [`Server`]: listens, loads models, answers, and stops when it is told to.
+
+mod config;
+mod http;
+mod keys;
+mod metrics;
+mod models;
+mod server;
+mod state;
+mod translate;
+mod v1;
+
+pub use config::{Limits, Network, NetworkError, ServeError, ServeOptions};
+pub use server::{Server, ServerSignal, os_signals};

@@ -1,0 +1,120 @@
+//! [`Loader`]: loads the models, and loads those again that changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use burn::tensor::Device;
+use transformer_core::ModelDirectory;
+use transformer_core::directory::DirectoryError;
+
+use super::{ModelFacts, Models, Served};
+use crate::one_line;
+use crate::scheduler::{Scheduler, SchedulerOptions};
+use crate::serve::config::{ServeError, ServeOptions};
+use crate::translator::{Translator, TranslatorError};
+
+/// Loads the models that the options name, onto a device.
+#[derive(Debug)]
+pub(crate) struct Loader {
+    options: Arc<ServeOptions>,
+    device: Device,
+}
+
+impl Loader {
+    pub(crate) fn new(options: Arc<ServeOptions>, device: Device) -> Self {
+        Self { options, device }
+    }
+
+    /// Loads all models. Takes seconds.
+    pub(crate) fn load(&self) -> Result<Models, ServeError> {
+        let paths = self.options.models.iter();
+        let models = paths.map(|path| self.open(path).map(Arc::new));
+        let models = models.collect::<Result<_, _>>()?;
+        Models::new(models, self.options.pivot.clone())
+    }
+
+    /// Loads the models whose directories changed, and keeps the others. A model that cannot be loaded stays as it is,
+    /// with a line in the log. Takes seconds.
+    pub(crate) fn reload(&self, old: &Models) -> Result<Models, ServeError> {
+        let models = old.all().iter().map(|served| match self.changed(served) {
+            Ok(None) => {
+                tracing::info!(model = served.name(), "the model has not changed");
+                served.clone()
+            }
+            Ok(Some(new)) => {
+                tracing::info!(model = served.name(), "the new model is loaded");
+                Arc::new(new)
+            }
+            Err(error) => {
+                let error = one_line(&error);
+                tracing::error!(model = served.name(), error, "the old model stays");
+                served.clone()
+            }
+        });
+        Models::new(models.collect(), self.options.pivot.clone())
+    }
+
+    /// Loads a model if its directory is not what it was.
+    fn changed(&self, old: &Served) -> Result<Option<Served>, ServeError> {
+        let directory = ModelDirectory::open(old.path())?;
+        match directory.manifest() == old.manifest() {
+            true => Ok(None),
+            false => self.open(old.path()).map(Some),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Result<Served, ServeError> {
+        let options = &self.options.open;
+        // The facts are read from a directory, and must be those of the model that is loaded: if training replaces it
+        // meanwhile, both are read again.
+        let (directory, translator) = loop {
+            let before = ModelDirectory::open(path)?;
+            let translator = Translator::open_ensemble(&[path], &self.device, options)?;
+            // Alignments and attention need the model in another form. Loaded now, it is of the same files, and the
+            // first request that needs it does not wait.
+            let model = translator.model().map(|_| ());
+            let after = ModelDirectory::open(path)?;
+            if before.manifest() == after.manifest() {
+                model.map_err(TranslatorError::from)?;
+                break (after, translator);
+            }
+        };
+        let facts = ModelFacts::of(&directory, &translator);
+        let scheduling = SchedulerOptions {
+            n_threads: options.n_threads,
+            max_queue_tokens: self.options.limits.max_queue_tokens,
+            ..SchedulerOptions::default()
+        };
+        let scheduler = Scheduler::new(Arc::new(translator), &scheduling)?;
+        let manifest = directory.manifest().clone();
+        Ok(Served::new(
+            name_of(path, directory.path()),
+            path.to_owned(),
+            manifest,
+            facts,
+            scheduler,
+        ))
+    }
+}
+
+/// Returns the name of the folder of a model. For `RUN/model`, which is called so in every run, it is `RUN`.
+fn name_of(given: &Path, resolved: &Path) -> String {
+    let full = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = |path: &PathBuf| {
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        name.filter(|name| name != "model")
+    };
+    let (given, resolved) = (full(given), full(resolved));
+    let parent = given.parent().map(Path::to_owned);
+    let candidates = [Some(given), Some(resolved), parent];
+    let found = candidates.iter().flatten().find_map(name);
+    found.unwrap_or_else(|| "model".to_owned())
+}
+
+impl From<DirectoryError> for ServeError {
+    fn from(error: DirectoryError) -> Self {
+        TranslatorError::from(error).into()
+    }
+}

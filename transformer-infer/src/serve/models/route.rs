@@ -1,0 +1,55 @@
+//! [`Route`]: the model, or the two models, that translate between two languages.
+
+use std::sync::Arc;
+
+use transformer_core::text::LanguageCode;
+
+use super::Served;
+
+/// The models that translate, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) enum Route {
+    /// One model.
+    Direct(Arc<Served>),
+    /// Through a third language.
+    Pivot {
+        /// Translates into the third language.
+        first: Arc<Served>,
+        /// Translates from it.
+        second: Arc<Served>,
+    },
+}
+
+impl Route {
+    /// Returns the model that reads the source.
+    pub(crate) fn first(&self) -> &Arc<Served> {
+        match self {
+            Self::Direct(served) | Self::Pivot { first: served, .. } => served,
+        }
+    }
+
+    /// Returns the model that writes the translation.
+    pub(crate) fn last(&self) -> &Arc<Served> {
+        match self {
+            Self::Direct(served) | Self::Pivot { second: served, .. } => served,
+        }
+    }
+
+    /// Returns the language of the source, if it is known.
+    pub(crate) fn source(&self) -> Option<&LanguageCode> {
+        self.first().translator().languages().src.as_ref()
+    }
+
+    /// Returns the language of the translation, if it is known.
+    pub(crate) fn target(&self) -> Option<&LanguageCode> {
+        self.last().translator().languages().tgt.as_ref()
+    }
+
+    /// Returns the name of the model, or the names of both with a `+` between them.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Direct(served) => served.name().to_owned(),
+            Self::Pivot { first, second } => format!("{}+{}", first.name(), second.name()),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! [`Models`]: all models, by name and by languages.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use transformer_core::text::LanguageCode;
+
+use super::{Route, Served};
+use crate::serve::config::ServeError;
+use crate::serve::http::ApiError;
+
+/// All models of the server.
+#[derive(Debug)]
+pub(crate) struct Models {
+    all: Vec<Arc<Served>>,
+    pivot: Option<LanguageCode>,
+}
+
+/// How a request selects its models.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Selection<'a> {
+    /// The name of a model.
+    pub(crate) model: Option<&'a str>,
+    /// The code of the source language.
+    pub(crate) source: Option<&'a str>,
+    /// The code of the target language.
+    pub(crate) target: Option<&'a str>,
+}
+
+impl Models {
+    /// Takes models with different names and different pairs of languages.
+    pub(super) fn new(
+        all: Vec<Arc<Served>>,
+        pivot: Option<LanguageCode>,
+    ) -> Result<Self, ServeError> {
+        if all.is_empty() {
+            return Err(ServeError::NoModel);
+        }
+        for (index, other) in all.iter().enumerate() {
+            for first in &all[..index] {
+                check_pair(first, other)?;
+            }
+        }
+        let models = Self { all, pivot };
+        if let Some(pivot) = &models.pivot {
+            let language = || pivot.to_string();
+            let mut pairs = models.pairs();
+            if !pairs.clone().any(|(_, target)| target == pivot) {
+                let (direction, language) = ("into", language());
+                return Err(ServeError::Pivot {
+                    direction,
+                    language,
+                });
+            }
+            if !pairs.any(|(source, _)| source == pivot) {
+                let (direction, language) = ("from", language());
+                return Err(ServeError::Pivot {
+                    direction,
+                    language,
+                });
+            }
+        }
+        Ok(models)
+    }
+
+    /// Returns all models, in the order in which they were given.
+    pub(crate) fn all(&self) -> &[Arc<Served>] {
+        &self.all
+    }
+
+    /// Returns the pairs of languages of the models whose languages are known.
+    fn pairs(&self) -> impl Iterator<Item = (&LanguageCode, &LanguageCode)> + Clone {
+        self.all.iter().filter_map(|served| served.languages())
+    }
+
+    /// Returns the source languages, each with the languages that it can be translated into, pivot included, in the
+    /// order of their codes.
+    pub(crate) fn targets(&self) -> Vec<(&LanguageCode, Vec<&LanguageCode>)> {
+        let mut all: BTreeMap<&str, (&LanguageCode, BTreeMap<&str, &LanguageCode>)> =
+            BTreeMap::new();
+        for (source, target) in self.pairs() {
+            let entry = all.entry(source.as_str());
+            let (_, targets) = entry.or_insert_with(|| (source, BTreeMap::new()));
+            targets.insert(target.as_str(), target);
+            if self.pivot.as_ref() == Some(target) {
+                let further = self
+                    .pairs()
+                    .filter(|(from, to)| *from == target && *to != source);
+                targets.extend(further.map(|(_, to)| (to.as_str(), to)));
+            }
+        }
+        let sources = all.into_values();
+        sources
+            .map(|(source, targets)| (source, targets.into_values().collect()))
+            .collect()
+    }
+
+    /// Returns the models for a request.
+    ///
+    /// A language is found by its code, such as `pt-BR`; if there is no such model, by the language alone, `pt`. Without
+    /// a source or target language, there must be one possibility only. A model whose languages are unknown is found by
+    /// its name, or if it is the only model, and then only by requests that name no language.
+    pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
+        let source = selection.source.filter(|code| *code != "auto");
+        if let Some(name) = selection.model {
+            let served = self.all.iter().find(|served| served.name() == name);
+            let served = served.ok_or_else(|| ApiError::Model {
+                name: name.chars().take(100).collect(),
+            })?;
+            check_languages(served, source, selection.target)?;
+            return Ok(Route::Direct(served.clone()));
+        }
+        if let [served] = self.all.as_slice() {
+            check_languages(served, source, selection.target)?;
+            return Ok(Route::Direct(served.clone()));
+        }
+        let source = source.map(|code| self.source(code)).transpose()?;
+        let target = selection.target.map(|code| self.target(code)).transpose()?;
+        let fits = |served: &&Arc<Served>| match served.languages() {
+            None => false,
+            Some((src, tgt)) => {
+                source.is_none_or(|code| code == src) && target.is_none_or(|code| code == tgt)
+            }
+        };
+        let mut fitting = self.all.iter().filter(fits);
+        match (fitting.next(), fitting.next()) {
+            (Some(served), None) => Ok(Route::Direct(served.clone())),
+            (Some(_), Some(_)) => Err(ApiError::request(
+                "several models can translate this; give `source`, `target` or `model`",
+            )),
+            (None, _) => self.through_pivot(source, target),
+        }
+    }
+
+    fn through_pivot(
+        &self,
+        source: Option<&LanguageCode>,
+        target: Option<&LanguageCode>,
+    ) -> Result<Route, ApiError> {
+        let missing = || ApiError::Pair {
+            source_code: source
+                .map_or("any language", LanguageCode::as_str)
+                .to_owned(),
+            target: target
+                .map_or("any language", LanguageCode::as_str)
+                .to_owned(),
+        };
+        let (source, target) = source.zip(target).ok_or_else(missing)?;
+        let pivot = self.pivot.as_ref().filter(|_| source != target);
+        let pivot = pivot.ok_or_else(missing)?;
+        let model = |pair| {
+            self.all
+                .iter()
+                .find(|served| served.languages() == Some(pair))
+        };
+        match (model((source, pivot)), model((pivot, target))) {
+            (Some(first), Some(second)) => Ok(Route::Pivot {
+                first: first.clone(),
+                second: second.clone(),
+            }),
+            _ => Err(missing()),
+        }
+    }
+
+    fn source(&self, code: &str) -> Result<&LanguageCode, ApiError> {
+        find(code, self.pairs().map(|(source, _)| source))
+    }
+
+    fn target(&self, code: &str) -> Result<&LanguageCode, ApiError> {
+        find(code, self.pairs().map(|(_, target)| target))
+    }
+}
+
+/// Returns the code among those of models that means the same, or else the same language.
+fn find<'a>(
+    code: &str,
+    codes: impl Iterator<Item = &'a LanguageCode> + Clone,
+) -> Result<&'a LanguageCode, ApiError> {
+    let unsupported = || ApiError::Language {
+        code: code.chars().take(40).collect(),
+    };
+    let wanted: LanguageCode = code.parse().map_err(|_| unsupported())?;
+    let same = codes.clone().find(|it| **it == wanted);
+    let related = || codes.clone().find(|it| it.language() == wanted.language());
+    same.or_else(related).ok_or_else(unsupported)
+}
+
+/// Checks that a model translates between the languages that a request names.
+fn check_languages(
+    served: &Served,
+    source: Option<&str>,
+    target: Option<&str>,
+) -> Result<(), ApiError> {
+    let languages = served.translator().languages();
+    for (given, known) in [(source, &languages.src), (target, &languages.tgt)] {
+        match (given, known) {
+            (Some(given), Some(known)) => {
+                find(given, [known].into_iter())?;
+            }
+            (Some(_), None) => {
+                return Err(ApiError::request(format!(
+                    "the languages of the model `{}` are not known; leave out `source` and `target`, or add `src_lang` \
+                     and `tgt_lang` to `training` in its manifest",
+                    served.name()
+                )));
+            }
+            (None, _) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checks that two models have different names and languages.
+fn check_pair(first: &Served, other: &Served) -> Result<(), ServeError> {
+    if first.name() == other.name() {
+        let path = |served: &Served| Path::to_owned(served.path());
+        return Err(ServeError::SameName {
+            name: first.name().to_owned(),
+            first: path(first),
+            other: path(other),
+        });
+    }
+    match (first.languages(), other.languages()) {
+        (Some(pair), Some(same)) if pair == same => Err(ServeError::SamePair {
+            first: first.name().to_owned(),
+            other: other.name().to_owned(),
+            source_language: pair.0.to_string(),
+            target: pair.1.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,13 @@
+//! The server itself: connections, routes, signals.
+
+mod connection;
+mod idle_phase;
+mod listen;
+mod open_files;
+mod refuse;
+mod router;
+mod signals;
+mod timed_stream;
+
+pub use listen::Server;
+pub use signals::{ServerSignal, os_signals};

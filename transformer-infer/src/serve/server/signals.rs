@@ -1,0 +1,59 @@
+//! [`ServerSignal`]: what a running server is told.
+
+use std::io;
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// What a running server is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerSignal {
+    /// Read the API keys and the models again.
+    Reload,
+    /// Accept no more, finish what was accepted, and end; the second time, end at once.
+    Stop,
+}
+
+/// Returns the signals of the system: SIGHUP reloads, SIGTERM and SIGINT stop.
+///
+/// # Errors
+///
+/// Returns an error if the system refuses a handler.
+///
+/// # Panics
+///
+/// Panics outside of a runtime of tokio.
+#[cfg(unix)]
+pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let (sender, signals) = unbounded_channel();
+    for (kind, meaning) in [
+        (SignalKind::hangup(), ServerSignal::Reload),
+        (SignalKind::terminate(), ServerSignal::Stop),
+        (SignalKind::interrupt(), ServerSignal::Stop),
+    ] {
+        let (mut stream, sender) = (signal(kind)?, sender.clone());
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() && sender.send(meaning).is_ok() {}
+        });
+    }
+    Ok(signals)
+}
+
+/// Returns the signals of the system: Ctrl+C stops.
+///
+/// # Errors
+///
+/// Never.
+///
+/// # Panics
+///
+/// Panics outside of a runtime of tokio.
+#[cfg(not(unix))]
+pub fn os_signals() -> io::Result<UnboundedReceiver<ServerSignal>> {
+    let (sender, signals) = unbounded_channel();
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() && sender.send(ServerSignal::Stop).is_ok() {}
+    });
+    Ok(signals)
+}

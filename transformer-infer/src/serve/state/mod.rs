@@ -1,0 +1,7 @@
+//! What all requests share.
+
+mod budget;
+mod shared;
+
+pub(crate) use budget::{Budget, Share};
+pub(crate) use shared::{Caller, Shared};

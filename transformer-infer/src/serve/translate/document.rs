@@ -1,0 +1,39 @@
+//! [`with_lines`]: work on a thread that waits for translations.
+
+use std::sync::Arc;
+
+use super::failure::of_document;
+use super::lines::ServedLines;
+use super::request::TranslateOptions;
+use crate::document::{DocumentError, Splitter};
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+use crate::serve::state::Caller;
+
+/// Calls a function on a thread that may wait, with what translates sentences by a model. If the returned future is
+/// dropped, since the client hung up, the translation is cancelled and the function gets an error.
+pub(crate) async fn with_lines<T: Send + 'static>(
+    served: &Arc<Served>,
+    options: &TranslateOptions,
+    caller: &Caller,
+    work: impl FnOnce(&ServedLines, &Splitter) -> Result<T, DocumentError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let search = options.search(served.translator().search(), 1)?;
+    let glossary = options.glossary.clone();
+    let (lines, hold) = ServedLines::new(served, search, caller.id, glossary);
+    let splitter = splitter(served, options);
+    let task = tokio::task::spawn_blocking(move || {
+        let result = work(&lines, &splitter);
+        result.map_err(|error| lines.failure().unwrap_or_else(|| of_document(error)))
+    });
+    let result = task.await.map_err(|_| ApiError::Internal)?;
+    drop(hold);
+    result
+}
+
+/// Returns what finds the sentences of a model's source language, or of English if it is unknown.
+pub(super) fn splitter(served: &Served, options: &TranslateOptions) -> Splitter {
+    let languages = served.translator().languages();
+    let language = languages.src.as_ref().map_or("en", |code| code.as_str());
+    Splitter::new(options.split, language)
+}

@@ -1,0 +1,72 @@
+//! What the errors of the library are to a client.
+
+use crate::document::DocumentError;
+use crate::one_line;
+use crate::scheduler::{SchedulerError, SchedulerStats};
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+use crate::translator::TranslatorError;
+
+/// Most seconds that a client is told to wait.
+const MAX_SECONDS: f64 = 60.0;
+
+/// Returns the refusal of lines.
+pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
+    match error {
+        SchedulerError::QueueFull { .. } => ApiError::Busy {
+            retry_after: seconds_until_free(served),
+        },
+        SchedulerError::ShutDown => ApiError::Stopping,
+        SchedulerError::Translator(error) => of_translator(&error),
+        SchedulerError::JobTooLarge { n_tokens, limit } => {
+            ApiError::TooManyTokens { n_tokens, limit }
+        }
+        error @ SchedulerError::Threads(_) => {
+            tracing::error!(error = one_line(&error), "lines were refused");
+            ApiError::Internal
+        }
+    }
+}
+
+/// Returns the refusal of a line. What a client can mend, such as a setting of the search, it is told; the rest is for
+/// the log, without the text.
+pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
+    match error {
+        TranslatorError::Search(error) => ApiError::request(error.to_string()),
+        TranslatorError::Prefix { .. } | TranslatorError::LongPrefix { .. } => {
+            ApiError::request("the prefix cannot be the start of a translation")
+        }
+        error => {
+            tracing::error!(error = one_line(error), "a translation failed");
+            ApiError::Internal
+        }
+    }
+}
+
+/// Returns the refusal of a document.
+pub(super) fn of_document(error: DocumentError) -> ApiError {
+    match error {
+        DocumentError::Translator(error) => of_translator(&error),
+        DocumentError::Line(_) | DocumentError::Syntax { .. } => {
+            ApiError::request(one_line(&error))
+        }
+        error => {
+            tracing::error!(error = one_line(&error), "a document failed");
+            ApiError::Internal
+        }
+    }
+}
+
+/// Returns in how many seconds what waits is translated, by the speed so far: at least 1.
+fn seconds_until_free(served: &Served) -> u64 {
+    let SchedulerStats {
+        n_queued_tokens,
+        totals,
+        ..
+    } = served.scheduler().stats();
+    let seconds = (totals.encoding + totals.decoding).as_secs_f64();
+    let of_all_threads = seconds / served.translator().n_threads() as f64;
+    let per_token = of_all_threads / totals.n_src_tokens.max(1) as f64;
+    let wait = n_queued_tokens as f64 * per_token;
+    wait.clamp(1.0, MAX_SECONDS).ceil() as u64
+}

@@ -1,0 +1,41 @@
+//! HTML: tags stay, and what stands between them is translated.
+
+use std::io::Cursor;
+use std::sync::Arc;
+
+use super::document::with_lines;
+use super::request::TranslateOptions;
+use crate::document::format::{Format, FormatOptions};
+use crate::document::{DocumentTranslator, Part, Protection};
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+use crate::serve::state::Caller;
+
+/// Translates fragments or pages of HTML, the sentences of all at once.
+pub(super) async fn translate_html(
+    served: &Arc<Served>,
+    texts: Vec<String>,
+    options: &TranslateOptions,
+    caller: &Caller,
+) -> Result<Vec<String>, ApiError> {
+    with_lines(served, options, caller, move |lines, splitter| {
+        let mut all = Vec::new();
+        let mut n_parts = Vec::with_capacity(texts.len());
+        for text in texts {
+            let name = "the text".to_owned();
+            let parts = Format::Html.read(name, Cursor::new(text), &FormatOptions::default())?;
+            let parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
+            n_parts.push(parts.len());
+            all.extend(parts);
+        }
+        let protection = Protection::placeholders();
+        let mut documents = DocumentTranslator::new(lines, splitter, &protection);
+        let translated = documents.translate_parts(all, &mut |_| ())?;
+        let mut translated = translated.into_iter();
+        let joined = n_parts
+            .into_iter()
+            .map(|n| translated.by_ref().take(n).collect());
+        Ok(joined.collect())
+    })
+    .await
+}

@@ -1,0 +1,14 @@
+//! The translation of a request: texts and HTML, by one model or through a third language.
+
+mod document;
+mod failure;
+mod html;
+mod lines;
+mod plain;
+mod request;
+mod texts;
+
+pub(crate) use request::{
+    SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
+};
+pub(crate) use texts::{check_texts, glossary, translate_texts, translate_texts_with};

@@ -1,0 +1,163 @@
+//! What is asked of a translation, and what it is.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::attention::Link;
+use crate::document::Split;
+use crate::search::Search;
+use crate::serve::config::Limits;
+use crate::serve::http::ApiError;
+use crate::translator::Glossary;
+
+/// The format of texts to translate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TextFormat {
+    /// Plain text.
+    #[default]
+    Text,
+    /// HTML, a page or a fragment.
+    Html,
+}
+
+/// How texts are translated.
+#[derive(Clone, Debug)]
+pub(crate) struct TranslateOptions {
+    /// How a text is split into what is translated at once; what is too long for the model is split in any case.
+    pub(crate) split: Split,
+    /// Number of translations of each sentence, at least 1; for plain text only.
+    pub(crate) n_best: usize,
+    /// Number of hypotheses of beam search; default: the model's, or `n_best` if that is more.
+    pub(crate) beam_size: Option<usize>,
+    /// Whether words are aligned; for plain text and without pivot only.
+    pub(crate) alignments: bool,
+    /// What translations must contain.
+    pub(crate) glossary: Option<Arc<Glossary>>,
+}
+
+/// The translation of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TextTranslation {
+    /// The whole translation.
+    pub(crate) text: String,
+    /// Its sentences, in order; none for HTML.
+    pub(crate) sentences: Vec<SentenceTranslation>,
+    /// What stands before the first sentence, between sentences, and behind the last one.
+    pub(super) gaps: Vec<String>,
+}
+
+/// The translation of a sentence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SentenceTranslation {
+    /// Bytes of the sentence in the source.
+    pub(crate) source: Range<usize>,
+    /// Bytes of the translation in the whole translation; empty until that is known.
+    pub(crate) target: Range<usize>,
+    /// The best translation.
+    pub(crate) text: String,
+    /// Its score; `None` if nothing was translated.
+    pub(crate) score: Option<f64>,
+    /// The next best translations.
+    pub(crate) alternatives: Vec<Alternative>,
+    /// Words that belong together, if they were asked for: bytes of the whole source, and of `text`.
+    pub(crate) alignment: Vec<Link>,
+    /// What is wrong with it.
+    pub(crate) warning: Option<String>,
+}
+
+/// Another translation of a sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Alternative {
+    /// The text.
+    pub(crate) text: String,
+    /// Its score.
+    pub(crate) score: f64,
+}
+
+/// A sentence that is translated, while others are not.
+#[derive(Clone, Debug)]
+pub(crate) struct SentenceEvent {
+    /// Index of the text, from 0.
+    pub(crate) text: usize,
+    /// Index of the sentence in its text, from 0.
+    pub(crate) sentence: usize,
+    /// The translation, whose `target` is not known.
+    pub(crate) translation: SentenceTranslation,
+}
+
+impl Default for TranslateOptions {
+    fn default() -> Self {
+        Self {
+            split: Split::Sentences,
+            n_best: 1,
+            beam_size: None,
+            alignments: false,
+            glossary: None,
+        }
+    }
+}
+
+impl TranslateOptions {
+    /// Returns the search for `n_best` translations, given that of the model.
+    pub(super) fn search(&self, of_model: &Search, n_best: usize) -> Result<Search, ApiError> {
+        let most = Limits::MOST_HYPOTHESES;
+        let beam_size = self.beam_size.unwrap_or(of_model.beam_size.max(n_best));
+        for (field, value) in [("n_best", n_best), ("beam_size", beam_size)] {
+            let is_given = self.beam_size.is_some() || n_best != 1;
+            if is_given && !(1..=most).contains(&value) {
+                return Err(ApiError::request(format!(
+                    "`{field}` is {value}; choose 1 to {most}"
+                )));
+            }
+        }
+        let search = Search {
+            beam_size,
+            n_best,
+            ..of_model.clone()
+        };
+        let checked = search.validate();
+        checked.map_err(|error| ApiError::request(error.to_string()))?;
+        Ok(search)
+    }
+}
+
+impl TextTranslation {
+    /// Joins the sentences of a text; `gaps` are what stands around them.
+    pub(super) fn join(mut sentences: Vec<SentenceTranslation>, gaps: Vec<String>) -> Self {
+        let mut text = String::new();
+        let mut gap = gaps.iter();
+        for sentence in &mut sentences {
+            text.push_str(gap.next().map_or("", String::as_str));
+            let start = text.len();
+            text.push_str(&sentence.text);
+            sentence.target = start..text.len();
+        }
+        gap.for_each(|gap| text.push_str(gap));
+        Self {
+            text,
+            sentences,
+            gaps,
+        }
+    }
+
+    /// Returns the whole text with the n-th best translation of each sentence, counted from 0; where a sentence has
+    /// fewer, with its best. `None` if no sentence has so many.
+    #[expect(
+        dead_code,
+        reason = "LibreTranslate's interface has alternatives of whole texts"
+    )]
+    pub(crate) fn alternative(&self, n: usize) -> Option<String> {
+        let alternative = |sentence: &SentenceTranslation| {
+            let index = n.checked_sub(1)?;
+            Some(sentence.alternatives.get(index)?.text.clone())
+        };
+        if n > 0 && !self.sentences.iter().any(|it| alternative(it).is_some()) {
+            return None;
+        }
+        let sentences = self.sentences.iter().map(|sentence| SentenceTranslation {
+            text: alternative(sentence).unwrap_or_else(|| sentence.text.clone()),
+            ..SentenceTranslation::default()
+        });
+        Some(Self::join(sentences.collect(), self.gaps.clone()).text)
+    }
+}

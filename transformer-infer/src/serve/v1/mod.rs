@@ -1,0 +1,12 @@
+//! The server's own interface, under `/v1`.
+
+mod code_points;
+mod json_body;
+mod models;
+mod reply;
+mod request;
+mod router;
+mod stream;
+mod translate;
+
+pub(crate) use router::{openapi, router};

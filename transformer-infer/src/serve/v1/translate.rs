@@ -1,0 +1,72 @@
+//! `POST /v1/translate`.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::{IntoResponse, Response};
+
+use super::json_body::JsonBody;
+use super::reply::{Fields, TranslateReply};
+use super::request::TranslateRequest;
+use super::stream::{Work, stream};
+use crate::serve::http::{ApiError, Client, ErrorBody};
+use crate::serve::state::Shared;
+use crate::serve::translate::{check_texts, translate_texts};
+
+/// Translates texts.
+#[utoipa::path(
+    post,
+    path = "/v1/translate",
+    request_body = TranslateRequest,
+    responses(
+        (status = 200, description = "The translations; or events, if they were asked for", body = TranslateReply),
+        (status = 400, description = "The request is wrong", body = ErrorBody),
+        (status = 401, description = "A key is missing", body = ErrorBody),
+        (status = 403, description = "The key, or the origin of the page, is not accepted", body = ErrorBody),
+        (status = 413, description = "The texts are too long", body = ErrorBody),
+        (status = 429, description = "Too many requests, or too much waits; `Retry-After` has the seconds", body = ErrorBody),
+        (status = 503, description = "The models are not loaded, or the translation takes too long", body = ErrorBody),
+    )
+)]
+pub(super) async fn translate(
+    State(shared): State<Arc<Shared>>,
+    client: Client,
+    headers: HeaderMap,
+    body: JsonBody<TranslateRequest>,
+) -> Result<Response, ApiError> {
+    let caller = shared.admit(client.address, client.key.as_deref())?;
+    let JsonBody(request) = body;
+    let models = shared.models()?;
+    let route = models.route(request.selection())?;
+    let (format, options) = (request.format(), request.options()?);
+    let fields = Fields {
+        alternatives: request.n_best > 1,
+        scores: request.scores,
+        alignments: request.alignments,
+    };
+    let texts = request.text.0;
+    if request.stream || accepts_events(&headers) {
+        check_texts(&shared, &texts, &caller)?;
+        let work = Work {
+            time: shared.options.limits.request_time,
+            route,
+            texts,
+            format,
+            options,
+            caller,
+            fields,
+        };
+        return Ok(stream(work).into_response());
+    }
+    let translations =
+        translate_texts(&shared, &route, texts.clone(), format, &options, &caller).await?;
+    Ok(Json(fields.reply(&route, &texts, translations)).into_response())
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|it| it.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/event-stream"))
+}
