@@ -4,7 +4,7 @@
 //! - [`LayerHead`]: a layer, and one of its heads or their mean.
 //! - [`Alignment`]: for each word of the output the source word with the highest weight, in Pharaoh format; for many
 //!   lines at once from [`Translator::alignments`](crate::Translator::alignments).
-//! - [`page`]: all maps on one self-contained HTML page.
+//! - [`page`]: all maps on one self-contained HTML page; [`page_data`]: its data.
 //! - [`figure`]: one map as an SVG figure for a paper.
 
 mod align_lines;
@@ -25,6 +25,6 @@ pub use figure::figure;
 pub use kind::{Head, Kind};
 pub use layer_head::LayerHead;
 pub use link::Link;
-pub use page::{GENERATOR, page};
+pub use page::{GENERATOR, page, page_data};
 pub use selection::{Selection, View};
 pub use weights::{Attention, Map, Token};

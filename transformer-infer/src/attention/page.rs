@@ -56,6 +56,38 @@ struct Start {
 ///
 /// Never: the template is constant, and text and numbers can be serialized.
 pub fn page(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
+    let json = page_data(attention, selection)?;
+    // The user's text is inserted last, so that nothing in it is replaced.
+    let page = TEMPLATE
+        .replace("{generator}", GENERATOR)
+        .replace("{style}", STYLE)
+        .replace("{script}", SCRIPT);
+    let (head, rest) = page
+        .split_once("{title}")
+        .expect("the template has a title");
+    let (body, end) = rest.split_once("{data}").expect("the template has data");
+    Ok([
+        head,
+        &escape_xml(&attention.src),
+        body,
+        &in_script(&json),
+        end,
+    ]
+    .concat())
+}
+
+/// Returns the data of [`page`] as JSON: `src` and `tgt`, the texts; `kinds`, each with its `name`, the tokens of its
+/// `rows` and `columns`, and its `layers`, `[layer][head][row][column]` in ten-thousandths; and `start`, what is shown
+/// first.
+///
+/// # Errors
+///
+/// Returns an [`AttentionError`] if there is no such layer or no such head.
+///
+/// # Panics
+///
+/// Never: text and numbers can be serialized.
+pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
     let Selection {
         kind,
         layer_head,
@@ -76,24 +108,7 @@ pub fn page(attention: &Attention, selection: Selection) -> Result<String, Atten
         kinds: Kind::ALL.map(|kind| kind_data(attention, kind)).into(),
         start,
     };
-    let json = serde_json::to_string(&data).expect("text and numbers can be serialized");
-    // The user's text is inserted last, so that nothing in it is replaced.
-    let page = TEMPLATE
-        .replace("{generator}", GENERATOR)
-        .replace("{style}", STYLE)
-        .replace("{script}", SCRIPT);
-    let (head, rest) = page
-        .split_once("{title}")
-        .expect("the template has a title");
-    let (body, end) = rest.split_once("{data}").expect("the template has data");
-    Ok([
-        head,
-        &escape_xml(&attention.src),
-        body,
-        &in_script(&json),
-        end,
-    ]
-    .concat())
+    Ok(serde_json::to_string(&data).expect("text and numbers can be serialized"))
 }
 
 fn kind_data(attention: &Attention, kind: Kind) -> KindData {

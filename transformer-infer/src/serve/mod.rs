@@ -14,6 +14,8 @@ mod metrics;
 mod models;
 mod server;
 mod state;
+#[cfg(test)]
+mod tests;
 mod translate;
 mod v1;
 

@@ -25,6 +25,8 @@ mod picture;
 mod quantize;
 mod scheduler;
 mod scores;
+#[cfg(feature = "serve")]
+mod serve;
 mod significance;
 mod terms;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ModelLabel, ReasonLabel, RequestLabels, RouteLabel, StageLabels};
+use super::labels::{ModelLabel, ReasonLabel, RequestLabels, ResultLabel, RouteLabel, StageLabels};
 use crate::scheduler::SchedulerStats;
 
 /// The borders of the latency histogram, in seconds.
@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     refusals: Family<ReasonLabel, Counter>,
     latency: Family<RouteLabel, Histogram, fn() -> Histogram>,
+    reloads: Family<ResultLabel, Counter>,
     /// Number of characters of texts to translate.
     pub(crate) chars: Counter,
     /// Number of requests whose client hung up.
@@ -43,6 +44,7 @@ impl Default for Metrics {
             requests: Family::default(),
             refusals: Family::default(),
             latency: Family::new_with_constructor(histogram),
+            reloads: Family::default(),
             chars: Counter::default(),
             hang_ups: Counter::default(),
             connections: Gauge::default(),
@@ -55,6 +57,8 @@ impl Default for Metrics {
         registry.register("refused_requests", help, metrics.refusals.clone());
         let help = "Time from the head of a request to the head of its reply";
         registry.register_with_unit("latency", help, Unit::Seconds, metrics.latency.clone());
+        let help = "How often models and keys were read again";
+        registry.register("reloads", help, metrics.reloads.clone());
         let help = "Characters of texts to translate";
         registry.register("characters", help, metrics.chars.clone());
         let help = "Requests whose client hung up before the reply";
@@ -88,6 +92,12 @@ impl Metrics {
     /// Counts a request that was refused.
     pub(crate) fn refused(&self, reason: &'static str) {
         self.refusals.get_or_create(&ReasonLabel { reason }).inc();
+    }
+
+    /// Counts that models and keys were read again; `ok` says whether all could be.
+    pub(crate) fn reloaded(&self, ok: bool) {
+        let result = if ok { "ok" } else { "failed" };
+        self.reloads.get_or_create(&ResultLabel { result }).inc();
     }
 
     /// Writes all metrics, with those of the models, in the text format of OpenMetrics.

@@ -34,3 +34,9 @@ pub(super) struct StageLabels {
     pub(super) model: String,
     pub(super) stage: &'static str,
 }
+
+/// How something ended.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ResultLabel {
+    pub(super) result: &'static str,
+}

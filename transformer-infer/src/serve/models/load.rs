@@ -1,7 +1,7 @@
 //! [`Loader`]: loads the models, and loads those again that changed.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
 use transformer_core::ModelDirectory;
@@ -18,11 +18,25 @@ use crate::translator::{Translator, TranslatorError};
 pub(crate) struct Loader {
     options: Arc<ServeOptions>,
     device: Device,
+    /// Locked while models are loaded again, so that this happens once at a time.
+    reloading: Mutex<()>,
+}
+
+/// The models after they were loaded again.
+#[derive(Debug)]
+pub(crate) struct Reloaded {
+    pub(crate) models: Models,
+    /// Whether some could not be, and are the old ones.
+    pub(crate) has_failed: bool,
 }
 
 impl Loader {
     pub(crate) fn new(options: Arc<ServeOptions>, device: Device) -> Self {
-        Self { options, device }
+        Self {
+            options,
+            device,
+            reloading: Mutex::new(()),
+        }
     }
 
     /// Loads all models. Takes seconds.
@@ -35,7 +49,12 @@ impl Loader {
 
     /// Loads the models whose directories changed, and keeps the others. A model that cannot be loaded stays as it is,
     /// with a line in the log. Takes seconds.
-    pub(crate) fn reload(&self, old: &Models) -> Result<Models, ServeError> {
+    pub(crate) fn reload(&self, old: &Models) -> Result<Reloaded, ServeError> {
+        let _reloading = self
+            .reloading
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut has_failed = false;
         let models = old.all().iter().map(|served| match self.changed(served) {
             Ok(None) => {
                 tracing::info!(model = served.name(), "the model has not changed");
@@ -46,12 +65,17 @@ impl Loader {
                 Arc::new(new)
             }
             Err(error) => {
+                has_failed = true;
                 let error = one_line(&error);
                 tracing::error!(model = served.name(), error, "the old model stays");
                 served.clone()
             }
         });
-        Models::new(models.collect(), self.options.pivot.clone())
+        let models: Vec<Arc<Served>> = models.collect();
+        Ok(Reloaded {
+            models: Models::new(models, self.options.pivot.clone())?,
+            has_failed,
+        })
     }
 
     /// Loads a model if its directory is not what it was.

@@ -193,16 +193,24 @@ fn reload(shared: &Arc<Shared>, loader: &Arc<Loader>, tasks: &mut JoinSet<()>) {
     let (shared, loader) = (shared.clone(), loader.clone());
     tasks.spawn(async move {
         let work = move || {
-            if let Err(error) = shared.reload_keys() {
-                tracing::error!(error = one_line(&error), "the old API keys hold");
+            let keys = shared.reload_keys();
+            if let Err(error) = &keys {
+                tracing::error!(error = one_line(error), "the old API keys hold");
             }
             let Ok(old) = shared.models() else {
                 return tracing::warn!("the models are still being loaded");
             };
-            match loader.reload(&old) {
-                Ok(models) => shared.set_models(models),
-                Err(error) => tracing::error!(error = one_line(&error), "the old models stay"),
-            }
+            let has_failed = match loader.reload(&old) {
+                Ok(reloaded) => {
+                    shared.set_models(reloaded.models);
+                    reloaded.has_failed
+                }
+                Err(error) => {
+                    tracing::error!(error = one_line(&error), "the old models stay");
+                    true
+                }
+            };
+            shared.metrics.reloaded(keys.is_ok() && !has_failed);
         };
         let _ = spawn_blocking(work).await;
     });

@@ -13,6 +13,9 @@ use crate::serve::keys::{Key, Keys, Rates};
 use crate::serve::metrics::Metrics;
 use crate::serve::models::Models;
 
+/// Most replies with attention weights, which are large, at a time.
+const MAX_ATTENTION: usize = 4;
+
 /// The state of the server, which all requests share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -22,6 +25,8 @@ pub(crate) struct Shared {
     pub(crate) in_flight: Budget,
     /// The bytes of bodies that are being answered.
     pub(crate) buffered: Budget,
+    /// The replies with attention weights that are being made and sent.
+    pub(crate) attention: Budget,
     /// The models; none until they are loaded.
     models: RwLock<Option<Arc<Models>>>,
     /// The keys; none if no key is required.
@@ -49,6 +54,7 @@ impl Shared {
             metrics: Metrics::default(),
             in_flight: Budget::new(options.limits.max_in_flight),
             buffered: Budget::new(options.limits.max_buffered_bytes),
+            attention: Budget::new(MAX_ATTENTION),
             models: RwLock::default(),
             keys: RwLock::new(keys.map(Arc::new)),
             rates: Rates::default(),

@@ -3,11 +3,13 @@
 mod document;
 mod failure;
 mod html;
+mod line;
 mod lines;
 mod plain;
 mod request;
 mod texts;
 
+pub(crate) use line::translate_line;
 pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };

@@ -1,5 +1,6 @@
 //! The server's own interface, under `/v1`.
 
+mod attention;
 mod code_points;
 mod json_body;
 mod models;

@@ -1,0 +1,3 @@
+//! Limits that need a handler that waits, panics or never ends.
+
+mod guard;

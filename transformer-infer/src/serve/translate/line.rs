@@ -1,0 +1,49 @@
+//! [`translate_line`]: one line as it is, for what shows how a model translates.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use super::failure::{of_scheduler, of_translator};
+use super::request::TranslateOptions;
+use crate::scheduler::{Job, JobLine};
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+use crate::serve::state::Caller;
+use crate::translator::Translation;
+
+/// Translates a line with the model's own search. Dropping the future cancels it.
+pub(crate) async fn translate_line(
+    served: &Arc<Served>,
+    text: String,
+    caller: &Caller,
+) -> Result<Translation, ApiError> {
+    let search = TranslateOptions::default().search(served.translator().search(), 1)?;
+    let job = Job {
+        caller: caller.id,
+        lines: vec![JobLine {
+            text,
+            ..JobLine::default()
+        }],
+        search,
+    };
+    let (sender, result) = oneshot::channel();
+    let mut sender = Some(sender);
+    let on_done = move |_, result| {
+        if let Some(sender) = sender.take() {
+            let _ = sender.send(result); // the request may have ended
+        }
+    };
+    let submit = {
+        let served = served.clone();
+        move || {
+            let submitted = served.scheduler().submit(job, on_done);
+            submitted.map_err(|error| of_scheduler(error, &served))
+        }
+    };
+    let ticket = spawn_blocking(submit).await;
+    let _ticket = ticket.map_err(|_| ApiError::Internal)??;
+    let result = result.await.map_err(|_| ApiError::Internal)?;
+    result.map_err(|error| of_translator(&error))
+}

@@ -1,0 +1,165 @@
+//! Connections: slow ones, idle ones, too many, and those of a server that stops.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use transformer_infer::serve::{Limits, ServeOptions, ServerSignal};
+
+use super::client::Connection;
+use super::running::{Models, Running, options, start};
+
+const SOON: Duration = Duration::from_millis(100);
+
+/// Starts a server with these limits.
+fn limited(limits: Limits) -> (Models, Running) {
+    let models = Models::new();
+    let path = models.write("copy", Some(("en", "de")));
+    let server = Running::ready(ServeOptions {
+        limits,
+        ..options(&[path])
+    });
+    (models, server)
+}
+
+#[test]
+fn a_head_that_arrives_too_slowly_ends_the_connection() {
+    let (_models, server) = limited(Limits {
+        header_time: SOON,
+        ..Limits::default()
+    });
+    let mut slow = Connection::open(server.address);
+    slow.write(b"GET /health HTTP/1.1\r\nhost: local");
+    assert!(slow.try_reply().is_none());
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn bytes_that_trickle_do_not_extend_the_time_for_a_head() {
+    let (_models, server) = limited(Limits {
+        header_time: SOON,
+        ..Limits::default()
+    });
+    let mut slow = Connection::open(server.address);
+    slow.write(b"GET /health HTTP/1.1\r\n");
+    let end = Instant::now() + Duration::from_secs(30);
+    // Until the system says that the server hung up.
+    while slow.takes(b"a") {
+        assert!(Instant::now() < end, "the server waits for ever");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_connection_without_requests_ends() {
+    let (_models, server) = limited(Limits {
+        idle_time: SOON,
+        ..Limits::default()
+    });
+    let mut fresh = Connection::open(server.address);
+    assert!(fresh.line().is_none());
+    let mut used = Connection::open(server.address);
+    used.send("GET", "/health", &[], "");
+    assert_eq!(used.reply().status, 200);
+    assert!(used.line().is_none());
+}
+
+#[test]
+fn a_body_that_never_ends_is_refused() {
+    let (_models, server) = limited(Limits {
+        body_time: SOON,
+        ..Limits::default()
+    });
+    let mut slow = Connection::open(server.address);
+    slow.write(
+        b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+          content-length: 100\r\n\r\n{\"text\"",
+    );
+    let reply = slow.reply();
+    assert_eq!(reply.status, 408, "{reply:?}");
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_with_a_reply_that_arrives() {
+    let (_models, server) = limited(Limits {
+        max_body_bytes: 1000,
+        ..Limits::default()
+    });
+    let reply = server.post("/v1/translate", &json!({ "text": "a".repeat(2_000_000) }));
+    assert_eq!(reply.status, 413, "{reply:?}");
+}
+
+#[test]
+fn connections_beyond_the_limit_are_refused_and_others_served() {
+    let (_models, server) = limited(Limits {
+        max_connections: 2,
+        ..Limits::default()
+    });
+    let ask = |connection: &mut Connection| {
+        connection.send("GET", "/health", &[], "");
+        connection.reply().status
+    };
+    let mut first = Connection::open(server.address);
+    assert_eq!(ask(&mut first), 200);
+    let mut second = loop {
+        // The connection of the last question before may still be counted.
+        let mut second = Connection::open(server.address);
+        if ask(&mut second) == 200 {
+            break second;
+        }
+    };
+    let mut third = Connection::open(server.address);
+    assert_eq!(ask(&mut third), 503);
+    assert_eq!([ask(&mut first), ask(&mut second)], [200, 200]);
+}
+
+#[test]
+fn several_requests_share_a_connection() {
+    let (_models, server) = start();
+    let mut connection = Connection::open(server.address);
+    for _ in 0..3 {
+        connection.send("GET", "/health", &[], "");
+        assert_eq!(connection.reply().body, r#"{"status":"ok"}"#);
+    }
+}
+
+#[test]
+fn a_server_that_stops_finishes_what_it_accepted() {
+    let (_models, server) = start();
+    let text = "A dog runs and runs. ".repeat(300);
+    let address = server.address;
+    let expected = text.clone();
+    let request = json!({ "text": text, "beam_size": 8 });
+    let client = thread::spawn(move || {
+        let mut connection = Connection::open(address);
+        let json = [("content-type", "application/json")];
+        connection.send("POST", "/v1/translate", &json, &request.to_string());
+        connection.reply()
+    });
+    server.wait("the request is accepted", |server| {
+        server.metric("running_rows{model=\"copy\"}") > 0.0
+    });
+    let mut idle = Connection::open(address);
+    idle.send("GET", "/health", &[], "");
+    assert_eq!(idle.reply().status, 200);
+    server.signal(ServerSignal::Stop);
+    assert!(idle.line().is_none());
+    assert!(server.end().is_ok());
+    let reply = client.join().expect("the client gets a reply");
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("connection"), Some("close"));
+    assert_eq!(reply.json()["translations"][0]["text"], expected);
+}
+
+#[test]
+fn a_second_signal_ends_the_server_at_once() {
+    let (_models, server) = start();
+    let mut waiting = Connection::open(server.address);
+    waiting.write(b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n");
+    server.wait("the request is accepted", |server| {
+        server.metric("in_flight_requests") > 0.0
+    });
+    server.signal(ServerSignal::Stop);
+    server.signal(ServerSignal::Stop);
+    assert!(server.end().is_ok());
+}

@@ -1,0 +1,12 @@
+//! The server, with models whose translations are known, over real connections.
+
+mod attention;
+mod client;
+mod connections;
+mod fuzz;
+mod keys;
+mod models;
+mod program;
+mod running;
+mod stream;
+mod translate;

@@ -1,0 +1,165 @@
+//! Several models: names, pairs of languages, pivots, and loading them again.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use transformer_infer::serve::{ServeError, ServeOptions, ServerSignal};
+
+use super::running::{Models, Running, options, set_training};
+
+/// Returns the model that translates between two languages, or the error.
+fn model(server: &Running, source: Option<&str>, target: Option<&str>) -> String {
+    let request = json!({ "text": "a b", "source": source, "target": target });
+    let reply = server.post("/v1/translate", &request).json();
+    let found = reply["model"].as_str().or(reply["error"].as_str());
+    found.expect("there is a model or an error").to_owned()
+}
+
+/// Starts a server with these models.
+fn serve(models: &Models, pairs: &[(&str, &str, &str)], pivot: Option<&str>) -> Running {
+    let paths = pairs
+        .iter()
+        .map(|(name, from, to)| models.write(name, Some((from, to))));
+    Running::ready(ServeOptions {
+        pivot: pivot.map(|code| code.parse().expect("it is a code")),
+        ..options(&paths.collect::<Vec<_>>())
+    })
+}
+
+/// Returns why a server does not start.
+fn refusal(options: ServeOptions) -> ServeError {
+    Running::start(options)
+        .end()
+        .expect_err("the models do not fit")
+}
+
+#[test]
+fn models_are_found_by_languages() {
+    let models = Models::new();
+    let pairs = [("a", "en", "de"), ("b", "de", "en"), ("c", "en", "pt-BR")];
+    let server = serve(&models, &pairs, None);
+    assert_eq!(model(&server, Some("en"), Some("de")), "a");
+    assert_eq!(model(&server, Some("en-US"), Some("pt")), "c");
+    assert_eq!(model(&server, Some("de"), None), "b");
+    assert_eq!(model(&server, Some("auto"), Some("en")), "b");
+    let several = "several models can translate this; give `source`, `target` or `model`";
+    assert_eq!(model(&server, Some("en"), None), several);
+    assert_eq!(model(&server, None, None), several);
+    let missing = "pt-BR is not available as a target language from de";
+    assert_eq!(model(&server, Some("de"), Some("pt-BR")), missing);
+}
+
+#[test]
+fn two_models_translate_through_a_third_language() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
+    let text = "Ein Hund. Er   rennt {x}.";
+    let html = "<p>Ein <b>Hund</b></p>";
+    let translated = |text: &str, format: &str| {
+        let request = json!({ "text": text, "source": "de", "target": "fr", "format": format });
+        server.post("/v1/translate", &request).json()
+    };
+    let reply = translated(text, "text");
+    assert_eq!(
+        (&reply["model"], &reply["source"]),
+        (&json!("a+b"), &json!("de"))
+    );
+    assert_eq!(reply["translations"][0]["text"], text);
+    let sentence = json!({ "source": [10, 25], "target": [10, 25], "text": "Er   rennt {x}." });
+    assert_eq!(reply["translations"][0]["sentences"][1], sentence);
+    assert_eq!(translated(html, "html")["translations"][0]["text"], html);
+}
+
+#[test]
+fn languages_have_names_and_targets_also_through_a_third_language() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
+    let reply = server.get("/v1/models").json();
+    let german = json!({ "code": "de", "name": "German", "native_name": "Deutsch" });
+    assert_eq!(reply["models"][0]["source"], german);
+    let codes = |value: &Value| -> Vec<Value> {
+        let list = value.as_array().expect("it is a list").iter();
+        list.map(|language| language["code"].clone()).collect()
+    };
+    assert_eq!(codes(&reply["languages"]), ["de", "en"]);
+    assert_eq!(codes(&reply["languages"][0]["targets"]), ["en", "fr"]);
+    assert_eq!(codes(&reply["languages"][1]["targets"]), ["fr"]);
+}
+
+#[test]
+fn a_model_without_languages_is_served_to_requests_that_name_none() {
+    let models = Models::new();
+    let server = Running::ready(options(&[models.write("a", None)]));
+    assert_eq!(model(&server, None, None), "a");
+    assert_eq!(model(&server, Some("auto"), None), "a");
+    let error = model(&server, None, Some("de"));
+    assert!(
+        error.starts_with("the languages of the model `a` are not known"),
+        "{error}"
+    );
+}
+
+#[test]
+fn models_that_cannot_be_told_apart_are_refused() {
+    let models = Models::new();
+    let (a, b) = (
+        models.write("a", Some(("en", "de"))),
+        models.write("b", Some(("en", "de"))),
+    );
+    let error = refusal(options(&[a.clone(), b]));
+    let expected =
+        "`a` and `b` both translate from en to de; serve one of them, or both by two servers";
+    assert_eq!(error.to_string(), expected);
+    let error = refusal(options(&[a.clone(), a]));
+    assert!(matches!(error, ServeError::SameName { .. }), "{error}");
+}
+
+#[test]
+fn a_pivot_needs_models_into_it_and_from_it() {
+    let models = Models::new();
+    let path = models.write("a", Some(("en", "de")));
+    for (pivot, direction) in [("en", "into"), ("de", "from")] {
+        let error = refusal(ServeOptions {
+            pivot: Some(pivot.parse().expect("it is a code")),
+            ..options(std::slice::from_ref(&path))
+        });
+        let expected = format!("no model translates {direction} {pivot}, the language of --pivot");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_model_that_is_missing_stops_the_server() {
+    let models = Models::new();
+    let error = refusal(options(&[models.path("none")]));
+    assert!(matches!(error, ServeError::Translator(_)), "{error}");
+}
+
+#[test]
+fn a_model_is_replaced_and_a_broken_one_is_not() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "en", "de")], None);
+    let bleu = || server.get("/v1/models").json()["models"][0]["bleu"].clone();
+    let reload = |result: &str| {
+        server.signal(ServerSignal::Reload);
+        let counter = format!("reloads_total{{result=\"{result}\"}}");
+        server.wait("the models are read again", |server| {
+            server.metric(&counter) > 0.0
+        });
+    };
+    assert_eq!(bleu(), Value::Null);
+
+    let scores = json!({ "scores": { "valid_bleu": 37.5 }, "src_lang": "en", "tgt_lang": "de" });
+    let weights = models.path("a").join("weights.bpk");
+    let content = fs::read(&weights).expect("the weights were written");
+    set_training(&models.path("a"), &scores);
+    fs::write(&weights, &content[..content.len() / 2]).expect("the directory is writable");
+    reload("failed");
+    assert_eq!(bleu(), Value::Null);
+    assert_eq!(model(&server, Some("en"), Some("de")), "a");
+
+    fs::write(&weights, content).expect("the directory is writable");
+    reload("ok");
+    assert_eq!(bleu(), json!(37.5));
+    assert_eq!(model(&server, Some("en"), Some("de")), "a");
+}
