@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::line_translator::LineTranslator;
 use super::marks::{Chunk, Sentence, SentenceBuilder, Unit, put_back, units};
 use super::passage::Passage;
+use super::split::trimmed;
 use super::translate::DocumentTranslator;
 use crate::attention::Link;
 
@@ -38,6 +39,8 @@ pub struct DraftTranslation {
     pub text: String,
     /// The pieces of the model's translation, in order: the bytes there, and where they begin in `text`.
     pieces: Vec<(Range<usize>, usize)>,
+    /// What was copied, as ranges of bytes of `text` without the whitespace around it.
+    copied: Vec<Range<usize>>,
 }
 
 impl<L: LineTranslator> DocumentTranslator<'_, L> {
@@ -131,14 +134,18 @@ impl DraftSentence {
                     if without_last_space {
                         text = text.trim_end();
                     }
+                    let start = translation.text.len();
                     translation.text.push_str(text);
+                    translation
+                        .copied
+                        .extend(trimmed(&translation.text, start..translation.text.len()));
                 }
             }
         }
         translation
     }
 
-    /// Returns which words belong together, in the order of the translation: as ranges of bytes of the whole `source`
+    /// Returns which words belong together, with what is copied, in the order of the translation: as ranges of bytes of the whole `source`
     /// text, and of the translation of this sentence. `links` are those of the lines.
     pub fn words(&self, source: &str, translation: &DraftTranslation, links: &[Link]) -> Vec<Link> {
         let src_positions = self.positions(source);
@@ -163,7 +170,17 @@ impl DraftSentence {
                 tgt: tgt_words[tgt].range.clone(),
             }
         };
-        pairs.into_iter().map(link).collect()
+        let mut words: Vec<Link> = pairs.into_iter().map(link).collect();
+        let mut copied = translation.copied.clone();
+        for src in &self.protected {
+            let is_same = |tgt: &Range<usize>| translation.text[tgt.clone()] == source[src.clone()];
+            if let Some(index) = copied.iter().position(is_same) {
+                let (src, tgt) = (src.clone(), copied.remove(index));
+                words.push(Link { src, tgt });
+            }
+        }
+        words.sort_by_key(|link| (link.tgt.start, link.src.start));
+        words
     }
 
     /// Returns for each byte of the line where in the whole text it stands; `None` for spaces that stand for others.
@@ -204,4 +221,83 @@ fn word_at(words: &[Unit], at: usize) -> Option<usize> {
     let index = words.partition_point(|word| word.range.end <= at);
     words.get(index).filter(|word| word.range.start <= at)?;
     Some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{
+        DocumentError, DocumentLine, Protection, Split, Splitter, TranslatedLine,
+    };
+
+    /// Takes lines of at most ten bytes.
+    struct Short;
+
+    impl LineTranslator for Short {
+        fn translate_lines(
+            &self,
+            _: &[DocumentLine<'_>],
+            _: &mut dyn FnMut(usize),
+        ) -> Result<Vec<TranslatedLine>, DocumentError> {
+            Ok(Vec::new())
+        }
+
+        fn longest_start(&self, text: &str) -> Option<usize> {
+            (text.len() > 10).then_some(10)
+        }
+    }
+
+    fn sentences(text: &str) -> Vec<DraftSentence> {
+        let (splitter, protection) = (
+            Splitter::new(Split::Sentences, "en"),
+            Protection::placeholders(),
+        );
+        let documents = DocumentTranslator::new(&Short, &splitter, &protection);
+        documents.draft(text).sentences
+    }
+
+    fn link(src: Range<usize>, tgt: Range<usize>) -> Link {
+        Link { src, tgt }
+    }
+
+    #[test]
+    fn a_long_sentence_has_parts_and_a_short_one_is_its_own() {
+        let found = sentences("A dog.  One and two.");
+        let parts: Vec<_> = found
+            .iter()
+            .map(|it| (it.range.clone(), it.n_parts))
+            .collect();
+        assert_eq!(parts, [(0..6, 1), (8..15, 2), (16..20, 2)]);
+    }
+
+    #[test]
+    fn what_is_copied_is_not_in_the_line_and_comes_back() {
+        let sentence = &sentences("is  {a} x")[0];
+        assert_eq!((sentence.line(), sentence.needs_links()), ("is x", true));
+        let links = [link(0..2, 2..4), link(3..4, 0..1)];
+        let translation = sentence.translation("X IS", &links);
+        assert!(translation.text.contains("{a}"), "{translation:?}");
+    }
+
+    #[test]
+    fn words_are_found_in_the_text_whatever_is_copied_before_them() {
+        let text = "Oh. é {a}  x y";
+        let sentence = &sentences(text)[1];
+        let copy = TranslatedLine::copy_of(sentence.line());
+        let translation = sentence.translation(&copy.text, &copy.links);
+        assert_eq!(translation.text, "é {a}  x y");
+        let words = sentence.words(text, &translation, &copy.links);
+        let expected = [
+            link(4..6, 0..2),
+            link(7..10, 3..6),
+            link(12..13, 8..9),
+            link(14..15, 10..11),
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_sentence_of_what_is_copied_has_nothing_to_translate() {
+        assert!(sentences("{name}.")[0].is_copied());
+    }
 }

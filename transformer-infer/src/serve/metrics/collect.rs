@@ -13,6 +13,9 @@ use prometheus_client::registry::{Registry, Unit};
 use super::labels::{ModelLabel, ReasonLabel, RequestLabels, ResultLabel, RouteLabel, StageLabels};
 use crate::scheduler::SchedulerStats;
 
+/// The beginning of all names.
+const PREFIX: &str = "transformer";
+
 /// The borders of the latency histogram, in seconds.
 const SECONDS: [f64; 13] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
@@ -40,7 +43,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let histogram: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
-            registry: Registry::default(),
+            registry: Registry::with_prefix(PREFIX),
             requests: Family::default(),
             refusals: Family::default(),
             latency: Family::new_with_constructor(histogram),
@@ -121,7 +124,7 @@ fn of_models<'a>(
     n_in_flight: usize,
     models: impl Iterator<Item = (&'a str, SchedulerStats)>,
 ) -> Registry {
-    let mut registry = Registry::default();
+    let mut registry = Registry::with_prefix(PREFIX);
     let in_flight = Gauge::<i64>::default();
     in_flight.set(integer(n_in_flight));
     registry.register("in_flight_requests", "Requests being answered", in_flight);

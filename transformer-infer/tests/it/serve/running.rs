@@ -158,7 +158,11 @@ impl Running {
     pub(super) fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").body;
         let lines = text.lines();
-        let mut values = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let value_of = |line: &str| -> Option<String> {
+            let value = line.strip_prefix("transformer_")?.strip_prefix(name)?;
+            Some(value.strip_prefix(' ')?.to_owned())
+        };
+        let mut values = lines.filter_map(value_of);
         let value = values.next().map(|value| value.parse());
         value.map_or(0.0, |value| value.expect("a metric is a number"))
     }
