@@ -12,6 +12,7 @@ mod http;
 mod keys;
 mod metrics;
 mod models;
+mod page;
 mod server;
 mod state;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use utoipa::{OpenApi, ToSchema};
 
 use crate::serve::config::ServeError;
 use crate::serve::http::{ApiError, Client, check_origin, cors, observe};
+use crate::serve::page;
 use crate::serve::state::Shared;
 use crate::serve::v1;
 
@@ -42,6 +43,7 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(openapi))
+        .merge(page::router())
         .merge(v1::router(shared))
         .fallback(async || ApiError::NotFound)
         .method_not_allowed_fallback(async || ApiError::Method);

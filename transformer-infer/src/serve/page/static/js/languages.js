@@ -1,0 +1,146 @@
+// The choice of languages and of the model, and what is known of the model.
+import { byId, element, grouped } from "./dom.js";
+import { change, settings } from "./settings.js";
+
+/** Languages that are written from right to left, which an empty field cannot show by its text. */
+const RIGHT_TO_LEFT = /^(ar|arc|ckb|dv|fa|he|iw|khw|ks|ps|sd|syr|ug|ur|yi)(-|$)|-(arab|hebr)/i;
+
+const PRECISIONS = { f32: "32-bit floats", f16: "16-bit floats", bf16: "16-bit floats (bfloat16)", int8: "8-bit integers" };
+
+export const isRightToLeft = (code) => RIGHT_TO_LEFT.test(code ?? "");
+
+export class Languages {
+  #models;
+  #pairs;
+  #names;
+  #source = byId("source-language");
+  #target = byId("target-language");
+  #model = byId("model");
+  #onChange;
+
+  /**
+   * `models` and `languages` are the lists of `/v1/models`. `onChange` is called when the choice changed, with
+   * whether the languages were swapped.
+   */
+  constructor(models, languages, onChange) {
+    this.#models = models;
+    this.#onChange = onChange;
+    this.#pairs = languages.flatMap((source) => source.targets.map((target) => [source.code, target.code]));
+    this.#names = new Map(languages.flatMap((source) => [source, ...source.targets]).map((it) => [it.code, it.name]));
+    this.#source.onchange = () => this.#choose(this.#source.value, this.#target.value);
+    this.#target.onchange = () => this.#choose(this.#source.value, this.#target.value);
+    this.#model.onchange = () => {
+      change({ model: this.#model.value });
+      this.#drawModels();
+      this.#onChange(false);
+    };
+    byId("swap").onclick = () => this.swap();
+    this.#draw(settings.source, settings.target);
+  }
+
+  /** What requests send: only what the server needs to know. */
+  get pair() {
+    const pair = {};
+    if (this.source) pair.source = this.source;
+    if (this.target) pair.target = this.target;
+    if (this.#candidates().length > 1 || !this.source) pair.model = this.model?.name;
+    return pair;
+  }
+
+  get source() {
+    return this.#source.value || null;
+  }
+
+  get target() {
+    return this.#target.value || null;
+  }
+
+  /** The model that translates, or undefined if several do one after the other. */
+  get model() {
+    const candidates = this.#candidates();
+    return candidates.find((it) => it.name === settings.model) ?? candidates[0];
+  }
+
+  /** Whether the translation goes through a third language, of which no words and no attention are known. */
+  get isPivot() {
+    return this.#pairs.length > 0 && this.#candidates().length === 0;
+  }
+
+  get canSwap() {
+    return this.#pairs.some(([from, to]) => from === this.target && to === this.source);
+  }
+
+  swap() {
+    if (this.canSwap) this.#choose(this.target, this.source, true);
+  }
+
+  #candidates() {
+    if (this.#pairs.length === 0) return this.#models;
+    return this.#models.filter((it) => it.source?.code === this.source && it.target?.code === this.target);
+  }
+
+  #choose(source, target, isSwap = false) {
+    this.#draw(source, target);
+    change({ source: this.source, target: this.target });
+    this.#onChange(isSwap);
+  }
+
+  /** Fills the lists; a target that the source does not have becomes one that it has. */
+  #draw(source, target) {
+    const sources = [...new Set(this.#pairs.map(([from]) => from))];
+    const from = sources.includes(source) ? source : sources[0];
+    const targets = this.#pairs.filter((pair) => pair[0] === from).map((pair) => pair[1]);
+    const to = targets.includes(target) ? target : targets[0];
+    this.#fill(this.#source, sources, from);
+    this.#fill(this.#target, targets, to);
+    const swap = byId("swap");
+    swap.setAttribute("aria-disabled", !this.canSwap);
+    swap.title = this.canSwap ? "Swap the languages" : "No model translates in the other direction";
+    this.#drawModels();
+  }
+
+  #fill(select, codes, chosen) {
+    if (codes.length === 0) {
+      select.replaceChildren(element("option", { value: "" }, select === this.#source ? "Source" : "Translation"));
+      return;
+    }
+    const options = codes.map((it) => [this.#nameOf(it), it]).sort((a, b) => a[0].localeCompare(b[0]));
+    select.replaceChildren(...options.map(([name, it]) => element("option", { value: it }, name)));
+    select.value = chosen;
+  }
+
+  #nameOf(languageCode) {
+    return this.#names.get(languageCode) ?? languageCode;
+  }
+
+  #drawModels() {
+    const candidates = this.#candidates();
+    const { model } = this;
+    byId("model-choice").hidden = candidates.length < 2;
+    this.#model.replaceChildren(...candidates.map((it) => element("option", { value: it.name }, it.name)));
+    this.#model.value = model?.name ?? "";
+    byId("facts").replaceChildren(...facts(model).map(([name, value]) => (
+      element("div", {}, element("dt", {}, name), element("dd", {}, value)))));
+  }
+}
+
+/** Returns what is known of a model, as pairs of a name and a value. */
+function facts(model) {
+  if (!model) return [["Translated", "in two steps"]];
+  const sizes = [model.src_vocab_size, model.tgt_vocab_size].filter(Boolean);
+  const vocabulary = model.joint_vocabulary ? sizes.slice(0, 1) : sizes;
+  return [
+    ["Model", model.name],
+    ["Parameters", model.n_parameters && shortened(model.n_parameters)],
+    ["Precision", model.precision && (PRECISIONS[model.precision] ?? model.precision)],
+    ["Vocabulary", vocabulary.map(grouped).join(" and ")],
+    ["Search", model.beam_size && (model.beam_size === 1 ? "greedy" : `beam of ${model.beam_size}`)],
+    ["BLEU", model.bleu && model.bleu.toFixed(1)],
+  ].filter(([, value]) => value);
+}
+
+/** Returns a number as 2.1 M. */
+function shortened(number) {
+  const format = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  return format.format(number).replace(/(?<=\d)(?=[A-Z])/, "\u202f");
+}
