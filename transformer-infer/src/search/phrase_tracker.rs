@@ -5,6 +5,7 @@
 //! follow one), so that a phrase that is begun and abandoned, or that overlaps another one, costs nothing.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::{Phrase, Request};
 
@@ -18,8 +19,10 @@ pub(super) struct RequiredPhrases<'a> {
     phrases: Cow<'a, [Phrase]>,
     /// Number of tokens of each.
     n_tokens: Vec<usize>,
-    /// The phrase before it in the list that is equal, which is met first.
-    equal: Vec<Option<usize>>,
+    /// Equal phrases, as bits. Of each set, the first one that is unmet is begun.
+    equal: Vec<u128>,
+    /// The variants that begin with a token, as indices of the phrase and of its variant, in the order of the list.
+    by_first: HashMap<u32, Vec<(usize, usize)>>,
 }
 
 /// The state of the phrases after a sequence of tokens.
@@ -37,6 +40,8 @@ pub(super) struct PhraseTracker {
 struct Reading {
     /// The phrases that are met, as bits.
     met: u128,
+    /// Number of tokens of the phrases that are not.
+    n_unmet: usize,
     at: At,
 }
 
@@ -67,13 +72,23 @@ impl<'a> RequiredPhrases<'a> {
             let n_tokens = phrase.n_tokens();
             n_tokens.expect("phrases are checked before a search")
         });
-        let equal = |index: usize| {
-            let before = &phrases[..index];
-            before.iter().rposition(|it| *it == phrases[index])
-        };
+        let mut equal: Vec<u128> = Vec::new();
+        let mut by_first: HashMap<u32, Vec<(usize, usize)>> = HashMap::new();
+        for (index, phrase) in phrases.iter().enumerate() {
+            let mut sets = equal.iter_mut();
+            match sets.find(|set| phrases[first_of(**set)] == *phrase) {
+                Some(set) => *set |= 1 << index,
+                None => equal.push(1 << index),
+            }
+            for (variant, it) in phrase.variants.iter().enumerate() {
+                let with_first = it.ids.first().map(|first| by_first.entry(*first));
+                with_first.map(|entry| entry.or_default().push((index, variant)));
+            }
+        }
         Self {
             n_tokens: n_tokens.collect(),
-            equal: (0..phrases.len()).map(equal).collect(),
+            equal,
+            by_first,
             phrases: Cow::Borrowed(phrases),
         }
     }
@@ -84,6 +99,7 @@ impl<'a> RequiredPhrases<'a> {
             phrases: Cow::Owned(self.phrases.into_owned()),
             n_tokens: self.n_tokens,
             equal: self.equal,
+            by_first: self.by_first,
         }
     }
 
@@ -116,6 +132,7 @@ impl<'a> RequiredPhrases<'a> {
     pub(super) fn start(&self) -> PhraseTracker {
         let nothing = Reading {
             met: 0,
+            n_unmet: self.n_tokens(),
             at: At::Text,
         };
         self.tracker(vec![nothing], None)
@@ -139,7 +156,7 @@ impl<'a> RequiredPhrases<'a> {
     ) -> Option<PhraseTracker> {
         let mut readings = Vec::with_capacity(tracker.readings.len() + 1);
         for reading in &tracker.readings {
-            let Reading { met, at } = *reading;
+            let at = reading.at;
             if let At::Inside {
                 phrase,
                 variant,
@@ -147,7 +164,7 @@ impl<'a> RequiredPhrases<'a> {
             } = at
             {
                 if self.phrases[phrase].variants[variant].ids[n_tokens] == id {
-                    readings.push(self.inside(met, phrase, variant, n_tokens + 1));
+                    readings.push(self.inside(reading, phrase, variant, n_tokens + 1));
                 }
                 continue;
             }
@@ -156,13 +173,11 @@ impl<'a> RequiredPhrases<'a> {
             }
             if is_allowed {
                 let at = At::Text;
-                readings.push(Reading { met, at });
+                readings.push(Reading { at, ..*reading });
             }
-            for (phrase, variant, first) in self.starts(tracker.last, met) {
-                if first == id {
-                    readings.push(self.inside(met, phrase, variant, 1));
-                }
-            }
+            let begun = self.begun_with(id, tracker.last, reading.met);
+            readings
+                .extend(begun.map(|(phrase, variant)| self.inside(reading, phrase, variant, 1)));
         }
         (!readings.is_empty()).then(|| self.tracker(readings, Some(id)))
     }
@@ -170,7 +185,7 @@ impl<'a> RequiredPhrases<'a> {
     /// Returns the tokens that begin or continue a phrase, sorted.
     pub(super) fn next_tokens(&self, tracker: &PhraseTracker) -> Vec<u32> {
         let mut ids = Vec::new();
-        for Reading { met, at } in tracker.readings.iter().copied() {
+        for Reading { met, at, .. } in tracker.readings.iter().copied() {
             match at {
                 At::Inside {
                     phrase,
@@ -178,8 +193,8 @@ impl<'a> RequiredPhrases<'a> {
                     n_tokens,
                 } => ids.push(self.phrases[phrase].variants[variant].ids[n_tokens]),
                 At::Text | At::End { .. } => {
-                    let starts = self.starts(tracker.last, met).map(|(_, _, first)| first);
-                    ids.extend(starts.filter(|id| self.may_follow(tracker.last, at, *id)));
+                    let firsts = self.firsts(tracker.last, met);
+                    ids.extend(firsts.filter(|id| self.may_follow(tracker.last, at, *id)));
                 }
             }
         }
@@ -214,26 +229,46 @@ impl<'a> RequiredPhrases<'a> {
         readings.map(|reading| self.n_required(reading)).min()
     }
 
-    /// Returns the phrases that may begin after the token `last`: index, variant and first token.
-    fn starts(
-        &self,
-        last: Option<u32>,
-        met: u128,
-    ) -> impl Iterator<Item = (usize, usize, u32)> + '_ {
-        let is_met = move |phrase: usize| met & (1 << phrase) != 0;
-        let unmet = (0..self.phrases.len()).filter(move |phrase| {
-            // Of equal phrases the first one is begun.
-            !is_met(*phrase) && self.equal[*phrase].is_none_or(is_met)
+    /// Returns the phrases that may begin, as bits: the first unmet one of each set of equal phrases.
+    fn next_phrases(&self, met: u128) -> u128 {
+        let unmet = self.equal.iter().map(|set| set & !met);
+        unmet.fold(0, |next, set| next | (set & set.wrapping_neg()))
+    }
+
+    /// Returns the first tokens of the phrases that may begin after the token `last`.
+    fn firsts(&self, last: Option<u32>, met: u128) -> impl Iterator<Item = u32> + '_ {
+        let mut next = self.next_phrases(met);
+        let phrases = std::iter::from_fn(move || {
+            let phrase = (next != 0).then(|| first_of(next))?;
+            next &= next - 1;
+            Some(&self.phrases[phrase])
         });
-        unmet.flat_map(move |phrase| {
-            let of = &self.phrases[phrase];
-            let variants = of.variants.iter().enumerate();
-            variants.filter_map(move |(variant, it)| {
+        phrases.flat_map(move |phrase| {
+            phrase.variants.iter().filter_map(move |it| {
                 let first = *it.ids.first()?;
-                of.may_begin(it.position, last, first)
-                    .then_some((phrase, variant, first))
+                phrase.may_begin(it.position, last, first).then_some(first)
             })
         })
+    }
+
+    /// Returns the phrases and their variants that may begin with the token `id` after the token `last`.
+    fn begun_with(
+        &self,
+        id: u32,
+        last: Option<u32>,
+        met: u128,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let variants = self.by_first.get(&id).map_or(&[][..], Vec::as_slice);
+        let next = match variants {
+            [] => 0,
+            _ => self.next_phrases(met),
+        };
+        let mut variants = variants.iter().copied();
+        let begins = move |(phrase, variant): &(usize, usize)| {
+            let of = &self.phrases[*phrase];
+            next & (1 << phrase) != 0 && of.may_begin(of.variants[*variant].position, last, id)
+        };
+        std::iter::from_fn(move || variants.by_ref().find(&begins))
     }
 
     /// Returns whether a token may follow a phrase that has just ended, if one has.
@@ -244,34 +279,35 @@ impl<'a> RequiredPhrases<'a> {
         }
     }
 
-    fn inside(&self, met: u128, phrase: usize, variant: usize, n_tokens: usize) -> Reading {
+    /// Returns the reading whose last token is the `n_tokens`-th of a phrase that `before` has begun.
+    fn inside(&self, before: &Reading, phrase: usize, variant: usize, n_tokens: usize) -> Reading {
         if n_tokens < self.phrases[phrase].variants[variant].ids.len() {
             let at = At::Inside {
                 phrase,
                 variant,
                 n_tokens,
             };
-            return Reading { met, at };
+            return Reading { at, ..*before };
         }
         Reading {
-            met: met | (1 << phrase),
+            met: before.met | (1 << phrase),
+            n_unmet: before.n_unmet - self.n_tokens[phrase],
             at: At::End { phrase },
         }
     }
 
+    /// Returns the number of tokens that a reading needs. It takes the same time for any number of phrases, since it is
+    /// asked for every token of the vocabulary.
     fn n_required(&self, reading: &Reading) -> usize {
-        let tokens = self.n_tokens.iter().enumerate();
-        let unmet = tokens.filter(|(phrase, _)| reading.met & (1 << phrase) == 0);
-        let n_unmet: usize = unmet.map(|(_, n_tokens)| n_tokens).sum();
         match reading.at {
-            At::Text | At::End { .. } => n_unmet,
+            At::Text | At::End { .. } => reading.n_unmet,
             At::Inside {
                 phrase,
                 variant,
                 n_tokens,
             } => {
                 let left = self.phrases[phrase].variants[variant].ids.len() - n_tokens;
-                n_unmet - self.n_tokens[phrase] + left
+                reading.n_unmet - self.n_tokens[phrase] + left
             }
         }
     }
@@ -309,5 +345,78 @@ impl PhraseTracker {
     /// Returns the number of tokens that the unmet phrases need; 0 if all are met.
     pub(super) fn n_required(&self) -> usize {
         self.n_required
+    }
+}
+
+/// Returns the index of the first bit that is set; at least one is.
+fn first_of(bits: u128) -> usize {
+    bits.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{TokenEdges, Variant};
+    use super::*;
+
+    fn phrase(ids: &[u32]) -> Phrase {
+        let edges: Arc<[TokenEdges]> = vec![TokenEdges::default(); 300].into();
+        let ids = ids.to_vec();
+        let variants = vec![Variant {
+            ids,
+            ..Variant::default()
+        }];
+        Phrase { variants, edges }
+    }
+
+    fn n_unmet_by_sum(phrases: &RequiredPhrases<'_>, reading: &Reading) -> usize {
+        let tokens = phrases.n_tokens.iter().enumerate();
+        let unmet = tokens.filter(|(phrase, _)| reading.met & (1 << phrase) == 0);
+        unmet.map(|(_, n_tokens)| n_tokens).sum()
+    }
+
+    #[test]
+    fn of_many_equal_phrases_only_one_is_looked_at() {
+        let equal = vec![phrase(&[7]); Request::MOST_PHRASES];
+        let required = RequiredPhrases::new(&equal);
+        for met in [0, 1, (1 << 100) - 1] {
+            assert_eq!(required.firsts(None, met).count(), 1);
+            assert_eq!(required.begun_with(7, None, met).count(), 1);
+        }
+        assert_eq!(required.firsts(None, u128::MAX).count(), 0);
+    }
+
+    #[test]
+    fn a_token_is_compared_with_the_phrases_that_it_begins_only() {
+        let different: Vec<Phrase> = (10..138).map(|id| phrase(&[id, 5])).collect();
+        let required = RequiredPhrases::new(&different);
+        assert!(
+            required
+                .by_first
+                .values()
+                .all(|variants| variants.len() == 1)
+        );
+        assert_eq!(
+            required.begun_with(11, None, 0).collect::<Vec<_>>(),
+            [(1, 0)]
+        );
+        assert_eq!(required.begun_with(5, None, 0).count(), 0);
+        assert_eq!(required.begun_with(11, None, 1 << 1).count(), 0);
+    }
+
+    #[test]
+    fn the_tokens_of_unmet_phrases_are_counted_along_with_every_reading() {
+        let phrases = [&[7, 8][..], &[8], &[7, 8], &[9, 7, 8, 9], &[8]].map(phrase);
+        let required = RequiredPhrases::new(&phrases);
+        let mut tracker = required.start();
+        for id in [9, 7, 8, 9, 7, 8, 8, 7, 8] {
+            tracker = required
+                .grow(&tracker, id, true)
+                .expect("every token may be text");
+            for reading in &tracker.readings {
+                assert_eq!(reading.n_unmet, n_unmet_by_sum(&required, reading));
+            }
+        }
     }
 }

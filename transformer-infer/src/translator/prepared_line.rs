@@ -120,12 +120,13 @@ impl Translator {
         Ok(Translation {
             unmet_terms: unmet(tokenizer, text, terms),
             candidates,
-            warning: self.warning(search, n_src_tokens),
+            warning: self.warning(search, n_src_tokens, terms.len()),
         })
     }
 
-    fn warning(&self, search: &Search, n_tokens: usize) -> Option<Warning> {
+    fn warning(&self, search: &Search, n_tokens: usize, n_terms: usize) -> Option<Warning> {
         let n_kept = self.limits.max_src_len;
+        let n_required = Request::MOST_PHRASES;
         let Request {
             min_len, max_len, ..
         } = self.limits.request(search, n_tokens);
@@ -133,6 +134,11 @@ impl Translator {
             Some(Warning::Cut { n_kept })
         } else if n_tokens == 0 {
             None // A blank line has the empty translation, whatever the search requires.
+        } else if n_terms > n_required {
+            Some(Warning::ManyTerms {
+                n_terms,
+                n_required,
+            })
         } else if !search.at_limit.allows_words(max_len) {
             Some(Warning::NoWords { max_len })
         } else {

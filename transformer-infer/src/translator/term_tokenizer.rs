@@ -65,14 +65,13 @@ impl TermTokenizer {
 
 /// Returns the indices of the terms that a translation lacks, as whole words.
 pub(super) fn unmet(tokenizer: &Tokenizer, text: &str, terms: &[&str]) -> Vec<usize> {
-    let spellings = terms.iter().map(|term| {
+    unmet_terms(text, terms, |term| {
         // A tokenizer may change the case or the encoding of characters.
         let ids = tokenizer.encode(term);
         let written = (!ids.contains(&UNK)).then(|| tokenizer.decode(&ids));
         let written = written.filter(|written| written != term);
-        [(*term).to_owned()].into_iter().chain(written).collect()
-    });
-    unmet_terms(text, &spellings.collect::<Vec<Vec<String>>>())
+        [term.to_owned()].into_iter().chain(written).collect()
+    })
 }
 
 /// Returns the tokens of `text` behind `before`, if the tokens of `before` do not depend on it.

@@ -23,7 +23,8 @@ pub struct Input<'a> {
 pub struct Translation {
     /// The hypotheses, the best first, or samples in the order in which they were drawn; never empty.
     pub candidates: Vec<Candidate>,
-    /// Set if the line was cut, or if the length limits allow no translation for it.
+    /// Set if the line was cut, has too many terms, or if the length limits allow no translation for it; of several
+    /// warnings the first of these.
     pub warning: Option<Warning>,
     /// Indices of the required [terms](Input::terms) that the text of the best candidate does not contain: their
     /// characters are not in the vocabulary, or the length limit has no room for them.
@@ -47,6 +48,13 @@ pub enum Warning {
     Cut {
         /// Number of tokens that were translated.
         n_kept: usize,
+    },
+    /// The line has more terms than a translation can be required to contain.
+    ManyTerms {
+        /// Number of its [terms](Input::terms).
+        n_terms: usize,
+        /// Number of those that were required, the first ones.
+        n_required: usize,
     },
     /// The minimum length is above the maximum length for this line, and was lowered to it.
     MinLen {
@@ -75,7 +83,7 @@ impl Warning {
     /// Returns whether it is about the limits of the output length, and so about many lines alike.
     pub fn is_of_limits(&self) -> bool {
         match self {
-            Self::Cut { .. } => false,
+            Self::Cut { .. } | Self::ManyTerms { .. } => false,
             Self::MinLen { .. } | Self::NoWords { .. } => true,
         }
     }
@@ -88,6 +96,14 @@ impl std::fmt::Display for Warning {
                 f,
                 "the line has more than {n_kept} tokens, of which only the first {n_kept} were translated; \
                  split it"
+            ),
+            Self::ManyTerms {
+                n_terms,
+                n_required,
+            } => write!(
+                f,
+                "the line has {n_terms} terms of the glossary, of which only the first {n_required} were required \
+                 of its translation; split it"
             ),
             Self::MinLen { min_len, max_len } => write!(
                 f,

@@ -128,6 +128,38 @@ fn score_refuses_files_of_different_length() {
 }
 
 #[test]
+fn evaluate_prescribes_the_terms_of_a_glossary_as_translate_does() {
+    let terms = "cab\tfed\nbad\txyz\n";
+    let files = [
+        ("src", "a cab\nd\nbad\n"),
+        ("ref", "a\nb\nc\n"),
+        ("terms", terms),
+    ];
+    let workplace = Workplace::with_model(&files);
+    let search = "--beam 2 --max-len 12 --terms terms";
+    let evaluated = workplace.run(&format!(
+        "evaluate --model model --src src --ref ref {search} --out out"
+    ));
+    let messages = stderr(&evaluated);
+    assert!(messages.contains("warning: line 3: the translation lacks the term `xyz`\n"));
+    assert!(messages.contains("terms: 1 of 2 were met\n"), "{messages}");
+    let out = workplace.read("out");
+    let first = out.lines().next().unwrap_or_default();
+    assert!(first.split(' ').any(|word| word == "fed"), "{out}");
+    let translated = ["a cab", "d", "bad"].map(|line| {
+        let mut translate = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
+        translate
+            .args(format!("translate --quiet --model model {search} --").split(' '))
+            .arg(line)
+            .current_dir(workplace.path())
+            .output()
+            .expect("cargo has built the program")
+    });
+    let lines: Vec<&str> = translated.iter().flat_map(stdout).collect();
+    assert_eq!(out.lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
 fn evaluate_combines_translate_and_bleu() {
     let workplace = Workplace::with_model(&[("src", SRC), ("ref", TGT)]);
     let search = "--beam 3 --max-len 9";

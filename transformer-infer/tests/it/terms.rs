@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use transformer_infer::search::{LengthLimit, Sampling, Search, SearchError};
-use transformer_infer::{Input, Translation, Translator, TranslatorError};
+use transformer_infer::search::{LengthLimit, Request, Sampling, Search, SearchError};
+use transformer_infer::{Input, Translation, Translator, TranslatorError, Warning};
 
 use crate::command::{model, stderr, stdout, translate};
 use crate::model::{LINES, random_model, tokenizers};
@@ -72,6 +72,26 @@ fn a_term_that_the_vocabulary_lacks_is_unmet_and_no_error() {
     let found = translated(4, &terms);
     assert_eq!(found[0].unmet_terms, [1]);
     assert!(found[0].text().split(' ').any(|word| word == "fed"));
+}
+
+#[test]
+fn terms_beyond_the_most_that_are_required_are_named_in_a_warning() {
+    let n = Request::MOST_PHRASES;
+    for n_terms in [n, n + 1] {
+        let terms = vec!["d"; n_terms];
+        let input = Input {
+            text: "bad",
+            terms: &terms,
+            ..Input::default()
+        };
+        let found = translator().translate_inputs(&[input], &search(1), &mut |_| ());
+        let found = found.expect("the weights are finite");
+        let expected = (n_terms > n).then_some(Warning::ManyTerms {
+            n_terms,
+            n_required: n,
+        });
+        assert_eq!(found[0].warning, expected);
+    }
 }
 
 #[test]

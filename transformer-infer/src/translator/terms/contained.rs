@@ -1,46 +1,77 @@
 //! Which terms a text contains, as whole words.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::pieces::{Piece, pieces};
 
 /// Returns the indices of the terms that a text does not contain, each at a place of its own.
 ///
-/// `spellings` has the spellings of each term, one of which is enough. A spelling may have an initial capital at the
-/// start of the text.
-pub(crate) fn unmet_terms(text: &str, spellings: &[Vec<String>]) -> Vec<usize> {
+/// `spellings` returns the spellings of a term, one of which is enough; it is called once for equal terms. A spelling may
+/// have an initial capital at the start of the text. The time is that of one pass over the text for each different term.
+pub(crate) fn unmet_terms<'a>(
+    text: &str,
+    terms: &[&'a str],
+    mut spellings: impl FnMut(&'a str) -> Vec<String>,
+) -> Vec<usize> {
     let text = pieces(text);
     let mut is_used = vec![false; text.len()];
-    let mut order: Vec<usize> = (0..spellings.len()).collect();
-    let n_bytes = |term: &usize| spellings[*term].iter().map(String::len).max();
-    // A term may be a part of a longer one.
-    order.sort_by_key(|term| Reverse(n_bytes(term)));
-    order.retain(|term| {
-        let mut spellings = spellings[*term].iter();
-        let position = spellings.find_map(|spelling| find(&text, &is_used, &pieces(spelling)));
-        if let Some((start, n_pieces)) = position {
-            is_used[start..start + n_pieces].fill(true);
-        }
-        position.is_none()
+    let mut indices: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, term) in terms.iter().enumerate() {
+        indices.entry(term).or_default().push(index);
+    }
+    let with_spellings = indices.into_iter().map(|(term, indices)| {
+        let spellings = spellings(term);
+        (indices, spellings)
     });
-    order.sort_unstable();
-    order
+    let mut different: Vec<(Vec<usize>, Vec<String>)> = with_spellings.collect();
+    let n_bytes = |spellings: &[String]| spellings.iter().map(String::len).max();
+    // A term may be a part of a longer one.
+    different.sort_by_key(|(indices, spellings)| (Reverse(n_bytes(spellings)), indices[0]));
+    let mut unmet = Vec::new();
+    for (indices, spellings) in &different {
+        let n_found = use_places(&text, &mut is_used, spellings, indices.len());
+        unmet.extend_from_slice(&indices[n_found..]);
+    }
+    unmet.sort_unstable();
+    unmet
 }
 
-/// Returns the first unused place of a term in a text, and its number of pieces.
-fn find(text: &[Piece<'_>], is_used: &[bool], term: &[Piece<'_>]) -> Option<(usize, usize)> {
+/// Uses the first unused places of a term in a text, at most `n_terms`, and returns their number.
+fn use_places(
+    text: &[Piece<'_>],
+    is_used: &mut [bool],
+    spellings: &[String],
+    n_terms: usize,
+) -> usize {
+    let mut n_found = 0;
+    for spelling in spellings {
+        let spelling = pieces(spelling);
+        let mut start = 0;
+        while n_found < n_terms
+            && let Some(found) = find(text, is_used, &spelling, start)
+        {
+            start = found + spelling.len();
+            is_used[found..start].fill(true);
+            n_found += 1;
+        }
+    }
+    n_found
+}
+
+/// Returns the first unused place of a term in a text, from the piece `start` on.
+fn find(text: &[Piece<'_>], is_used: &[bool], term: &[Piece<'_>], start: usize) -> Option<usize> {
     let (first, others) = term.split_first()?;
     let capital = capitalized(first.text);
-    let mut starts = 0..(text.len() + 1).saturating_sub(term.len());
-    let start = starts.find(|start| {
+    let mut starts = start..(text.len() + 1).saturating_sub(term.len());
+    starts.find(|start| {
         let end = start + term.len();
         let (found, rest) = (&text[*start], &text[start + 1..end]);
         let is_first =
             found.text == first.text || *start == 0 && capital.as_deref() == Some(found.text);
         let is_rest = || rest.iter().zip(others).all(|(a, b)| a.text == b.text);
         is_first && is_rest() && !is_used[*start..end].contains(&true)
-    })?;
-    Some((start, term.len()))
+    })
 }
 
 /// Returns a text with an initial capital, if it has a lower-case initial.
@@ -55,8 +86,7 @@ mod tests {
     use super::*;
 
     fn unmet(text: &str, terms: &[&str]) -> Vec<usize> {
-        let spellings: Vec<Vec<String>> = terms.iter().map(|it| vec![(*it).to_owned()]).collect();
-        unmet_terms(text, &spellings)
+        unmet_terms(text, terms, |term| vec![term.to_owned()])
     }
 
     #[test]
@@ -68,6 +98,25 @@ mod tests {
     #[test]
     fn equal_terms_need_an_occurrence_each() {
         assert_eq!(unmet("Hund und Hund", &["Hund", "Hund", "Hund"]), [2]);
+    }
+
+    #[test]
+    fn equal_terms_are_spelled_once_whatever_their_number() {
+        let mut n_calls = 0;
+        let terms = [["Hund"; 100], ["Haus"; 100]].concat();
+        let unmet = unmet_terms("Hund und Hund", &terms, |term| {
+            n_calls += 1;
+            vec![term.to_owned()]
+        });
+        assert_eq!((n_calls, unmet), (2, (2..200).collect()));
+    }
+
+    #[test]
+    fn every_spelling_of_a_term_is_an_occurrence() {
+        let unmet = unmet_terms("Hund hund", &["Hund"; 3], |term| {
+            vec![term.to_owned(), term.to_lowercase()]
+        });
+        assert_eq!(unmet, [2]);
     }
 
     #[test]
