@@ -13,15 +13,13 @@ use transformer_core::json;
 use transformer_core::regular_file::{self, MAX_JSON_BYTES};
 
 use super::files::{MODEL, STATE, checkpoints_with, part_name, state_path};
+use crate::corpus::{has_own_hash, with_own_hash};
 use crate::progress::LogFn;
 use crate::validation::Validation;
 
 /// The version of the states that this program writes, and the only one that it reads. In version 1
 /// the names of files counted intervals.
 const FORMAT: u64 = 2;
-
-/// The hash field of a state while its hash is computed.
-const NO_HASH: &str = "\"sha256\": \"\"";
 
 /// The state of a run after an interval; it is written when the other files of the checkpoint are
 /// complete.
@@ -162,10 +160,8 @@ impl SavedState {
         if state.format != FORMAT {
             return Err(Unusable::OtherFormat(state.format));
         }
-        let hash = format!("\"sha256\": \"{}\"", state.sha256);
-        let is_intact = || hash_of(&text.replacen(&hash, NO_HASH, 1)) == state.sha256;
         // Earlier versions wrote no hash.
-        match state.sha256.is_empty() || is_intact() {
+        match state.sha256.is_empty() || has_own_hash(&text, &state.sha256) {
             true => Ok(state),
             false => Err(Unusable::Damaged("it is not what was saved".to_owned())),
         }
@@ -193,14 +189,8 @@ impl SavedState {
     /// Returns the text of the state, with its hash.
     pub(crate) fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("a state is numbers and text");
-        let hash = format!("\"sha256\": \"{}\"", hash_of(&text));
-        text.replacen(NO_HASH, &hash, 1)
+        with_own_hash(&text)
     }
-}
-
-/// Returns the SHA-256 of a text.
-fn hash_of(text: &str) -> String {
-    FileEntry::new(String::new(), text.as_bytes()).sha256
 }
 
 /// Returns the checkpoints whose weights are intact, by their numbers of updates in ascending order,

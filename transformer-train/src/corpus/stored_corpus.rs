@@ -10,10 +10,11 @@ use transformer_core::directory::{
 use transformer_core::text::Tokenizer;
 use transformer_core::{json, regular_file};
 
+use crate::corpus::own_hash::{has_own_hash, with_own_hash};
 use crate::corpus::{CorpusError, CorpusSummary, DiskStore, Fingerprint, LENGTHS, StoreWriter};
 
 /// The version of the format, the only one that this program reads.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 
 const MANIFEST: &str = "store.json";
 
@@ -22,6 +23,8 @@ const MANIFEST: &str = "store.json";
 #[serde(deny_unknown_fields)]
 struct Manifest {
     format: u64,
+    /// The SHA-256 of the manifest itself, without this hash.
+    sha256: String,
     fingerprint: u64,
     summary: CorpusSummary,
     /// Whether one tokenizer serves both sides.
@@ -67,6 +70,7 @@ pub(super) fn write_store(
     files.push(FileEntry::new(LENGTHS, &lengths));
     let manifest = Manifest {
         format: FORMAT,
+        sha256: String::new(),
         fingerprint: fingerprint.value(),
         summary,
         joint: matches!(tokenizers, Tokenizers::Joint(_)),
@@ -74,22 +78,27 @@ pub(super) fn write_store(
         files,
     };
     let json =
-        serde_json::to_vec_pretty(&manifest).expect("a manifest consists of numbers and text");
-    Ok(write_file(directory, MANIFEST, &json)?)
+        serde_json::to_string_pretty(&manifest).expect("a manifest consists of numbers and text");
+    let json = with_own_hash(&json);
+    Ok(write_file(directory, MANIFEST, json.as_bytes())?)
 }
 
 impl StoredCorpus {
     /// Opens a token store, and checks its files.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
-        let text = regular_file::read(&path.join(MANIFEST), u64::MAX)?;
-        let manifest = json::from_slice(&text).map_err(|error| invalid(error.to_string()));
+        let text = regular_file::read_text(&path.join(MANIFEST), u64::MAX)?;
+        let manifest =
+            json::from_slice(text.as_bytes()).map_err(|error| invalid(error.to_string()));
         let manifest: Manifest = manifest?;
         if manifest.format != FORMAT {
             let format = manifest.format;
             return Err(invalid(format!(
                 "its format is {format}, but this program reads format {FORMAT}"
             )));
+        }
+        if !has_own_hash(&text, &manifest.sha256) {
+            return Err(invalid(format!("`{MANIFEST}` is not what was saved")));
         }
         if let Some(file) = manifest.files.iter().find(|file| !file.is_intact_in(path)) {
             return Err(invalid(format!("`{}` is damaged", file.name)));

@@ -108,6 +108,49 @@ fn a_damaged_store_is_reported_and_built_again() {
     assert!(workplace.weights("two") == workplace.weights("whole"));
 }
 
+fn is_noticed(ended: &Ended) -> bool {
+    let message = "`store.json` is not what was saved; it is built again";
+    ended.lines().iter().any(|line| line.ends_with(message))
+}
+
+/// Changes the manifest of a store of pairs that are also held out, and returns what a run with it printed.
+fn with_changed_manifest(change: impl FnOnce(&str) -> String) -> (Workplace, Ended) {
+    let workplace = Workplace::new();
+    let shared = [&ON_DISK[..], &["--set", "data.store_folder=cache"]].concat();
+    workplace.train("one", &shared).lines();
+    let path = stores(&workplace, "cache")[0].join("store.json");
+    let text = fs::read_to_string(&path).expect("the store was built");
+    let changed = change(&text);
+    assert_ne!(changed, text);
+    fs::write(&path, changed).expect("the temporary directory is writable");
+    let ended = workplace.train("two", &shared);
+    (workplace, ended)
+}
+
+#[test]
+fn a_changed_fingerprint_of_a_store_is_noticed() {
+    let (workplace, ended) = with_changed_manifest(|text| {
+        let (before, rest) = text.split_once("\"fingerprint\": ").expect("it has one");
+        let (number, rest) = rest.split_once(',').expect("other fields follow");
+        let other = if number.ends_with('1') { '2' } else { '1' };
+        let number = &number[..number.len() - 1];
+        format!("{before}\"fingerprint\": {number}{other},{rest}")
+    });
+    assert!(is_noticed(&ended), "{ended:?}");
+    assert!(workplace.weights("two") == workplace.weights("one"));
+}
+
+#[test]
+fn a_changed_held_out_pair_of_a_store_is_noticed() {
+    let (workplace, ended) = with_changed_manifest(|text| {
+        let start = text.find("\"held_out\": ").expect("it has some");
+        let (before, pairs) = text.split_at(start);
+        format!("{before}{}", pairs.replacen('1', "0", 1))
+    });
+    assert!(is_noticed(&ended), "{ended:?}");
+    assert!(workplace.weights("two") == workplace.weights("one"));
+}
+
 #[test]
 fn a_damaged_pair_stops_the_run_with_an_error_of_one_line() {
     let workplace = Workplace::new();
