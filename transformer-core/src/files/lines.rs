@@ -1,19 +1,17 @@
 //! [`LineReader`]: the lines of a text file or stream, plain or gzip, checked to be UTF-8.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
-use super::gzip::{GZIP_MAGIC, GzipMembers};
+use super::unpacked::GzipError;
+pub use super::unpacked::Unpacked;
 
 /// Name of standard input in error messages.
 pub const STANDARD_INPUT: &str = "standard input";
 
 /// Some editors write it before the text. It is not part of the text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// Size of the read buffer, in bytes.
-pub(super) const BUFFER_BYTES: usize = 1 << 16;
 
 /// Limit of the size of a line, in bytes, unless [`LineReader::with_max_bytes`] sets another: 1 MiB, far
 /// more than any sentence has.
@@ -115,7 +113,7 @@ pub enum LineError {
 #[derive(Debug)]
 pub struct LineReader<R> {
     name: String,
-    input: Input<R>,
+    input: Unpacked<R>,
     /// Bytes of the current line, line end included.
     pub(super) line: Vec<u8>,
     n_read: u64,
@@ -128,13 +126,18 @@ pub struct LineReader<R> {
     has_unread_rest: bool,
 }
 
-/// A stream whose first bytes were read to recognize gzip.
-type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
-
-#[derive(Debug)]
-enum Input<R> {
-    Plain(Peeked<R>),
-    Gzip(Box<BufReader<GzipMembers<Peeked<R>>>>),
+impl LineError {
+    /// Makes the error of a file that cannot be read after a line. If it is gzip and [unpacked](Unpacked), it says whether
+    /// the file is cut or damaged.
+    pub fn of_read(name: impl Into<String>, line: u64, error: io::Error) -> Self {
+        let name = name.into();
+        let is_gzip = error.get_ref().is_some_and(|it| it.is::<GzipError>());
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof if is_gzip => Self::GzipTruncated { name, line },
+            _ if is_gzip => Self::GzipDamaged { name, line, error },
+            _ => Self::Read { name, line, error },
+        }
+    }
 }
 
 impl LineReader<File> {
@@ -160,7 +163,7 @@ impl<R: Read> LineReader<R> {
     /// Returns [`LineError::Open`] if the first bytes cannot be read.
     pub fn new(name: impl Into<String>, input: R) -> Result<Self, LineError> {
         let name = name.into();
-        let input = match Input::new(input) {
+        let input = match Unpacked::new(input) {
             Ok(input) => input,
             Err(error) => return Err(LineError::Open { name, error }),
         };
@@ -248,17 +251,13 @@ impl<R: Read> LineReader<R> {
         self.line.clear();
         // A line of the largest size may have a byte order mark before it and a line end of two bytes.
         let most = self.max_bytes.saturating_add(BYTE_ORDER_MARK.len() + 2);
-        let read = match &mut self.input {
-            Input::Plain(input) => read_line(input, most, &mut self.line),
-            Input::Gzip(input) => read_line(input, most, &mut self.line),
-        };
-        match read {
+        match read_line(&mut self.input, most, &mut self.line) {
             Ok(0) => return Ok(false),
             Ok(_) => self.n_read += 1,
             Err(error) => return Err(self.read_error(error)),
         }
         if self.n_read == 1 {
-            self.remedy = remedy(&self.line);
+            self.remedy = utf8_remedy(&self.line);
         }
         if self.content().len() <= self.max_bytes {
             return Ok(true);
@@ -282,11 +281,7 @@ impl<R: Read> LineReader<R> {
 
     /// Reads to the next line end, or to the end, and stores nothing; `false` at the end.
     fn skip_to_line_end(&mut self) -> Result<bool, LineError> {
-        let skipped = match &mut self.input {
-            Input::Plain(input) => skip_to_line_end(input),
-            Input::Gzip(input) => skip_to_line_end(input),
-        };
-        skipped.map_err(|error| self.read_error(error))
+        skip_to_line_end(&mut self.input).map_err(|error| self.read_error(error))
     }
 
     /// Returns the current line without its end and without a byte order mark.
@@ -305,15 +300,7 @@ impl<R: Read> LineReader<R> {
     }
 
     fn read_error(&self, error: io::Error) -> LineError {
-        let (name, line) = (self.name.clone(), self.n_read);
-        let is_gzip = matches!(self.input, Input::Gzip(_));
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof if is_gzip => LineError::GzipTruncated { name, line },
-            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if is_gzip => {
-                LineError::GzipDamaged { name, line, error }
-            }
-            _ => LineError::Read { name, line, error },
-        }
+        LineError::of_read(&self.name, self.n_read, error)
     }
 }
 
@@ -323,29 +310,6 @@ impl<R: Read> Iterator for LineReader<R> {
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.next_line().transpose()?;
         Some(line.map(str::to_owned))
-    }
-}
-
-impl<R: Read> Input<R> {
-    fn new(mut input: R) -> io::Result<Self> {
-        let mut start = Vec::new();
-        // Byte by byte: a second one may never arrive from an interactive stream.
-        for magic in GZIP_MAGIC {
-            input.by_ref().take(1).read_to_end(&mut start)?;
-            if start.last() != Some(&magic) {
-                break;
-            }
-        }
-        let is_gzip = start == GZIP_MAGIC;
-        let whole = Cursor::new(start).chain(input);
-        let whole = BufReader::with_capacity(BUFFER_BYTES, whole);
-        Ok(match is_gzip {
-            true => {
-                let decoder = GzipMembers::new(whole);
-                Self::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
-            }
-            false => Self::Plain(whole),
-        })
     }
 }
 
@@ -397,8 +361,8 @@ const REMEDIES: [(&[u8], &str); 6] = [
     ),
 ];
 
-/// Returns how to convert a file with these first bytes to UTF-8.
-fn remedy(start: &[u8]) -> &'static str {
+/// Returns how to convert a file with these first bytes to UTF-8; a few are enough.
+pub fn utf8_remedy(start: &[u8]) -> &'static str {
     let known = REMEDIES.iter().find(|(first, _)| start.starts_with(first));
     known.map_or(
         "convert the file, for example with `iconv -f LATIN1 -t UTF-8` if that is its encoding",

@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::lines::*;
+use super::unpacked::BUFFER_BYTES;
 
 fn read(bytes: &[u8]) -> Vec<String> {
     let lines = LineReader::new("text", bytes).expect("memory can be read");

@@ -6,3 +6,4 @@ pub mod lines;
 #[cfg(test)]
 mod lines_tests;
 pub mod regular_file;
+mod unpacked;

@@ -14,17 +14,7 @@ use crate::translator::TranslatorError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// The input cannot be read.
-    #[error("cannot read {name} after line {line}; check the disk and the file")]
-    Read {
-        /// The document.
-        name: String,
-        /// Number of the line.
-        line: u64,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// A line cannot be read.
+    /// The input, or a line of it, cannot be read.
     #[error(transparent)]
     Line(#[from] LineError),
     /// The input is not of its format.

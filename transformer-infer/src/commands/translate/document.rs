@@ -1,11 +1,10 @@
 //! `translate --in`: translates a document, whose markup stays.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-use transformer_core::lines::STANDARD_INPUT;
+use transformer_core::lines::{LineError, STANDARD_INPUT, Unpacked};
 use transformer_infer::document::format::{Format, PartReader};
 use transformer_infer::document::{
     DocumentError, DocumentEvent, DocumentTranslator, ModelLines, Splitter,
@@ -16,9 +15,6 @@ use transformer_infer::{Glossary, Translator};
 use super::document_flags::DocumentFlags;
 use super::line_rate::LineRate;
 use crate::commands::{CommandError, OutputPathError, check_file, print_terms, unfinished};
-
-/// The first bytes of a gzip file.
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Most warnings that are printed.
 const MAX_WARNINGS: usize = 10;
@@ -131,15 +127,8 @@ impl<'a> Document<'a> {
                 (format!("`{}`", path.display()), Box::new(file))
             }
         };
-        let mut input = BufReader::new(input);
-        // An error of the first bytes is reported by the reader of the format.
-        let is_gzip = input
-            .fill_buf()
-            .is_ok_and(|bytes| bytes.starts_with(&GZIP_MAGIC));
-        let input: Box<dyn Read + Send> = match is_gzip {
-            true => Box::new(MultiGzDecoder::new(input)),
-            false => Box::new(input),
-        };
+        let input = Unpacked::new(input)
+            .map_err(|error| DocumentError::from(LineError::of_read(&name, 0, error)))?;
         let options = self.flags.format_options();
         Ok(self.format.read(name, input, &options)?)
     }

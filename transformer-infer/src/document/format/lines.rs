@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 
-use transformer_core::lines::LineError;
+use transformer_core::lines::{LineError, utf8_remedy};
 
 use crate::document::DocumentError;
 
@@ -15,6 +15,8 @@ pub(super) struct SourceLines {
     name: String,
     input: BufReader<Box<dyn Read + Send>>,
     n_read: u64,
+    /// What to do if the file is not UTF-8, by its first bytes.
+    remedy: Option<&'static str>,
 }
 
 impl fmt::Debug for SourceLines {
@@ -33,6 +35,7 @@ impl SourceLines {
             name,
             input: BufReader::new(Box::new(input)),
             n_read: 0,
+            remedy: None,
         }
     }
 
@@ -54,15 +57,12 @@ impl SourceLines {
             .by_ref()
             .take(most)
             .read_until(b'\n', &mut line)
-            .map_err(|source| DocumentError::Read {
-                name: self.name.clone(),
-                line: self.n_read,
-                source,
-            })?;
+            .map_err(|error| LineError::of_read(&self.name, self.n_read, error))?;
         if read == 0 {
             return Ok(None);
         }
         self.n_read += 1;
+        self.remedy.get_or_insert_with(|| utf8_remedy(&line));
         if line.len() > MAX_RECORD_BYTES {
             return Err(DocumentError::Line(LineError::TooLong {
                 name: self.name.clone(),
@@ -71,12 +71,13 @@ impl SourceLines {
                 remedy: "check the format of the file, and split the line",
             }));
         }
+        let remedy = self.remedy.unwrap_or_else(|| utf8_remedy(&[]));
         String::from_utf8(line).map(Some).map_err(|error| {
             DocumentError::Line(LineError::NotUtf8 {
                 name: self.name.clone(),
                 line: self.n_read,
                 byte: error.utf8_error().valid_up_to() + 1,
-                remedy: "convert the file to UTF-8, for example with `iconv -t UTF-8`",
+                remedy,
             })
         })
     }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::window::{CONVERT, Window};
+use super::window::Window;
 use crate::document::{DocumentError, Notation, Part, Passage, Plain};
 
 /// Largest size of a passage, in bytes.
@@ -44,7 +44,7 @@ impl TextReader {
     /// Reads text from a stream, which error messages call by `name`.
     pub fn new(name: String, input: impl Read + Send + 'static, paragraphs: Paragraphs) -> Self {
         Self {
-            window: Window::new(name, Box::new(input), CONVERT),
+            window: Window::new(name, Box::new(input)),
             paragraphs,
             has_failed: false,
         }
@@ -190,7 +190,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .starts_with("`a`, line 2: the line is not UTF-8"),
+                .starts_with("`a`, line 2: byte 1 of the line is not UTF-8"),
             "{error}"
         );
     }

@@ -3,21 +3,19 @@
 use std::fmt;
 use std::io::{self, Read};
 
+use transformer_core::lines::{LineError, utf8_remedy};
+
 use crate::document::DocumentError;
 
 /// Number of bytes that are read at once, unless a token needs more.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// What to do about a file that is not UTF-8.
-pub(super) const CONVERT: &str =
-    "convert the file, for example with `iconv -f windows-1252 -t utf-8`";
-
 /// The bytes of a file that were read and not yet taken, checked to be UTF-8.
 pub(super) struct Window {
     name: String,
     input: Box<dyn Read + Send>,
-    /// What to do if the file is not UTF-8.
-    remedy: &'static str,
+    /// What to do if the file is not UTF-8, by its first bytes.
+    remedy: Option<&'static str>,
     text: String,
     /// Number of bytes of the text that are taken.
     taken: usize,
@@ -26,20 +24,23 @@ pub(super) struct Window {
     is_at_end: bool,
     /// Number of line feeds in what was taken.
     n_lines: u64,
+    /// Number of bytes behind the last of them.
+    n_line_bytes: usize,
 }
 
 impl Window {
-    /// Reads from a stream, which error messages call by `name`; `remedy` is what to do if it is not UTF-8.
-    pub(super) fn new(name: String, input: Box<dyn Read + Send>, remedy: &'static str) -> Self {
+    /// Reads from a stream, which error messages call by `name`.
+    pub(super) fn new(name: String, input: Box<dyn Read + Send>) -> Self {
         Self {
             name,
             input,
-            remedy,
+            remedy: None,
             text: String::new(),
             taken: 0,
             partial: Vec::new(),
             is_at_end: false,
             n_lines: 0,
+            n_line_bytes: 0,
         }
     }
 
@@ -58,6 +59,10 @@ impl Window {
         let taken = self.text()[..n_bytes].to_owned();
         self.taken += n_bytes;
         self.n_lines += n_line_feeds(taken.as_bytes());
+        self.n_line_bytes = match taken.rfind('\n') {
+            Some(at) => taken.len() - at - 1,
+            None => self.n_line_bytes + taken.len(),
+        };
         taken
     }
 
@@ -83,6 +88,7 @@ impl Window {
             .read_to_end(&mut bytes)
             .map_err(|source| self.read_error(source))?;
         self.is_at_end = (n_read as u64) < limit;
+        self.remedy.get_or_insert_with(|| utf8_remedy(&bytes));
         let valid = match std::str::from_utf8(&bytes) {
             Ok(text) => text,
             Err(error) if error.error_len().is_none() && !self.is_at_end => {
@@ -97,22 +103,23 @@ impl Window {
     }
 
     fn read_error(&self, source: io::Error) -> DocumentError {
-        DocumentError::Read {
-            name: self.name.clone(),
-            line: self.n_lines + n_line_feeds(self.text.as_bytes()),
-            source,
-        }
+        let line = self.n_lines + n_line_feeds(self.text.as_bytes());
+        LineError::of_read(&self.name, line, source).into()
     }
 
     /// Makes the error of an invalid byte behind the text and these valid bytes.
     fn utf8_error(&self, valid: &[u8]) -> DocumentError {
-        let n_lines = n_line_feeds(self.text.as_bytes()) + n_line_feeds(valid);
-        DocumentError::Syntax {
+        let before = [self.text.as_bytes(), valid].concat();
+        let n_bytes = match before.iter().rposition(|byte| *byte == b'\n') {
+            Some(at) => before.len() - at - 1,
+            None => self.n_line_bytes + before.len(),
+        };
+        DocumentError::Line(LineError::NotUtf8 {
             name: self.name.clone(),
-            line: self.n_lines + n_lines + 1,
-            problem: "the line is not UTF-8".to_owned(),
-            remedy: self.remedy,
-        }
+            line: self.n_lines + n_line_feeds(&before) + 1,
+            byte: n_bytes + 1,
+            remedy: self.remedy.unwrap_or_else(|| utf8_remedy(valid)),
+        })
     }
 }
 

@@ -205,7 +205,7 @@ fn a_failure_leaves_no_file() {
     let output = folder.translate(&["--in", "a.txt", "--out", "b.txt"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("error: `a.txt`, line 2: the line is not UTF-8"),
+        stderr(&output).contains("error: `a.txt`, line 2: byte 5 of the line is not UTF-8"),
         "{}",
         stderr(&output)
     );

@@ -5,14 +5,14 @@ use std::io::Read;
 use super::assembler::{Assembler, MAX_MARKUP_BYTES};
 use super::attributes::{foreign_encoding, tag_parts, translate};
 use super::elements::{Role, role};
-use super::segment::{PointItem, append};
+use super::segment::{InlinePoint, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
 use super::tree::{MAX_DEPTH, Tree};
 use crate::document::format::window::Window;
 use crate::document::{DocumentError, Part};
 
-/// What to do about a page that is not UTF-8.
+/// What to do about a page that declares another encoding.
 const CONVERT: &str = "convert the file, for example with `iconv -f windows-1252 -t utf-8`, and change its \
                        `<meta charset>` if it has one";
 
@@ -82,7 +82,7 @@ impl HtmlReader {
         options: HtmlOptions,
     ) -> Result<Self, DocumentError> {
         let mut reader = Self {
-            window: Window::new(name, Box::new(input), CONVERT),
+            window: Window::new(name, Box::new(input)),
             options,
             mode: TextMode::Data,
             tree: Tree::new(),
@@ -279,7 +279,7 @@ impl HtmlReader {
     /// Adds the element to the passage.
     fn end_atom(&mut self) {
         if let Some(atom) = self.atom.take() {
-            self.assembler.point(PointItem {
+            self.assembler.point(InlinePoint {
                 is_word: atom.is_visible && atom.name != "picture",
                 parts: atom.parts,
                 is_visible: atom.is_visible,
@@ -303,7 +303,7 @@ impl HtmlReader {
     }
 
     fn point(&mut self, parts: Vec<Part>, is_visible: bool) {
-        self.assembler.point(PointItem {
+        self.assembler.point(InlinePoint {
             parts,
             is_visible,
             is_word: false,

@@ -268,8 +268,8 @@ fn a_byte_that_is_not_utf8_is_refused_with_its_line() {
     let error = try_read(b"a\nb\xe9", HtmlOptions::default()).expect_err("it is Latin-1");
     assert_eq!(
         error.to_string(),
-        "`a.html`, line 2: the line is not UTF-8; convert the file, for example with \
-         `iconv -f windows-1252 -t utf-8`, and change its `<meta charset>` if it has one"
+        "`a.html`, line 2: byte 2 of the line is not UTF-8; convert the file, for example with \
+         `iconv -f LATIN1 -t UTF-8` if that is its encoding"
     );
 }
 

@@ -168,7 +168,7 @@ impl Json {
         let string = String::from_utf8(bytes).map_err(|_| {
             self.scanner.error(
                 "the string that ends here is not UTF-8",
-                "convert the file to UTF-8",
+                self.scanner.utf8_remedy(),
             )
         })?;
         self.scanner.skip(b'"');

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
+use transformer_core::lines::{LineError, utf8_remedy};
+
 use crate::document::DocumentError;
 
 /// Reads bytes and counts lines and columns.
@@ -13,6 +15,8 @@ pub(super) struct Scanner {
     line: u64,
     /// Number of bytes of this line that were read.
     column: u64,
+    /// What to do if the file is not UTF-8, by its first bytes.
+    remedy: Option<&'static str>,
 }
 
 impl fmt::Debug for Scanner {
@@ -32,6 +36,7 @@ impl Scanner {
             input: BufReader::with_capacity(1 << 16, Box::new(input)),
             line: 1,
             column: 0,
+            remedy: None,
         }
     }
 
@@ -39,14 +44,13 @@ impl Scanner {
     pub(super) fn peek(&mut self) -> Result<Option<u8>, DocumentError> {
         loop {
             match self.input.fill_buf() {
-                Ok(bytes) => return Ok(bytes.first().copied()),
+                Ok(bytes) => {
+                    self.remedy.get_or_insert_with(|| utf8_remedy(bytes));
+                    return Ok(bytes.first().copied());
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(DocumentError::Read {
-                        name: self.name.clone(),
-                        line: self.line - 1,
-                        source,
-                    });
+                Err(error) => {
+                    return Err(LineError::of_read(&self.name, self.line - 1, error).into());
                 }
             }
         }
@@ -61,6 +65,11 @@ impl Scanner {
         } else {
             self.column += 1;
         }
+    }
+
+    /// Returns what to do if the file is not UTF-8.
+    pub(super) fn utf8_remedy(&self) -> &'static str {
+        self.remedy.unwrap_or_else(|| utf8_remedy(&[]))
     }
 
     /// Makes an error about the next byte.
