@@ -24,6 +24,7 @@ mod passage;
 mod protection;
 mod scheduled_lines;
 mod segments;
+mod spaces;
 mod split;
 mod translate;
 

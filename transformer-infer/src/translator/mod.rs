@@ -16,6 +16,7 @@ pub use marian::marian_search;
 pub use options::OpenOptions;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub(crate) use prepared_line::PreparedLine;
+pub(crate) use terms::is_without_spaces;
 pub use terms::{Glossary, GlossaryError, Term};
 pub use translate::Translator;
 pub use translation::{Candidate, Input, Translation, Warning};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::items::{Item, ItemKind};
 use super::spelling::with_source;
+use crate::document::spaces::{Spaces, needs_space};
 use crate::document::{Mark, MarkKind, Notation, Passage, Raw};
+use crate::translator::is_without_spaces;
 
 /// Makes a passage of items without walls, and takes their contents.
 pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) -> Passage {
@@ -46,7 +48,8 @@ impl Builder {
             }
             ItemKind::Close(_) | ItemKind::Wall => self.end_pair(raw),
             ItemKind::Point => {
-                let needs_space = does_point_need_space(&raw.source(), before, next);
+                let spaces = Spaces::on(raw.starts_with_space(), raw.ends_with_space());
+                let needs_space = needs_space(before, next, spaces);
                 self.push_mark(MarkKind::Point { raw }, needs_space);
             }
             ItemKind::Break => {
@@ -110,29 +113,11 @@ fn next_chars(items: &[Item]) -> Vec<Option<char>> {
     chars
 }
 
-/// Returns whether the text needs a space in place of a point.
-fn does_point_need_space(raw: &str, before: Option<char>, after: Option<char>) -> bool {
-    let (Some(before), Some(after)) = (before, after) else {
-        return false;
-    };
-    if before.is_whitespace() || after.is_whitespace() {
-        return false;
-    }
-    let begins = raw.starts_with(char::is_whitespace);
-    let ends = raw.ends_with(char::is_whitespace);
-    match (begins, ends) {
-        (true, true) => true,
-        (false, false) => before.is_alphanumeric() && after.is_alphanumeric(),
-        _ => !"([{¿¡«“„".contains(before) && !".,;:!?)]}»”…。，、！？".contains(after),
-    }
-}
-
 /// Returns whether the text needs a space in place of a line end: not in scripts without spaces.
 fn do_lines_need_space(before: Option<char>, after: Option<char>) -> bool {
     let (Some(before), Some(after)) = (before, after) else {
         return false;
     };
-    let is_spaceless = |c: char| matches!(c, '\u{3000}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ff60}');
     let is_space = before.is_whitespace() || after.is_whitespace();
-    !(is_space || is_spaceless(before) && is_spaceless(after))
+    !(is_space || is_without_spaces(before) && is_without_spaces(after))
 }

@@ -1,6 +1,7 @@
 //! The formats of documents: each is a reader of parts.
 
 mod build;
+mod escapes;
 mod html;
 mod items;
 mod json;

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
-use super::units::{Unit, align, is_without_spaces, units};
+use super::units::{Unit, align, units};
 use crate::attention::Link;
+use crate::translator::is_without_spaces;
 
 /// Where the marks of a sentence are in its translation.
 pub(in crate::document) struct Placement<'a> {
@@ -93,10 +94,17 @@ impl<'a> Placement<'a> {
                 .copied()
                 .filter(|it| self.is_pair(*it))
                 .collect();
+            let mut without_words = Vec::new();
             for (pair, span) in self.runs(&pairs, &within) {
-                self.spans[pair] = span.unwrap_or(usize::MAX..usize::MAX);
+                match span {
+                    Some(span) => self.spans[pair] = span,
+                    None => without_words.push(pair),
+                }
             }
-            self.put_pairs_without_words(&pairs, &within);
+            without_words.sort_unstable();
+            for pair in without_words {
+                self.spans[pair] = self.span_without_words(pair, &pairs, &within);
+            }
             // An empty span must not be inside of another one.
             for empty in &children {
                 let is_pair = self.is_pair(*empty);
@@ -121,27 +129,27 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Puts pairs none of whose words has a translation around the word behind their position, or before it, if no other
-    /// pair has it; else nowhere: they are empty.
-    fn put_pairs_without_words(&mut self, pairs: &[usize], within: &Range<usize>) {
-        for pair in pairs.iter().copied() {
-            if self.spans[pair].start != usize::MAX {
-                continue;
-            }
-            let gap = self.gap(pair, within);
-            let is_free = |unit: &usize| {
-                within.contains(unit)
-                    && self.is_word(*unit)
-                    && !pairs.iter().any(|other| self.spans[*other].contains(unit))
-            };
-            let range = &self.sentence.marks[pair].range;
-            let mut src_units = self.src_units.iter();
-            let has_words =
-                src_units.any(|it| range.start <= it.range.start && it.range.end <= range.end);
-            let around = [Some(gap), gap.checked_sub(1)].into_iter().flatten();
-            let word = around.filter(|_| has_words).find(is_free);
-            self.spans[pair] = word.map_or(gap..gap, |unit| unit..unit + 1);
-        }
+    /// Returns the span of a pair none of whose words has a translation: the word behind its position, or before it, if no
+    /// other pair has it; else it is empty.
+    fn span_without_words(
+        &self,
+        pair: usize,
+        pairs: &[usize],
+        within: &Range<usize>,
+    ) -> Range<usize> {
+        let gap = self.gap(pair, within);
+        let is_free = |unit: &usize| {
+            within.contains(unit)
+                && self.is_word(*unit)
+                && !pairs.iter().any(|other| self.spans[*other].contains(unit))
+        };
+        let range = &self.sentence.marks[pair].range;
+        let mut src_units = self.src_units.iter();
+        let has_words =
+            src_units.any(|it| range.start <= it.range.start && it.range.end <= range.end);
+        let around = [Some(gap), gap.checked_sub(1)].into_iter().flatten();
+        let word = around.filter(|_| has_words).find(is_free);
+        word.map_or(gap..gap, |unit| unit..unit + 1)
     }
 
     fn is_word(&self, unit: usize) -> bool {

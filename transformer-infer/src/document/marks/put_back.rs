@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::placement::Placement;
 use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
-use super::units::is_without_spaces;
 use crate::attention::Link;
 use crate::document::passage::Raw;
+use crate::translator::is_without_spaces;
 
 /// A piece of a translation with its marks.
 #[derive(Clone, Debug)]

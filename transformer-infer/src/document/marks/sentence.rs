@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::document::passage::{MarkKind, Part, Passage, Raw};
+use crate::document::spaces::{Spaces, needs_space};
 
 /// A segment that is translated by itself.
 #[derive(Clone, Debug)]
@@ -289,9 +290,10 @@ impl<'a> SentenceBuilder<'a> {
 
     /// Returns whether the text needs a space between the last word and the next, which begins with `next`.
     fn needs_space(&self, gap: &[GapItem], next: Option<char>) -> bool {
-        let (Some(last), Some(next)) = (self.text.chars().next_back(), next) else {
+        let last = self.text.chars().next_back();
+        if last.is_none() || next.is_none() {
             return false;
-        };
+        }
         let is_space = |item: &GapItem| matches!(item, GapItem::Space(_) | GapItem::Point(_, true));
         let is_protected = |item: &GapItem| matches!(item, GapItem::Protected(_));
         let has_space = gap.iter().any(is_space);
@@ -299,13 +301,7 @@ impl<'a> SentenceBuilder<'a> {
             return has_space;
         }
         let on_both_sides = gap.first().is_some_and(is_space) && gap.last().is_some_and(is_space);
-        let begins_alone =
-            next.is_alphanumeric() || matches!(next, '(' | '[' | '{' | '«' | '“' | '„');
-        let ends_alone = last.is_alphanumeric()
-            || !matches!(last, '(' | '[' | '{' | '«' | '“' | '„' | '¿' | '¡');
-        on_both_sides
-            || has_space && begins_alone && ends_alone
-            || next.is_alphanumeric() && last.is_alphanumeric()
+        needs_space(last, next, Spaces::on(has_space, on_both_sides))
     }
 }
 

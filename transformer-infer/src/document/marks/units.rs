@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::attention::Link;
+use crate::translator::is_without_spaces;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
 ///
@@ -79,19 +80,6 @@ fn is_in_word(c: char) -> bool {
         && (c.is_alphanumeric()
             // Combining marks, and the signs of Indic scripts that are no letters.
             || matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' | '\u{fe00}'..='\u{fe0f}'))
-}
-
-/// Returns whether a character belongs to a script that puts no spaces between words.
-pub(in crate::document) fn is_without_spaces(c: char) -> bool {
-    matches!(
-        c,
-        '\u{e00}'..='\u{eff}' // Thai, Lao
-            | '\u{1000}'..='\u{109f}' // Burmese
-            | '\u{1780}'..='\u{17ff}' // Khmer
-            | '\u{3000}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' // Japanese, ideographic punctuation
-            | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-            | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}'
-    )
 }
 
 /// Returns for each unit of the translation the unit of the source that it translates; and splits units of the

@@ -9,3 +9,4 @@ pub(super) use contained::{capitalized, unmet_terms};
 pub use error::GlossaryError;
 pub use glossary::{Glossary, Term};
 pub(super) use pieces::continues_word;
+pub(crate) use pieces::is_without_spaces;

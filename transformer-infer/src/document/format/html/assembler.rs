@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::entity::pieces;
 use super::scan_tag::is_space;
-use super::segment::{Item, PointItem, segment_parts};
+use super::segment::{Inline, InlinePoint, segment_parts};
 use crate::document::Part;
 
 /// Number of bytes of text after which a passage ends at the next whitespace outside of pairs. At twice as many it ends
@@ -23,7 +23,7 @@ const VERBATIM_BYTES: usize = 1 << 16;
 /// The passage that is being read, and the parts before it.
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
-    items: Vec<Item>,
+    items: Vec<Inline>,
     /// Index and name of the start tags whose end tags have not come yet.
     open: Vec<(usize, String)>,
     n_text_bytes: usize,
@@ -99,15 +99,15 @@ impl Assembler {
         }
         self.n_text_bytes += source.len();
         match self.items.last_mut() {
-            Some(Item::Text(text)) => text.push_str(source),
-            _ => self.items.push(Item::Text(source.to_owned())),
+            Some(Inline::Text(text)) => text.push_str(source),
+            _ => self.items.push(Inline::Text(source.to_owned())),
         }
     }
 
     /// Adds something between words.
-    pub(super) fn point(&mut self, point: PointItem) {
+    pub(super) fn point(&mut self, point: InlinePoint) {
         self.make_room(point.parts.iter().map(n_bytes).sum());
-        self.items.push(Item::Point(point));
+        self.items.push(Inline::Point(point));
     }
 
     /// Adds the start tag of a pair.
@@ -120,7 +120,7 @@ impl Assembler {
         }
         self.make_room(parts.iter().map(n_bytes).sum());
         self.open.push((self.items.len(), name.to_owned()));
-        self.items.push(Item::Open(parts));
+        self.items.push(Inline::Open(parts));
     }
 
     /// Adds the end tag of a pair. It ends the passage if it is not that of the last start tag.
@@ -128,7 +128,7 @@ impl Assembler {
         if self.open.last().is_some_and(|(_, open)| open == name) {
             self.open.pop();
             self.n_markup_bytes += source.len();
-            self.items.push(Item::Close(source));
+            self.items.push(Inline::Close(source));
         } else {
             self.copy(vec![Part::Verbatim(source)]);
         }
@@ -152,7 +152,7 @@ impl Assembler {
         let mut segment = Vec::new();
         for (index, item) in items.into_iter().enumerate() {
             match item {
-                Item::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
+                Inline::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
                     self.emit(segment_parts(std::mem::take(&mut segment)));
                     self.emit(parts);
                 }

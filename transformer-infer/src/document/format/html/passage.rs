@@ -7,6 +7,7 @@ use htmlize::Context;
 use super::entity::pieces;
 use super::notation::{HtmlNotation, Position};
 use super::scan_tag::is_space;
+use crate::document::spaces::{Spaces, needs_space};
 use crate::document::{Mark, MarkKind, Part, Passage, Raw};
 
 /// Divides text without markup into a passage and the whitespace around it.
@@ -171,16 +172,20 @@ impl PassageBuilder {
         };
         let start = self.text.len();
         let previous = self.text.chars().next_back();
-        if needs_space(previous, next, point.is_visible, point.has_space) {
+        let raw = Raw(point.parts);
+        let spaces = match Spaces::on(raw.starts_with_space(), raw.ends_with_space()) {
+            Spaces::None if point.has_space => Spaces::OneSide,
+            spaces => spaces,
+        };
+        let separates = point.is_visible || spaces != Spaces::None;
+        if separates && needs_space(previous, next, spaces) {
             self.text.push(' ');
         }
         self.floor = self.text.len();
         self.marks.push(Mark {
             range: start..self.floor,
             parent: self.open.last().copied(),
-            kind: MarkKind::Point {
-                raw: Raw(point.parts),
-            },
+            kind: MarkKind::Point { raw },
         });
     }
 
@@ -202,25 +207,6 @@ impl PassageBuilder {
         }
         Part::Passage(passage)
     }
-}
-
-/// Whether the text has a space in place of a point between these characters.
-fn needs_space(
-    previous: Option<char>,
-    next: Option<char>,
-    is_visible: bool,
-    has_space: bool,
-) -> bool {
-    let (Some(previous), Some(next)) = (previous, next) else {
-        return false;
-    };
-    if previous.is_whitespace() || next.is_whitespace() {
-        return false;
-    }
-    if previous.is_alphanumeric() && next.is_alphanumeric() {
-        return is_visible || has_space;
-    }
-    has_space && !"([{“„‘‚«¿¡".contains(previous) && !".,;:!?)]}”’»…%".contains(next)
 }
 
 /// Returns the first character that a person reads.

@@ -8,17 +8,17 @@ use crate::document::{Part, Raw};
 
 /// A piece of text with inline markup.
 #[derive(Clone, Debug)]
-pub(super) enum Item {
+pub(super) enum Inline {
     /// As it is in the file.
     Text(String),
     Open(Vec<Part>),
     Close(String),
-    Point(PointItem),
+    Point(InlinePoint),
 }
 
 /// Something between words.
 #[derive(Clone, Debug)]
-pub(super) struct PointItem {
+pub(super) struct InlinePoint {
     pub(super) parts: Vec<Part>,
     /// Whether a reader sees something there.
     pub(super) is_visible: bool,
@@ -29,7 +29,7 @@ pub(super) struct PointItem {
 /// Returns the parts of the items, in which each pair has both tags.
 ///
 /// Whitespace, comments and images at the edges, and pairs around everything, are copied.
-pub(super) fn segment_parts(items: Vec<Item>) -> Vec<Part> {
+pub(super) fn segment_parts(items: Vec<Inline>) -> Vec<Part> {
     let mut items = join_empty_pairs(items);
     let partners = partners(&items);
     let mut range = 0..items.len();
@@ -63,16 +63,16 @@ pub(super) fn segment_parts(items: Vec<Item>) -> Vec<Part> {
 }
 
 /// Makes pairs without text, such as anchors and icons, points.
-fn join_empty_pairs(items: Vec<Item>) -> Vec<Item> {
-    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+fn join_empty_pairs(items: Vec<Inline>) -> Vec<Inline> {
+    let mut joined: Vec<Inline> = Vec::with_capacity(items.len());
     let mut open = Vec::new();
     let mut n_texts = 0;
     for item in items {
         match &item {
-            Item::Text(text) => n_texts += usize::from(n_leading_spaces(text) < text.len()),
-            Item::Open(_) => open.push((joined.len(), n_texts)),
-            Item::Point(_) => {}
-            Item::Close(_) => {
+            Inline::Text(text) => n_texts += usize::from(n_leading_spaces(text) < text.len()),
+            Inline::Open(_) => open.push((joined.len(), n_texts)),
+            Inline::Point(_) => {}
+            Inline::Close(_) => {
                 if let Some((start, n_before)) = open.pop()
                     && n_before == n_texts
                 {
@@ -87,87 +87,87 @@ fn join_empty_pairs(items: Vec<Item>) -> Vec<Item> {
     joined
 }
 
-fn join(content: Vec<Item>, close: Item) -> Item {
-    let mut point = PointItem {
+fn join(content: Vec<Inline>, close: Inline) -> Inline {
+    let mut point = InlinePoint {
         parts: Vec::new(),
         is_visible: false,
         is_word: false,
     };
     for item in content.into_iter().chain([close]) {
-        if let Item::Point(inner) = &item {
+        if let Inline::Point(inner) = &item {
             point.is_visible |= inner.is_visible;
             point.is_word |= inner.is_word;
         }
         copy(&mut point.parts, item);
     }
-    Item::Point(point)
+    Inline::Point(point)
 }
 
 /// Returns for each start tag the index of its end tag.
-fn partners(items: &[Item]) -> Vec<Option<usize>> {
+fn partners(items: &[Inline]) -> Vec<Option<usize>> {
     let mut partners = vec![None; items.len()];
     let mut open = Vec::new();
     for (index, item) in items.iter().enumerate() {
         match item {
-            Item::Open(_) => open.push(index),
-            Item::Close(_) => {
+            Inline::Open(_) => open.push(index),
+            Inline::Close(_) => {
                 if let Some(start) = open.pop() {
                     partners[start] = Some(index);
                 }
             }
-            Item::Text(_) | Item::Point(_) => {}
+            Inline::Text(_) | Inline::Point(_) => {}
         }
     }
     partners
 }
 
 /// Moves what is copied from the start of the item; returns whether nothing is left of it.
-fn trim_start(item: &mut Item, before: &mut Vec<Item>) -> bool {
+fn trim_start(item: &mut Inline, before: &mut Vec<Inline>) -> bool {
     match item {
-        Item::Text(text) => {
+        Inline::Text(text) => {
             let rest = text.split_off(n_leading_spaces(text));
-            before.push(Item::Text(std::mem::replace(text, rest)));
+            before.push(Inline::Text(std::mem::replace(text, rest)));
             text.is_empty()
         }
-        Item::Point(point) if !point.is_word => {
+        Inline::Point(point) if !point.is_word => {
             before.push(item.clone());
             true
         }
-        Item::Point(_) | Item::Open(_) | Item::Close(_) => false,
+        Inline::Point(_) | Inline::Open(_) | Inline::Close(_) => false,
     }
 }
 
 /// Moves what is copied from the end of the item; returns whether nothing is left of it.
-fn trim_end(item: &mut Item, behind: &mut Vec<Item>) -> bool {
+fn trim_end(item: &mut Inline, behind: &mut Vec<Inline>) -> bool {
     match item {
-        Item::Text(text) => {
+        Inline::Text(text) => {
             let spaces = text.split_off(text.len() - n_trailing_spaces(text));
-            behind.push(Item::Text(spaces));
+            behind.push(Inline::Text(spaces));
             text.is_empty()
         }
-        Item::Point(point) if !point.is_word => {
+        Inline::Point(point) if !point.is_word => {
             behind.push(item.clone());
             true
         }
-        Item::Point(_) | Item::Open(_) | Item::Close(_) => false,
+        Inline::Point(_) | Inline::Open(_) | Inline::Close(_) => false,
     }
 }
 
-fn passage(items: &[Item]) -> Vec<Part> {
+fn passage(items: &[Inline]) -> Vec<Part> {
     let mut builder = PassageBuilder::new(Position::Content);
     let mut next_characters = vec![None; items.len() + 1];
     for (index, item) in items.iter().enumerate().rev() {
         next_characters[index] = match item {
-            Item::Text(text) => first_character(text).or(next_characters[index + 1]),
+            Inline::Text(text) => first_character(text).or(next_characters[index + 1]),
             _ => next_characters[index + 1],
         };
     }
     for (item, &next) in items.iter().zip(&next_characters) {
         match item {
-            Item::Text(text) => builder.text(text),
-            Item::Open(parts) => builder.open(Raw(parts.clone()), next),
-            Item::Close(tag) => builder.close(tag.as_str().into(), next),
-            Item::Point(point) => builder.point(point.parts.clone(), point.is_visible),
+            Inline::Text(text) => builder.text(text),
+            Inline::Open(parts) => builder.open(Raw(parts.clone()), next),
+            Inline::Close(tag) => builder.close(tag.as_str().into(), next),
+            Inline::Point(point) => builder.point(point.parts.clone(), point.is_visible),
         }
     }
     match builder.finish() {
@@ -182,11 +182,11 @@ fn passage(items: &[Item]) -> Vec<Part> {
 }
 
 /// Appends the item as it is.
-pub(super) fn copy(parts: &mut Vec<Part>, item: Item) {
+pub(super) fn copy(parts: &mut Vec<Part>, item: Inline) {
     match item {
-        Item::Text(text) | Item::Close(text) => push_verbatim(parts, &text),
-        Item::Open(added) => append(parts, added),
-        Item::Point(point) => append(parts, point.parts),
+        Inline::Text(text) | Inline::Close(text) => push_verbatim(parts, &text),
+        Inline::Open(added) => append(parts, added),
+        Inline::Point(point) => append(parts, point.parts),
     }
 }
 

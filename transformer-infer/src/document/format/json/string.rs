@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::document::Notation;
+use crate::document::format::escapes::{escaped_by, letter_for};
 use crate::document::format::value::Value;
 
 /// How text is written in a JSON string.
@@ -30,14 +31,11 @@ impl Notation for JsonText {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut escaped = String::with_capacity(text.len());
         for char in text.chars() {
+            if let Some(letter) = letter_for(char) {
+                escaped.extend(['\\', letter]);
+                continue;
+            }
             match char {
-                '"' => escaped.push_str("\\\""),
-                '\\' => escaped.push_str("\\\\"),
-                '\n' => escaped.push_str("\\n"),
-                '\r' => escaped.push_str("\\r"),
-                '\t' => escaped.push_str("\\t"),
-                '\u{8}' => escaped.push_str("\\b"),
-                '\u{c}' => escaped.push_str("\\f"),
                 '/' if self.has_escaped_slashes => escaped.push_str("\\/"),
                 _ if char < ' ' || self.is_ascii && !char.is_ascii() => {
                     for unit in char.encode_utf16(&mut [0; 2]) {
@@ -73,11 +71,6 @@ pub(super) fn decode(source: &str) -> Option<Value> {
 /// Decodes an escape at the start of the text; returns the length of its spelling too.
 fn decode_escape(text: &str) -> Option<(char, usize)> {
     let char = match text.as_bytes().get(1)? {
-        b'b' => '\u{8}',
-        b'f' => '\u{c}',
-        b'n' => '\n',
-        b'r' => '\r',
-        b't' => '\t',
         b'u' => {
             let first = code_unit(text)?;
             let second = text.get(6..).and_then(code_unit);
@@ -90,7 +83,7 @@ fn decode_escape(text: &str) -> Option<(char, usize)> {
                 .ok()?;
             return Some((char, 6 * char.len_utf16()));
         }
-        byte => char::from(*byte),
+        byte => escaped_by(char::from(*byte)).unwrap_or(char::from(*byte)),
     };
     Some((char, 2))
 }

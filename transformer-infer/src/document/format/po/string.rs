@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::document::Notation;
+use crate::document::format::escapes::{escaped_by, letter_for};
 use crate::document::format::value::Value;
 
 /// How text is written in a string of a catalog.
@@ -21,16 +22,12 @@ impl Notation for PoText {
 }
 
 fn push_escaped(char: char, escaped: &mut String) {
+    if let Some(letter) = letter_for(char) {
+        return escaped.extend(['\\', letter]);
+    }
     match char {
-        '"' => escaped.push_str("\\\""),
-        '\\' => escaped.push_str("\\\\"),
-        '\n' => escaped.push_str("\\n"),
-        '\r' => escaped.push_str("\\r"),
-        '\t' => escaped.push_str("\\t"),
         '\u{7}' => escaped.push_str("\\a"),
-        '\u{8}' => escaped.push_str("\\b"),
         '\u{b}' => escaped.push_str("\\v"),
-        '\u{c}' => escaped.push_str("\\f"),
         // Writing to a string does not fail.
         _ if char.is_ascii_control() => {
             let _ = write!(escaped, "\\{:03o}", u32::from(char));
@@ -99,15 +96,14 @@ fn decode_escape(rest: &str) -> Result<(u8, usize), String> {
             .collect()
     };
     let number = |digits: &str, radix| u8::from_str_radix(digits, radix).map_err(|_| invalid());
-    let byte = match rest.chars().next().ok_or_else(invalid)? {
-        'n' => b'\n',
-        'r' => b'\r',
-        't' => b'\t',
+    let letter = rest.chars().next().ok_or_else(invalid)?;
+    if let Some(char) = escaped_by(letter) {
+        return Ok((char as u8, 1));
+    }
+    let byte = match letter {
         'a' => 7,
-        'b' => 8,
         'v' => 11,
-        'f' => 12,
-        char @ ('"' | '\\' | '\'' | '?') => char as u8,
+        '\'' | '?' => letter as u8,
         'x' => {
             let digits = digits_of(&rest[1..], 16, 2);
             return Ok((number(&digits, 16)?, 1 + digits.len()));

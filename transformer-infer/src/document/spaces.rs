@@ -1,0 +1,71 @@
+//! [`needs_space`]: whether a text has a space where something between two characters was taken out.
+
+/// On how many sides of what was taken out whitespace was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spaces {
+    None,
+    OneSide,
+    BothSides,
+}
+
+impl Spaces {
+    /// Counts the sides.
+    pub(super) fn on(before: bool, behind: bool) -> Self {
+        match (before, behind) {
+            (true, true) => Self::BothSides,
+            (false, false) => Self::None,
+            _ => Self::OneSide,
+        }
+    }
+}
+
+/// Characters behind which no space is.
+const OPENING: &str = "([{¿¡«“„‘‚";
+
+/// Characters before which no space is.
+const CLOSING: &str = ".,;:!?)]}»”’…%。，、！？";
+
+/// Returns whether a text has a space between these characters, between which something was taken out: two words stay
+/// apart, and whitespace on one side counts unless it would be inside of a bracket or before a full stop.
+pub(super) fn needs_space(before: Option<char>, behind: Option<char>, spaces: Spaces) -> bool {
+    let (Some(before), Some(behind)) = (before, behind) else {
+        return false;
+    };
+    if before.is_whitespace() || behind.is_whitespace() {
+        return false;
+    }
+    match spaces {
+        Spaces::None => before.is_alphanumeric() && behind.is_alphanumeric(),
+        Spaces::OneSide => !OPENING.contains(before) && !CLOSING.contains(behind),
+        Spaces::BothSides => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn needs(before: char, behind: char, spaces: Spaces) -> bool {
+        needs_space(Some(before), Some(behind), spaces)
+    }
+
+    #[test]
+    fn words_stay_apart() {
+        assert!(needs('a', 'b', Spaces::None));
+        assert!(!needs('a', '.', Spaces::None));
+    }
+
+    #[test]
+    fn a_space_on_one_side_is_not_inside_of_a_bracket_or_before_a_full_stop() {
+        assert!(needs('a', '(', Spaces::OneSide));
+        assert!(!needs('(', 'a', Spaces::OneSide));
+        assert!(!needs('a', '.', Spaces::OneSide));
+    }
+
+    #[test]
+    fn spaces_on_both_sides_are_one_and_none_is_added_to_another() {
+        assert!(needs('a', '.', Spaces::BothSides));
+        assert!(!needs(' ', 'a', Spaces::BothSides));
+        assert!(!needs_space(None, Some('a'), Spaces::BothSides));
+    }
+}
