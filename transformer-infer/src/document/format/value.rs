@@ -112,7 +112,7 @@ const VOID_TAGS: [&str; 6] = ["br", "hr", "img", "input", "link", "wbr"];
 const MAX_TAG_BYTES: usize = 1024;
 
 /// Returns what the tag at the start of a text is, and its length; `None` if there is none.
-fn tag(text: &str) -> Option<(ItemKind, usize)> {
+pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
     let within = &text[..text.floor_char_boundary(MAX_TAG_BYTES)];
     let len = within.find('>')? + 1;
     let inside = &within[1..len - 1];

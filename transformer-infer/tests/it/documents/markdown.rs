@@ -65,6 +65,15 @@ fn links_are_pairs_with_their_address() {
 }
 
 #[test]
+fn balanced_tags_of_html_are_pairs_and_others_are_points() {
+    let parts = parts("Press <kbd>Enter</kbd><br> or *a <b>key*</b>.");
+    assert_eq!(
+        raws(&parts),
+        ["<kbd>|</kbd>", "<br> ", "*|*", " <b>", "</b>"]
+    );
+}
+
+#[test]
 fn a_link_whose_text_names_its_reference_keeps_the_name() {
     let text = "See [the book] now.\n\n[the book]: b.md\n";
     let read = parts(text);
@@ -232,6 +241,33 @@ proptest! {
     #[test]
     fn a_cell_is_text_whatever_it_contains(text in tempting()) {
         assert_is_text("|1|\n|-|\n|", "|\n", &text);
+    }
+}
+
+#[test]
+fn two_backslashes_before_a_pipe_in_a_cell_are_a_part_of_its_text() {
+    let parts = parts("|1|2|\n|-|-|\n|a \\\\| b|c|\n");
+    assert_eq!(texts(&parts), ["a | b", "c"]);
+    let changed = with_texts(&parts, |text| text.replace("a | b", "b a"));
+    assert_eq!(written(&changed), "|1|2|\n|-|-|\n|b a|c|\n");
+}
+
+/// Every text of a few pieces, with what ends cells and with markup, in the last cell of a row and in another.
+#[test]
+fn every_short_cell_with_backslashes_reads_back() {
+    let pieces = ["a", "\\", "|", "*", "`", " ", "<b>", "&#92;"];
+    let mut texts = vec![String::new()];
+    for _ in 0..4 {
+        let longer = texts
+            .iter()
+            .flat_map(|text| pieces.map(|piece| format!("{text}{piece}")));
+        texts = [vec!["a".to_owned()], longer.collect()].concat();
+    }
+    for text in texts {
+        for (before, behind) in [("|1|2|\n|-|-|\n|", "|r|\n"), ("|1|2|\n|-|-|\n|r|", "|\n")] {
+            let document = format!("{before}{text}{behind}");
+            assert_reads_back(&parts(&document), markdown);
+        }
     }
 }
 

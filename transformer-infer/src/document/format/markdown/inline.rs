@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pulldown_cmark::{Event, LinkType, Tag};
 
+use super::html_pairs::{html_kind, pair_html};
 use super::text::MarkdownText;
 use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind};
@@ -83,12 +84,14 @@ impl<'a> Inline<'a> {
             Event::SoftBreak | Event::HardBreak => self.push_item(ItemKind::Break, range.end),
             Event::Start(tag) => self.begin_tag(&tag, range),
             Event::End(_) => self.end_tag(range),
+            Event::InlineHtml(html) => self.push_item(html_kind(&html), range.end),
             _ => self.push_item(ItemKind::Point, range.end),
         }
     }
 
     /// Adds the text to the queue.
-    pub(super) fn push_parts(self, is_cell: bool, parts: &mut PartQueue) {
+    pub(super) fn push_parts(mut self, is_cell: bool, parts: &mut PartQueue) {
+        pair_html(&mut self.items);
         let notation: Arc<dyn Notation> = Arc::new(MarkdownText {
             is_cell,
             images: self.images,
@@ -108,8 +111,8 @@ impl<'a> Inline<'a> {
                 last.source.push_str(gap);
                 self.at = start;
             }
-            // Spaces before a line end belong to it.
-            _ if gap.trim().is_empty() => {}
+            // Spaces before a line end belong to it, and the first backslash of `\\|` in a cell to the text.
+            _ if gap.trim_start_matches('\\').trim().is_empty() => {}
             _ => self.push_item(ItemKind::Point, start),
         }
     }

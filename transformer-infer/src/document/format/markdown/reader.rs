@@ -14,8 +14,8 @@ const MAX_BYTES: usize = 1 << 22;
 /// Reads Markdown.
 ///
 /// Paragraphs, headings and cells of tables are passages. Code blocks, HTML blocks, definitions of references and front
-/// matter are verbatim. Emphasis and links are pairs; inline code, images, HTML and footnotes are points; line ends are
-/// breaks, with the indentation of the next line.
+/// matter are verbatim. Emphasis, links, and tags of HTML that are balanced are pairs; inline code, images, other HTML and
+/// footnotes are points; line ends are breaks, with the indentation of the next line.
 #[derive(Debug)]
 pub struct MarkdownReader(Parts<Markdown>);
 
