@@ -1,16 +1,23 @@
 //! The list of classes.
 
 use super::case::Class;
-use super::{clocks, disks, imports, kills, models, resumes, runs, settings, texts};
+use super::{clocks, disks, documents, imports, kills, models, resumes, runs, settings, texts};
 
 /// Every class, in the order in which they attack.
-pub(super) const CLASSES: [Class; 9] = [
+pub(super) const CLASSES: [Class; 10] = [
     Class {
         name: "texts",
         about: "generated text through every command that reads text",
         n_short: 600,
         n_long: |_| Ok(12_000),
         attempt: texts::attempt,
+    },
+    Class {
+        name: "documents",
+        about: "documents and glossaries that are damaged, cut, long or of another format",
+        n_short: 400,
+        n_long: documents::n_attempts,
+        attempt: documents::attempt,
     },
     Class {
         name: "models",

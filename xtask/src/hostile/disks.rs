@@ -4,8 +4,7 @@
 //! kilobytes; to mount one takes root. Missing rights are those of the user `nobody`, if the harness runs as root.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +14,7 @@ use anyhow::{Result, ensure};
 use super::call::{Call, Ended};
 use super::case::{Case, Skipped};
 use super::lab::{Lab, copy, files_below};
+use super::mounted::{Mounted, fill};
 use super::run_files::{check_equal, states};
 
 /// Commands that write `full/out`, what they find there, and whether they write a model.
@@ -81,53 +81,6 @@ pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
     }
 }
 
-/// A tmpfs, unmounted when it is dropped.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    fn new(path: PathBuf, kib: usize) -> Result<Self> {
-        fs::create_dir(&path)?;
-        let size = format!("size={kib}k,mode=755");
-        let mut mount = Command::new("mount");
-        let mount = mount
-            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-            .arg(&path)
-            .output();
-        if !mount.is_ok_and(|output| output.status.success()) {
-            return Err(Skipped(
-                "full and read-only disks: to mount a tmpfs takes root".to_owned(),
-            )
-            .into());
-        }
-        Ok(Self(path))
-    }
-
-    fn remount(&self, option: &str) -> Result<()> {
-        let mut mount = Command::new("mount");
-        let status = mount
-            .args(["-o", &format!("remount,{option}")])
-            .arg(&self.0)
-            .status()?;
-        ensure!(status.success(), "mount ended with {status}");
-        Ok(())
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        // Lazily: a process that another worker starts at this moment may have its files open until it runs its program.
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
-/// Fills a disk except for some bytes, with a file that can be deleted.
-fn fill(disk: &Path, free: u64) -> Result<()> {
-    let mut file = File::create(disk.join("ballast"))?;
-    while file.write_all(&[0; 4096]).is_ok() {}
-    let n = file.metadata()?.len();
-    Ok(file.set_len(n.saturating_sub(free))?)
-}
-
 fn call_of(case: &Case<'_>, command: &str) -> Call {
     match command.strip_prefix("TRAIN ") {
         Some(command) => case.train(command),
@@ -141,7 +94,7 @@ fn full_training(case: &mut Case<'_>, is_resumed: bool) -> Result<()> {
     if is_resumed {
         copy(&case.lab.folder.join("interrupted"), &case.path("full/run"))?;
     }
-    fill(&disk.0, 4096 * case.random.below(120) as u64)?;
+    fill(disk.path(), 4096 * case.random.below(120) as u64)?;
     let before = states(&case.path("full/run"))?;
     let call = case.train(TRAINING);
     let ended = case.run(&call)?;
@@ -155,13 +108,13 @@ fn full_training(case: &mut Case<'_>, is_resumed: bool) -> Result<()> {
         newest.is_none_or(|newest| now.contains_key(newest)),
         "the newest checkpoint is lost"
     );
-    fs::remove_file(disk.0.join("ballast"))?;
+    fs::remove_file(disk.path().join("ballast"))?;
     let again = case.run(&call)?;
     again.check_succeeded("there is room again")?;
     check_equal(&case.path("full/run"), &case.lab.folder.join("run"))
 }
 
-fn names_the_disk(ended: &Ended) -> Result<()> {
+pub(super) fn names_the_disk(ended: &Ended) -> Result<()> {
     let stderr = ended.stderr();
     let names = ["No space left", "File too large", "standard output"];
     ensure!(
@@ -296,7 +249,7 @@ fn read_only(case: &mut Case<'_>) -> Result<()> {
         copy(&case.lab.folder.join(old), &case.path("full/out"))?;
     }
     disk.remount("ro")?;
-    let before = files_below(&disk.0)?;
+    let before = files_below(disk.path())?;
     for command in [
         "TRAIN --resume full/run",
         &format!("TRAIN {TRAINING}"),
@@ -310,7 +263,7 @@ fn read_only(case: &mut Case<'_>) -> Result<()> {
     let dry = case.run_train("--resume full/run --dry-run")?;
     dry.check_succeeded("--dry-run writes nothing")?;
     ensure!(
-        files_below(&disk.0)? == before,
+        files_below(disk.path())? == before,
         "a read-only disk has other content"
     );
     Ok(())

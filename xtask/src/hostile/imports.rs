@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use super::case::Case;
 use super::damage::{ByteChange, damage, replace_number};
 use super::lab::Lab;
-use super::zip::{archive, entries};
+use super::zip::{Entry, archive, entries};
 
 /// The folders of models to import, and the files of each.
 const FILES: [(&str, &[&str]); 2] = [
@@ -129,7 +129,12 @@ fn change_pickle(case: &mut Case<'_>, path: &str, at: Option<usize>) -> Result<(
 
 fn change(case: &mut Case<'_>, path: &str) -> Result<()> {
     if path.ends_with("pytorch_model.bin") && case.random.one_in(2) {
-        return change_pickle(case, path, None);
+        // An earlier change may have damaged the archive.
+        let is_pickle = |entry: &Entry| entry.name.ends_with(b"data.pkl");
+        let entries = entries(&case.read(path)?);
+        if entries.is_ok_and(|entries| entries.iter().any(is_pickle)) {
+            return change_pickle(case, path, None);
+        }
     }
     let mut bytes = case.read(path)?;
     if path.ends_with(".json") && case.random.one_in(2) {

@@ -149,7 +149,12 @@ fn output(case: &mut Case<'_>) -> Result<()> {
 }
 
 /// Starts a program and sends it a signal at an event. Returns whether it was still running.
-fn signaled(case: &mut Case<'_>, call: &Call, event: usize, signal: &str) -> Result<bool> {
+pub(super) fn signaled(
+    case: &mut Case<'_>,
+    call: &Call,
+    event: usize,
+    signal: &str,
+) -> Result<bool> {
     let delay = Duration::from_micros(if case.random.one_in(2) {
         0
     } else {

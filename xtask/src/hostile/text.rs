@@ -48,7 +48,7 @@ const WORDS: [&str; 34] = [
 ];
 
 /// Bytes that are not UTF-8: lone continuations, overlong forms, surrogates, and a cut character.
-const INVALID: [&[u8]; 7] = [
+pub(super) const INVALID: [&[u8]; 7] = [
     b"\xff",
     b"\x80",
     b"\xc0\xaf",
