@@ -5,16 +5,34 @@ use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
 use super::feed_forward::FeedForward;
+use super::init::validated;
 use super::mask::{AttentionMasks, Mask};
+use super::memory::Memory;
 use super::norm::LayerNorm;
 use super::recording::DecoderRecorders;
 use super::residual::Residual;
 use super::state::{DecoderState, LayerState};
-use crate::config::TransformerConfig;
+use crate::config::{ConfigError, TransformerConfig};
 
 /// A stack of decoder layers, with a normalization at the end if the config has `final_norm`.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Distribution, Tensor};
+/// use transformer_core::{Memory, TransformerConfig, device, model::Decoder};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, d_ff: 16, ..TransformerConfig::tiny(9, 9) };
+/// let decoder = Decoder::init(&config, &device)?;
+/// let random = |len| Tensor::<3>::random([2, len, 8], Distribution::Default, &device);
+/// let mut state = decoder.begin(&Memory::new(random(5), None));
+/// assert_eq!(decoder.forward(random(3), &mut state).dims(), [2, 3, 8]);
+/// assert_eq!(decoder.forward(random(1), &mut state).dims(), [2, 1, 8]); // the fourth token
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     layers: Vec<DecoderLayer>,
     final_norm: Option<LayerNorm>,
     /// Positions that self-attention sees back from the query.
@@ -39,6 +57,15 @@ struct DecoderLayer {
 }
 
 impl Decoder {
+    /// Builds the stack of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
             layers: (0..config.n_decoder_layers)
@@ -54,7 +81,8 @@ impl Decoder {
     /// # Shapes
     ///
     /// - `memory`: `[batch, src_len, d_model]`
-    pub(crate) fn begin(&self, memory: &Tensor<3>, memory_mask: Option<Mask>) -> DecoderState {
+    pub fn begin(&self, memory: &Memory) -> DecoderState {
+        let (memory, memory_mask) = (&memory.states, memory.mask.clone());
         let layers = self.layers.iter().map(|layer| LayerState {
             self_attention: None,
             cross_attention: layer.cross_attention.keys_values(memory.clone()),
@@ -69,7 +97,17 @@ impl Decoder {
     ///
     /// - `x`: `[batch, len, d_model]`, embedded tokens
     /// - returns: `[batch, len, d_model]`
-    pub(crate) fn forward(
+    ///
+    /// # Panics
+    ///
+    /// Panics if `x` and the state differ in batch size, or the state is of another decoder.
+    pub fn forward(&self, x: Tensor<3>, state: &mut DecoderState) -> Tensor<3> {
+        let (masks, mut recorders) = (AttentionMasks::default(), DecoderRecorders::off());
+        self.forward_recorded(x, state, &masks, &mut recorders)
+    }
+
+    /// Like [`forward`](Self::forward), with masks in addition to causality and padding.
+    pub(crate) fn forward_recorded(
         &self,
         x: Tensor<3>,
         state: &mut DecoderState,

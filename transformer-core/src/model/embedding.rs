@@ -3,16 +3,31 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, module};
 
-use super::init::embedding_matrix;
+use super::init::{embedding_matrix, validated};
 use super::linear::apply_transposed;
-use crate::config::TransformerConfig;
+use crate::config::{ConfigError, TransformerConfig};
 
 /// One vector for each token of a vocabulary.
 ///
 /// Tied matrices are one module, never two copies of its parameter: Burn's optimizer updates only
 /// the first copy that it visits, and silently leaves the second unchanged.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Int, Tensor};
+/// use transformer_core::{TransformerConfig, device, model::VocabularyMatrix};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, ..TransformerConfig::tiny(11, 11) };
+/// let vocabulary = VocabularyMatrix::init(11, &config, &device)?;
+/// let x = vocabulary.embed(Tensor::<2, Int>::from_data([[4, 9, 3]], &device));
+/// assert_eq!(x.dims(), [1, 3, 8]);
+/// assert_eq!(vocabulary.logits(x).dims(), [1, 3, 11]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct VocabularyMatrix {
+pub struct VocabularyMatrix {
     /// `[vocab, d_model]`.
     weight: Param<Tensor<2>>,
     /// Factor of the embeddings: `√d_model`, or 1.
@@ -20,6 +35,19 @@ pub(crate) struct VocabularyMatrix {
 }
 
 impl VocabularyMatrix {
+    /// Builds the matrix of `vocab_size` tokens for the width of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(
+        vocab_size: usize,
+        config: &TransformerConfig,
+        device: &Device,
+    ) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(vocab_size, config, device))
+    }
+
     /// Creates a matrix whose scaled embeddings have variance 1.
     pub(crate) fn new(vocab_size: usize, config: &TransformerConfig, device: &Device) -> Self {
         Self {
@@ -33,7 +61,7 @@ impl VocabularyMatrix {
     }
 
     /// Returns the number of tokens.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.weight.val().dims()[0]
     }
 
@@ -43,7 +71,7 @@ impl VocabularyMatrix {
     ///
     /// - `ids`: `[batch, len]`
     /// - returns: `[batch, len, d_model]`
-    pub(crate) fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+    pub fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let embeddings = module::embedding(self.weight.val(), ids);
         if self.scale == 1.0 {
             embeddings
@@ -58,7 +86,7 @@ impl VocabularyMatrix {
     ///
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, vocab]`
-    pub(crate) fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+    pub fn logits(&self, x: Tensor<3>) -> Tensor<3> {
         apply_transposed(self.weight.val(), x)
     }
 
@@ -67,7 +95,7 @@ impl VocabularyMatrix {
     /// # Shapes
     ///
     /// - returns: `[vocab, d_model]`
-    pub(crate) fn weight(&self) -> Tensor<2> {
+    pub fn weight(&self) -> Tensor<2> {
         self.weight.val()
     }
 

@@ -5,15 +5,35 @@ use burn::tensor::{Device, Tensor};
 
 use super::attention::MultiHeadAttention;
 use super::feed_forward::FeedForward;
+use super::init::validated;
 use super::mask::Mask;
 use super::norm::LayerNorm;
 use super::recording::Recorder;
 use super::residual::Residual;
-use crate::config::TransformerConfig;
+use crate::config::{ConfigError, TransformerConfig};
 
 /// A stack of encoder layers, with a normalization at the end if the config has `final_norm`.
+///
+/// It takes vectors, so that the caller decides what they are: embedded tokens with positions, or
+/// patches of a picture. With [`Mask::causal`] it is a language model's stack (GPT's), without a mask
+/// BERT's.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Distribution, Tensor};
+/// use transformer_core::{Mask, TransformerConfig, device, model::Encoder};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, d_ff: 16, ..TransformerConfig::tiny(9, 9) };
+/// let encoder = Encoder::init(&config, &device)?;
+/// let x = Tensor::<3>::random([2, 5, 8], Distribution::Default, &device);
+/// assert_eq!(encoder.forward(x.clone(), None).dims(), [2, 5, 8]);
+/// assert_eq!(encoder.forward(x, Mask::causal(0, 5, &device)).dims(), [2, 5, 8]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     layers: Vec<EncoderLayer>,
     final_norm: Option<LayerNorm>,
     /// Positions that self-attention sees to either side of the query.
@@ -21,8 +41,22 @@ pub(crate) struct Encoder {
 }
 
 /// Two sub-layers: self-attention, and a feed-forward network.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Distribution, Tensor};
+/// use transformer_core::{TransformerConfig, device, model::EncoderLayer};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, d_ff: 16, ..TransformerConfig::tiny(9, 9) };
+/// let layer = EncoderLayer::init(&config, &device)?;
+/// let x = Tensor::<3>::random([2, 5, 8], Distribution::Default, &device);
+/// assert_eq!(layer.forward(x, None).dims(), [2, 5, 8]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-struct EncoderLayer {
+pub struct EncoderLayer {
     self_attention: MultiHeadAttention,
     self_attention_residual: Residual,
     feed_forward: FeedForward,
@@ -30,6 +64,15 @@ struct EncoderLayer {
 }
 
 impl Encoder {
+    /// Builds the stack of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
             layers: (0..config.n_encoder_layers)
@@ -40,11 +83,44 @@ impl Encoder {
         }
     }
 
+    /// Lets every vector attend to all others that the mask and the config's window do not hide.
+    ///
     /// # Shapes
     ///
     /// - `x`: `[batch, src_len, d_model]`
+    /// - `mask`: `[batch or 1, n_heads or 1, src_len or 1, src_len]`
     /// - returns: `[batch, src_len, d_model]`
-    pub(crate) fn forward(
+    ///
+    /// # Panics
+    ///
+    /// Panics if the width of `x` is not that of the config, or the mask does not fit.
+    pub fn forward(&self, x: Tensor<3>, mask: Option<Mask>) -> Tensor<3> {
+        self.forward_recorded(x, mask, &mut Recorder::Off)
+    }
+
+    /// Like [`forward`](Self::forward), and returns the attention weights of every layer too, before
+    /// dropout.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, src_len, d_model]`
+    /// - `mask`: `[batch or 1, n_heads or 1, src_len or 1, src_len]`
+    /// - returns: `[batch, src_len, d_model]`, and for each layer `[batch, n_heads, src_len, src_len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`forward`](Self::forward) does.
+    pub fn forward_with_weights(
+        &self,
+        x: Tensor<3>,
+        mask: Option<Mask>,
+    ) -> (Tensor<3>, Vec<Tensor<4>>) {
+        let mut recorder = Recorder::all_layers();
+        let states = self.forward_recorded(x, mask, &mut recorder);
+        (states, recorder.into_weights())
+    }
+
+    pub(crate) fn forward_recorded(
         &self,
         x: Tensor<3>,
         mask: Option<Mask>,
@@ -55,10 +131,9 @@ impl Encoder {
             .window
             .and_then(|window| Mask::window(window, 0, src_len, &x.device()));
         let mask = Mask::join(mask, window);
-        let x = self
-            .layers
-            .iter()
-            .fold(x, |x, layer| layer.forward(x, mask.as_ref(), recorder));
+        let x = self.layers.iter().fold(x, |x, layer| {
+            layer.forward_recorded(x, mask.as_ref(), recorder)
+        });
         match &self.final_norm {
             Some(norm) => norm.forward(x),
             None => x,
@@ -67,6 +142,15 @@ impl Encoder {
 }
 
 impl EncoderLayer {
+    /// Builds a layer of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
             self_attention: MultiHeadAttention::new(config, device),
@@ -76,7 +160,27 @@ impl EncoderLayer {
         }
     }
 
-    fn forward(&self, x: Tensor<3>, mask: Option<&Mask>, recorder: &mut Recorder) -> Tensor<3> {
+    /// Applies both sub-layers.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, src_len, d_model]`
+    /// - `mask`: `[batch or 1, n_heads or 1, src_len or 1, src_len]`
+    /// - returns: `[batch, src_len, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the width of `x` is not that of the config, or the mask does not fit.
+    pub fn forward(&self, x: Tensor<3>, mask: Option<&Mask>) -> Tensor<3> {
+        self.forward_recorded(x, mask, &mut Recorder::Off)
+    }
+
+    fn forward_recorded(
+        &self,
+        x: Tensor<3>,
+        mask: Option<&Mask>,
+        recorder: &mut Recorder,
+    ) -> Tensor<3> {
         let x = self.self_attention_residual.forward(x, |x| {
             let keys_values = self.self_attention.keys_values_for_one_use(x.clone());
             self.self_attention

@@ -5,13 +5,27 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 
 use super::dropout::Dropout;
-use super::init::xavier_linear;
+use super::init::{validated, xavier_linear};
 use super::linear::apply;
-use crate::config::{Activation, TransformerConfig};
+use crate::config::{Activation, ConfigError, TransformerConfig};
 
 /// Transforms every position separately: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Distribution, Tensor};
+/// use transformer_core::{TransformerConfig, device, model::FeedForward};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, d_ff: 24, ..TransformerConfig::tiny(9, 9) };
+/// let network = FeedForward::init(&config, &device)?;
+/// let x = Tensor::<3>::random([2, 5, 8], Distribution::Default, &device);
+/// assert_eq!(network.forward(x).dims(), [2, 5, 8]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct FeedForward {
+pub struct FeedForward {
     inner: Linear,
     outer: Linear,
     dropout: Dropout,
@@ -20,6 +34,15 @@ pub(crate) struct FeedForward {
 }
 
 impl FeedForward {
+    /// Builds a network of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
             inner: xavier_linear(config.d_model, config.d_ff, true, device),
@@ -29,11 +52,17 @@ impl FeedForward {
         }
     }
 
+    /// Transforms every token separately.
+    ///
     /// # Shapes
     ///
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, d_model]`
-    pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+    ///
+    /// # Panics
+    ///
+    /// Panics if the width of `x` is not that of the config.
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let inner = apply(&self.inner, x); // [batch, len, d_ff]
         let activated = match self.activation {
             Activation::Relu => activation::relu(inner),

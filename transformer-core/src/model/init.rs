@@ -4,6 +4,8 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Bool, Device, Int, Tensor};
 
+use crate::config::{ConfigError, TransformerConfig};
+
 /// Creates a linear layer with a Xavier-uniform matrix and a bias of zeros.
 ///
 /// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which
@@ -46,6 +48,17 @@ pub(super) fn ones(len: usize, device: &Device) -> Param<Tensor<1>> {
 /// all of them.
 pub(super) fn draw_parameters(module: &impl Module) {
     module.visit(&mut ReadAll);
+}
+
+/// Checks the config, builds a layer of it, and draws its parameters.
+pub(super) fn validated<M: Module>(
+    config: &TransformerConfig,
+    build: impl FnOnce() -> M,
+) -> Result<M, ConfigError> {
+    config.validate()?;
+    let module = build();
+    draw_parameters(&module);
+    Ok(module)
 }
 
 struct ReadAll;

@@ -22,11 +22,17 @@ mod state;
 mod transformer;
 
 pub use attention::{AttentionConfig, MultiHeadAttention};
+pub use decoder::Decoder;
+pub use embedding::VocabularyMatrix;
+pub use encoder::{Encoder, EncoderLayer};
+pub use feed_forward::FeedForward;
 pub use key_values::KeyValues;
 pub use mask::{AttentionMasks, Mask};
 pub use memory::Memory;
+pub use norm::LayerNorm;
 pub(crate) use position::sinusoid_table;
-pub use position::sinusoids;
+pub use position::{PositionalEncoding, sinusoids};
 pub use recording::AttentionMaps;
+pub use residual::Residual;
 pub use state::DecoderState;
 pub use transformer::Transformer;

@@ -4,15 +4,30 @@
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor, module};
 
-use super::init::{ones, zeros};
-use crate::config::TransformerConfig;
+use super::init::{ones, validated, zeros};
+use crate::config::{ConfigError, TransformerConfig};
 use crate::cpu;
 
 /// Normalizes the features of every token: `(x − mean) / √(variance + ε) ∘ γ + β`.
 ///
 /// The parameters have the names of those of Burn's layer.
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::Tensor;
+/// use transformer_core::{TransformerConfig, device, model::LayerNorm};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 4, n_heads: 1, ..TransformerConfig::tiny(9, 9) };
+/// let norm = LayerNorm::init(&config, &device)?;
+/// let x = Tensor::<3>::from_data([[[1.0, 3.0, 1.0, 3.0]]], &device);
+/// let y: Vec<f32> = norm.forward(x).into_data().iter::<f32>().collect();
+/// assert!(y.iter().zip([-1.0, 1.0, -1.0, 1.0]).all(|(y, expected)| (y - expected).abs() < 1e-4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct LayerNorm {
+pub struct LayerNorm {
     /// `[d_model]`.
     gamma: Param<Tensor<1>>,
     /// `[d_model]`.
@@ -21,6 +36,15 @@ pub(crate) struct LayerNorm {
 }
 
 impl LayerNorm {
+    /// Builds a layer of the config with `γ = 1` and `β = 0`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     /// Creates a layer with `γ = 1` and `β = 0`.
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         Self {
@@ -30,11 +54,17 @@ impl LayerNorm {
         }
     }
 
+    /// Normalizes every token separately.
+    ///
     /// # Shapes
     ///
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, d_model]`
-    pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+    ///
+    /// # Panics
+    ///
+    /// Panics if the width of `x` is not that of the config.
+    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let (gamma, beta) = (self.gamma.val(), self.beta.val());
         match x.dtype() {
             // In half precision, the squares of values above 256 overflow.

@@ -3,12 +3,25 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorCreationOptions, TensorData};
 
-use super::init::embedding_matrix;
-use crate::config::{Positions, TransformerConfig};
+use super::init::{embedding_matrix, validated};
+use crate::config::{ConfigError, Positions, TransformerConfig};
 
 /// One vector for each position of a sequence.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::{TransformerConfig, device, model::PositionalEncoding};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 8, ..TransformerConfig::tiny(9, 9) };
+/// let positions = PositionalEncoding::init(&config, &device)?;
+/// let vectors = positions.forward(2, 3, &device).expect("the config has positions");
+/// assert_eq!(vectors.dims(), [3, 8]); // of the positions 2, 3 and 4
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
-pub(crate) struct PositionalEncoding {
+pub struct PositionalEncoding {
     /// `[max_positions, d_model]`; only for learned positions.
     learned: Option<Param<Tensor<2>>>,
     #[module(skip)]
@@ -17,6 +30,15 @@ pub(crate) struct PositionalEncoding {
 }
 
 impl PositionalEncoding {
+    /// Builds the encoding of the config with random weights.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(config: &TransformerConfig, device: &Device) -> Result<Self, ConfigError> {
+        validated(config, || Self::new(config, device))
+    }
+
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
         let learned = (config.positions == Positions::Learned)
             .then(|| embedding_matrix(config.max_positions, config.d_model, device));
@@ -40,7 +62,7 @@ impl PositionalEncoding {
     /// # Panics
     ///
     /// Panics if positions are learned and `offset + len` exceeds their number.
-    pub(crate) fn forward(
+    pub fn forward(
         &self,
         offset: usize,
         len: usize,

@@ -132,13 +132,13 @@ impl Transformer {
         let embedded = self.src_vocabulary.embed(src.ids());
         let x = self.add_positions(embedded, &self.src_positions, 0);
         let mask = Mask::join(padding.clone(), masks.encoder.clone());
-        let states = self.encoder.forward(x, mask, recorder);
+        let states = self.encoder.forward_recorded(x, mask, recorder);
         Memory::new(states, padding)
     }
 
     /// Starts decoding: projects the memory's keys and values once for all steps.
     pub fn begin(&self, memory: &Memory) -> DecoderState {
-        self.decoder.begin(&memory.states, memory.mask.clone())
+        self.decoder.begin(memory)
     }
 
     /// Like [`decode`](Self::decode), but returns the features before the projection to logits.
@@ -166,7 +166,7 @@ impl Transformer {
     ) -> Tensor<3> {
         let embedded = self.tgt_vocabulary().embed(tgt);
         let x = self.add_positions(embedded, &self.tgt_positions, state.n_decoded());
-        self.decoder.forward(x, state, masks, recorders)
+        self.decoder.forward_recorded(x, state, masks, recorders)
     }
 
     /// Projects decoded features to one logit for each token of the target vocabulary.
