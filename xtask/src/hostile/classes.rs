@@ -15,7 +15,7 @@ pub(super) const CLASSES: [Class; 10] = [
     Class {
         name: "documents",
         about: "documents and glossaries that are damaged, cut, long or of another format",
-        n_short: 400,
+        n_short: 200,
         n_long: documents::n_attempts,
         attempt: documents::attempt,
     },
