@@ -221,8 +221,6 @@ fn multiply_tile<S: Simd, const M: usize, const N: usize, const COLUMNS: usize>(
     // With iterators, the compiler would store the sums in memory at every step.
     for row in 0..M {
         let (sums, _) = S::as_mut_simd_f32s(&mut sums[row][columns.clone()]);
-        for vector in 0..N {
-            sums[vector] = totals[row][vector];
-        }
+        sums[..N].copy_from_slice(&totals[row]);
     }
 }
