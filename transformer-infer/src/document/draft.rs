@@ -230,10 +230,10 @@ mod tests {
         DocumentError, DocumentLine, Protection, Split, Splitter, TranslatedLine,
     };
 
-    /// Takes lines of at most ten bytes.
-    struct Short;
+    /// Takes lines of at most so many bytes.
+    struct AtMost(usize);
 
-    impl LineTranslator for Short {
+    impl LineTranslator for AtMost {
         fn translate_lines(
             &self,
             _: &[DocumentLine<'_>],
@@ -243,16 +243,17 @@ mod tests {
         }
 
         fn longest_start(&self, text: &str) -> Option<usize> {
-            (text.len() > 10).then_some(10)
+            (text.len() > self.0).then_some(self.0)
         }
     }
 
-    fn sentences(text: &str) -> Vec<DraftSentence> {
+    fn sentences(text: &str, most: usize) -> Vec<DraftSentence> {
+        let lines = AtMost(most);
         let (splitter, protection) = (
             Splitter::new(Split::Sentences, "en"),
             Protection::placeholders(),
         );
-        let documents = DocumentTranslator::new(&Short, &splitter, &protection);
+        let documents = DocumentTranslator::new(&lines, &splitter, &protection);
         documents.draft(text).sentences
     }
 
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_long_sentence_has_parts_and_a_short_one_is_its_own() {
-        let found = sentences("A dog.  One and two.");
+        let found = sentences("A dog.  One and two.", 10);
         let parts: Vec<_> = found
             .iter()
             .map(|it| (it.range.clone(), it.n_parts))
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_is_copied_is_not_in_the_line_and_comes_back() {
-        let sentence = &sentences("is  {a} x")[0];
+        let sentence = &sentences("is  {a} x", 99)[0];
         assert_eq!((sentence.line(), sentence.needs_links()), ("is x", true));
         let links = [link(0..2, 2..4), link(3..4, 0..1)];
         let translation = sentence.translation("X IS", &links);
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn words_are_found_in_the_text_whatever_is_copied_before_them() {
         let text = "Oh. é {a}  x y";
-        let sentence = &sentences(text)[1];
+        let sentence = &sentences(text, 99)[1];
         let copy = TranslatedLine::copy_of(sentence.line());
         let translation = sentence.translation(&copy.text, &copy.links);
         assert_eq!(translation.text, "é {a}  x y");
@@ -298,6 +299,6 @@ mod tests {
 
     #[test]
     fn a_sentence_of_what_is_copied_has_nothing_to_translate() {
-        assert!(sentences("{name}.")[0].is_copied());
+        assert!(sentences("{name}.", 99)[0].is_copied());
     }
 }

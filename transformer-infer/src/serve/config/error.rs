@@ -33,6 +33,9 @@ pub enum ServeError {
     /// A model cannot be loaded.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
+    /// The program failed while it loaded a model.
+    #[error("loading a model panicked; the message is above: report it with the model")]
+    Panic,
     /// The attention of a model cannot be read.
     #[error(transparent)]
     Attention(#[from] AttentionError),

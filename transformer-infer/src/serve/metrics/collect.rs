@@ -1,6 +1,5 @@
 //! [`Metrics`]: what the server counts, and what it asks the models' schedulers.
 
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -104,92 +103,17 @@ impl Metrics {
     }
 
     /// Writes all metrics, with those of the models, in the text format of OpenMetrics.
-    pub(crate) fn encode<'a>(
-        &self,
-        n_in_flight: usize,
-        models: impl Iterator<Item = (&'a str, SchedulerStats)>,
-    ) -> String {
-        let of_models = of_models(n_in_flight, models);
+    pub(crate) fn encode(&self, n_in_flight: usize, models: &[(&str, SchedulerStats)]) -> String {
+        let mut now = Registry::with_prefix(PREFIX);
+        let in_flight = Gauge::<i64>::default();
+        in_flight.set(i64::try_from(n_in_flight).unwrap_or(i64::MAX));
+        now.register("in_flight_requests", "Requests being answered", in_flight);
+        of_models(&mut now, models);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode_registry(&mut text, &self.registry);
-        let _ = encode_registry(&mut text, &of_models);
+        let _ = encode_registry(&mut text, &now);
         let _ = encode_eof(&mut text);
         text
     }
-}
-
-/// Returns the metrics of the schedulers at this moment.
-fn of_models<'a>(
-    n_in_flight: usize,
-    models: impl Iterator<Item = (&'a str, SchedulerStats)>,
-) -> Registry {
-    let mut registry = Registry::with_prefix(PREFIX);
-    let in_flight = Gauge::<i64>::default();
-    in_flight.set(integer(n_in_flight));
-    registry.register("in_flight_requests", "Requests being answered", in_flight);
-    let gauge = || Family::<ModelLabel, Gauge>::default();
-    let gauges = [gauge(), gauge(), gauge(), gauge()];
-    let counter = || Family::<ModelLabel, Counter>::default();
-    let counters = [counter(), counter(), counter(), counter()];
-    let seconds = Family::<StageLabels, Counter<f64, AtomicU64>>::default();
-    for (name, stats) in models {
-        let label = ModelLabel {
-            model: name.to_owned(),
-        };
-        let values = [
-            stats.n_queued_lines,
-            stats.n_queued_tokens,
-            stats.n_running_lines,
-            stats.n_running_rows,
-        ];
-        for (family, value) in gauges.iter().zip(values) {
-            family.get_or_create(&label).set(integer(value));
-        }
-        let totals = [
-            stats.totals.n_src_tokens,
-            stats.totals.n_tgt_tokens,
-            stats.totals.n_steps,
-            stats.totals.n_row_steps,
-        ];
-        for (family, total) in counters.iter().zip(totals) {
-            family.get_or_create(&label).inc_by(total);
-        }
-        for (stage, total) in [
-            ("encode", stats.totals.encoding.as_secs_f64()),
-            ("decode", stats.totals.decoding.as_secs_f64()),
-        ] {
-            let model = name.to_owned();
-            let labels = StageLabels { model, stage };
-            seconds.get_or_create(&labels).inc_by(total);
-        }
-    }
-    let names = [
-        ("queued_lines", "Lines that wait for a model"),
-        ("queued_tokens", "Source tokens that wait for a model"),
-        ("running_sentences", "Sentences being translated"),
-        ("running_rows", "Hypotheses of these sentences"),
-    ];
-    for ((name, help), family) in names.into_iter().zip(gauges) {
-        registry.register(name, help, family);
-    }
-    let names = [
-        ("source_tokens", "Tokens of sources"),
-        ("target_tokens", "Tokens of translations"),
-        ("steps", "Decoding steps"),
-        (
-            "row_steps",
-            "Rows of all decoding steps: divided by steps, the mean batch",
-        ),
-    ];
-    for ((name, help), family) in names.into_iter().zip(counters) {
-        registry.register(name, help, family);
-    }
-    let help = "Time that the threads of a model computed";
-    registry.register_with_unit("compute", help, Unit::Seconds, seconds);
-    registry
-}
-
-fn integer(value: usize) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
 }

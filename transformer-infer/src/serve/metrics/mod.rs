@@ -2,5 +2,6 @@
 
 mod collect;
 mod labels;
+mod of_models;
 
 pub(crate) use collect::Metrics;

@@ -37,11 +37,10 @@ impl SharedPhase {
 
     /// Notes that bytes arrived.
     pub(super) fn read(&self) {
-        let header = self
+        // In the other phases, bytes change nothing.
+        let _ = self
             .0
             .compare_exchange(IDLE, HEADER, Ordering::Relaxed, Ordering::Relaxed);
-        // In the other phases, bytes change nothing.
-        let _ = header;
     }
 
     /// Notes that the head of a request is complete.

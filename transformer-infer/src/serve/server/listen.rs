@@ -7,22 +7,18 @@ use std::time::Duration;
 use axum::Router;
 use burn::tensor::Device;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
-use super::connection::serve_connection;
+use super::connections::Connections;
 use super::open_files::raise_limit;
-use super::refuse::refuse;
 use super::router::router;
 use super::signals::ServerSignal;
 use crate::one_line;
 use crate::serve::config::{ServeError, ServeOptions};
 use crate::serve::models::{Loader, Models};
 use crate::serve::state::Shared;
-
-/// Most connections that are refused at a time, each for a second; others end at once.
-const MAX_REFUSALS: usize = 64;
 
 /// How long the server waits after the system refused a connection, for lack of files for example.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -112,10 +108,7 @@ impl Server {
             loader,
             max_connections,
         } = self;
-        let (stop, stopping) = watch::channel(false);
-        let connections = Arc::new(Semaphore::new(max_connections));
-        let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
-        let mut tasks = JoinSet::new();
+        let mut connections = Connections::new(&shared, router, max_connections);
         let mut loading = JoinSet::new();
         loading.spawn_blocking({
             let loader = loader.clone();
@@ -124,43 +117,24 @@ impl Server {
         loop {
             let event = tokio::select! {
                 signal = signals.recv() => Event::Signal(signal),
-                Some(Ok(loaded)) = loading.join_next() => Event::Loaded(loaded),
+                Some(loaded) = loading.join_next() => {
+                    Event::Loaded(loaded.unwrap_or(Err(ServeError::Panic)))
+                }
                 accepted = listener.accept() => Event::Accepted(accepted),
-                Some(_) = tasks.join_next() => continue,
+                Some(_) = connections.tasks.join_next() => continue,
             };
             match event {
                 Event::Loaded(loaded) => {
                     shared.set_models(loaded?);
                     tracing::info!("ready");
                 }
-                Event::Signal(Some(ServerSignal::Reload)) => reload(&shared, &loader, &mut tasks),
-                Event::Signal(Some(ServerSignal::Stop) | None) => break,
-                Event::Accepted(Ok((stream, peer))) => {
-                    let (metrics, limits) = (&shared.metrics, &shared.options.limits);
-                    if let Ok(permit) = connections.clone().try_acquire_owned() {
-                        metrics.connections.inc();
-                        let counted = (permit, shared.clone());
-                        let answer = serve_connection(
-                            stream,
-                            peer,
-                            router.clone(),
-                            limits.clone(),
-                            stopping.clone(),
-                        );
-                        tasks.spawn(async move {
-                            let _counted = Counted(counted);
-                            answer.await;
-                        });
-                    } else {
-                        metrics.refused_connections.inc();
-                        if let Ok(permit) = refusals.clone().try_acquire_owned() {
-                            tasks.spawn(async move {
-                                refuse(stream).await;
-                                drop(permit);
-                            });
-                        }
-                    }
+                Event::Signal(Some(ServerSignal::Reload)) => {
+                    connections
+                        .tasks
+                        .spawn(reload(shared.clone(), loader.clone()));
                 }
+                Event::Signal(Some(ServerSignal::Stop) | None) => break,
+                Event::Accepted(Ok((stream, peer))) => connections.add(stream, peer),
                 Event::Accepted(Err(error)) => {
                     tracing::warn!(error = one_line(&error), "a connection was not accepted");
                     sleep(PAUSE).await;
@@ -169,49 +143,36 @@ impl Server {
         }
         drop(listener);
         shared.stop();
-        tracing::info!(n_connections = tasks.len(), "stopping");
-        let _ = stop.send(true);
+        tracing::info!(n_tasks = connections.tasks.len(), "stopping");
         tokio::select! {
-            () = async { while tasks.join_next().await.is_some() {} } => {}
+            () = connections.stop() => {}
             Some(_) = signals.recv() => tracing::warn!("stopped with requests unanswered"),
         }
         Ok(())
     }
 }
 
-/// A connection that is counted as long as it is open.
-struct Counted((OwnedSemaphorePermit, Arc<Shared>));
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.1.metrics.connections.dec();
-    }
-}
-
 /// Reads keys and models again, beside the requests.
-fn reload(shared: &Arc<Shared>, loader: &Arc<Loader>, tasks: &mut JoinSet<()>) {
-    let (shared, loader) = (shared.clone(), loader.clone());
-    tasks.spawn(async move {
-        let work = move || {
-            let keys = shared.reload_keys();
-            if let Err(error) = &keys {
-                tracing::error!(error = one_line(error), "the old API keys hold");
-            }
-            let Ok(old) = shared.models() else {
-                return tracing::warn!("the models are still being loaded");
-            };
-            let has_failed = match loader.reload(&old) {
-                Ok(reloaded) => {
-                    shared.set_models(reloaded.models);
-                    reloaded.has_failed
-                }
-                Err(error) => {
-                    tracing::error!(error = one_line(&error), "the old models stay");
-                    true
-                }
-            };
-            shared.metrics.reloaded(keys.is_ok() && !has_failed);
+async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
+    let work = move || {
+        let keys = shared.reload_keys();
+        if let Err(error) = &keys {
+            tracing::error!(error = one_line(error), "the old API keys hold");
+        }
+        let Ok(old) = shared.models() else {
+            return tracing::warn!("the models are still being loaded");
         };
-        let _ = spawn_blocking(work).await;
-    });
+        let has_failed = match loader.reload(&old) {
+            Ok(reloaded) => {
+                shared.set_models(reloaded.models);
+                reloaded.has_failed
+            }
+            Err(error) => {
+                tracing::error!(error = one_line(&error), "the old models stay");
+                true
+            }
+        };
+        shared.metrics.reloaded(keys.is_ok() && !has_failed);
+    };
+    let _ = spawn_blocking(work).await;
 }

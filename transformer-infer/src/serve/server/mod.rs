@@ -1,6 +1,7 @@
 //! The server itself: connections, routes, signals.
 
 mod connection;
+mod connections;
 mod idle_phase;
 mod listen;
 mod open_files;

@@ -80,7 +80,8 @@ async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Re
     let models = shared.models().ok();
     let models = models.iter().flat_map(|models| models.all());
     let stats = models.map(|served| (served.name(), served.scheduler().stats()));
-    let text = shared.metrics.encode(shared.in_flight.used(), stats);
+    let stats: Vec<_> = stats.collect();
+    let text = shared.metrics.encode(shared.in_flight.used(), &stats);
     Ok(([(CONTENT_TYPE, OPEN_METRICS)], text).into_response())
 }
 

@@ -15,6 +15,10 @@ use crate::serve::translate::{TextFormat, TranslateOptions, glossary};
 /// The body of `POST /v1/translate`. All but `text` may be left out.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "these are the fields of the interface"
+)]
 pub(crate) struct TranslateRequest {
     /// A text, or a list of texts.
     #[schema(value_type = Object)]

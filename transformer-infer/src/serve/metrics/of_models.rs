@@ -1,0 +1,84 @@
+//! [`of_models`]: what the schedulers of the models do at this moment.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::labels::{ModelLabel, StageLabels};
+use crate::scheduler::SchedulerStats;
+
+/// A metric: its name, what it is, and its value.
+type Metric<T> = (&'static str, &'static str, fn(&SchedulerStats) -> T);
+
+/// What goes up and down.
+const GAUGES: [Metric<usize>; 4] = [
+    ("queued_lines", "Lines that wait for a model", |stats| {
+        stats.n_queued_lines
+    }),
+    ("queued_tokens", "Source tokens that wait", |stats| {
+        stats.n_queued_tokens
+    }),
+    ("running_sentences", "Sentences being translated", |stats| {
+        stats.n_running_lines
+    }),
+    ("running_rows", "Hypotheses of these sentences", |stats| {
+        stats.n_running_rows
+    }),
+];
+
+/// What only goes up.
+const COUNTERS: [Metric<u64>; 4] = [
+    ("source_tokens", "Tokens of sources", |stats| {
+        stats.totals.n_src_tokens
+    }),
+    ("target_tokens", "Tokens of translations", |stats| {
+        stats.totals.n_tgt_tokens
+    }),
+    ("steps", "Decoding steps", |stats| stats.totals.n_steps),
+    (
+        "row_steps",
+        "Rows of all decoding steps: divided by steps, the mean batch",
+        |stats| stats.totals.n_row_steps,
+    ),
+];
+
+/// The parts of the work, with their seconds.
+const STAGES: [(&str, fn(&SchedulerStats) -> f64); 2] = [
+    ("encode", |stats| stats.totals.encoding.as_secs_f64()),
+    ("decode", |stats| stats.totals.decoding.as_secs_f64()),
+];
+
+/// Adds the metrics of models, given their names, to a registry.
+pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats)]) {
+    let label = |name: &str| ModelLabel {
+        model: name.to_owned(),
+    };
+    for (name, help, value) in GAUGES {
+        let family = Family::<ModelLabel, Gauge>::default();
+        for (model, stats) in models {
+            let value = i64::try_from(value(stats)).unwrap_or(i64::MAX);
+            family.get_or_create(&label(model)).set(value);
+        }
+        registry.register(name, help, family);
+    }
+    for (name, help, value) in COUNTERS {
+        let family = Family::<ModelLabel, Counter>::default();
+        for (model, stats) in models {
+            family.get_or_create(&label(model)).inc_by(value(stats));
+        }
+        registry.register(name, help, family);
+    }
+    let family = Family::<StageLabels, Counter<f64, AtomicU64>>::default();
+    for (model, stats) in models {
+        for (stage, seconds) in STAGES {
+            let model = (*model).to_owned();
+            let labels = StageLabels { model, stage };
+            family.get_or_create(&labels).inc_by(seconds(stats));
+        }
+    }
+    let help = "Time that the threads of a model computed";
+    registry.register_with_unit("compute", help, Unit::Seconds, family);
+}
