@@ -17,6 +17,7 @@ mod table;
 mod text;
 mod value;
 mod window;
+mod xml;
 
 pub use html::{HtmlOptions, HtmlReader};
 pub use json::{JsonOptions, JsonReader};
@@ -26,3 +27,4 @@ pub use po::{Filled, PoOptions, PoReader};
 pub use subtitles::{SubtitleKind, SubtitleOptions, SubtitleReader};
 pub use table::{Column, FirstRow, TableKind, TableOptions, TableReader};
 pub use text::{Paragraphs, TextReader};
+pub use xml::{XmlOptions, xml_parts};

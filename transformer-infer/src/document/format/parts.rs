@@ -84,6 +84,11 @@ impl PartQueue {
         self.0.push_back(Part::Passage(passage));
     }
 
+    /// Returns all parts, in order.
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        self.0.into()
+    }
+
     /// Returns the first part, unless it is verbatim text to which more may be added.
     fn pop_complete(&mut self) -> Option<Part> {
         match self.0.front() {

@@ -1,0 +1,10 @@
+//! XML: fragments with tags, as programs send them to be translated.
+
+mod notation;
+mod options;
+mod outline;
+mod reader;
+mod token;
+
+pub use options::XmlOptions;
+pub use reader::xml_parts;

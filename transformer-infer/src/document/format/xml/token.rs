@@ -1,0 +1,184 @@
+//! [`tokens`]: text and tags of XML. Any input has tokens: what is no tag is text.
+
+/// A tag is not longer, in bytes; so searching for its end takes bounded time.
+const MAX_TAG_BYTES: usize = 4096;
+
+/// A piece of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind<'a>,
+    /// As it is in the input.
+    pub(super) source: &'a str,
+}
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind<'a> {
+    /// Text with entities.
+    Text,
+    /// The text of a CDATA section, which has no entities.
+    CharacterData(&'a str),
+    /// A start tag with this name.
+    Start(&'a str),
+    /// An end tag with this name.
+    End(&'a str),
+    /// An element in one tag, such as `<x/>`, with this name.
+    Empty(&'a str),
+    Comment,
+    /// A processing instruction or a document type, and what the input ends in before it is complete.
+    Declaration,
+}
+
+/// Divides the input into tokens; their sources, one after the other, are the input.
+pub(super) fn tokens(input: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let (mut start, mut search) = (0, 0);
+    while let Some(found) = input[search..].find('<') {
+        let at = search + found;
+        let Some((kind, len)) = markup(&input[at..]) else {
+            search = at + 1;
+            continue;
+        };
+        push_text(&input[start..at], &mut tokens);
+        let source = &input[at..at + len];
+        tokens.push(Token { kind, source });
+        (start, search) = (at + len, at + len);
+    }
+    push_text(&input[start..], &mut tokens);
+    tokens
+}
+
+fn push_text<'a>(source: &'a str, tokens: &mut Vec<Token<'a>>) {
+    if !source.is_empty() {
+        let kind = TokenKind::Text;
+        tokens.push(Token { kind, source });
+    }
+}
+
+/// Reads the markup at the start of a text, if there is some, and returns its length.
+fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
+    // What has no end takes the rest of the input, so that no end is searched twice.
+    let until =
+        |end: &str, from: usize| text.get(from..)?.find(end).map(|at| from + at + end.len());
+    let or_rest = |len: Option<usize>, kind| match len {
+        Some(len) => (kind, len),
+        None => (TokenKind::Declaration, text.len()),
+    };
+    if text.starts_with("<!--") {
+        return Some(or_rest(until("-->", 4), TokenKind::Comment));
+    }
+    if let Some(rest) = text.strip_prefix("<![CDATA[") {
+        let len = until("]]>", 9);
+        let data = len.map_or(rest, |len| &text[9..len - 3]);
+        return Some(or_rest(len, TokenKind::CharacterData(data)));
+    }
+    if text.starts_with("<?") {
+        return Some(or_rest(until("?>", 2), TokenKind::Declaration));
+    }
+    if text.starts_with("<!DOCTYPE") {
+        return Some(or_rest(until(">", 9), TokenKind::Declaration));
+    }
+    tag(&text[..text.floor_char_boundary(MAX_TAG_BYTES)])
+}
+
+/// Reads a start or end tag.
+fn tag(text: &str) -> Option<(TokenKind<'_>, usize)> {
+    let is_end = text[1..].starts_with('/');
+    let name_start = 1 + usize::from(is_end);
+    let behind = &text[name_start..];
+    if !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
+        return None;
+    }
+    let name_len = behind.find(|c: char| c.is_whitespace() || matches!(c, '/' | '>' | '<'))?;
+    let name = &behind[..name_len];
+    let mut quote = None;
+    for (at, byte) in text.bytes().enumerate().skip(name_start + name_len) {
+        match (byte, quote) {
+            (b'"' | b'\'', None) => quote = Some(byte),
+            (_, Some(open)) if byte == open => quote = None,
+            (b'<', None) => return None,
+            (b'>', None) => {
+                let kind = match (is_end, text[..at].ends_with('/')) {
+                    (true, _) => TokenKind::End(name),
+                    (false, true) => TokenKind::Empty(name),
+                    (false, false) => TokenKind::Start(name),
+                };
+                return Some((kind, at + 1));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns the index of the end tag of each start tag that has one, and the other way round.
+pub(super) fn partners(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; tokens.len()];
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Start(name) => open.push((index, name)),
+            TokenKind::End(name) => {
+                if let Some(&(start, opened)) = open.last()
+                    && opened == name
+                {
+                    partners[start] = Some(index);
+                    partners[index] = Some(start);
+                    open.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    partners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(input: &str) -> Vec<TokenKind<'_>> {
+        tokens(input).iter().map(|token| token.kind).collect()
+    }
+
+    #[test]
+    fn tags_end_behind_the_values_of_their_attributes() {
+        let expected = [TokenKind::Start("a"), TokenKind::Text, TokenKind::End("a")];
+        assert_eq!(kinds("<a b='>' c=\"/>\">x</a >"), expected);
+    }
+
+    #[test]
+    fn an_element_in_one_tag_is_told_from_a_start() {
+        assert_eq!(kinds("<br/>"), [TokenKind::Empty("br")]);
+        assert_eq!(kinds("<ns:x id=\"1\" />"), [TokenKind::Empty("ns:x")]);
+    }
+
+    #[test]
+    fn what_is_no_tag_is_text() {
+        for text in [
+            "a < b",
+            "1<2>3 <",
+            "<>",
+            "</>",
+            "< a>",
+            "<a",
+            "<a <b",
+            "&lt;a&gt;",
+        ] {
+            assert!(!kinds(text).contains(&TokenKind::Start("a")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_end_is_copied() {
+        for text in ["<!-- a", "<![CDATA[a", "<?a", "<!DOCTYPE a"] {
+            assert_eq!(kinds(text), [TokenKind::Declaration], "{text}");
+        }
+    }
+
+    #[test]
+    fn character_data_is_text_without_entities() {
+        let expected = [TokenKind::CharacterData("a<b>&amp;")];
+        assert_eq!(kinds("<![CDATA[a<b>&amp;]]>"), expected);
+    }
+}
