@@ -7,6 +7,7 @@
 )]
 
 mod bench_backends;
+mod book_pages;
 mod ci;
 mod gpu;
 #[cfg(unix)]
@@ -39,6 +40,8 @@ enum Chore {
     Tidy,
     /// Documents the settings of training anew, from their doc comments.
     Settings,
+    /// Builds the book of docs/book; runs its programs on request.
+    Book(book_pages::Flags),
     /// Packages the crates, and compiles them from their packages alone.
     Package,
     /// Writes THIRD-PARTY.txt: the licenses of the crates in the programs.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Chore::Ci => ci::run(&root),
         Chore::Tidy => tidy::run(&root),
         Chore::Settings => settings::run(&root),
+        Chore::Book(flags) => book_pages::run(&root, &flags),
         Chore::Package => package::run(&root),
         Chore::Notices => notices::write(&root),
         Chore::Libtorch => libtorch::run(&root),

@@ -1,6 +1,6 @@
 //! The layout of folders.
 //!
-//! - A folder at the root is a member of the workspace, or one of a few others.
+//! - A folder at the root is a member of the workspace, or one of a few others. Another member is inside one.
 //! - No `name.rs` is beside `name/`: a folder's table of contents is its `mod.rs`.
 //! - A `src` with many entries has to be divided into folders.
 
@@ -42,7 +42,13 @@ fn at_root(tree: &Tree) -> Vec<Problem> {
                 "is neither a member of the workspace nor one of the other folders",
             )
         });
-    let missing = members.difference(&folders).map(|name| {
+    // A package may be in the folder of another, as the book is in that of the examples.
+    let is_inside = |name: &str| {
+        name.split_once('/')
+            .is_some_and(|(outer, _)| members.contains(outer))
+    };
+    let missing = members.difference(&folders).filter(|name| !is_inside(name));
+    let missing = missing.map(|name| {
         (
             name,
             "is a member of the workspace, but no folder at the root",

@@ -5,7 +5,7 @@ use super::tokens::{Token, tokens};
 use super::tree::{TextFile, Tree};
 
 /// The packages of the workspace, each with those of them that it may use.
-pub(super) const MAY_USE: [(&str, &[&str]); 5] = [
+pub(super) const MAY_USE: [(&str, &[&str]); 6] = [
     ("transformer-core", &[]),
     ("transformer-infer", &["transformer-core"]),
     (
@@ -14,8 +14,16 @@ pub(super) const MAY_USE: [(&str, &[&str]); 5] = [
     ),
     (
         "examples",
-        &["transformer-core", "transformer-infer", "transformer-train"],
+        &[
+            "transformer-core",
+            "transformer-infer",
+            "transformer-train",
+            // Its programs import its library.
+            "book",
+        ],
     ),
+    // In the folder of the examples, whose rules hold for it.
+    ("book", &[]),
     ("xtask", &[]),
 ];
 

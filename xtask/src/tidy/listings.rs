@@ -8,7 +8,8 @@
 //! <!-- not run by CI: takes hours -->  nothing runs it, for this reason
 //! ```
 //!
-//! Listings of Rust code are doctests of `examples/documents.rs`.
+//! Listings of Rust code are doctests of `examples/documents.rs`, or include a program with mdBook's
+//! `{{#include PATH}}`.
 
 use super::problem::Problem;
 use super::tree::{TextFile, Tree};
@@ -21,6 +22,9 @@ const DIARY: &str = "docs/lab-notes.md";
 
 /// Runs the listings of these pages.
 const RUNNER: &str = ".ci/docs";
+
+/// The line that includes a file into a chapter of the book.
+const INCLUDE: &str = "{{#include ";
 
 /// Tests the Rust code of these pages.
 const DOCTESTS: &str = "examples/documents.rs";
@@ -37,11 +41,15 @@ fn check_document(file: &TextFile, tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut before = "";
     let mut is_inside = false;
-    for (line, number) in file.text.lines().zip(1..) {
+    let lines = || file.text.lines();
+    let next = lines().skip(1).chain([""]);
+    for ((line, next), number) in lines().zip(next).zip(1..) {
         if let Some(info) = line.strip_prefix("```") {
             let language = info.split(',').next().unwrap_or_default();
             let message = match language {
                 _ if is_inside => None,
+                // A program of the book; `chapters.rs` checks that it exists.
+                _ if next.starts_with(INCLUDE) => None,
                 "rust" => missing(tree, DOCTESTS, &file.path),
                 _ if LANGUAGES.contains(&language) => fault(before, &file.path, tree),
                 _ => None,
@@ -132,6 +140,11 @@ mod tests {
                 "README.md:1: is a listing of a page that examples/documents.rs does not test; add the page there"
             ]
         );
+    }
+
+    #[test]
+    fn an_included_program_is_tested_where_it_is() {
+        assert!(faults("```rust\n{{#include ../../a.rs}}\n```\n").is_empty());
     }
 
     #[test]

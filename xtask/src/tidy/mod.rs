@@ -1,5 +1,6 @@
 //! `cargo xtask tidy`: the rules of this repository that no other tool knows.
 
+mod chapters;
 mod documents;
 mod folders;
 mod imports;

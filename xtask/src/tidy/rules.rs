@@ -7,7 +7,8 @@ use anyhow::{Result, bail};
 use super::problem::Problem;
 use super::tree::Tree;
 use super::{
-    documents, folders, imports, layers, listings, one_build, paper, settings, sources, words,
+    chapters, documents, folders, imports, layers, listings, one_build, paper, settings, sources,
+    words,
 };
 
 /// Checks every rule, and prints every problem.
@@ -21,6 +22,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         words::check,
         documents::check,
         listings::check,
+        chapters::check,
         paper::check,
     ];
     let mut problems: Vec<Problem> = rules.into_iter().flat_map(|rule| rule(&tree)).collect();

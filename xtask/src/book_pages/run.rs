@@ -1,0 +1,124 @@
+//! What the command does: run the programs, if it is asked to, and write the pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::{chapters, page};
+use crate::process::{call, cargo, output, target_folder};
+
+/// The title of the book.
+const TITLE: &str = "The Transformer in Rust, step by step";
+
+/// The folders, from the root.
+const SOURCE: &str = "docs/book/chapters";
+const PROGRAMS: &str = "examples/book/src/bin";
+
+/// What to do beside writing the pages.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Flags {
+    /// Runs every program, and writes what it prints and draws into the repository.
+    #[arg(long, conflicts_with = "check")]
+    update: bool,
+    /// Runs every program, and compares what it prints and draws with the repository.
+    #[arg(long)]
+    check: bool,
+    /// Runs only the programs whose names begin with this, for example `03`.
+    #[arg(long, requires = "update")]
+    only: Option<String>,
+}
+
+/// Builds the book in the folder `book` of cargo's target folder. It needs nothing but this repository.
+pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
+    if flags.update {
+        update(root, flags.only.as_deref().unwrap_or_default())?;
+    }
+    if flags.check {
+        let mut tests = cargo(root);
+        tests.args(["test", "--locked", "-p", "book", "--test", "outputs"]);
+        call(tests.env("RUN_SLOW_TESTS", "1"))?;
+    }
+    let source = root.join(SOURCE);
+    let target = target_folder(root)?.join("book");
+    let chapters = chapters::list(&source)?;
+    let outside = relative(&target, &source);
+    fs::create_dir_all(target.join("pictures"))
+        .with_context(|| format!("cannot make the folder `{}`", target.display()))?;
+    for (index, chapter) in chapters.iter().enumerate() {
+        let text = chapters::text(&source, chapter)?;
+        let html = page::render(TITLE, &chapters, index, &text, &outside);
+        fs::write(target.join(format!("{}.html", chapter.name)), html)?;
+    }
+    for picture in files(&source.join("pictures"), "svg")? {
+        let name = picture.file_name().context("a picture has a name")?;
+        fs::copy(&picture, target.join("pictures").join(name))?;
+    }
+    let first = target.join(format!("{}.html", chapters[0].name));
+    println!("{} chapters; open {}", chapters.len(), first.display());
+    Ok(())
+}
+
+/// Runs programs, and writes their outputs beside them and their pictures into the book.
+fn update(root: &Path, prefix: &str) -> Result<()> {
+    call(cargo(root).args(["build", "-p", "book", "--bins"]))?;
+    for program in files(&root.join(PROGRAMS), "rs")? {
+        let name = program
+            .file_stem()
+            .context("a program has a name")?
+            .to_string_lossy();
+        if name.starts_with(prefix) {
+            println!("{name}");
+            let pictures = root.join(SOURCE).join("pictures");
+            let mut call = cargo(root);
+            call.args(["run", "-q", "-p", "book", "--bin", &name, "--"])
+                .arg(pictures);
+            fs::write(program.with_extension("txt"), output(&mut call)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the files of a folder with an extension, sorted.
+fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read `{}`", folder.display()))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == extension) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// Returns the path from a folder to another, with slashes; both are absolute.
+fn relative(from: &Path, to: &Path) -> String {
+    let shared = from
+        .components()
+        .zip(to.components())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let up = from.components().skip(shared).map(|_| "..".to_owned());
+    let down = to
+        .components()
+        .skip(shared)
+        .map(|it| it.as_os_str().to_string_lossy().into_owned());
+    up.chain(down).collect::<Vec<String>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_goes_up_to_the_shared_folder() {
+        let path = relative(
+            Path::new("/repository/target/book"),
+            Path::new("/repository/docs/src"),
+        );
+        assert_eq!(path, "../../docs/src");
+    }
+}

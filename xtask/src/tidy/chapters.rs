@@ -1,0 +1,109 @@
+//! The chapters of the book, its list and its programs belong together.
+//!
+//! - Every file that a chapter includes exists.
+//! - Every chapter is in the list.
+//! - Every program is in a chapter, with what it prints.
+
+use super::documents::resolve;
+use super::problem::Problem;
+use super::tree::Tree;
+
+/// The folder of the chapters, and the list of them.
+const CHAPTERS: &str = "docs/book/chapters/";
+const LIST: &str = "docs/book/chapters/SUMMARY.md";
+
+/// The folder of the programs.
+const PROGRAMS: &str = "examples/book/src/bin/";
+
+/// Checks the book.
+pub(super) fn check(tree: &Tree) -> Vec<Problem> {
+    let chapters = || {
+        tree.ending(".md")
+            .filter(|file| file.path.starts_with(CHAPTERS))
+    };
+    let mut problems = Vec::new();
+    let mut included = Vec::new();
+    for chapter in chapters() {
+        for (line, number) in chapter.text.lines().zip(1..) {
+            let path = line
+                .strip_prefix("{{#include ")
+                .and_then(|it| it.strip_suffix("}}"));
+            let Some(path) = path else { continue };
+            match resolve(CHAPTERS, path).filter(|path| tree.paths.contains(path)) {
+                Some(path) => included.push(path),
+                None => problems.push(Problem {
+                    location: format!("{}:{number}", chapter.path),
+                    message: format!("includes `{path}`, which does not exist"),
+                }),
+            }
+        }
+    }
+    let list = tree.files.iter().find(|file| file.path == LIST);
+    let list = list.map_or("", |file| file.text.as_str());
+    for chapter in chapters().filter(|file| file.path != LIST) {
+        let name = chapter.path.trim_start_matches(CHAPTERS);
+        if !list.contains(&format!("]({name})")) {
+            problems.push(Problem {
+                location: chapter.path.clone(),
+                message: format!("is not in {LIST}"),
+            });
+        }
+    }
+    for program in tree
+        .ending(".rs")
+        .filter(|file| file.path.starts_with(PROGRAMS))
+    {
+        let output = program.path.replace(".rs", ".txt");
+        for path in [&program.path, &output] {
+            if !included.contains(path) {
+                problems.push(Problem {
+                    location: path.clone(),
+                    message: "is in no chapter of the book; include it there".to_owned(),
+                });
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: (&str, &str) = ("examples/book/src/bin/a.rs", "//! A.");
+    const OUTPUT: (&str, &str) = ("examples/book/src/bin/a.txt", "1");
+    const INCLUDES: &str = "{{#include ../../../examples/book/src/bin/a.rs}}\n\
+                            {{#include ../../../examples/book/src/bin/a.txt}}\n";
+
+    fn locations(files: &[(&str, &str)]) -> Vec<String> {
+        check(&Tree::of(files))
+            .into_iter()
+            .map(|it| it.location)
+            .collect()
+    }
+
+    #[test]
+    fn a_chapter_in_the_list_with_a_program_and_its_output_passes() {
+        let files = [
+            PROGRAM,
+            OUTPUT,
+            ("docs/book/chapters/a.md", INCLUDES),
+            (LIST, "- [A](a.md)"),
+        ];
+        assert_eq!(locations(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_program_in_no_chapter_is_found() {
+        assert_eq!(locations(&[PROGRAM]), [PROGRAM.0, OUTPUT.0]);
+    }
+
+    #[test]
+    fn missing_files_and_entries_are_found() {
+        let files = [("docs/book/chapters/a.md", "{{#include b.rs}}"), (LIST, "")];
+        assert_eq!(
+            locations(&files),
+            ["docs/book/chapters/a.md:1", "docs/book/chapters/a.md"]
+        );
+    }
+}
