@@ -9,7 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::labels::{ModelLabel, ReasonLabel, RequestLabels, ResultLabel, RouteLabel, StageLabels};
+use super::labels::{ReasonLabel, RequestLabels, ResultLabel, RouteLabel};
+use super::of_models::of_models;
 use crate::scheduler::SchedulerStats;
 
 /// The beginning of all names.

@@ -309,6 +309,12 @@ impl Finisher {
             Some(Warning::Cut { n_kept }) => warnings.push(format!(
                 "the end of the sentence, behind {n_kept} tokens, was not translated"
             )),
+            Some(Warning::ManyTerms {
+                n_terms,
+                n_required,
+            }) => warnings.push(format!(
+                "of {n_terms} terms of the sentence, the first {n_required} were required"
+            )),
             Some(Warning::MinLen { .. } | Warning::NoWords { .. }) => warnings.push(
                 "the limits of the output length allow no translation of the right length".into(),
             ),
