@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::search::Search;
 use crate::translator::{Translation, TranslatorError};
@@ -35,16 +35,37 @@ pub struct JobLine {
 /// What is called with the index and the result of each line.
 pub(super) type OnDone = Box<dyn FnMut(usize, Result<Translation, TranslatorError>) + Send>;
 
-/// What the lines of a job have in common.
+/// What the lines of a job have in common. Its callback is dropped with the last line, whatever becomes of it.
 pub(super) struct JobState {
     pub(super) caller: u64,
     pub(super) search: Search,
     /// The settings that lines of a batch must share: all but the number of hypotheses.
     pub(super) shared_search: Search,
-    is_cancelled: AtomicBool,
-    n_left: AtomicUsize,
+    pub(super) progress: Arc<Progress>,
     /// Empty when all lines are done, or the job is cancelled.
     on_done: Mutex<Option<OnDone>>,
+}
+
+/// What the ticket of a job shares with its lines.
+#[derive(Debug)]
+pub(super) struct Progress {
+    is_cancelled: AtomicBool,
+    n_left: AtomicUsize,
+}
+
+impl Progress {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether each line is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.n_left.load(Ordering::Relaxed) == 0
+    }
 }
 
 impl JobState {
@@ -57,36 +78,18 @@ impl JobState {
             caller,
             search,
             shared_search,
-            is_cancelled: AtomicBool::new(false),
-            n_left: AtomicUsize::new(n_lines),
-            on_done: Mutex::new((n_lines > 0).then_some(on_done)),
+            progress: Arc::new(Progress {
+                is_cancelled: AtomicBool::new(false),
+                n_left: AtomicUsize::new(n_lines),
+            }),
+            on_done: Mutex::new(Some(on_done)),
         }
-    }
-
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether each line is done.
-    pub(super) fn is_done(&self) -> bool {
-        self.n_left.load(Ordering::Relaxed) == 0
-    }
-
-    /// Cancels the lines that are not done, and drops the callback as soon as it is not running.
-    pub(super) fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Relaxed);
-        // If it is running, perhaps on this thread, `deliver` drops it.
-        let on_done = match self.on_done.try_lock() {
-            Ok(mut on_done) => on_done.take(),
-            Err(_) => None,
-        };
-        drop(on_done);
     }
 
     /// Calls the callback, unless the job is cancelled. A callback that panics cancels its job.
     pub(super) fn deliver(&self, index: usize, result: Result<Translation, TranslatorError>) {
         let mut slot = self.on_done.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_cancelled() {
+        if self.progress.is_cancelled() {
             let on_done = slot.take();
             drop(slot);
             drop(on_done);
@@ -95,11 +98,11 @@ impl JobState {
         if let Some(on_done) = slot.as_mut() {
             let call = AssertUnwindSafe(|| on_done(index, result));
             if catch_unwind(call).is_err() {
-                self.is_cancelled.store(true, Ordering::Relaxed);
+                self.progress.cancel();
             }
         }
-        let is_last = self.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
-        let ended = (is_last || self.is_cancelled())
+        let is_last = self.progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+        let ended = (is_last || self.progress.is_cancelled())
             .then(|| slot.take())
             .flatten();
         drop(slot);
@@ -111,7 +114,7 @@ impl fmt::Debug for JobState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobState")
             .field("caller", &self.caller)
-            .field("n_left", &self.n_left)
+            .field("progress", &self.progress)
             .finish_non_exhaustive()
     }
 }

@@ -54,6 +54,6 @@ impl Line {
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.job.is_cancelled()
+        self.job.progress.is_cancelled()
     }
 }

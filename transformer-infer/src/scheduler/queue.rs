@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
 
-use super::job::JobState;
+use super::job::Progress;
 use super::line::Line;
 
 /// Tokens, times rows, that a caller may translate in its turn: a few sentences.
@@ -78,18 +78,18 @@ impl FairQueue {
         }
     }
 
-    /// Removes and returns the lines of a job.
-    pub(super) fn remove(&mut self, job: &Arc<JobState>) -> Vec<Line> {
-        let Some(waiting) = self.callers.get_mut(&job.caller) else {
+    /// Removes and returns the lines of a job of a caller.
+    pub(super) fn remove(&mut self, caller: u64, job: &Arc<Progress>) -> Vec<Line> {
+        let Some(waiting) = self.callers.get_mut(&caller) else {
             return Vec::new();
         };
         let (removed, kept): (VecDeque<Line>, _) = mem::take(&mut waiting.lines)
             .into_iter()
-            .partition(|line| Arc::ptr_eq(&line.job, job));
+            .partition(|line| Arc::ptr_eq(&line.job.progress, job));
         waiting.lines = kept;
         if waiting.lines.is_empty() {
-            self.callers.remove(&job.caller);
-            self.turns.retain(|caller| *caller != job.caller);
+            self.callers.remove(&caller);
+            self.turns.retain(|other| *other != caller);
         }
         for line in &removed {
             self.forget(line);

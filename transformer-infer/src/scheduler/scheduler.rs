@@ -132,7 +132,7 @@ impl Scheduler {
         let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));
         let lines: Vec<Line> = lines.collect();
         let n_tokens = lines.iter().map(Line::n_tokens).sum();
-        let ticket = Ticket::new(Arc::clone(&job), Arc::downgrade(&self.shared));
+        let ticket = Ticket::new(&job, Arc::downgrade(&self.shared));
         let mut state = self.shared.lock();
         if let Err(error) = self.check_room(&state, n_tokens) {
             // Dropping the ticket and the lines takes the lock.

@@ -2,24 +2,30 @@
 
 use std::sync::{Arc, Weak};
 
-use super::job::JobState;
+use super::job::{JobState, Progress};
 use super::worker::Shared;
 
 /// The right to the results of a job. Dropping it cancels the lines that are not done: those that wait leave the queue at
 /// once, and those that run leave their batch before its next step.
 ///
-/// The callback of the job is not called for them, and is dropped. It may be running on another thread while the ticket
-/// is dropped.
+/// The callback of the job is not called for them, and is dropped with the last of them. It may be running on another
+/// thread while the ticket is dropped.
 #[derive(Debug)]
 #[must_use = "dropping a ticket cancels its job"]
 pub struct Ticket {
-    job: Arc<JobState>,
+    caller: u64,
+    /// Not the job itself, which owns the callback.
+    job: Arc<Progress>,
     scheduler: Weak<Shared>,
 }
 
 impl Ticket {
-    pub(super) fn new(job: Arc<JobState>, scheduler: Weak<Shared>) -> Self {
-        Self { job, scheduler }
+    pub(super) fn new(job: &JobState, scheduler: Weak<Shared>) -> Self {
+        Self {
+            caller: job.caller,
+            job: Arc::clone(&job.progress),
+            scheduler,
+        }
     }
 
     /// Returns whether each line of the job is done.
@@ -35,7 +41,7 @@ impl Drop for Ticket {
         }
         self.job.cancel();
         if let Some(scheduler) = self.scheduler.upgrade() {
-            scheduler.remove(&self.job);
+            scheduler.remove(self.caller, &self.job);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use super::batch::{RunningBatch, catching};
-use super::job::JobState;
+use super::job::Progress;
 use super::line::{Ended, Line};
 use super::model::{BatchModel, PackedModels, Workspaces};
 use super::state::{Load, State};
@@ -63,10 +63,10 @@ impl Shared {
         self.work.notify_all();
     }
 
-    /// Removes the lines of a job from the queue.
-    pub(super) fn remove(&self, job: &Arc<JobState>) {
+    /// Removes the lines of a caller's job from the queue.
+    pub(super) fn remove(&self, caller: u64, job: &Arc<Progress>) {
         let mut state = self.lock();
-        let removed = state.queue.remove(job);
+        let removed = state.queue.remove(caller, job);
         if state.is_closed && state.queue.is_empty() {
             self.wake_all();
         }

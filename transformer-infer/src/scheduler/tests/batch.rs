@@ -163,7 +163,7 @@ fn the_rows_of_a_cancelled_job_leave_before_the_next_step() {
         batch.add(lines.chain(others).collect(), &mut Workspaces::new());
         batch.step(&mut Workspaces::new());
         assert_eq!(batch.n_rows(), 7);
-        cancelled.cancel();
+        cancelled.progress.cancel();
         batch.step(&mut Workspaces::new());
         assert_eq!(batch.n_rows(), 4);
         assert_eq!(finish(batch).len(), 4);
@@ -174,7 +174,7 @@ fn the_rows_of_a_cancelled_job_leave_before_the_next_step() {
 fn the_callback_of_a_cancelled_job_is_dropped() {
     let (job, receiver) = job_with_receiver(search(1));
     job.deliver(3, Err(TranslatorError::LongPrefix { line: 1, most: 1 }));
-    job.cancel();
+    job.progress.cancel();
     job.deliver(4, Err(TranslatorError::LongPrefix { line: 1, most: 1 }));
     assert_eq!(receiver.iter().collect::<Vec<_>>(), [3]);
 }

@@ -71,7 +71,9 @@ fn a_caller_with_one_line_waits_for_one_turn_of_each_other() {
 fn a_line_that_does_not_pass_stays_the_next_one() {
     let mut queue = FairQueue::default();
     let job = job(1, search(1));
-    [5, 6].map(|first| queue.push(line(&job, first, 2, 5)));
+    for first in [5, 6] {
+        queue.push(line(&job, first, 2, 5));
+    }
     assert!(queue.pop_if(|_| false).is_none());
     let next = queue.pop_if(|_| true).map(|line| line.index);
     assert_eq!(next, Some(5));
@@ -98,7 +100,7 @@ proptest! {
         }
         let is_removed = |caller: u64| caller == removed;
         if let Some(job) = jobs.get(removed as usize) {
-            queue.remove(job);
+            queue.remove(removed, &job.progress);
         }
         let rest = lines.iter().filter(|(caller, ..)| !is_removed(*caller));
         prop_assert_eq!(queue.n_lines(), rest.clone().count());

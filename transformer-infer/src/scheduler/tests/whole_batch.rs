@@ -60,6 +60,6 @@ fn a_panic_is_an_error_of_the_line_at_fault() {
 fn lines_of_a_cancelled_job_are_left_out() {
     let (kept, cancelled) = (job(1, Search::greedy()), job(1, Search::greedy()));
     let lines = [&kept, &cancelled].map(|job| line(job, 5, 3, 4));
-    cancelled.cancel();
+    cancelled.progress.cancel();
     assert_eq!(steps(&translator(), lines.into()), [(1, 0)]);
 }
