@@ -42,6 +42,8 @@ def main():
     parser.add_argument("--lines", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--precisions", default="f32,int8")
+    parser.add_argument("--beams", default="1,4")
+    parser.add_argument("--calls", default="1,32,all", help="sentences of each call")
     parser.add_argument("--program", type=Path, default=TARGET / "examples/decoding_speed")
     parser.add_argument("--exporter", type=Path, default=TARGET / "transformer-infer")
     parser.add_argument("--out", type=Path, help="JSON file of all measurements")
@@ -63,20 +65,19 @@ def main():
         tokens = json.loads((exported / "shared_vocabulary.json").read_text())
         print("precision | beam | sentences | CTranslate2 | its setting | ours | ratio | equal | MiB, both")
         for precision in arguments.precisions.split(","):
-            for sources, name in cells(encoded):
-                for beam in (1, 4):
-                    cell = Cell(arguments, scratch, exported, tokens, precision, beam, sources, name)
+            for sources, n_together in cells(encoded, arguments.calls.split(",")):
+                for beam in map(int, arguments.beams.split(",")):
+                    cell = Cell(arguments, scratch, exported, tokens, precision, beam, sources, n_together)
                     measured.append(cell.measure(arguments.rounds))
     if arguments.out:
         arguments.out.write_text(json.dumps(measured, indent=1) + "\n")
 
 
-def cells(encoded):
+def cells(encoded, calls):
     """Yields sources and the number of sentences of each call."""
     middle = sorted(encoded, key=len)[len(encoded) // 2 :][:8]
-    yield middle, 1
-    yield encoded[:32], 32
-    yield encoded, len(encoded)
+    of_calls = {"1": (middle, 1), "32": (encoded[:32], 32), "all": (encoded, len(encoded))}
+    yield from (of_calls[call] for call in calls)
 
 
 class Cell:

@@ -218,9 +218,14 @@ fn multiply_tile<S: Simd, const M: usize, const N: usize, const COLUMNS: usize>(
             }
         }
     }
-    // With iterators, the compiler would store the sums in memory at every step.
     for row in 0..M {
         let (sums, _) = S::as_mut_simd_f32s(&mut sums[row][columns.clone()]);
-        sums[..N].copy_from_slice(&totals[row]);
+        #[expect(
+            clippy::manual_memcpy,
+            reason = "with a slice of totals, the compiler stores them in memory at every step"
+        )]
+        for vector in 0..N {
+            sums[vector] = totals[row][vector];
+        }
     }
 }
