@@ -82,7 +82,9 @@ pub(super) fn job(caller: u64, search: Search) -> Arc<JobState> {
 /// Returns a job, and a receiver that ends when its callback is dropped.
 pub(super) fn job_with_receiver(search: Search) -> (Arc<JobState>, mpsc::Receiver<usize>) {
     let (sender, receiver) = mpsc::channel();
-    let on_done = Box::new(move |index, _| drop(sender.send(index)));
+    let on_done = Box::new(move |index, _| {
+        let _ = sender.send(index);
+    });
     (Arc::new(JobState::new(0, search, 9, on_done)), receiver)
 }
 
