@@ -95,7 +95,7 @@ impl Protection {
             .collect();
         if let Some(start) = &self.message_start {
             let starts = start.find_iter(text).map(|it| it.start());
-            found.extend(starts.filter_map(|start| Some(start..end_of_braces(text, start)?)));
+            found.extend(closed_braces(text, starts));
         }
         found.sort_by_key(|range| (range.start, usize::MAX - range.end));
         let mut end = 0;
@@ -113,20 +113,21 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the patterns of this file are regular expressions")
 }
 
-/// Returns the position behind the brace that closes the one at `start`; `None` if none does.
-fn end_of_braces(text: &str, start: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, c) in text[start..].bytes().enumerate() {
-        match c {
-            b'{' => depth += 1,
-            b'}' => depth -= 1,
+/// Returns the ranges from the opening braces at `starts`, which are in order, to the ones that close them; of those that
+/// are not closed, none. It reads the text once, whatever the number of braces.
+fn closed_braces(text: &str, starts: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut starts = starts.peekable();
+    let mut closed = Vec::new();
+    // Braces that are not closed yet, and whether they are at a start.
+    let mut open: Vec<(usize, bool)> = Vec::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => open.push((at, starts.next_if_eq(&at).is_some())),
+            b'}' => closed.extend(open.pop().filter(|it| it.1).map(|(start, _)| start..at + 1)),
             _ => {}
         }
-        if depth == 0 {
-            return Some(start + at + 1);
-        }
     }
-    None
+    closed
 }
 
 #[cfg(test)]
@@ -202,6 +203,14 @@ mod tests {
         );
         let open = "{n, plural, one{# dog}";
         assert_eq!(found(&protection, open), ["{# dog}"]);
+    }
+
+    #[test]
+    fn a_choice_inside_of_one_that_is_not_closed_is_found() {
+        let protection = Protection::placeholders();
+        let inner = "{n, select, a{#} other{}}";
+        let text = format!("}} {{n, plural, {{ {inner} {{n, plural, x");
+        assert_eq!(found(&protection, &text), [inner]);
     }
 
     #[test]
