@@ -39,7 +39,7 @@ impl<'m> Group<'m> {
     /// Returns whether a line can join.
     pub(super) fn takes(&self, line: &Line) -> bool {
         !self.is_retry
-            && self.has_phrases == !line.request.phrases.is_empty()
+            && self.has_phrases != line.request.phrases.is_empty()
             && self.search == line.job.shared_search
     }
 

@@ -12,12 +12,12 @@
 mod batch;
 mod error;
 mod group;
+mod handle;
 mod job;
 mod line;
 mod model;
 mod options;
 mod queue;
-mod scheduler;
 mod state;
 mod stats;
 #[cfg(test)]
@@ -27,8 +27,8 @@ mod whole_batch;
 mod worker;
 
 pub use error::SchedulerError;
+pub use handle::Scheduler;
 pub use job::{Job, JobLine};
 pub use options::SchedulerOptions;
-pub use scheduler::Scheduler;
 pub use stats::{SchedulerStats, SchedulerTotals};
 pub use ticket::Ticket;

@@ -81,8 +81,9 @@ impl<'a> RequiredPhrases<'a> {
                 None => equal.push(1 << index),
             }
             for (variant, it) in phrase.variants.iter().enumerate() {
-                let with_first = it.ids.first().map(|first| by_first.entry(*first));
-                with_first.map(|entry| entry.or_default().push((index, variant)));
+                if let Some(first) = it.ids.first() {
+                    by_first.entry(*first).or_default().push((index, variant));
+                }
             }
         }
         Self {

@@ -55,7 +55,7 @@ struct Sentence {
 
 #[derive(Debug)]
 enum State {
-    Beam(Beam),
+    Beam(Box<Beam>),
     Sequences(Sequences),
 }
 
@@ -122,7 +122,7 @@ impl RunningSearch {
             return;
         }
         let state = match self.kind {
-            Kind::Beam => State::Beam(Beam::new(request, n_best.max(1), &self.search)),
+            Kind::Beam => State::Beam(Box::new(Beam::new(request, n_best.max(1), &self.search))),
             Kind::Greedy | Kind::Sampling(_) => {
                 State::Sequences(Sequences::new(request, n_samples))
             }

@@ -52,25 +52,27 @@ impl Translator {
         let most = ids.iter().map(max_len).max().unwrap_or(0);
         let prefix_ids = encode(self.tokenizers.tgt(), &prefixes, most);
         let phrases = self.phrases(inputs, search)?;
-        let lines = ids.into_iter().zip(prefix_ids).zip(phrases).enumerate();
-        let check = |(index, ((ids, prefix), phrases)): (usize, ((Vec<u32>, Vec<u32>), _))| {
+        let lines = ids.into_iter().zip(prefix_ids).zip(phrases);
+        let lines = lines.map(|((ids, prefix), phrases)| PreparedLine {
+            ids,
+            prefix,
+            phrases,
+        });
+        let check = |(index, prepared): (usize, PreparedLine)| {
             let line = index + 1;
+            let PreparedLine { ids, prefix, .. } = &prepared;
             if prefix.contains(&UNK) {
                 let prefix = prefixes[index].chars().take(MAX_SHOWN_CHARS).collect();
                 return Err(TranslatorError::Prefix { line, prefix });
             }
-            let most = max_len(&ids);
+            let most = max_len(ids);
             // EOS is a token, too.
             if !ids.is_empty() && !prefix.is_empty() && prefix.len() >= most {
                 return Err(TranslatorError::LongPrefix { line, most });
             }
-            Ok(PreparedLine {
-                ids,
-                prefix,
-                phrases,
-            })
+            Ok(prepared)
         };
-        Ok(lines.map(check).collect())
+        Ok(lines.enumerate().map(check).collect())
     }
 
     /// Returns the phrases that the translation of each line must contain.

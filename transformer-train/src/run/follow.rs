@@ -11,12 +11,11 @@ use super::folder::RunFolder;
 use super::initial_state::InitialState;
 use super::learn::Learning;
 use super::prepare::Prepared;
-use super::start::begin_training;
+use super::start::{begin_training, shared_objective};
 use crate::checkpoint::{ResumePoint, SavedState};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
 use crate::ranks::Ranks;
-use crate::step::{Objective, Threads};
 
 /// What rank 0 tells the other processes before they read text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,13 +28,6 @@ pub(super) struct Opened {
     pub(super) directory: PathBuf,
 }
 
-/// What rank 0 tells them before the first update.
-#[derive(Debug, Serialize, Deserialize)]
-struct Started {
-    interval: usize,
-    state: SavedState,
-}
-
 impl Opened {
     /// Tells the other processes, which wait for it.
     pub(super) fn tell(&self, ranks: Ranks) {
@@ -45,13 +37,7 @@ impl Opened {
 
 /// Tells the processes that follow where training starts.
 pub(super) fn tell_start(start: &ResumePoint, ranks: Ranks) {
-    ranks.broadcast(|| {
-        let started = Started {
-            interval: start.interval,
-            state: start.state.clone(),
-        };
-        serde_json::to_string(&started).expect("a state is numbers and text")
-    });
+    ranks.broadcast(|| serde_json::to_string(&start.state).expect("a state is numbers and text"));
 }
 
 /// Trains together with [`train`](crate::train), which the process of rank 0 calls with the same experiment.
@@ -64,6 +50,7 @@ pub(super) fn tell_start(start: &ResumePoint, ranks: Ranks) {
 /// Returns a [`TrainError`] whose text says what to do. The caller then has to end the other processes, which wait for
 /// this one: [`Ranks::end_all`].
 pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
+    let experiment = &experiment.resolved()?;
     let (training, ranks) = (&experiment.training, environment.ranks);
     let differs = |what| TrainError::OtherInputs {
         rank: ranks.rank(),
@@ -87,10 +74,10 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
     let base = initial.base.as_ref();
     let store = StoreLocation::of(experiment, &folder.directory, base, IfMissing::UseMemory)?;
     // A token store is built by rank 0, and read by the others when it is complete.
-    let told = || -> Started { heard(&ranks.broadcast(String::new)) };
+    let told = || -> SavedState { heard(&ranks.broadcast(String::new)) };
     let told_before = store.is_some().then(told);
     let prepared = Prepared::new(experiment, initial, store, &environment.progress())?;
-    let Started { interval, state } = told_before.unwrap_or_else(told);
+    let state = told_before.unwrap_or_else(told);
     if state.corpus_fingerprint != prepared.fingerprint {
         return Err(differs("training text"));
     }
@@ -98,11 +85,8 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
     prepared.plan.restore_pass_starts(&state.passes);
     let model = prepared.model(training.seed, &environment.device)?;
     begin_training(&environment.interrupt)?;
-    let n_threads = state.n_threads;
-    let threads = Threads::new(n_threads);
-    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
-    let objective = Objective::new(model, training, threads).with_ranks(ranks);
-    let start = ResumePoint { interval, state };
+    let start = ResumePoint { state };
+    let objective = shared_objective(model, training, &start, ranks)?;
     if start.is_finished(training) {
         return Ok(());
     }

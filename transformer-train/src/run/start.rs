@@ -1,13 +1,16 @@
 //! The point at which training starts: before the first update, or at a checkpoint.
 
+use transformer_core::Transformer;
 use transformer_core::device::is_cpu_memory;
 
 use super::environment::{RunEnvironment, ThreadCount};
 use super::error::TrainError;
 use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
-use crate::config::Experiment;
+use crate::config::{Experiment, TrainingSettings};
 use crate::progress::{Interrupt, LogFn};
+use crate::ranks::Ranks;
+use crate::step::{Objective, Threads};
 use crate::validation::best;
 
 /// Returns where training starts, on these devices and with this text, and logs how that differs
@@ -99,4 +102,17 @@ pub(super) fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
         true => Err(TrainError::Interrupted),
         false => Ok(()),
     }
+}
+
+/// Returns a model with its objective, which threads and processes share.
+pub(super) fn shared_objective(
+    model: Transformer,
+    training: &TrainingSettings,
+    start: &ResumePoint,
+    ranks: Ranks,
+) -> Result<Objective, TrainError> {
+    let n_threads = start.state.n_threads;
+    let threads = Threads::new(n_threads);
+    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
+    Ok(Objective::new(model, training, threads).with_ranks(ranks))
 }

@@ -17,11 +17,11 @@ use super::outcome::Outcome;
 use super::prepare::Prepared;
 use super::publish::publish;
 use super::select::ModelSelection;
-use super::start::{begin_training, start_point};
+use super::start::{begin_training, shared_objective, start_point};
 use crate::checkpoint::{Publisher, ResumePoint};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
-use crate::step::{Objective, Threads};
+use crate::step::Objective;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
 ///
@@ -71,10 +71,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
     log(&format!("model       {} parameters", model.num_params()));
-    let n_threads = start.state.n_threads;
-    let threads = Threads::new(n_threads);
-    let threads = threads.map_err(|source| TrainError::Threads { n_threads, source })?;
-    let objective = Objective::new(model, training, threads).with_ranks(environment.ranks);
+    let objective = shared_objective(model, training, &start, environment.ranks)?;
     let scorer = CommandScorer::new(experiment, environment, &prepared);
     if !start.is_finished(training) {
         let learning = Learning {

@@ -10,16 +10,16 @@ pub(super) fn check_kept(extension: &str, source: &[u8], translation: &[u8]) -> 
         return Ok(());
     };
     match extension {
-        "txt" => equal("line ends", count(source, '\n'), count(translation, '\n')),
-        "srt" | "vtt" => equal("times", times(source), times(translation)),
-        "tsv" => equal("tabs of the rows", tabs(source), tabs(translation)),
-        "po" => equal("messages", messages(source), messages(translation)),
+        "txt" => equal("line ends", &count(source, '\n'), &count(translation, '\n')),
+        "srt" | "vtt" => equal("times", &times(source), &times(translation)),
+        "tsv" => equal("tabs of the rows", &tabs(source), &tabs(translation)),
+        "po" => equal("messages", &messages(source), &messages(translation)),
         "json" => check_json(source, translation),
         _ => Ok(()),
     }
 }
 
-fn equal<T: PartialEq + std::fmt::Debug>(what: &str, before: T, after: T) -> Result<()> {
+fn equal<T: PartialEq + std::fmt::Debug>(what: &str, before: &T, after: &T) -> Result<()> {
     ensure!(
         before == after,
         "the {what} are other ones: {before:?} before, and {after:?} in the translation"

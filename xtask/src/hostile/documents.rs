@@ -24,6 +24,9 @@ const N_CHANGES: u64 = 2;
 /// Attempts that change no single byte.
 const N_OTHER: u64 = 4000;
 
+/// Most repetitions of words, which are translated.
+const MOST_WORDS: usize = 4000;
+
 /// Most bytes of a repeated text.
 const MOST_REPEATED: usize = 3 << 19;
 
@@ -179,7 +182,11 @@ fn other_format(case: &mut Case<'_>) -> Result<()> {
 /// Repeats markup up to a million times.
 fn repeated(case: &mut Case<'_>) -> Result<()> {
     let (extension, repeated, closing) = REPEATED[case.random.below(REPEATED.len())];
-    let most = MOST_REPEATED / (repeated.len() + closing.len());
+    let has_words = extension == "txt" && repeated.contains(char::is_alphabetic);
+    let most = match has_words {
+        true => MOST_WORDS,
+        false => MOST_REPEATED / (repeated.len() + closing.len()),
+    };
     let n = [1000, 50_000, most][case.random.below(3)].min(most);
     let before = match extension {
         "vtt" => "WEBVTT\n\n00:01.000 --> 00:02.000\n",
@@ -322,7 +329,7 @@ fn no_room(case: &mut Case<'_>) -> Result<()> {
         false => case.infer(&arguments),
     };
     match is_file {
-        true => call.file_blocks = Some(1 + case.random.below(3) as u64),
+        true => call.file_blocks = Some(1 + case.random.below(2) as u64),
         false => call.output = Some("/dev/full".into()),
     }
     let ended = case.run(&call)?;

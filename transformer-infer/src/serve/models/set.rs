@@ -175,14 +175,14 @@ impl Models {
 /// Returns the code among those of models that means the same, or else the same language.
 fn find<'a>(
     code: &str,
-    codes: impl Iterator<Item = &'a LanguageCode> + Clone,
+    mut codes: impl Iterator<Item = &'a LanguageCode> + Clone,
 ) -> Result<&'a LanguageCode, ApiError> {
     let unsupported = || ApiError::Language {
         code: code.chars().take(40).collect(),
     };
     let wanted: LanguageCode = code.parse().map_err(|_| unsupported())?;
     let same = codes.clone().find(|it| **it == wanted);
-    let related = || codes.clone().find(|it| it.language() == wanted.language());
+    let related = || codes.find(|it| it.language() == wanted.language());
     same.or_else(related).ok_or_else(unsupported)
 }
 

@@ -39,13 +39,16 @@ struct SentenceData {
     sentence: SentenceReply,
 }
 
+/// The whole reply, when it is made.
+type PendingReply = Pin<Box<dyn Future<Output = Result<TranslateReply, ApiError>> + Send>>;
+
 /// A translation that is being streamed. It ends when it is dropped, since the client hung up.
 struct Streaming {
     sources: Vec<CodePoints>,
     fields: Fields,
     events: UnboundedReceiver<SentenceEvent>,
     /// `None` when its result was sent.
-    reply: Option<Pin<Box<dyn Future<Output = Result<TranslateReply, ApiError>> + Send>>>,
+    reply: Option<PendingReply>,
     /// What is sent when all sentences were.
     last: Option<Event>,
 }

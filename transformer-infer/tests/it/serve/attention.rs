@@ -14,8 +14,8 @@ fn the_weights_are_those_of_a_copy() {
     assert_eq!(reply.status, 200, "{reply:?}");
     let data = reply.json();
     assert_eq!((&data["src"], &data["tgt"]), (&json!("dog"), &json!("dog")));
-    let kinds = data["kinds"].as_array().expect("it is a list").iter();
-    let cross = kinds.filter(|kind| kind["name"] == "cross").next_back();
+    let mut kinds = data["kinds"].as_array().expect("it is a list").iter();
+    let cross = kinds.rfind(|kind| kind["name"] == "cross");
     let cross = cross.expect("there is cross-attention");
     let map = &cross["layers"][0][0];
     for row in 0..3 {
