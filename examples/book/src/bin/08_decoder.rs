@@ -1,5 +1,7 @@
 //! Chapter 8: the decoder reads the answer, one position late (§3.1, teacher forcing).
 
+use std::slice;
+
 use anyhow::{Context, Result};
 use book::{HeatMap, Scale, values};
 use burn::tensor::{Int, Tensor};
@@ -31,7 +33,8 @@ fn main() -> Result<()> {
         ..TransformerConfig::tiny(vocab, vocab)
     };
     let model = config.init(&device)?;
-    let (batch, tgt) = (Padded::new(&[src], &device), Padded::new(&[inputs.clone()], &device));
+    let batch = Padded::new(&[src], &device);
+    let tgt = Padded::new(slice::from_ref(&inputs), &device);
     let memory = model.encode(&batch);
     println!("\nmemory {:?}: batch, src_len, d_model", memory.states().dims());
 

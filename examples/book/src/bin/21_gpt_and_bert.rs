@@ -1,5 +1,7 @@
 //! Chapter 21: a decoder alone writes, an encoder alone reads: GPT and BERT from the same parts.
 
+use std::slice;
+
 use anyhow::Result;
 use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
@@ -95,8 +97,8 @@ fn main() -> Result<()> {
     for start in ["abc", "ace", "xya"] {
         let mut ids: Vec<i64> = start.bytes().map(|letter| i64::from(letter - b'a')).collect();
         while ids.len() < LEN {
-            let logits =
-                gpt.logits(tensor(&[ids.clone()], &plain), Mask::causal(0, ids.len(), &plain));
+            let logits = gpt
+                .logits(tensor(slice::from_ref(&ids), &plain), Mask::causal(0, ids.len(), &plain));
             ids.push(logits.narrow(1, ids.len() - 1, 1).argmax(2).into_scalar::<i64>());
         }
         println!("  {start} → {}", read(&ids));

@@ -69,12 +69,6 @@ impl Picture {
         self.push(&format!("<polyline points=\"{}\" class=\"{class}\"/>", points.join(" ")));
     }
 
-    /// Draws a small disc.
-    pub fn disc(&mut self, x: f64, y: f64, class: &str) {
-        let (x, y) = (short(x), short(y));
-        self.push(&format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"4\" class=\"{class}\"/>"));
-    }
-
     /// Adds a line of SVG.
     pub(super) fn push(&mut self, svg: &str) {
         self.body += svg;
