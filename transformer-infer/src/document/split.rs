@@ -11,7 +11,7 @@ pub enum Split {
     Sentences,
     /// At line ends only.
     Lines,
-    /// Not at all.
+    /// Not at all, except at line ends that the format keeps.
     None,
 }
 
@@ -76,8 +76,8 @@ impl Splitter {
         let mut segments = Vec::new();
         let mut add = |range: Range<usize>| segments.extend(trimmed(text, range));
         match self.split {
-            Split::None => add(0..text.len()),
-            Split::Lines => lines(text).for_each(add),
+            Split::None if is_soft => add(0..text.len()),
+            Split::None | Split::Lines => lines(text).for_each(add),
             Split::Sentences if is_soft => {
                 // Line ends and tabs are one byte each, as a space is.
                 let spaced = text.replace(['\n', '\r', '\t', '\u{c}'], " ");
@@ -189,6 +189,14 @@ mod tests {
     fn lines_are_not_split_further() {
         let found = segments(Split::Lines, "en", "One. Two.\r\n\nThree. ");
         assert_eq!(found, ["One. Two.", "Three."]);
+    }
+
+    #[test]
+    fn text_that_is_not_split_keeps_the_line_ends_of_its_format() {
+        let text = "One. Two.\r\nThree.";
+        assert_eq!(segments(Split::None, "en", text), ["One. Two.", "Three."]);
+        let soft = Splitter::new(Split::None, "en").segments(text, true);
+        assert_eq!(soft, [0..text.len()]);
     }
 
     #[test]
