@@ -1,210 +1,27 @@
 //! The attention page in a browser: clicks and keys in Chromium change the figure.
 //!
-//! Chromium is controlled by its DevTools protocol over a pipe: JSON messages, each ended by a NUL. It is searched for on
-//! the `PATH`; without it the tests print a note and pass.
-//!
 //! A browser takes seconds to start. These tests still run by default, because no others execute the page's script.
 
-use std::io::{BufRead, BufReader, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
-use std::{env, fs, thread};
 
-use serde_json::{Value, json};
 use transformer_infer::attention::{Attention, Selection, Token, page};
 
+use crate::chromium::Browser;
 use crate::model::write_model;
 
-const NAMES: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-];
-
-/// How long a page or an exit may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A browser with one page, which exits on drop.
-struct Browser {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    session: Option<Value>,
-    n_calls: u64,
-    /// The folder of the browser's profile.
-    _profile: tempfile::TempDir,
+/// Opens a page, and waits until its script has drawn the figure.
+fn open(browser: &mut Browser, path: &Path) {
+    browser.open(&format!("file://{}", path.display()));
+    browser.wait_until("document.querySelector('#picture') !== null");
 }
 
-impl Browser {
-    /// Starts the browser, if it is installed.
-    #[expect(
-        clippy::print_stderr,
-        reason = "who reads the results must know what did not run"
-    )]
-    fn start() -> Option<Self> {
-        let Some(program) = program() else {
-            eprintln!("skipped: no Chromium on the PATH; install `chromium` to run this test");
-            return None;
-        };
-        let profile = tempfile::tempdir().expect("the system has temporary directories");
-        // The browser reads its file 3 and writes its file 4.
-        let mut child = Command::new("sh")
-            .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null"])
-            .arg(program)
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--no-first-run",
-            ])
-            .args(["--remote-debugging-pipe", "--window-size=1400,900"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("every Unix has a shell");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("standard output is piped"));
-        let mut browser = Self {
-            child,
-            input,
-            output,
-            session: None,
-            n_calls: 0,
-            _profile: profile,
-        };
-        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
-        let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let session = browser.call("Target.attachToTarget", &attach);
-        browser.session = Some(session["sessionId"].clone());
-        Some(browser)
-    }
-
-    /// Calls a method of the protocol, and waits for its result.
-    fn call(&mut self, method: &str, parameters: &Value) -> Value {
-        self.n_calls += 1;
-        let mut message = json!({"id": self.n_calls, "method": method, "params": parameters});
-        if let Some(session) = &self.session {
-            message["sessionId"] = session.clone();
-        }
-        let input = self
-            .input
-            .as_mut()
-            .expect("the browser was not told to end");
-        write!(input, "{message}\0").expect("the browser listens");
-        loop {
-            let mut answer = Vec::new();
-            self.output
-                .read_until(0, &mut answer)
-                .expect("the pipe is readable");
-            assert_eq!(
-                answer.pop(),
-                Some(0),
-                "the browser ended; its call was {method}"
-            );
-            let answer: Value = serde_json::from_slice(&answer).expect("the protocol is JSON");
-            // What has no number of ours is news, which nobody asked for.
-            if answer["id"] == self.n_calls {
-                assert!(answer["error"].is_null(), "{method}: {answer}");
-                return answer["result"].clone();
-            }
-        }
-    }
-
-    /// Opens a page, and waits until its script has run.
-    fn open(&mut self, path: &Path) {
-        let url = format!("file://{}", path.display());
-        self.call("Page.navigate", &json!({"url": url}));
-        let started = Instant::now();
-        while self.value("document.querySelector('#picture') !== null") != true {
-            assert!(started.elapsed() < PATIENCE, "the page draws nothing");
-        }
-    }
-
-    /// Evaluates a JavaScript expression.
-    fn value(&mut self, expression: &str) -> Value {
-        let arguments = json!({"expression": expression, "returnByValue": true});
-        let result = self.call("Runtime.evaluate", &arguments);
-        assert!(
-            result["exceptionDetails"].is_null(),
-            "{expression}: {result}"
-        );
-        result["result"]["value"].clone()
-    }
-
-    /// Moves the mouse to the middle of an element.
-    fn point_at(&mut self, selector: &str) -> Value {
-        let rectangle = format!(
-            "(() => {{ const element = document.querySelector(`{selector}`); element.scrollIntoView(); \
-             const box = element.getBoundingClientRect(); \
-             return {{ x: box.x + box.width / 2, y: box.y + box.height / 2 }} }})()"
-        );
-        let mut event = self.value(&rectangle);
-        event["type"] = "mouseMoved".into();
-        self.call("Input.dispatchMouseEvent", &event);
-        event
-    }
-
-    /// Clicks in the middle of an element, as a user does.
-    fn click(&mut self, selector: &str) {
-        let mut event = self.point_at(selector);
-        event["button"] = "left".into();
-        event["clickCount"] = 1.into();
-        for kind in ["mousePressed", "mouseReleased"] {
-            event["type"] = kind.into();
-            self.call("Input.dispatchMouseEvent", &event);
-        }
-    }
-
-    /// Presses a key that is not a letter.
-    fn press(&mut self, key: &str) {
-        for kind in ["keyDown", "keyUp"] {
-            self.call(
-                "Input.dispatchKeyEvent",
-                &json!({"type": kind, "key": key, "code": key}),
-            );
-        }
-    }
-
-    /// Returns the figure: the pixels of the heat map, or the elements of the lines.
-    fn picture(&mut self) -> String {
-        let script = "(() => { const picture = document.querySelector('#picture'); \
-                      return picture.toDataURL ? picture.toDataURL() : picture.outerHTML })()";
-        let picture = self.value(script);
-        picture.as_str().expect("a picture is text").to_owned()
-    }
-
-    fn text(&mut self, selector: &str) -> String {
-        let text = self.value(&format!("document.querySelector(`{selector}`).textContent"));
-        text.as_str().expect("text is text").to_owned()
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // A browser whose pipe is closed ends; one that does not is ended.
-        drop(self.input.take());
-        let started = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if started.elapsed() > PATIENCE {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-            }
-            thread::sleep(Duration::from_millis(5)); // nothing tells of its end
-        }
-    }
-}
-
-fn program() -> Option<PathBuf> {
-    let folders = env::var_os("PATH")?;
-    let programs =
-        env::split_paths(&folders).flat_map(|folder| NAMES.map(|name| folder.join(name)));
-    programs
-        .into_iter()
-        .find(|program| cfg!(unix) && program.is_file())
+/// Returns the figure: the pixels of the heat map, or the elements of the lines.
+fn picture(browser: &mut Browser) -> String {
+    let script = "(() => { const picture = document.querySelector('#picture'); \
+                  return picture.toDataURL ? picture.toDataURL() : picture.outerHTML })()";
+    let picture = browser.value(script);
+    picture.as_str().expect("a picture is text").to_owned()
 }
 
 /// Writes the page of a small model with random weights.
@@ -223,13 +40,13 @@ fn clicks_and_keys_change_the_figure() {
         return;
     };
     let folder = tempfile::tempdir().expect("the system has temporary directories");
-    browser.open(&write_page(folder.path()));
-    let mean = browser.picture();
-    assert_eq!(browser.picture(), mean);
+    open(&mut browser, &write_page(folder.path()));
+    let mean = picture(&mut browser);
+    assert_eq!(picture(&mut browser), mean);
     let head = |head: usize| format!("#overview [data-layer=\"1\"][data-head=\"{head}\"]");
 
     browser.click(&head(2));
-    let second = browser.picture();
+    let second = picture(&mut browser);
     assert_ne!(second, mean);
     let title = browser.text("#figure-title");
     assert_eq!(
@@ -239,10 +56,10 @@ fn clicks_and_keys_change_the_figure() {
 
     browser.press("ArrowRight");
     assert!(browser.text("#figure-title").ends_with("head 3"));
-    assert_ne!(browser.picture(), second);
+    assert_ne!(picture(&mut browser), second);
 
     browser.click(&head(2));
-    assert_eq!(browser.picture(), second);
+    assert_eq!(picture(&mut browser), second);
 
     browser.click("[data-kind=encoder]");
     assert!(
@@ -250,10 +67,10 @@ fn clicks_and_keys_change_the_figure() {
             .text("#figure-title")
             .starts_with("Encoder self-attention")
     );
-    assert_ne!(browser.picture(), second);
+    assert_ne!(picture(&mut browser), second);
 
     browser.click("[data-view=lines]");
-    assert!(browser.picture().starts_with("<svg"));
+    assert!(picture(&mut browser).starts_with("<svg"));
 }
 
 #[test]
@@ -265,7 +82,7 @@ fn pointing_at_a_token_shows_its_weights() {
     let path = folder.path().join("page.html");
     let page = page(&nasty(), Selection::default()).expect("there is one layer");
     fs::write(&path, page).expect("the temporary directory is writable");
-    browser.open(&path);
+    open(&mut browser, &path);
 
     browser.point_at(".rows .token:nth-child(1)");
     assert_eq!(

@@ -3,6 +3,7 @@
 mod alignments;
 mod attention;
 mod browser;
+mod chromium;
 mod command;
 mod copy_model;
 mod documents;
@@ -20,6 +21,8 @@ mod marian;
 mod memory;
 mod model;
 mod options;
+#[cfg(feature = "serve")]
+mod page;
 mod pair_scores;
 mod picture;
 mod quantize;
