@@ -29,8 +29,9 @@ use transformer_core::import::{Names, PytorchNames, StateDict};
 use transformer_core::{
     ComputePrecision, ModelDirectory, PackedTransformer, Transformer, TransformerConfig, device,
 };
+use transformer_infer::program::allocator;
 use transformer_infer::search::{Hypothesis, LengthLimit, LengthPenalty, Search, StopRule};
-use transformer_infer::{BatchLimits, Source, allocator, translate_packed, translate_sources};
+use transformer_infer::{BatchLimits, Source, translate_packed, translate_sources};
 
 use recompute::Recompute;
 

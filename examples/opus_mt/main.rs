@@ -11,7 +11,8 @@
 use anyhow::Result;
 use transformer_core::device;
 use transformer_core::import::Marian;
-use transformer_infer::{Translator, allocator};
+use transformer_infer::Translator;
+use transformer_infer::program::allocator;
 
 fn main() -> Result<()> {
     allocator::keep_freed_memory();

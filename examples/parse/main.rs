@@ -15,10 +15,11 @@ use anyhow::{Context, Result};
 use transformer_core::device;
 use transformer_core::random::hash;
 use transformer_core::text::TokenizerKind;
+use transformer_infer::Translator;
+use transformer_infer::program::allocator;
 use transformer_infer::search::Search;
-use transformer_infer::{Translator, allocator};
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 

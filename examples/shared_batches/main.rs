@@ -19,8 +19,9 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::json;
 use transformer_core::device;
+use transformer_infer::program::allocator;
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions};
-use transformer_infer::{Translation, Translator, allocator};
+use transformer_infer::{Translation, Translator};
 
 /// Lines that a single client translates.
 const N_ALONE: usize = 50;

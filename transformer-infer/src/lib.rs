@@ -14,7 +14,7 @@
 //! - [`document`]: documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
-//! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
+//! - [`program::allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
 //! - [`program`]: arguments and standard output of the programs.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
@@ -33,7 +33,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod allocator;
 pub mod attention;
 pub mod document;
 pub mod metrics;

@@ -12,7 +12,7 @@
 //! - [`batching`]: the sentences of every update, a pure function of their lengths and a seed.
 //! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
 //!   that share an update.
-//! - [`ranks`]: processes that share an update, on several machines.
+//! - [`step::ranks`]: processes that share an update, on several machines.
 //! - [`optim`]: the optimizer, its learning rate, and clipping by the global norm.
 //!
 //! # Example
@@ -22,7 +22,7 @@
 //!
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
-//! use transformer_train::ranks::Ranks;
+//! use transformer_train::step::ranks::Ranks;
 //! use transformer_train::tasks::Task;
 //! use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 //!
@@ -48,7 +48,6 @@ pub mod batching;
 pub mod config;
 pub mod corpus;
 pub mod optim;
-pub mod ranks;
 pub mod step;
 pub mod tasks;
 

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::{env, io};
 
 use transformer_core::device;
+use transformer_infer::one_line;
+use transformer_infer::program::allocator;
 use transformer_infer::program::{parse_arguments, start_global_pool};
-use transformer_infer::{allocator, one_line};
 use transformer_train::config::Experiment;
-use transformer_train::ranks::{Processes, Ranks};
+use transformer_train::step::ranks::{Processes, Ranks};
 use transformer_train::{
     Display, Existing, RunEnvironment, TrainError, dry_run, follow, is_unfinished, train,
 };

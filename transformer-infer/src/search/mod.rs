@@ -24,6 +24,7 @@ mod run;
 mod running;
 mod sample;
 mod sampling;
+mod sentence_beam;
 mod sequences;
 mod stop_rule;
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use std::mem;
 
-use super::beam::{Beam, n_candidates};
 use super::hypothesis::Prefix;
 use super::next_token::select_rows;
 use super::predicted::Predicted;
 use super::processors::Processors;
+use super::sentence_beam::{Beam, n_candidates};
 use super::sequences::Sequences;
 use super::{Hypothesis, NextToken, Request, Sampling, Search};
 

@@ -5,6 +5,7 @@ mod loaded_model;
 mod marian;
 mod options;
 mod pair_score;
+mod prepare;
 mod prepared_line;
 mod term_tokenizer;
 mod terms;

@@ -15,7 +15,6 @@ use transformer_core::random::hash;
 use crate::batching::{IntervalTiming, Plan, ShardSpec, Update, UpdateGate};
 use crate::config::TrainingSettings;
 use crate::corpus::{CorpusError, TrainingText};
-use crate::ranks::Ranks;
 
 /// Loads the updates of a plan; each call of `iter` yields the next interval.
 ///
@@ -45,7 +44,7 @@ impl TrainLoader {
         text: Arc<TrainingText>,
         plan: Plan,
         training: &TrainingSettings,
-        (n_shards, ranks): (usize, Ranks),
+        shard_spec: ShardSpec,
         first_update: u64,
         device: &Device,
         gate: Arc<UpdateGate>,
@@ -58,11 +57,7 @@ impl TrainLoader {
             n_updates: training.updates,
             batches_per_update: training.batches_per_update(),
             seed: training.seed,
-            shard_spec: ShardSpec {
-                n_devices: training.devices as usize * ranks.n_ranks(),
-                device: training.devices as usize * ranks.rank(),
-                n_shards,
-            },
+            shard_spec,
             n_own_devices: training.devices as usize,
             gate,
             device: device.clone(),

@@ -7,8 +7,8 @@ use burn_train::{EarlyStoppingStrategy, Interrupter};
 
 use crate::config::TrainingSettings;
 use crate::progress::Interrupt;
-use crate::ranks::Ranks;
 use crate::step::WeightCheck;
+use crate::step::ranks::Ranks;
 use crate::validation::{History, is_out_of_patience, wait_for_validation};
 
 /// Burn's strategy that ends the training after an interval, when its checkpoint is written.

@@ -11,7 +11,7 @@ use transformer_core::device;
 use transformer_core::text::LanguageCode;
 use transformer_train::ThreadCount;
 use transformer_train::config::{ConfigError, Experiment, UserSettings};
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
 
 use super::command::Command;

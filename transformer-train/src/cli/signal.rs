@@ -11,7 +11,7 @@ use crossterm::execute;
 use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 #[cfg(unix)]
 use signal_hook::{consts::SIGUSR1, iterator::Signals};
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
 
 use super::command::Failure;

@@ -8,7 +8,7 @@ use super::error::TrainError;
 use super::folder::Existing;
 use crate::config::Experiment;
 use crate::progress::{Interrupt, LogFn, Progress, StatusFn};
-use crate::ranks::Ranks;
+use crate::step::ranks::Ranks;
 
 /// Where a run happens and how it reports.
 #[derive(Clone)]

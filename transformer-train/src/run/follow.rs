@@ -15,7 +15,7 @@ use super::start::{begin_training, shared_objective};
 use crate::checkpoint::{ResumePoint, SavedState};
 use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
-use crate::ranks::Ranks;
+use crate::step::ranks::Ranks;
 
 /// What rank 0 tells the other processes before they read text.
 #[derive(Debug, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use super::folder::RunFolder;
 use super::non_finite::{NonFinite, NonFiniteWatch, Quantity};
 use super::prepare::Prepared;
 use super::update_lines::lines_of_update;
-use crate::batching::{TrainLoader, UpdateGate};
+use crate::batching::{ShardSpec, TrainLoader, UpdateGate};
 use crate::checkpoint::{
     CheckpointWriter, EarlyStop, FollowStop, MODEL, ModelCheckpointer, NoCheckpoints, OPTIMIZER,
     OnPublish, PARTS, PartCheckpointer, Publisher, ReadOnlyCheckpointer, ResumePoint, Retention,
@@ -27,8 +27,8 @@ use crate::checkpoint::{
 use crate::config::{Experiment, TensorBoard};
 use crate::optim::{Adam, Schedule};
 use crate::progress::DeferredLog;
-use crate::ranks::Ranks;
 use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
+use crate::step::ranks::Ranks;
 use crate::step::{Objective, WeightCheck, strategy};
 use crate::validation::{
     History, HistoryLogger, LearningRate, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
@@ -344,11 +344,22 @@ impl Learning<'_> {
             Arc::clone(&self.prepared.train),
             plan,
             training,
-            (self.start.state.n_threads, self.environment.ranks),
+            self.shard_spec(),
             self.start.state.updates,
             &self.environment.device,
             Arc::clone(gate),
         )
+    }
+
+    /// Returns which part of an update this process computes.
+    fn shard_spec(&self) -> ShardSpec {
+        let n_devices = self.experiment.training.devices as usize;
+        let ranks = self.environment.ranks;
+        ShardSpec {
+            n_devices: n_devices * ranks.n_ranks(),
+            device: n_devices * ranks.rank(),
+            n_shards: self.start.state.n_threads,
+        }
     }
 
     fn valid_loader(&self, samples: Samples, weights: WeightCheck) -> ValidLoader {

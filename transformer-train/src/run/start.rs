@@ -9,7 +9,7 @@ use super::prepare::Prepared;
 use crate::checkpoint::ResumePoint;
 use crate::config::{Experiment, TrainingSettings};
 use crate::progress::{Interrupt, LogFn};
-use crate::ranks::Ranks;
+use crate::step::ranks::Ranks;
 use crate::step::{Objective, Threads};
 use crate::validation::best;
 

@@ -25,7 +25,7 @@ use crate::step::Objective;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
 ///
-/// With several [processes](crate::ranks::Ranks) that of rank 0 calls this, and the others call [`follow`](crate::follow).
+/// With several [processes](crate::step::ranks::Ranks) that of rank 0 calls this, and the others call [`follow`](crate::follow).
 ///
 /// A run opens its folder and prepares its data, learns, selects a model among its checkpoints, and
 /// publishes that.

@@ -3,7 +3,8 @@
 mod devices;
 mod loss;
 mod objective;
-mod ranks;
+pub mod ranks;
+mod sum;
 mod threads;
 mod train_report;
 mod weight_check;

@@ -14,13 +14,13 @@ use transformer_core::{Transformer, seed_dropout};
 use super::loss::{
     LabelSmoothing, LossSums, Projection, projected_loss, projected_loss_with_gradient,
 };
-use super::ranks::{sum_gradients, sum_reports};
+use super::ranks::Ranks;
+use super::sum::{sum_gradients, sum_reports};
 use super::threads::Threads;
 use super::train_report::{GradientNorm, TrainReport};
 use crate::batching::{Batch, Update};
 use crate::config::TrainingSettings;
 use crate::optim::{clip_by_global_norm, ema, global_norm};
-use crate::ranks::Ranks;
 
 /// A model with its training objective.
 #[derive(Module, Debug)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
 
-use crate::ranks::Ranks;
+use super::ranks::Ranks;
 
 /// Compares the weights of processes that train together, at every validation; clones share what was found.
 ///

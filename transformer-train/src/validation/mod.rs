@@ -10,6 +10,7 @@ mod samples;
 mod share;
 mod text_scores;
 mod valid_loader;
+mod valid_report;
 mod valid_step;
 
 pub use external_scorer::ScoreError;

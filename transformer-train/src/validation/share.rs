@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pair_translator::Translation;
 use super::valid_loader::ValidBatch;
-use super::valid_step::ValidReport;
+use super::valid_report::ValidReport;
 use crate::step::{LossSums, Objective};
 
 /// The losses and translations of a batch.

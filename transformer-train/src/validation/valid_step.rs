@@ -1,15 +1,11 @@
 //! The validation step: the loss of a batch, and the scores of its translations.
 
-use burn::tensor::ExecutionError;
-use burn_train::metric::Adaptor;
-use burn_train::{InferenceStep, ItemLazy};
+use burn_train::InferenceStep;
 
-use super::metrics::{BatchMetrics, TranslationCounts};
-use super::pair_translator::Translation;
 use super::share::validate_shared;
 use super::valid_loader::ValidBatch;
-use crate::batching::BatchSize;
-use crate::step::{GradientNorm, HostScalars, LossSums, Objective, Scalars};
+use super::valid_report::ValidReport;
+use crate::step::Objective;
 
 impl InferenceStep for Objective {
     type Input = ValidBatch;
@@ -22,51 +18,5 @@ impl InferenceStep for Objective {
         }
         let translations = batch.translate(self.published());
         ValidReport::new(&batch, self.loss(&batch.batch), translations)
-    }
-}
-
-/// The report of one validation batch.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ValidReport {
-    size: BatchSize,
-    scalars: Scalars,
-    translations: TranslationCounts,
-}
-
-impl ValidReport {
-    /// `translations` are those of the batch's sentences, if they are translated.
-    pub(super) fn new(
-        batch: &ValidBatch,
-        losses: LossSums,
-        translations: Option<Vec<Translation>>,
-    ) -> Self {
-        let translations = translations.map(|translations| batch.count(&translations));
-        Self {
-            size: batch.batch.size,
-            scalars: Scalars::on_device(losses, GradientNorm::default()),
-            translations: translations.unwrap_or_default(),
-        }
-    }
-}
-
-impl ItemLazy for ValidReport {
-    fn sync(self) -> Result<Self, ExecutionError> {
-        Ok(Self {
-            scalars: self.scalars.read()?,
-            ..self
-        })
-    }
-}
-
-impl Adaptor<BatchMetrics> for ValidReport {
-    fn adapt(&self) -> BatchMetrics {
-        let HostScalars { smoothed, nll, .. } = self.scalars.values();
-        BatchMetrics {
-            size: self.size,
-            smoothed,
-            nll,
-            translations: self.translations.clone(),
-            ..BatchMetrics::default()
-        }
     }
 }

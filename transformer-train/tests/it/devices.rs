@@ -12,7 +12,7 @@ use std::sync::Arc;
 use burn::tensor::Device;
 use transformer_core::device::{self, Backend};
 use transformer_train::config::Experiment;
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
 use crate::workplace::{Workplace, test_device};

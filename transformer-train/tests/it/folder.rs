@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use transformer_train::config::Experiment;
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::{
     Display, Existing, Interrupt, RunEnvironment, ThreadCount, TrainError, train,
 };

@@ -8,7 +8,7 @@ use transformer_infer::Translator;
 use transformer_infer::metrics::{Bleu, Chrf, Tokenization};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
-use transformer_train::ranks::Ranks;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
 use transformer_train::{
     Display, Existing, Interrupt, Outcome, RunEnvironment, ThreadCount, TrainError, train,

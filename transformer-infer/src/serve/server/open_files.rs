@@ -8,18 +8,16 @@ const N_OTHERS: u64 = 128;
 /// `wanted`.
 #[cfg(unix)]
 pub(super) fn raise_limit(wanted: usize) -> usize {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-    let limit = getrlimit(Resource::Nofile);
     let needed = wanted as u64 + N_OTHERS;
-    let most = limit.maximum.unwrap_or(u64::MAX);
-    let current = limit.current.unwrap_or(u64::MAX);
-    let raised = Rlimit {
-        current: Some(needed.min(most)),
-        maximum: limit.maximum,
+    let Ok((current, most)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return wanted;
     };
-    let allowed = match current < needed && setrlimit(Resource::Nofile, raised).is_ok() {
-        true => needed.min(most),
+    let raised = needed.min(most);
+    let is_raised = current < needed && setrlimit(Resource::RLIMIT_NOFILE, raised, most).is_ok();
+    let allowed = match is_raised {
+        true => raised,
         false => current,
     };
     let fitting = allowed.saturating_sub(N_OTHERS).max(1);

@@ -24,7 +24,6 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
     (
         "transformer-infer",
         &[
-            "allocator",
             "program",
             "xml",
             "metrics",
@@ -43,7 +42,6 @@ pub(super) const ORDERS: [(&str, &[&str]); 3] = [
         "transformer-train",
         &[
             "progress",
-            "ranks",
             "tasks",
             "config",
             "corpus",

@@ -10,7 +10,7 @@ use mpi::environment::{Universe, initialize_with_threading};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 
-use super::{Ranks, RanksError};
+use super::RanksError;
 
 /// What launchers set in the environment of a process, one of them at least: Open MPI, PMIx, MPICH and Slurm.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];
@@ -22,24 +22,14 @@ const BUCKET: usize = 1 << 20;
 /// would use a whole core while it waits.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The processes that the launcher of MPI has started, for example `mpirun -n 4`. MPI ends when this is dropped.
-pub struct Processes(Option<Universe>);
+/// MPI, while it is in use. It ends when this is dropped.
+pub(super) struct Link(Universe);
 
-impl std::fmt::Debug for Processes {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Processes").field(&self.ranks()).finish()
-    }
-}
-
-impl Processes {
+impl Link {
     /// Joins the other processes, if a launcher of MPI has started this one.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`RanksError`] if MPI cannot be used.
-    pub fn join() -> Result<Self, RanksError> {
+    pub(super) fn join() -> Result<Option<Self>, RanksError> {
         if LAUNCHED.iter().all(|name| env::var_os(name).is_none()) {
-            return Ok(Self(None));
+            return Ok(None);
         }
         let (universe, threading) =
             initialize_with_threading(Threading::Serialized).ok_or(RanksError::Started)?;
@@ -47,18 +37,13 @@ impl Processes {
             let found = format!("{threading:?}");
             return Err(RanksError::Threads { found });
         }
-        Ok(Self(Some(universe)))
+        Ok(Some(Self(universe)))
     }
 
-    /// Returns which of them this process is.
-    pub fn ranks(&self) -> Ranks {
-        match &self.0 {
-            Some(universe) => {
-                let world = universe.world();
-                Ranks::new(world.rank() as usize, world.size() as usize)
-            }
-            None => Ranks::default(),
-        }
+    /// Returns the number of this process, and how many there are.
+    pub(super) fn rank_and_size(&self) -> (usize, usize) {
+        let world = self.0.world();
+        (world.rank() as usize, world.size() as usize)
     }
 }
 

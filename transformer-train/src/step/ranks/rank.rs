@@ -24,7 +24,6 @@ impl Default for Ranks {
 }
 
 impl Ranks {
-    #[cfg(feature = "mpi")]
     pub(super) const fn new(rank: usize, n_ranks: usize) -> Self {
         Self { rank, n_ranks }
     }

@@ -6,6 +6,7 @@ mod error;
 mod mpi;
 #[cfg(not(feature = "mpi"))]
 mod no_mpi;
+mod processes;
 mod rank;
 
 #[cfg(feature = "mpi")]
@@ -14,5 +15,5 @@ use mpi as link;
 use no_mpi as link;
 
 pub use error::RanksError;
-pub use link::Processes;
+pub use processes::Processes;
 pub use rank::Ranks;

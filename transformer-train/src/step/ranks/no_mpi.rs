@@ -3,32 +3,26 @@
 use std::env;
 use std::process::abort;
 
-use super::{Ranks, RanksError};
+use super::RanksError;
 
 /// Where launchers of MPI tell a process how many were started.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// The processes that the launcher of MPI has started: in a build without MPI, this one.
-#[derive(Debug)]
-pub struct Processes(());
+/// Never made: there is no MPI.
+pub(super) enum Link {}
 
-impl Processes {
-    /// Joins the other processes, if a launcher of MPI has started this one.
-    ///
-    /// # Errors
-    ///
-    /// Returns a [`RanksError`] if there are others: it takes the feature `mpi` to train with them.
-    pub fn join() -> Result<Self, RanksError> {
+impl Link {
+    /// Refuses to be one of several processes.
+    pub(super) fn join() -> Result<Option<Self>, RanksError> {
         let sizes = SIZES.iter().filter_map(|name| env::var(name).ok());
         match sizes.filter_map(|size| size.parse().ok()).max() {
             Some(n_ranks) if n_ranks > 1 => Err(RanksError::NotBuilt { n_ranks }),
-            _ => Ok(Self(())),
+            _ => Ok(None),
         }
     }
 
-    /// Returns which of them this process is.
-    pub fn ranks(&self) -> Ranks {
-        Ranks::default()
+    pub(super) fn rank_and_size(&self) -> (usize, usize) {
+        match *self {}
     }
 }
 

@@ -6,8 +6,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::loss::LossSums;
+use super::ranks::Ranks;
 use crate::batching::BatchSize;
-use crate::ranks::Ranks;
 
 /// Sums the gradients of all processes (all-reduce).
 ///
