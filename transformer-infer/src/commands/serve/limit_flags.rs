@@ -30,7 +30,7 @@ pub(super) struct LimitFlags {
     /// Most source tokens that wait for a model; beyond it, the reply is 429, and `Retry-After` has the seconds.
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one(), default_value_t = Limits::default().max_queue_tokens)]
     max_queue_tokens: usize,
-    /// Most connections; further ones get the reply 503 and are closed.
+    /// Most connections; beyond it, the one that has been idle longest is closed, or the new one gets the reply 503.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_connections)]
     max_connections: usize,
     /// Most requests a minute for each API key, or for each address if there are no keys; beyond it, the reply is 429

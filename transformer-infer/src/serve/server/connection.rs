@@ -31,11 +31,11 @@ pub(super) async fn serve_connection(
     peer: SocketAddr,
     router: Router,
     limits: Limits,
+    phase: SharedPhase,
     mut stopping: watch::Receiver<bool>,
 ) {
     // Replies are small, and must not wait for more bytes.
     let _ = stream.set_nodelay(true);
-    let phase = SharedPhase::default();
     let stream = TokioIo::new(TimedStream::new(stream, phase.clone(), &limits));
     let service = service_fn(move |request: Request<Incoming>| {
         let in_request = phase.begin();

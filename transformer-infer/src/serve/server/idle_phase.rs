@@ -1,11 +1,18 @@
 //! [`Phase`]: what a connection waits for, which decides how long.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
 
 const IDLE: u8 = 0;
 const HEADER: u8 = 1;
 const REQUEST: u8 = 2;
+
+/// The time from which idle connections count.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,39 +26,75 @@ pub(super) enum Phase {
 }
 
 /// The phase of a connection; clones share it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SharedPhase(Arc<AtomicU8>);
+#[derive(Clone, Debug)]
+pub(super) struct SharedPhase(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    phase: AtomicU8,
+    /// When the connection became idle, in milliseconds.
+    idle_since: AtomicU64,
+    /// The task that reads, which has to begin to count the time when a request ends.
+    reader: AtomicWaker,
+}
 
 /// Ends the phase [`Phase::Request`] when it is dropped, after the reply.
 #[derive(Debug)]
 pub(super) struct RequestPhase(SharedPhase);
 
+fn now() -> u64 {
+    START.elapsed().as_millis() as u64
+}
+
 impl SharedPhase {
+    /// Returns the phase of a new connection.
+    pub(super) fn new() -> Self {
+        Self(Arc::new(State {
+            phase: AtomicU8::new(IDLE),
+            idle_since: AtomicU64::new(now()),
+            reader: AtomicWaker::new(),
+        }))
+    }
+
     pub(super) fn get(&self) -> Phase {
-        match self.0.load(Ordering::Relaxed) {
+        match self.0.phase.load(Ordering::Relaxed) {
             IDLE => Phase::Idle,
             HEADER => Phase::Header,
             _ => Phase::Request,
         }
     }
 
+    /// Lets the end of the request wake a task.
+    pub(super) fn register(&self, reader: &Waker) {
+        self.0.reader.register(reader);
+    }
+
+    /// Returns how long the connection has been without a whole head of a request; `None` while one is answered.
+    pub(super) fn idle_time(&self) -> Option<Duration> {
+        let since = self.0.idle_since.load(Ordering::Relaxed);
+        let is_answered = self.get() == Phase::Request;
+        (!is_answered).then(|| Duration::from_millis(now().saturating_sub(since)))
+    }
+
     /// Notes that bytes arrived.
     pub(super) fn read(&self) {
+        let phase = &self.0.phase;
         // In the other phases, bytes change nothing.
-        let _ = self
-            .0
-            .compare_exchange(IDLE, HEADER, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = phase.compare_exchange(IDLE, HEADER, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Notes that the head of a request is complete.
     pub(super) fn begin(&self) -> RequestPhase {
-        self.0.store(REQUEST, Ordering::Relaxed);
+        self.0.phase.store(REQUEST, Ordering::Relaxed);
         RequestPhase(self.clone())
     }
 }
 
 impl Drop for RequestPhase {
     fn drop(&mut self) {
-        self.0.0.store(IDLE, Ordering::Relaxed);
+        let state = &*self.0.0;
+        state.idle_since.store(now(), Ordering::Relaxed);
+        state.phase.store(IDLE, Ordering::Relaxed);
+        state.reader.wake();
     }
 }

@@ -121,7 +121,7 @@ impl Server {
                     Event::Loaded(loaded.unwrap_or(Err(ServeError::Panic)))
                 }
                 accepted = listener.accept() => Event::Accepted(accepted),
-                Some(_) = connections.tasks.join_next() => continue,
+                Some(()) = connections.next_end() => continue,
             };
             match event {
                 Event::Loaded(loaded) => {
@@ -129,9 +129,7 @@ impl Server {
                     tracing::info!("ready");
                 }
                 Event::Signal(Some(ServerSignal::Reload)) => {
-                    connections
-                        .tasks
-                        .spawn(reload(shared.clone(), loader.clone()));
+                    connections.spawn(reload(shared.clone(), loader.clone()));
                 }
                 Event::Signal(Some(ServerSignal::Stop) | None) => break,
                 Event::Accepted(Ok((stream, peer))) => connections.add(stream, peer),
@@ -143,7 +141,7 @@ impl Server {
         }
         drop(listener);
         shared.stop();
-        tracing::info!(n_tasks = connections.tasks.len(), "stopping");
+        tracing::info!(n_connections = connections.len(), "stopping");
         tokio::select! {
             () = connections.stop() => {}
             Some(_) = signals.recv() => tracing::warn!("stopped with requests unanswered"),

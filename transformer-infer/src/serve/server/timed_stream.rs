@@ -43,6 +43,8 @@ impl TimedStream {
 
     /// Is ready when the time of the phase is over.
     fn poll_read_time(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // Before the phase is read, so that no end of a request is missed.
+        self.phase.register(context.waker());
         let phase = self.phase.get();
         let time = match phase {
             Phase::Idle => self.idle_time,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::failure::of_document;
 use super::lines::ServedLines;
 use super::request::TranslateOptions;
+use super::work::wait_for_document;
 use crate::document::{DocumentError, Splitter};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -22,11 +23,11 @@ pub(crate) async fn with_lines<T: Send + 'static>(
     let glossary = options.glossary.clone();
     let (lines, hold) = ServedLines::new(served, search, caller.id, glossary);
     let splitter = splitter(served, options);
-    let task = tokio::task::spawn_blocking(move || {
+    let work = move || {
         let result = work(&lines, &splitter);
         result.map_err(|error| lines.failure().unwrap_or_else(|| of_document(error)))
-    });
-    let result = task.await.map_err(|_| ApiError::Internal)?;
+    };
+    let result = wait_for_document(served, work).await;
     drop(hold);
     result
 }

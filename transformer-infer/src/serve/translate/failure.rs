@@ -13,9 +13,7 @@ const MAX_SECONDS: f64 = 60.0;
 /// Returns the refusal of lines.
 pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
     match error {
-        SchedulerError::QueueFull { .. } => ApiError::Busy {
-            retry_after: seconds_until_free(served),
-        },
+        SchedulerError::QueueFull { .. } => busy(served),
         SchedulerError::ShutDown => ApiError::Stopping,
         SchedulerError::Translator(error) => of_translator(&error),
         SchedulerError::JobTooLarge { n_tokens, limit } => {
@@ -25,6 +23,13 @@ pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
             tracing::error!(error = one_line(&error), "lines were refused");
             ApiError::Internal
         }
+    }
+}
+
+/// Returns the refusal of lines for which the queue has no room.
+pub(super) fn busy(served: &Served) -> ApiError {
+    ApiError::Busy {
+        retry_after: seconds_until_free(served),
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::document::with_lines;
 use super::request::TranslateOptions;
+use super::work::PLACEHOLDERS;
 use crate::document::format::{Format, FormatOptions};
-use crate::document::{DocumentTranslator, Part, Protection};
+use crate::document::{DocumentTranslator, Part};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
@@ -28,8 +29,7 @@ pub(super) async fn translate_html(
             n_parts.push(parts.len());
             all.extend(parts);
         }
-        let protection = Protection::placeholders();
-        let mut documents = DocumentTranslator::new(lines, splitter, &protection);
+        let mut documents = DocumentTranslator::new(lines, splitter, &PLACEHOLDERS);
         let translated = documents.translate_parts(all, &mut |_| ())?;
         let mut translated = translated.into_iter();
         let joined = n_parts

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use super::failure::{of_scheduler, of_translator};
 use super::request::TranslateOptions;
+use super::work::prepare;
 use crate::scheduler::{Job, JobLine};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -20,6 +20,7 @@ pub(crate) async fn translate_line(
     caller: &Caller,
 ) -> Result<Translation, ApiError> {
     let search = TranslateOptions::default().search(served.translator().search(), 1)?;
+    let n_bytes = text.len();
     let job = Job {
         caller: caller.id,
         lines: vec![JobLine {
@@ -42,8 +43,7 @@ pub(crate) async fn translate_line(
             submitted.map_err(|error| of_scheduler(error, &served))
         }
     };
-    let ticket = spawn_blocking(submit).await;
-    let _ticket = ticket.map_err(|_| ApiError::Internal)??;
+    let _ticket = prepare(served, n_bytes, submit).await?;
     let result = result.await.map_err(|_| ApiError::Internal)?;
     result.map_err(|error| of_translator(&error))
 }

@@ -8,6 +8,7 @@ mod lines;
 mod plain;
 mod request;
 mod texts;
+mod work;
 
 pub(crate) use line::translate_line;
 pub(crate) use request::{

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::spawn_blocking;
 
 use super::document::splitter;
 use super::failure::{of_scheduler, of_translator};
 use super::request::{
     Alternative, SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions,
 };
+use super::work::{PLACEHOLDERS, compute, prepare};
 use crate::attention::{LayerHead, Link};
-use crate::document::{DocumentTranslator, DraftSentence, ModelLines, Protection, TextDraft};
+use crate::document::{DocumentTranslator, DraftSentence, ModelLines, TextDraft};
 use crate::one_line;
 use crate::scheduler::{Job, JobLine, Ticket};
 use crate::serve::http::ApiError;
@@ -67,13 +67,12 @@ pub(super) async fn translate_plain(
     caller: &Caller,
     events: Option<&UnboundedSender<SentenceEvent>>,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    let submitted = {
+    let n_bytes = texts.iter().map(String::len).sum();
+    let submit = {
         let (served, options, caller) = (served.clone(), options.clone(), caller.id);
-        let submit = move || submit(&served, texts, &options, caller);
-        spawn_blocking(submit)
-            .await
-            .map_err(|_| ApiError::Internal)??
+        move || submit(&served, texts, &options, caller)
     };
+    let submitted = prepare(served, n_bytes, submit).await?;
     let finisher = Finisher {
         served: served.clone(),
         texts: submitted.texts.clone(),
@@ -98,8 +97,7 @@ fn submit(
     let search = options.search(translator.search(), options.n_best)?;
     let lines = ModelLines::new(translator, &search);
     let splitter = splitter(served, options);
-    let protection = Protection::placeholders();
-    let documents = DocumentTranslator::new(&lines, &splitter, &protection);
+    let documents = DocumentTranslator::new(&lines, &splitter, &PLACEHOLDERS);
     let texts: Vec<Text> = texts
         .into_iter()
         .map(|text| Text {
@@ -257,7 +255,7 @@ impl Finisher {
             let others = others.iter().map(|line| finisher.sentence(line, &[]));
             Ok(needing.chain(others).collect())
         };
-        spawn_blocking(work).await.map_err(|_| ApiError::Internal)?
+        compute(work).await
     }
 
     fn draft(&self, line: &Line) -> &DraftSentence {

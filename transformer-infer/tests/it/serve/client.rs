@@ -1,7 +1,7 @@
 //! A client of HTTP/1.1 that sends exactly what a test writes.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -104,6 +104,9 @@ impl Connection {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(1..) => Some(line.trim_end().to_owned()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                panic!("the server neither replies nor hangs up")
+            }
             _ => None,
         }
     }

@@ -89,28 +89,45 @@ fn a_body_that_is_too_large_is_refused_with_a_reply_that_arrives() {
     assert_eq!(reply.status, 413, "{reply:?}");
 }
 
+/// Asks something, and returns the status of the reply.
+fn ask(connection: &mut Connection) -> Option<u16> {
+    connection.send("GET", "/health", &[], "");
+    connection.try_reply().map(|reply| reply.status)
+}
+
 #[test]
-fn connections_beyond_the_limit_are_refused_and_others_served() {
+fn a_connection_beyond_the_limit_is_refused_while_all_others_are_busy() {
     let (_models, server) = limited(Limits {
-        max_connections: 2,
+        max_connections: 1,
         ..Limits::default()
     });
-    let ask = |connection: &mut Connection| {
-        connection.send("GET", "/health", &[], "");
-        connection.reply().status
-    };
-    let mut first = Connection::open(server.address);
-    assert_eq!(ask(&mut first), 200);
-    let mut second = loop {
-        // The connection of the last question before may still be counted.
-        let mut second = Connection::open(server.address);
-        if ask(&mut second) == 200 {
-            break second;
-        }
-    };
-    let mut third = Connection::open(server.address);
-    assert_eq!(ask(&mut third), 503);
-    assert_eq!([ask(&mut first), ask(&mut second)], [200, 200]);
+    let mut busy = Connection::open(server.address);
+    busy.write(
+        b"POST /v1/translate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+          content-length: 15\r\n\r\n{",
+    );
+    server.wait("the request has begun", |server| {
+        server.metric("in_flight_requests") > 0.0
+    });
+    let mut other = Connection::open(server.address);
+    assert_eq!(ask(&mut other), Some(503));
+    busy.write(b"\"text\": \"dog\"}");
+    assert_eq!(busy.reply().status, 200);
+}
+
+#[test]
+fn a_connection_that_is_idle_is_closed_for_a_new_one() {
+    let (_models, server) = limited(Limits {
+        max_connections: 1,
+        ..Limits::default()
+    });
+    let mut idle = Connection::open(server.address);
+    assert_eq!(ask(&mut idle), Some(200));
+    // Others are refused until it has been idle for a moment.
+    while ask(&mut Connection::open(server.address)) != Some(200) {
+        thread::yield_now();
+    }
+    assert!(idle.line().is_none());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A server that runs while a test does, with models that copy.
 
+use std::convert::Infallible;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tower::ServiceExt;
 use transformer_infer::serve::{ServeError, ServeOptions, Server, ServerSignal};
 
 use super::client::{Reply, call, post};
@@ -121,7 +126,7 @@ impl Running {
     pub(super) fn ready(options: ServeOptions) -> Self {
         let server = Self::start(options);
         server.wait("the models are loaded", |server| {
-            server.get("/health").status == 200
+            server.look("/health").0 == 200
         });
         server
     }
@@ -129,6 +134,24 @@ impl Running {
     /// Returns the routes, for calls without a connection.
     pub(super) fn router(&self) -> Router {
         self.router.clone()
+    }
+
+    /// Returns the status and the body of a reply, without a connection.
+    fn look(&self, path: &str) -> (u16, String) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.expect("a runtime starts");
+        runtime.block_on(async {
+            let request = Request::get(path).body(Body::empty());
+            let request = request.expect("the path is valid");
+            let answered: Result<Response, Infallible> = self.router().oneshot(request).await;
+            let response = answered.expect("errors are replies");
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await;
+            let body = body.expect("the reply is complete");
+            (status, String::from_utf8_lossy(&body).into_owned())
+        })
     }
 
     pub(super) fn get(&self, path: &str) -> Reply {
@@ -156,7 +179,7 @@ impl Running {
 
     /// Returns the value of a metric, with its labels as they are written; 0 if it is absent.
     pub(super) fn metric(&self, name: &str) -> f64 {
-        let text = self.get("/metrics").body;
+        let (_, text) = self.look("/metrics");
         let lines = text.lines();
         let value_of = |line: &str| -> Option<String> {
             let value = line.strip_prefix("transformer_")?.strip_prefix(name)?;

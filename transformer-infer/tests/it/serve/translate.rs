@@ -75,7 +75,7 @@ fn placeholders_are_copied_and_counted() {
 #[test]
 fn words_are_aligned_in_the_whole_text() {
     let (_models, server) = start();
-    let request = json!({ "text": "ab c. de  f.", "alignments": true });
+    let request = json!({ "text": "Ab c. De  f.", "alignments": true });
     let found = translations(&server, &request);
     let pairs = |index: usize| found[0]["sentences"][index]["alignment"].clone();
     let pair = |start: usize, end: usize| json!({ "source": [start, end], "target": [start, end] });

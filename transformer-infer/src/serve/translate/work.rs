@@ -1,0 +1,88 @@
+//! [`prepare`], [`compute`] and [`wait_for_document`]: threads for work that is not asynchronous, of which there are few.
+
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+
+use super::failure::busy;
+use crate::document::Protection;
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+
+/// Most threads that wait for the translation of documents.
+const MAX_DOCUMENTS: usize = 64;
+
+/// Bytes of text that are one token at least, roughly: a guess that refuses early what the queue would refuse.
+const BYTES_PER_TOKEN: usize = 8;
+
+/// What is copied instead of translated. To compile its patterns takes longer than to translate a sentence.
+pub(super) static PLACEHOLDERS: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
+
+/// Permits for threads that find sentences and tokenize them: more than the cores would only wait for each other.
+static PREPARING: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let n_cores = available_parallelism().map_or(1, usize::from);
+    Arc::new(Semaphore::new(2 * n_cores))
+});
+
+static DOCUMENTS: LazyLock<Arc<Semaphore>> =
+    LazyLock::new(|| Arc::new(Semaphore::new(MAX_DOCUMENTS)));
+
+/// Prepares a request of `n_bytes` of text on a thread, unless the queue of the model has no room for it.
+pub(super) async fn prepare<T: Send + 'static>(
+    served: &Served,
+    n_bytes: usize,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    check_room(served, n_bytes)?;
+    let permit = permit(&PREPARING).await?;
+    // The queue may have filled meanwhile.
+    check_room(served, n_bytes)?;
+    on_thread(permit, work).await
+}
+
+/// Computes something for a request that was prepared.
+pub(super) async fn compute<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    on_thread(permit(&PREPARING).await?, work).await
+}
+
+/// The same for a document, whose thread waits for the translation, too.
+pub(super) async fn wait_for_document<T: Send + 'static>(
+    served: &Served,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    check_room(served, 0)?;
+    let permit = permit(&DOCUMENTS).await?;
+    check_room(served, 0)?;
+    on_thread(permit, work).await
+}
+
+async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
+    let permit = permits.clone().acquire_owned().await;
+    permit.map_err(|_| ApiError::Internal)
+}
+
+async fn on_thread<T: Send + 'static>(
+    permit: OwnedSemaphorePermit,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let work = move || {
+        let result = work();
+        drop(permit);
+        result
+    };
+    spawn_blocking(work).await.map_err(|_| ApiError::Internal)?
+}
+
+/// Refuses early what the scheduler would refuse after all the work of preparing it.
+fn check_room(served: &Served, n_bytes: usize) -> Result<(), ApiError> {
+    let n_queued = served.scheduler().stats().n_queued_tokens;
+    let n_tokens = n_queued + n_bytes / BYTES_PER_TOKEN;
+    match n_queued > 0 && n_tokens >= served.max_queue_tokens() {
+        true => Err(busy(served)),
+        false => Ok(()),
+    }
+}
