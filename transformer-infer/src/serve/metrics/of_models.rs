@@ -45,11 +45,11 @@ const COUNTERS: [Metric<u64>; 4] = [
     ),
 ];
 
-/// The time that a part of the work took, in seconds.
-type Seconds = fn(&SchedulerStats) -> f64;
+/// A part of the work, and its seconds.
+type Stage = (&'static str, fn(&SchedulerStats) -> f64);
 
-/// The parts of the work, with their seconds.
-const STAGES: [(&str, Seconds); 2] = [
+/// The parts of the work.
+const STAGES: [Stage; 2] = [
     ("encode", |stats| stats.totals.encoding.as_secs_f64()),
     ("decode", |stats| stats.totals.decoding.as_secs_f64()),
 ];

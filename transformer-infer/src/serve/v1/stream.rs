@@ -30,6 +30,9 @@ pub(super) struct Work {
     pub(super) fields: Fields,
 }
 
+/// The work on a reply.
+type Replying = Pin<Box<dyn Future<Output = Result<TranslateReply, ApiError>> + Send>>;
+
 /// The data of an event `sentence`.
 #[derive(Debug, Serialize)]
 struct SentenceData {
@@ -39,16 +42,13 @@ struct SentenceData {
     sentence: SentenceReply,
 }
 
-/// The whole reply, when it is made.
-type PendingReply = Pin<Box<dyn Future<Output = Result<TranslateReply, ApiError>> + Send>>;
-
 /// A translation that is being streamed. It ends when it is dropped, since the client hung up.
 struct Streaming {
     sources: Vec<CodePoints>,
     fields: Fields,
     events: UnboundedReceiver<SentenceEvent>,
     /// `None` when its result was sent.
-    reply: Option<PendingReply>,
+    reply: Option<Replying>,
     /// What is sent when all sentences were.
     last: Option<Event>,
 }
