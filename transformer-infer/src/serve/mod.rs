@@ -8,11 +8,16 @@
 //! - [`Server`]: listens, loads models, answers, and stops when it is told to.
 
 mod config;
+mod deepl;
+mod files;
 mod http;
 mod keys;
+mod languages;
+mod libretranslate;
 mod metrics;
 mod models;
 mod page;
+mod parameters;
 mod server;
 mod state;
 #[cfg(test)]

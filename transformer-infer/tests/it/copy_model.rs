@@ -20,12 +20,37 @@ const N_POSITIONS: usize = 260;
 
 /// Writes the directory of a model that copies lines of at most 250 of these characters.
 pub(crate) fn write_copy_model(path: &Path, characters: &str) {
+    write_mapped_model(path, characters, |character| character);
+}
+
+/// Writes the directory of a model that writes all letters large, in lines of at most 250 of these characters: what it
+/// translated can be told from what was copied.
+pub(crate) fn write_large_letters_model(path: &Path, characters: &str) {
+    let large = |character: char| {
+        let mut upper = character.to_uppercase();
+        upper
+            .next()
+            .filter(|_| upper.next().is_none())
+            .unwrap_or(character)
+    };
+    let all: String = characters.chars().flat_map(|it| [it, large(it)]).collect();
+    write_mapped_model(path, &all, large);
+}
+
+fn write_mapped_model(path: &Path, characters: &str, map: impl Fn(char) -> char) {
     let config = TokenizerConfig {
         kind: TokenizerKind::Char,
         ..TokenizerConfig::default()
     };
     let tokenizer = Tokenizer::train(&config, [characters]).expect("the text is not blank");
     let vocab_size = tokenizer.vocab_size();
+    let mut printed: Vec<usize> = (0..vocab_size).collect();
+    let id = |character: char| tokenizer.encode(&character.to_string()).first().copied();
+    for character in characters.chars() {
+        if let (Some(from), Some(to)) = (id(character), id(map(character))) {
+            printed[from as usize] = to as usize;
+        }
+    }
     let config = TransformerConfig {
         d_model: 2 * vocab_size + N_POSITIONS,
         d_ff: 1,
@@ -46,6 +71,7 @@ pub(crate) fn write_copy_model(path: &Path, characters: &str) {
     let mut weights = CopyWeights {
         path: Vec::new(),
         vocab_size,
+        printed,
     };
     write_directory(
         path,
@@ -59,6 +85,8 @@ struct CopyWeights {
     /// Names of the modules around the parameter.
     path: Vec<String>,
     vocab_size: usize,
+    /// The token that is printed for each token of the source.
+    printed: Vec<usize>,
 }
 
 impl CopyWeights {
@@ -75,7 +103,9 @@ impl CopyWeights {
             "decoder.layers.0.cross_attention.query.weight" => equal(row, column + positions, 8.0),
             "decoder.layers.0.cross_attention.key.weight" => equal(row, column + positions, 1.0),
             "decoder.layers.0.cross_attention.value.weight" => equal(row, column, 1.0),
-            "decoder.layers.0.cross_attention.output.weight" => equal(row + output, column, 10.0),
+            "decoder.layers.0.cross_attention.output.weight" => {
+                equal(self.printed[row] + output, column, 10.0)
+            }
             "output.weight" => equal(row + output, column, 10.0),
             path if path.ends_with("gamma") => 1.0,
             _ => 0.0,

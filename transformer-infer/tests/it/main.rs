@@ -11,6 +11,8 @@ mod export;
 mod files;
 mod half;
 mod html;
+#[cfg(feature = "serve")]
+mod interfaces;
 mod invariance;
 mod length_limits;
 mod limits;

@@ -104,6 +104,11 @@ impl Format {
         })
     }
 
+    /// Returns the extensions of the files of all formats, without a dot.
+    pub fn extensions() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().flat_map(|(_, names)| names.iter().copied())
+    }
+
     /// Reads a document of this format, which error messages call by `name`.
     ///
     /// # Errors

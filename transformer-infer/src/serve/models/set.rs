@@ -163,6 +163,14 @@ impl Models {
         }
     }
 
+    /// Returns the code of a source or target language of a model, found as [`route`](Self::route) finds them.
+    pub(crate) fn language(&self, code: &str) -> Result<&LanguageCode, ApiError> {
+        find(
+            code,
+            self.pairs().flat_map(|(source, target)| [source, target]),
+        )
+    }
+
     fn source(&self, code: &str) -> Result<&LanguageCode, ApiError> {
         find(code, self.pairs().map(|(source, _)| source))
     }

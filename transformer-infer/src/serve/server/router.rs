@@ -15,7 +15,7 @@ use crate::serve::config::ServeError;
 use crate::serve::http::{ApiError, Client, check_origin, cors, observe};
 use crate::serve::page;
 use crate::serve::state::Shared;
-use crate::serve::v1;
+use crate::serve::{deepl, libretranslate, v1};
 
 /// The media type of the metrics.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -45,6 +45,8 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
         .route("/openapi.json", get(openapi))
         .merge(page::router())
         .merge(v1::router(shared))
+        .merge(libretranslate::router(shared))
+        .merge(deepl::router(shared))
         .fallback(async || ApiError::NotFound)
         .method_not_allowed_fallback(async || ApiError::Method);
     Ok(router
@@ -89,5 +91,7 @@ async fn metrics(State(shared): State<Arc<Shared>>, client: Client) -> Result<Re
 async fn openapi() -> Json<utoipa::openapi::OpenApi> {
     let mut description = Paths::openapi();
     description.merge(v1::openapi());
+    description.merge(libretranslate::openapi());
+    description.merge(deepl::openapi());
     Json(description)
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::Budget;
 use crate::serve::config::{ServeError, ServeOptions};
+use crate::serve::files::FileStore;
 use crate::serve::http::ApiError;
 use crate::serve::keys::{Key, Keys, Rates};
 use crate::serve::metrics::Metrics;
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) buffered: Budget,
     /// The replies with attention weights that are being made and sent.
     pub(crate) attention: Budget,
+    /// Translated files.
+    pub(crate) files: FileStore,
     /// The models; none until they are loaded.
     models: RwLock<Option<Arc<Models>>>,
     /// The keys; none if no key is required.
@@ -55,6 +58,7 @@ impl Shared {
             in_flight: Budget::new(options.limits.max_in_flight),
             buffered: Budget::new(options.limits.max_buffered_bytes),
             attention: Budget::new(MAX_ATTENTION),
+            files: FileStore::default(),
             models: RwLock::default(),
             keys: RwLock::new(keys.map(Arc::new)),
             rates: Rates::default(),
@@ -89,10 +93,6 @@ impl Shared {
     }
 
     /// Returns whether calls need a key.
-    #[expect(
-        dead_code,
-        reason = "the settings of the page and of LibreTranslate's clients will have it"
-    )]
     pub(crate) fn requires_key(&self) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.is_some()

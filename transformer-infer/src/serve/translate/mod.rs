@@ -2,6 +2,7 @@
 
 mod document;
 mod failure;
+mod file;
 mod html;
 mod line;
 mod lines;
@@ -9,9 +10,12 @@ mod plain;
 mod request;
 mod texts;
 mod work;
+mod xml;
 
+pub(crate) use file::translate_file;
 pub(crate) use line::translate_line;
 pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };
 pub(crate) use texts::{check_texts, glossary, translate_texts, translate_texts_with};
+pub(crate) use xml::translate_xml;

@@ -142,10 +142,6 @@ impl TextTranslation {
 
     /// Returns the whole text with the n-th best translation of each sentence, counted from 0; where a sentence has
     /// fewer, with its best. `None` if no sentence has so many.
-    #[expect(
-        dead_code,
-        reason = "LibreTranslate's interface has alternatives of whole texts"
-    )]
     pub(crate) fn alternative(&self, n: usize) -> Option<String> {
         let alternative = |sentence: &SentenceTranslation| {
             let index = n.checked_sub(1)?;

@@ -274,9 +274,9 @@ fn more_tokens_than_may_wait_are_refused() {
 #[test]
 fn other_paths_and_methods_are_refused() {
     let (_models, server) = start();
-    assert_eq!(server.get("/v2/nothing").status, 404);
+    assert_eq!(server.get("/nothing").status, 404);
     assert_eq!(
-        server.get("/v2/nothing").error(),
+        server.get("/nothing").error(),
         "there is nothing at this path"
     );
     assert_eq!(server.get("/v1/translate").status, 405);

@@ -1,0 +1,201 @@
+//! `POST /v2/document` and its paths: a document is uploaded, asked for, and fetched.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+use utoipa::ToSchema;
+
+use super::error::DeeplError;
+use super::request::{admitted, check_options, of_languages, target};
+use super::usage::Usage;
+use crate::serve::files::{FileState, Upload, download};
+use crate::serve::http::ApiError;
+use crate::serve::parameters::Parameters;
+use crate::serve::state::{Caller, Shared};
+
+/// How often longer than a request the translation of a document may take.
+const TIMES_LONGER: u32 = 10;
+
+/// A document to translate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = deepl::DocumentRequest)]
+#[expect(dead_code, reason = "only documents what the parameters are")]
+pub(super) struct DocumentRequest {
+    /// The file, whose extension says its format.
+    #[schema(content_media_type = "application/octet-stream")]
+    file: String,
+    /// The code of the target language.
+    target_lang: String,
+    /// The code of the source language; detected if it is missing.
+    source_lang: Option<String>,
+}
+
+/// A document that is being translated.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DocumentReply)]
+pub(super) struct DocumentReply {
+    /// Part of the address of the document.
+    document_id: String,
+    /// What must be shown to ask for it.
+    document_key: String,
+}
+
+/// How far a document is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = deepl::DocumentStatus)]
+pub(super) struct DocumentStatus {
+    document_id: String,
+    /// `translating`, `done` or `error`.
+    status: &'static str,
+    /// Number of characters, if it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    billed_characters: Option<usize>,
+    /// Why it could not be translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_message: Option<String>,
+}
+
+/// Takes a document, which is then translated.
+#[utoipa::path(
+    post,
+    path = "/v2/document",
+    tag = "DeepL",
+    request_body(content = DocumentRequest, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "The document is being translated", body = DocumentReply),
+        (status = 400, description = "A parameter is missing or wrong", body = DeeplError),
+        (status = 403, description = "The key is missing or wrong", body = DeeplError),
+        (status = 429, description = "Too many documents or requests; see Retry-After", body = DeeplError),
+    )
+)]
+pub(super) async fn upload(
+    State(shared): State<Arc<Shared>>,
+    Extension(usage): Extension<Arc<Usage>>,
+    request: Request,
+) -> Result<Json<DocumentReply>, ApiError> {
+    let (caller, parameters) = admitted(&shared, request).await?;
+    let upload = checked(&shared, &caller, &parameters)?;
+    let announced = shared.files.announce(&upload.name);
+    let (id, key) = announced.map_err(|_| ApiError::Busy { retry_after: 10 })?;
+    let reply = DocumentReply {
+        document_id: id.clone(),
+        document_key: key,
+    };
+    tokio::spawn(async move {
+        let n_chars = upload.n_chars;
+        let time = TIMES_LONGER * shared.options.limits.request_time;
+        // A panic ends the inner task only.
+        let translated = {
+            let caller = caller.clone();
+            tokio::spawn(async move { timeout(time, upload.translate(&caller)).await })
+        };
+        let translated = match translated.await {
+            Ok(Ok(translated)) => translated,
+            Ok(Err(_)) => Err(ApiError::Timeout {
+                seconds: time.as_secs(),
+            }),
+            Err(_) => Err(ApiError::Internal),
+        };
+        if translated.is_ok() {
+            usage.add(&shared, &caller, n_chars);
+        }
+        let stored = spawn_blocking(move || match translated {
+            Ok(bytes) => {
+                if let Err(error) = shared.files.finish(&id, &bytes, n_chars) {
+                    tracing::error!(%error, "a translated file cannot be stored");
+                    shared.files.fail(&id, ApiError::Internal.to_string());
+                }
+            }
+            Err(error) => shared.files.fail(&id, error.to_string()),
+        });
+        // It neither panics nor is cancelled.
+        let _ = stored.await;
+    });
+    Ok(Json(reply))
+}
+
+fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<Upload, ApiError> {
+    check_options(parameters)?;
+    let file = parameters
+        .file()
+        .ok_or_else(|| ApiError::request("Parameter 'file' not specified."))?;
+    let (source, target) = (parameters.text("source_lang"), target(parameters)?);
+    let upload = Upload::new(shared, caller, file, source, target);
+    let upload = upload.map_err(|error| of_languages(error, parameters))?;
+    let extension = upload.name.rsplit('.').next().unwrap_or_default();
+    match parameters.text("output_format") {
+        Some(other) if !other.eq_ignore_ascii_case(extension) => Err(ApiError::request(
+            "a document cannot be translated into another format; leave out `output_format`",
+        )),
+        _ => Ok(upload),
+    }
+}
+
+/// Returns how far a document is.
+#[utoipa::path(
+    post,
+    path = "/v2/document/{id}",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`document_id`")),
+    responses(
+        (status = 200, description = "How far it is", body = DocumentStatus),
+        (status = 404, description = "There is no such document any more, or the key is not its key", body = DeeplError),
+    )
+)]
+pub(super) async fn status(
+    State(shared): State<Arc<Shared>>,
+    Path(document_id): Path<String>,
+    request: Request,
+) -> Result<Json<DocumentStatus>, ApiError> {
+    let (status, billed_characters, error_message) =
+        match state(&shared, &document_id, request).await? {
+            FileState::Pending => ("translating", None, None),
+            FileState::Ready { n_chars, .. } => ("done", Some(n_chars), None),
+            FileState::Failed(reason) => ("error", None, Some(reason)),
+        };
+    Ok(Json(DocumentStatus {
+        document_id,
+        status,
+        billed_characters,
+        error_message,
+    }))
+}
+
+/// Returns a translated document.
+#[utoipa::path(
+    post,
+    path = "/v2/document/{id}/result",
+    tag = "DeepL",
+    params(("id" = String, Path, description = "`document_id`")),
+    responses(
+        (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "There is no such document any more, or the key is not its key", body = DeeplError),
+        (status = 503, description = "It is not translated yet", body = DeeplError),
+    )
+)]
+pub(super) async fn result(
+    State(shared): State<Arc<Shared>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    match state(&shared, &id, request).await? {
+        FileState::Ready { name, path, .. } => download(&path, &name).await,
+        FileState::Pending => {
+            let error = DeeplError::new("the document is not translated yet; ask for its status");
+            Ok((StatusCode::SERVICE_UNAVAILABLE, Json(error)).into_response())
+        }
+        FileState::Failed(reason) => Err(ApiError::request(reason)),
+    }
+}
+
+async fn state(shared: &Shared, id: &str, request: Request) -> Result<FileState, ApiError> {
+    let (_, parameters) = admitted(shared, request).await?;
+    let key = parameters.text("document_key").unwrap_or_default();
+    shared.files.state(id, Some(key)).ok_or(ApiError::NotFound)
+}

@@ -1,0 +1,9 @@
+//! Files: uploaded, translated, and kept until their clients have fetched them.
+
+mod download;
+mod store;
+mod upload;
+
+pub(crate) use download::download;
+pub(crate) use store::{FileState, FileStore};
+pub(crate) use upload::Upload;

@@ -1,0 +1,44 @@
+//! [`Asked`] and [`Answer`]: what requests of other servers' interfaces ask for, and get.
+
+use std::sync::Arc;
+
+use crate::document::Split;
+use crate::document::format::XmlOptions;
+
+/// What a request of another server's interface asks for.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) texts: &'a [String],
+    /// The code of the source language; detected if absent.
+    pub(crate) source: Option<&'a str>,
+    /// The code of the target language.
+    pub(crate) target: &'a str,
+    pub(crate) format: AskedFormat,
+    pub(crate) split: Split,
+    /// Number of translations of each text; for plain text only.
+    pub(crate) n_best: usize,
+}
+
+/// How texts are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AskedFormat {
+    /// Plain text.
+    Text,
+    /// HTML.
+    Html,
+    /// Text with the tags of XML.
+    Xml(Arc<XmlOptions>),
+}
+
+/// The translation of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Answer {
+    /// The best translation.
+    pub(crate) text: String,
+    /// The next best, all different.
+    pub(crate) alternatives: Vec<String>,
+    /// The code of the source language.
+    pub(crate) source: String,
+    /// How sure the source language is, from 0 to 1.
+    pub(crate) confidence: f64,
+}

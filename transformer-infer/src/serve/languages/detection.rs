@@ -1,0 +1,305 @@
+//! [`LanguageDetector`]: which of the served languages a text is in.
+
+use whatlang::{Detector, Lang};
+
+/// Number of bytes of a text that are looked at: a sentence is enough.
+const MAX_BYTES: usize = 4096;
+
+/// From which confidence on a text is believed by itself, and not together with the others of its request.
+const SURE: f64 = 0.9;
+
+/// The languages that both crates name by ISO 639-3, with the code of ISO 639-1.
+const CODES: [(&str, &str); 70] = [
+    ("af", "afr"),
+    ("ak", "aka"),
+    ("am", "amh"),
+    ("ar", "ara"),
+    ("az", "aze"),
+    ("be", "bel"),
+    ("bg", "bul"),
+    ("bn", "ben"),
+    ("ca", "cat"),
+    ("cs", "ces"),
+    ("cy", "cym"),
+    ("da", "dan"),
+    ("de", "deu"),
+    ("el", "ell"),
+    ("en", "eng"),
+    ("eo", "epo"),
+    ("es", "spa"),
+    ("et", "est"),
+    ("fa", "pes"),
+    ("fi", "fin"),
+    ("fr", "fra"),
+    ("gu", "guj"),
+    ("he", "heb"),
+    ("hi", "hin"),
+    ("hr", "hrv"),
+    ("hu", "hun"),
+    ("hy", "hye"),
+    ("id", "ind"),
+    ("it", "ita"),
+    ("ja", "jpn"),
+    ("jv", "jav"),
+    ("ka", "kat"),
+    ("km", "khm"),
+    ("kn", "kan"),
+    ("ko", "kor"),
+    ("la", "lat"),
+    ("lt", "lit"),
+    ("lv", "lav"),
+    ("mk", "mkd"),
+    ("ml", "mal"),
+    ("mr", "mar"),
+    ("my", "mya"),
+    ("nb", "nob"),
+    ("ne", "nep"),
+    ("nl", "nld"),
+    ("or", "ori"),
+    ("pa", "pan"),
+    ("pl", "pol"),
+    ("pt", "por"),
+    ("ro", "ron"),
+    ("ru", "rus"),
+    ("si", "sin"),
+    ("sk", "slk"),
+    ("sl", "slv"),
+    ("sn", "sna"),
+    ("sr", "srp"),
+    ("sv", "swe"),
+    ("ta", "tam"),
+    ("te", "tel"),
+    ("th", "tha"),
+    ("tk", "tuk"),
+    ("tl", "tgl"),
+    ("tr", "tur"),
+    ("uk", "ukr"),
+    ("ur", "urd"),
+    ("uz", "uzb"),
+    ("vi", "vie"),
+    ("yi", "yid"),
+    ("zh", "cmn"),
+    ("zu", "zul"),
+];
+
+/// The languages that whichlang knows.
+const WHICHLANG: [&str; 16] = [
+    "ara", "cmn", "deu", "eng", "fra", "hin", "ita", "jpn", "kor", "nld", "por", "rus", "spa",
+    "swe", "tur", "vie",
+];
+
+/// Detects languages with two crates, since each knows something that the other does not.
+///
+/// whichlang is right more often, but knows 16 languages only and always answers one of them; whatlang knows 70, and
+/// can be told which ones to choose from. So whichlang's answer counts, if it is a served language, against the served
+/// languages that it does not know. Measured in docs/decisions.md.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LanguageDetector {
+    /// The code of each language that is served and can be detected.
+    languages: Vec<(String, Lang)>,
+}
+
+/// The language of a text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Detection {
+    /// The code, as a model has it.
+    pub(crate) code: String,
+    /// From 0 to 1, where 0 is no more than a guess.
+    pub(crate) confidence: f64,
+}
+
+impl Detection {
+    /// Whether the text can be believed by itself.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.confidence >= SURE
+    }
+}
+
+impl LanguageDetector {
+    /// Detects these languages, as codes of BCP 47; those that are not known are never found.
+    pub(crate) fn new<'a>(codes: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut languages: Vec<(String, Lang)> = Vec::new();
+        for code in codes {
+            if let Some(lang) = lang_of(code)
+                && languages.iter().all(|(_, known)| *known != lang)
+            {
+                languages.push((code.to_owned(), lang));
+            }
+        }
+        Self { languages }
+    }
+
+    /// Returns the language of a text, or `None` if it has no letters of a served language.
+    pub(crate) fn detect(&self, text: &str) -> Option<Detection> {
+        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        if !text.contains(char::is_alphabetic) {
+            return None;
+        }
+        let among = |langs: Vec<Lang>| Detector::with_allowlist(langs).detect(text);
+        let all = self.languages.iter().map(|(_, lang)| *lang);
+        let guess = among(all.clone().collect());
+        let whichlang = whichlang::detect_language(text).three_letter_code();
+        let known = all.clone().find(|lang| lang.code() == whichlang);
+        let (lang, confidence) = match (known, guess) {
+            (Some(known), guess) => {
+                let is_rival = |lang: &Lang| *lang == known || !WHICHLANG.contains(&lang.code());
+                let rivals: Vec<Lang> = all.filter(is_rival).collect();
+                let lang = match rivals.len() {
+                    1 => known,
+                    _ => among(rivals).map_or(known, |info| info.lang()),
+                };
+                let agreeing = guess.filter(|info| info.lang() == lang);
+                (
+                    lang,
+                    agreeing.map_or(0.7, |info| SURE + (1.0 - SURE) * info.confidence()),
+                )
+            }
+            (None, Some(info)) => (info.lang(), info.confidence()),
+            (None, None) => return None,
+        };
+        let (code, _) = self.languages.iter().find(|(_, known)| *known == lang)?;
+        Some(Detection {
+            code: code.clone(),
+            confidence: confidence.clamp(0.0, 1.0),
+        })
+    }
+
+    /// Returns the languages of texts that belong together: of those that are not sure by themselves, that of all.
+    pub(crate) fn detect_each(&self, texts: &[&str]) -> Vec<Option<Detection>> {
+        let mut found: Vec<Option<Detection>> =
+            texts.iter().map(|text| self.detect(text)).collect();
+        let is_sure = |it: &Option<Detection>| it.as_ref().is_some_and(Detection::is_sure);
+        if texts.len() > 1 && !found.iter().all(is_sure) {
+            let mut all = String::new();
+            for text in texts {
+                if all.len() >= MAX_BYTES {
+                    break;
+                }
+                all.push_str(&text[..text.floor_char_boundary(MAX_BYTES)]);
+                all.push('\n');
+            }
+            let of_all = self.detect(&all);
+            for it in found.iter_mut().filter(|it| !is_sure(it)) {
+                it.clone_from(&of_all);
+            }
+        }
+        found
+    }
+}
+
+/// Returns the language of a code such as `pt-BR`, without its region.
+fn lang_of(code: &str) -> Option<Lang> {
+    let base = code
+        .split(['-', '_'])
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let base = match base.as_str() {
+        "no" => "nb",
+        "pb" => "pt",
+        "zt" => "zh",
+        "iw" => "he",
+        base => base,
+    };
+    let (_, code) = CODES
+        .iter()
+        .find(|(short, long)| *short == base || *long == base)?;
+    Lang::from_code(*code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(served: &[&str], text: &str) -> Option<String> {
+        let detector = LanguageDetector::new(served.iter().copied());
+        detector.detect(text).map(|found| found.code)
+    }
+
+    #[test]
+    fn all_codes_are_those_of_a_language() {
+        for (short, long) in CODES {
+            assert!(Lang::from_code(long).is_some(), "{long}");
+            assert!(lang_of(short).is_some(), "{short}");
+        }
+    }
+
+    #[test]
+    fn a_sentence_is_detected_among_many_languages() {
+        let served = ["cs", "de", "en", "es", "fr", "it", "pl", "pt-BR", "ru"];
+        // Article 1 of the Universal Declaration of Human Rights.
+        let sentences = [
+            (
+                "cs",
+                "Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv.",
+            ),
+            (
+                "de",
+                "Alle Menschen sind frei und gleich an Würde und Rechten geboren.",
+            ),
+            (
+                "en",
+                "All human beings are born free and equal in dignity and rights.",
+            ),
+            (
+                "es",
+                "Todos los seres humanos nacen libres e iguales en dignidad y derechos.",
+            ),
+            (
+                "fr",
+                "Tous les êtres humains naissent libres et égaux en dignité et en droits.",
+            ),
+            (
+                "it",
+                "Tutti gli esseri umani nascono liberi ed eguali in dignità e diritti.",
+            ),
+            (
+                "pl",
+                "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw.",
+            ),
+            (
+                "pt-BR",
+                "Todos os seres humanos nascem livres e iguais em dignidade e em direitos.",
+            ),
+            (
+                "ru",
+                "Все люди рождаются свободными и равными в своем достоинстве и правах.",
+            ),
+        ];
+        for (expected, text) in sentences {
+            assert_eq!(code(&served, text).as_deref(), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_served_languages_are_found() {
+        let german = "Alle Menschen sind frei und gleich an Würde und Rechten geboren.";
+        let found = code(&["en", "fr"], german);
+        assert!(matches!(found.as_deref(), Some("en" | "fr")), "{found:?}");
+    }
+
+    #[test]
+    fn text_without_letters_has_no_language() {
+        assert_eq!(code(&["en", "de"], "12:30 – 😀"), None);
+    }
+
+    #[test]
+    fn letters_of_no_served_language_have_none() {
+        assert_eq!(code(&["en", "de"], "日本語"), None);
+    }
+
+    #[test]
+    fn a_short_text_has_the_language_of_the_others() {
+        let detector = LanguageDetector::new(["en", "de"]);
+        let long = "Alle Menschen sind frei und gleich an Würde und Rechten geboren.";
+        let found = detector.detect_each(&[long, "Hand"]);
+        let codes: Vec<Option<String>> = found.into_iter().map(|it| it.map(|it| it.code)).collect();
+        assert_eq!(codes, [Some("de".to_owned()), Some("de".to_owned())]);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let text = "ä".repeat(MAX_BYTES);
+        assert!(code(&["en", "de"], &format!("x{text}")).is_some());
+    }
+}

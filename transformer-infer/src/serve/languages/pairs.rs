@@ -1,0 +1,16 @@
+//! [`pairs`]: what can be translated into what, by codes.
+
+use std::collections::BTreeMap;
+
+use crate::serve::models::Models;
+
+/// Returns the codes of the source languages, each with those of the languages that it can be translated into.
+pub(crate) fn pairs(models: &Models) -> BTreeMap<&str, Vec<&str>> {
+    let targets = models.targets().into_iter();
+    targets
+        .map(|(source, targets)| {
+            let targets = targets.into_iter().map(|code| code.as_str());
+            (source.as_str(), targets.collect())
+        })
+        .collect()
+}

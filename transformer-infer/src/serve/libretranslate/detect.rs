@@ -1,0 +1,93 @@
+//! `POST /detect`: which language a text is in.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::request::{admitted, missing};
+use crate::serve::http::{ApiError, ErrorBody};
+use crate::serve::languages::{Detection, detector, pairs};
+use crate::serve::state::Shared;
+
+/// The language of a text.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = libretranslate::DetectedLanguage)]
+pub(super) struct DetectedLanguage {
+    /// How sure it is, from 0 to 100.
+    confidence: f64,
+    /// The code of the language.
+    language: String,
+}
+
+impl DetectedLanguage {
+    /// Makes the language of a text, given its confidence from 0 to 1.
+    pub(super) fn new(language: String, confidence: f64) -> Self {
+        Self {
+            confidence: (100.0 * confidence).round(),
+            language,
+        }
+    }
+}
+
+/// A request to detect a language.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = libretranslate::DetectRequest)]
+#[expect(dead_code, reason = "only documents what the parameters are")]
+pub(super) struct DetectRequest {
+    /// The text.
+    q: String,
+    /// The key, if the server requires one.
+    api_key: Option<String>,
+}
+
+/// Detects the language of a text, among those of the models.
+#[utoipa::path(
+    post,
+    path = "/detect",
+    tag = "LibreTranslate",
+    request_body(content(
+        (DetectRequest = "application/json"),
+        (DetectRequest = "application/x-www-form-urlencoded"),
+        (DetectRequest = "multipart/form-data"),
+    )),
+    responses(
+        (status = 200, description = "The language", body = Vec<DetectedLanguage>),
+        (status = 400, description = "The text or the key is missing", body = ErrorBody),
+        (status = 403, description = "The key is wrong", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(super) async fn detect(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+) -> Result<Json<Vec<DetectedLanguage>>, ApiError> {
+    let (caller, parameters) = admitted(&shared, request).await?;
+    let texts = parameters.texts("q")?;
+    let texts = texts
+        .as_ref()
+        .map(|texts| texts.as_slice())
+        .unwrap_or_default();
+    if texts.iter().all(String::is_empty) {
+        return Err(missing("q"));
+    }
+    let n_chars = texts.iter().map(|text| text.chars().count()).sum();
+    if n_chars > caller.max_chars {
+        let limit = caller.max_chars;
+        return Err(ApiError::TooLong { n_chars, limit });
+    }
+    let models = shared.models()?;
+    let found = detector(&models).detect(&texts.join("\n"));
+    let Detection { code, confidence } = found.unwrap_or_else(|| Detection {
+        code: pairs(&models)
+            .keys()
+            .next()
+            .copied()
+            .unwrap_or("en")
+            .to_owned(),
+        confidence: 0.0,
+    });
+    Ok(Json(vec![DetectedLanguage::new(code, confidence)]))
+}

@@ -1,0 +1,137 @@
+//! `POST /translate_file`, and the download of what it translated.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use tokio::task::spawn_blocking;
+use utoipa::ToSchema;
+
+use super::request::{admitted, language, missing};
+use crate::serve::files::{FileState, Upload, download};
+use crate::serve::http::{ApiError, ErrorBody};
+use crate::serve::state::Shared;
+
+/// A file to translate.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = libretranslate::FileRequest)]
+#[expect(dead_code, reason = "only documents what the parameters are")]
+pub(super) struct FileRequest {
+    /// The file, whose extension says its format.
+    #[schema(content_media_type = "application/octet-stream")]
+    file: String,
+    /// The code of the source language, or `auto`.
+    source: String,
+    /// The code of the target language.
+    target: String,
+    /// The key, if the server requires one.
+    api_key: Option<String>,
+}
+
+/// Where the translated file is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::FileReply)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileReply {
+    /// The address.
+    translated_file_url: String,
+}
+
+/// Translates a file, and returns the address from which it can be fetched for half an hour.
+#[utoipa::path(
+    post,
+    path = "/translate_file",
+    tag = "LibreTranslate",
+    request_body(content = FileRequest, content_type = "multipart/form-data"),
+    responses(
+        (status = 200, description = "Where the translated file is", body = FileReply),
+        (status = 400, description = "A parameter is missing or wrong", body = ErrorBody),
+        (status = 403, description = "The key is wrong", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(super) async fn translate_file(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    request: Request,
+) -> Result<Json<FileReply>, ApiError> {
+    let (caller, parameters) = admitted(&shared, request).await?;
+    let file = parameters.file().ok_or_else(|| missing("file"))?;
+    if file.name.is_empty() {
+        return Err(ApiError::request("Invalid request: empty file"));
+    }
+    let source = Some(language(&parameters, "source")?).filter(|code| *code != "auto");
+    let target = language(&parameters, "target")?;
+    let upload = Upload::new(&shared, &caller, file, source, target)?;
+    let (name, n_chars) = (upload.name.clone(), upload.n_chars);
+    let translated = upload.translate(&caller).await?;
+    let id = store(&shared, name.clone(), translated, n_chars).await?;
+    let translated_file_url = format!("{}/download_file/{id}.{name}", origin(&headers));
+    Ok(Json(FileReply {
+        translated_file_url,
+    }))
+}
+
+/// Stores a file, and returns its id.
+async fn store(
+    shared: &Arc<Shared>,
+    name: String,
+    bytes: Bytes,
+    n_chars: usize,
+) -> Result<String, ApiError> {
+    let shared = shared.clone();
+    let stored = spawn_blocking(move || {
+        let (id, _) = shared
+            .files
+            .announce(&name)
+            .map_err(|_| ApiError::Busy { retry_after: 5 })?;
+        let finished = shared.files.finish(&id, &bytes, n_chars);
+        finished.map(|()| id.clone()).map_err(|error| {
+            shared.files.fail(&id, String::new());
+            tracing::error!(%error, "a translated file cannot be stored");
+            ApiError::Internal
+        })
+    });
+    stored.await.map_err(|_| ApiError::Internal)?
+}
+
+/// Returns the beginning of the address by which the client reached the server.
+fn origin(headers: &HeaderMap) -> String {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    // Who sends a wrong header gets a wrong address, and nobody else does.
+    let scheme = match header("x-forwarded-proto") {
+        Some("https") => "https",
+        _ => "http",
+    };
+    match header(HOST.as_str()) {
+        Some(host) => format!("{scheme}://{host}"),
+        None => String::new(),
+    }
+}
+
+/// Returns a translated file.
+#[utoipa::path(
+    get,
+    path = "/download_file/{file}",
+    tag = "LibreTranslate",
+    params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
+    responses(
+        (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "There is no such file any more", body = ErrorBody),
+    )
+)]
+pub(super) async fn download_file(
+    State(shared): State<Arc<Shared>>,
+    Path(file): Path<String>,
+) -> Result<Response, ApiError> {
+    let id = file.split('.').next().unwrap_or_default();
+    match shared.files.state(id, None) {
+        Some(FileState::Ready { name, path, .. }) => download(&path, &name).await,
+        _ => Err(ApiError::NotFound),
+    }
+}

@@ -1,0 +1,13 @@
+//! LibreTranslate's interface, so that programs that speak it can use this server: see docs/serving.md.
+
+mod detect;
+mod error;
+mod files;
+mod languages;
+mod request;
+mod router;
+mod settings;
+mod suggest;
+mod translate;
+
+pub(crate) use router::{openapi, router};

@@ -1,0 +1,96 @@
+//! `GET /frontend/settings`: what pages and programs need to know before they ask.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::languages::english_name;
+use crate::document::format::Format;
+use crate::serve::http::{ApiError, ErrorBody};
+use crate::serve::languages::pairs;
+use crate::serve::state::Shared;
+
+/// Milliseconds that a page waits after a key before it asks: LibreTranslate's default.
+const FRONTEND_TIMEOUT: u32 = 500;
+
+/// What the server offers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::Settings)]
+#[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields are LibreTranslate's"
+)]
+pub(super) struct Settings {
+    /// Most characters of a request.
+    char_limit: usize,
+    /// Milliseconds that a page should wait after a key before it asks.
+    frontend_timeout: u32,
+    /// Whether there are API keys.
+    api_keys: bool,
+    /// Whether a request needs one.
+    key_required: bool,
+    /// Whether suggestions are accepted: never.
+    suggestions: bool,
+    /// Whether files are translated: always.
+    files_translation: bool,
+    /// The extensions of these files.
+    supported_files_format: Vec<String>,
+    language: SettingsLanguages,
+}
+
+/// The languages that a page shows first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::SettingsLanguages)]
+struct SettingsLanguages {
+    source: SettingsLanguage,
+    target: SettingsLanguage,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = libretranslate::SettingsLanguage)]
+struct SettingsLanguage {
+    code: String,
+    name: String,
+}
+
+/// Returns what the server offers.
+#[utoipa::path(
+    get,
+    path = "/frontend/settings",
+    tag = "LibreTranslate",
+    responses(
+        (status = 200, description = "What the server offers", body = Settings),
+        (status = 503, description = "The models are not loaded yet", body = ErrorBody),
+    )
+)]
+pub(super) async fn settings(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<Settings>, ApiError> {
+    let models = shared.models()?;
+    let targets = pairs(&models);
+    let target = targets.values().flatten().next().copied().unwrap_or("en");
+    let requires_key = shared.requires_key();
+    Ok(Json(Settings {
+        char_limit: shared.options.limits.max_chars,
+        frontend_timeout: FRONTEND_TIMEOUT,
+        api_keys: requires_key,
+        key_required: requires_key,
+        suggestions: false,
+        files_translation: true,
+        supported_files_format: Format::extensions().map(|it| format!(".{it}")).collect(),
+        language: SettingsLanguages {
+            source: SettingsLanguage {
+                code: "auto".to_owned(),
+                name: "Auto Detect".to_owned(),
+            },
+            target: SettingsLanguage {
+                code: target.to_owned(),
+                name: english_name(target),
+            },
+        },
+    }))
+}

@@ -1,0 +1,149 @@
+"""Translates with the unmodified clients from PyPI, and checks what they make of the replies.
+
+    python clients.py URL URL_WITH_KEYS KEY
+
+Both servers translate English to German with a model that writes all letters large: every translation is known.
+Prints a line for each check that passed.
+"""
+
+import io
+import sys
+import tempfile
+import urllib.error
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import deepl
+from deep_translator import LibreTranslator
+from deep_translator.exceptions import AuthorizationException, ServerException
+from libretranslatepy import LibreTranslateAPI
+
+URL, URL_WITH_KEYS, KEY = sys.argv[1:]
+
+# What forms, query strings and JSON write otherwise than it is.
+TEXT = "A dog & a cat: 50% + 1 = \"two\"?\nHe said: Zoë's über-cool.\n\nThe end."
+
+
+def check(name, found, expected):
+    assert found == expected, f"{name}: {found!r}, expected {expected!r}"
+    print(f"ok {name}", flush=True)
+
+
+def error_of(call, *kinds):
+    try:
+        found = call()
+    except kinds as error:
+        return error
+    raise AssertionError(f"{found!r}, expected an error")
+
+
+def libretranslatepy():
+    api = LibreTranslateAPI(URL)
+    check("libretranslatepy: translate", api.translate(TEXT, "en", "de"), TEXT.upper())
+    check("libretranslatepy: source auto", api.translate("How are you today?", "auto", "de"), "HOW ARE YOU TODAY?")
+    languages = {language["code"]: language for language in api.languages()}
+    check("libretranslatepy: languages", languages["en"]["name"], "English")
+    check("libretranslatepy: targets", "de" in languages["en"]["targets"], True)
+    found = api.detect("Where is the next railway station, please?")
+    check("libretranslatepy: detect", found[0]["language"], "en")
+    check("libretranslatepy: confidence", 50 <= found[0]["confidence"] <= 100, True)
+    error = error_of(lambda: api.translate("A dog.", "en", "zz"), urllib.error.HTTPError)
+    check("libretranslatepy: an unknown language", error.code, 400)
+    check("libretranslatepy: its error", "zz is not supported" in error.read().decode(), True)
+    with_key = LibreTranslateAPI(URL_WITH_KEYS, KEY)
+    check("libretranslatepy: a key", with_key.translate("A dog.", "en", "de"), "A DOG.")
+    check("libretranslatepy: languages with a key", len(with_key.languages()), 2)
+    wrong = LibreTranslateAPI(URL_WITH_KEYS, "wrong")
+    error = error_of(lambda: wrong.translate("A dog.", "en", "de"), urllib.error.HTTPError)
+    check("libretranslatepy: a wrong key", error.code, 403)
+    error = error_of(lambda: LibreTranslateAPI(URL_WITH_KEYS).translate("A dog.", "en", "de"), urllib.error.HTTPError)
+    check("libretranslatepy: no key", error.code, 400)
+
+
+def deep_translator():
+    def translator(url, key="any", **languages):
+        languages = {"source": "en", "target": "de"} | languages
+        return LibreTranslator(api_key=key, custom_url=url + "/", **languages)
+
+    check("deep-translator: translate", translator(URL).translate(TEXT), TEXT.upper())
+    check("deep-translator: translate_batch", translator(URL).translate_batch(["One.", "Two."]), ["ONE.", "TWO."])
+    named = translator(URL, source="English", target="German")
+    check("deep-translator: names of languages", named.translate("A dog."), "A DOG.")
+    check("deep-translator: a key", translator(URL_WITH_KEYS, KEY).translate("A dog."), "A DOG.")
+    error_of(lambda: translator(URL_WITH_KEYS, "wrong").translate("A dog."), AuthorizationException)
+    check("deep-translator: a wrong key", True, True)
+    error_of(lambda: translator(URL, target="pl").translate("A dog."), ServerException)
+    check("deep-translator: an unknown language", True, True)
+
+
+def deepl_client():
+    translator = deepl.DeepLClient(KEY, server_url=URL_WITH_KEYS)
+    found = translator.translate_text(TEXT, target_lang="DE", source_lang="EN")
+    check("deepl: translate_text", found.text, TEXT.upper())
+    check("deepl: billed characters", found.billed_characters, len(TEXT))
+    found = translator.translate_text(["How are you today?", "Where is the station?"], target_lang="DE")
+    check("deepl: several texts", [it.text for it in found], ["HOW ARE YOU TODAY?", "WHERE IS THE STATION?"])
+    check("deepl: detected language", {it.detected_source_lang for it in found}, {"EN"})
+    same = translator.translate_text("How are you?", target_lang="EN-US", source_lang="EN")
+    check("deepl: a regional variant of the source", same.text, "How are you?")
+
+    page = "<p>A <b>red</b> dog.</p><p>Two &amp; <a href=\"/x\">three</a>.</p>"
+    found = translator.translate_text(page, target_lang="DE", source_lang="EN", tag_handling="html")
+    check("deepl: html", found.text, "<p>A <b>RED</b> DOG.</p><p>TWO &amp; <a href=\"/x\">THREE</a>.</p>")
+    text = "Press <key>Enter</key> &amp; see <x id=\"7\">%s</x> now."
+    found = translator.translate_text(
+        text, target_lang="DE", source_lang="EN", tag_handling="xml", ignore_tags=["x"]
+    )
+    check("deepl: xml", found.text, "PRESS <key>ENTER</key> &amp; SEE <x id=\"7\">%s</x> NOW.")
+    ElementTree.fromstring(f"<root>{found.text}</root>")
+    document = "<d><t>One</t><p>Two <i>three</i></p></d>"
+    found = translator.translate_text(document, target_lang="DE", source_lang="EN", tag_handling="xml")
+    check("deepl: xml with an outline", found.text, "<d><t>ONE</t><p>TWO <i>THREE</i></p></d>")
+    options = {
+        "formality": "prefer_more", "split_sentences": "nonewlines", "preserve_formatting": True,
+        "context": "an animal", "model_type": "latency_optimized",
+    }
+    found = translator.translate_text("A dog.", target_lang="DE", source_lang="EN", **options)
+    check("deepl: options that change nothing", found.text, "A DOG.")
+
+    check("deepl: source languages", {it.code for it in translator.get_source_languages()}, {"EN"})
+    check("deepl: target languages", {it.code for it in translator.get_target_languages()}, {"DE"})
+    usage = translator.get_usage()
+    check("deepl: usage", usage.character.count > 0 and not usage.any_limit_reached, True)
+    check("deepl: glossaries", translator.list_glossaries(), [])
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "a.txt", Path(folder) / "b.txt"
+        source.write_text("A dog.\n\nTwo cats.\n")
+        status = translator.translate_document_from_filepath(source, target, target_lang="DE", source_lang="EN")
+        check("deepl: a document", target.read_text(), "A DOG.\n\nTWO CATS.\n")
+        check("deepl: its billed characters", status.billed_characters > 0, True)
+    output = io.BytesIO()
+    page = b"<!DOCTYPE html><title>A</title><p>One <i>two</i>.</p>"
+    translator.translate_document(page, output, filename="a.html", target_lang="DE", source_lang="EN")
+    expected = b"<!DOCTYPE html><title>A</title><p>ONE <i>TWO</i>.</p>"
+    check("deepl: a page", output.getvalue(), expected)
+
+    error = error_of(lambda: translator.translate_text("A dog.", target_lang="JA"), deepl.DeepLException)
+    check("deepl: an unknown language", "target_lang" in str(error), True)
+    error = error_of(
+        lambda: translator.translate_text("A dog.", target_lang="DE", source_lang="EN", formality="more"),
+        deepl.DeepLException,
+    )
+    check("deepl: formality", "formality" in str(error), True)
+    error = error_of(
+        lambda: translator.translate_text("A dog.", target_lang="DE", source_lang="EN", glossary="no-such-id"),
+        deepl.DeepLException,
+    )
+    check("deepl: an unknown glossary", "glossar" in str(error).lower(), True)
+    wrong = deepl.DeepLClient("wrong", server_url=URL_WITH_KEYS)
+    error_of(lambda: wrong.translate_text("A dog.", target_lang="DE"), deepl.AuthorizationException)
+    check("deepl: a wrong key", True, True)
+    # A server without keys accepts any.
+    free = deepl.DeepLClient("any", server_url=URL)
+    check("deepl: no keys", free.translate_text("A dog.", target_lang="DE", source_lang="EN").text, "A DOG.")
+
+
+libretranslatepy()
+deep_translator()
+deepl_client()

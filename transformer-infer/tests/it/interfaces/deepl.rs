@@ -1,0 +1,220 @@
+//! DeepL's interface.
+
+use serde_json::{Value, json};
+use transformer_infer::serve::{Limits, ServeOptions};
+
+use super::server::{KEY, TestServer, shared_server};
+
+fn translated(request: &Value) -> Vec<Value> {
+    let reply = shared_server().post("/v2/translate", request).ok();
+    let translations = reply["translations"].as_array().expect("it is an array");
+    translations.iter().map(|it| it["text"].clone()).collect()
+}
+
+#[test]
+fn texts_have_translations_languages_and_characters() {
+    let request =
+        json!({ "text": ["A dög.", "Two cats."], "target_lang": "DE", "source_lang": "EN" });
+    let expected = json!({ "translations": [
+        { "detected_source_language": "EN", "text": "A DÖG.", "billed_characters": 6 },
+        { "detected_source_language": "EN", "text": "TWO CATS.", "billed_characters": 9 },
+    ] });
+    assert_eq!(
+        shared_server().post("/v2/translate", &request).ok(),
+        expected
+    );
+}
+
+#[test]
+fn a_form_repeats_the_name_of_the_texts() {
+    let form = "text=A+dog.&text=Two+cats.&target_lang=de&show_billed_characters=1";
+    let reply = shared_server().post_form("/v2/translate", form).ok();
+    let texts: Vec<&Value> = reply["translations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|it| &it["text"])
+        .collect();
+    assert_eq!(texts, ["A DOG.", "TWO CATS."]);
+}
+
+#[test]
+fn an_address_may_have_all_parameters() {
+    let path = "/v2/translate?auth_key=any&source_lang=EN&target_lang=DE&text=A+dog.";
+    let reply = shared_server().send("POST", path, &[], b"").ok();
+    assert_eq!(reply["translations"][0]["text"], "A DOG.");
+}
+
+#[test]
+fn a_region_of_the_target_selects_the_language() {
+    let server = TestServer::of_pairs(&[("de", "en")], ServeOptions::default());
+    for target in ["EN-US", "EN-GB", "EN", "en"] {
+        let request = json!({ "text": ["ein hund"], "target_lang": target, "source_lang": "DE" });
+        let reply = server.post("/v2/translate", &request).ok();
+        assert_eq!(reply["translations"][0]["text"], "EIN HUND", "{target}");
+    }
+}
+
+#[test]
+fn the_source_language_is_detected() {
+    let request = json!({ "text": ["Where is the next station?"], "target_lang": "DE" });
+    let reply = shared_server().post("/v2/translate", &request).ok();
+    assert_eq!(reply["translations"][0]["detected_source_language"], "EN");
+}
+
+#[test]
+fn tags_of_html_stay() {
+    let request = json!({
+        "text": ["<p>a <i>b</i><br>c</p>"], "target_lang": "DE", "source_lang": "EN", "tag_handling": "html",
+    });
+    assert_eq!(translated(&request), ["<p>A <i>B</i><br>C</p>"]);
+}
+
+#[test]
+fn tags_of_xml_stay_and_ignored_elements_are_copied() {
+    let request = json!({
+        "text": ["a <i>b</i> <x>c</x> &lt; <y/>"], "target_lang": "DE", "source_lang": "EN",
+        "tag_handling": "xml", "ignore_tags": ["x"],
+    });
+    assert_eq!(translated(&request), ["A <i>B</i> <x>c</x> &lt; <y/>"]);
+}
+
+#[test]
+fn without_tag_handling_tags_are_text() {
+    let request = json!({ "text": ["1 < 2 > 0 & a"], "target_lang": "DE", "source_lang": "EN" });
+    assert_eq!(translated(&request), ["1 < 2 > 0 & A"]);
+}
+
+#[test]
+fn options_that_are_preferences_are_ignored() {
+    let request = json!({
+        "text": ["a"], "target_lang": "DE", "source_lang": "EN", "formality": "prefer_less",
+        "split_sentences": "nonewlines", "preserve_formatting": true, "context": "b", "model_type": "quality_optimized",
+    });
+    assert_eq!(translated(&request), ["A"]);
+}
+
+#[test]
+fn wrong_requests_are_refused_by_the_name_of_the_parameter() {
+    let good = json!({ "text": ["a"], "target_lang": "DE", "source_lang": "EN" });
+    let cases = [
+        ("text", json!(null), "Parameter 'text' not specified."),
+        ("text", json!([]), "Parameter 'text' not specified."),
+        (
+            "target_lang",
+            json!(null),
+            "Value for 'target_lang' not supported.",
+        ),
+        (
+            "target_lang",
+            json!("JA"),
+            "Value for 'target_lang' not supported.",
+        ),
+        (
+            "source_lang",
+            json!("JA"),
+            "Value for 'source_lang' not supported.",
+        ),
+        (
+            "tag_handling",
+            json!("markdown"),
+            "Value for 'tag_handling' not supported.",
+        ),
+        (
+            "split_sentences",
+            json!("2"),
+            "Value for 'split_sentences' not supported.",
+        ),
+        (
+            "formality",
+            json!("more"),
+            "'formality' is not supported for given 'target_lang'.",
+        ),
+        (
+            "glossary_id",
+            json!("a"),
+            "Glossary not found: this server has no glossaries",
+        ),
+    ];
+    for (name, value, expected) in cases {
+        let mut request = good.clone();
+        request[name] = value;
+        let reply = shared_server().post("/v2/translate", &request);
+        assert_eq!(reply.status, 400, "{request}");
+        assert_eq!(reply.json(), json!({ "message": expected }), "{request}");
+    }
+}
+
+#[test]
+fn too_long_texts_are_refused_with_413() {
+    let server = TestServer::start_with(ServeOptions {
+        limits: Limits {
+            max_chars: 5,
+            ..Limits::default()
+        },
+        ..ServeOptions::default()
+    });
+    let request = json!({ "text": ["abc", "def"], "target_lang": "DE", "source_lang": "EN" });
+    let reply = server.post("/v2/translate", &request);
+    assert_eq!(reply.status, 413);
+    assert!(reply.json()["message"].is_string(), "{reply:?}");
+}
+
+#[test]
+fn the_key_is_in_the_header_of_deepl() {
+    let server = TestServer::with_key();
+    let status = |authorization: &str| {
+        let headers = [("Authorization", authorization)];
+        server.send("GET", "/v2/usage", &headers, b"").status
+    };
+    assert_eq!(status(&format!("DeepL-Auth-Key {KEY}")), 200);
+    assert_eq!(status("DeepL-Auth-Key wrong"), 403);
+    let missing = server.get("/v2/usage");
+    assert_eq!(missing.status, 403);
+    assert!(missing.json()["message"].is_string(), "{missing:?}");
+}
+
+#[test]
+fn usage_counts_characters() {
+    let server = TestServer::start();
+    let count = || server.get("/v2/usage").ok()["character_count"].as_u64();
+    assert_eq!(count(), Some(0));
+    let request = json!({ "text": ["äbc", "d"], "target_lang": "DE", "source_lang": "EN" });
+    server.post("/v2/translate", &request).ok();
+    assert_eq!(count(), Some(4));
+}
+
+#[test]
+fn languages_of_sources_and_targets_are_listed() {
+    let server = shared_server();
+    let source = json!([{ "language": "EN", "name": "English" }]);
+    assert_eq!(server.get("/v2/languages").ok(), source);
+    let target = json!([{ "language": "DE", "name": "German", "supports_formality": false }]);
+    assert_eq!(server.get("/v2/languages?type=target").ok(), target);
+    // The client of PyPI sends a form with `GET`.
+    let headers = [("Content-Type", "application/x-www-form-urlencoded")];
+    assert_eq!(
+        server
+            .send("GET", "/v2/languages", &headers, b"type=target")
+            .ok(),
+        target
+    );
+}
+
+#[test]
+fn there_are_no_glossaries() {
+    assert_eq!(
+        shared_server().get("/v2/glossaries").ok(),
+        json!({ "glossaries": [] })
+    );
+}
+
+#[test]
+fn paths_that_are_not_here_have_an_error_in_the_form_of_deepl() {
+    for path in ["/v2/write/rephrase", "/v3/glossaries", "/v2/glossaries/a"] {
+        let reply = shared_server().post(path, &json!({}));
+        assert_eq!(reply.status, 404, "{path}");
+        assert!(reply.json()["message"].is_string(), "{path}");
+    }
+    assert_eq!(shared_server().get("/v2/translate").status, 405);
+}

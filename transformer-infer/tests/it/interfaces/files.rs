@@ -1,0 +1,185 @@
+//! Files, by both interfaces.
+
+use serde_json::{Value, json};
+use transformer_infer::serve::{Limits, ServeOptions};
+
+use super::server::{Reply, TestServer, shared_server};
+
+const FIELDS: [(&str, &str); 2] = [("source", "en"), ("target", "de")];
+
+/// Translates a file by LibreTranslate's interface, and fetches it.
+fn translated(name: &str, content: &str) -> Reply {
+    let server = shared_server();
+    let reply = server
+        .post_file("/translate_file", &FIELDS, (name, content.as_bytes()))
+        .ok();
+    let url = reply["translatedFileUrl"].as_str().expect("it is a string");
+    let path = url.strip_prefix(&format!("http://{}", server.address));
+    server.get(path.expect("the address is that of the server"))
+}
+
+#[test]
+fn files_of_all_kinds_are_translated_in_their_format() {
+    let cases = [
+        (
+            "a.txt",
+            "One dog.\n\nTwo <cats>.\n",
+            "ONE DOG.\n\nTWO <CATS>.\n",
+        ),
+        ("a.html", "<p>a <b>c</b></p>", "<p>A <b>C</b></p>"),
+        ("a.md", "# a\n\n- b *c*\n", "# A\n\n- B *C*\n"),
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:02,000\na\n",
+            "1\n00:00:01,000 --> 00:00:02,000\nA\n",
+        ),
+        ("a.JSON", "{\"key\": \"a\"}", "{\"key\": \"A\"}"),
+        (
+            "a.po",
+            "msgid \"a\"\nmsgstr \"\"\n",
+            "msgid \"a\"\nmsgstr \"A\"\n",
+        ),
+    ];
+    for (name, content, expected) in cases {
+        let reply = translated(name, content);
+        assert_eq!(String::from_utf8_lossy(&reply.body), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_translated_file_is_saved_and_not_shown() {
+    let reply = translated("../a 'b'.html", "<script>alert(1)</script>");
+    assert_eq!(reply.headers["content-type"], "application/octet-stream");
+    assert_eq!(
+        reply.headers["content-disposition"],
+        "attachment; filename=\"a__b__de.html\""
+    );
+    assert_eq!(reply.headers["x-content-type-options"], "nosniff");
+}
+
+#[test]
+fn wrong_uploads_are_refused() {
+    let server = shared_server();
+    let error = |fields: &[(&str, &str)], name: &str, content: &[u8]| {
+        let reply = server.post_file("/translate_file", fields, (name, content));
+        assert_eq!(reply.status, 400, "{name}: {reply:?}");
+        reply.json()["error"].to_string()
+    };
+    assert!(error(&FIELDS, "a.docx", b"a").contains("file format not supported"));
+    assert!(error(&FIELDS, "a", b"a").contains("file format not supported"));
+    assert!(error(&FIELDS, "a.txt", b"\xff\xfe").contains("UTF-8"));
+    assert!(error(&FIELDS, "a.json", b"{\"a\": ").contains("the file, line 1"));
+    assert!(error(&FIELDS[..1], "a.txt", b"a").contains("missing target parameter"));
+    let unknown = [("source", "en"), ("target", "zz")];
+    assert!(error(&unknown, "a.txt", b"a").contains("zz is not supported"));
+    let reply = server.post_form("/translate_file", "source=en&target=de");
+    assert_eq!(
+        reply.json(),
+        json!({ "error": "Invalid request: missing file parameter" })
+    );
+}
+
+#[test]
+fn the_language_of_a_file_is_detected() {
+    let fields = [("source", "auto"), ("target", "de")];
+    let file = ("a.txt", "Where is the next station, please?".as_bytes());
+    let reply = shared_server()
+        .post_file("/translate_file", &fields, file)
+        .ok();
+    assert!(reply["translatedFileUrl"].is_string(), "{reply}");
+}
+
+#[test]
+fn a_file_has_no_more_characters_than_a_text() {
+    let server = TestServer::start_with(ServeOptions {
+        limits: Limits {
+            max_chars: 5,
+            ..Limits::default()
+        },
+        ..ServeOptions::default()
+    });
+    let reply = server.post_file("/translate_file", &FIELDS, ("a.txt", b"abcdef"));
+    assert_eq!(reply.status, 400);
+}
+
+#[test]
+fn files_that_nobody_stored_are_not_found() {
+    for path in [
+        "/download_file/a.txt",
+        "/download_file/..%2F..%2Fetc%2Fpasswd",
+        "/download_file/..",
+    ] {
+        assert_eq!(shared_server().get(path).status, 404, "{path}");
+    }
+}
+
+/// Uploads a document by DeepL's interface, and waits until it is translated or refused.
+fn document(server: &TestServer, name: &str, content: &[u8]) -> (Value, Value) {
+    let fields = [("source_lang", "EN"), ("target_lang", "DE")];
+    let handle = server
+        .post_file("/v2/document", &fields, (name, content))
+        .ok();
+    let path = format!(
+        "/v2/document/{}",
+        handle["document_id"].as_str().expect("it is a string")
+    );
+    loop {
+        let status = server
+            .post(&path, &json!({ "document_key": handle["document_key"] }))
+            .ok();
+        if status["status"] != "translating" {
+            return (handle, status);
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_document_is_uploaded_asked_for_and_fetched() {
+    let server = shared_server();
+    let (handle, status) = document(server, "a.html", b"<p>a <b>c</b></p>");
+    assert_eq!(status["status"], "done");
+    assert_eq!(status["billed_characters"], 17);
+    let id = handle["document_id"].as_str().expect("it is a string");
+    let key = json!({ "document_key": handle["document_key"] });
+    let reply = server.post(&format!("/v2/document/{id}/result"), &key);
+    assert_eq!(reply.body, b"<p>A <b>C</b></p>");
+}
+
+#[test]
+fn a_document_that_cannot_be_translated_says_why() {
+    let (_, status) = document(shared_server(), "a.json", b"{\"a\": ");
+    assert_eq!(status["status"], "error");
+    let message = status["error_message"].to_string();
+    assert!(message.contains("the file, line 1"), "{message}");
+}
+
+#[test]
+fn a_document_needs_its_key() {
+    let server = shared_server();
+    let (handle, _) = document(server, "a.txt", b"a");
+    let path = format!(
+        "/v2/document/{}",
+        handle["document_id"].as_str().expect("it is a string")
+    );
+    assert_eq!(server.post(&path, &json!({})).status, 404);
+    assert_eq!(
+        server
+            .post(&path, &json!({ "document_key": "wrong" }))
+            .status,
+        404
+    );
+}
+
+#[test]
+fn a_document_keeps_its_format() {
+    let fields = [("target_lang", "DE"), ("output_format", "pdf")];
+    let reply = shared_server().post_file("/v2/document", &fields, ("a.txt", b"a dog is here"));
+    assert_eq!(reply.status, 400);
+    assert!(
+        reply.json()["message"]
+            .to_string()
+            .contains("output_format"),
+        "{reply:?}"
+    );
+}

@@ -1,0 +1,8 @@
+//! The interfaces of other servers: what their clients send, and what they need to get.
+
+mod clients;
+mod deepl;
+mod files;
+mod libretranslate;
+mod replays;
+mod server;
