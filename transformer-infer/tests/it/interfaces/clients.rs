@@ -9,6 +9,7 @@ use super::server::{KEY, TestServer, shared_server};
 const FOLDER: &str = "TRANSFORMER_CLIENTS";
 
 /// Returns a file of the folder of clients; `None`, with the reason, if it is not there.
+#[expect(clippy::print_stdout, reason = "a skipped test prints the reason")]
 fn installed(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os(FOLDER) else {
         println!("skipped: set {FOLDER} to the folder that tests/clients/install prints");
@@ -29,6 +30,7 @@ fn script(name: &str) -> PathBuf {
 }
 
 /// Runs clients against a server without keys and one with a key.
+#[expect(clippy::print_stdout, reason = "the checks that passed are the result")]
 fn run(command: &mut Command) {
     let with_key = TestServer::with_key();
     let url = |server: &TestServer| format!("http://{}", server.address);
