@@ -59,6 +59,7 @@ mod tests {
             kind,
             case,
             vocab_size: 700,
+            ..TokenizerConfig::default()
         };
         let json = Tokenizer::train(&config, mixed_script_lines(300))?.to_json();
         let tokenizer = json.parse().map_err(TokenizerError::Parse)?;

@@ -63,6 +63,9 @@ pub struct TokenizerConfig {
     pub vocab_size: usize,
     /// How upper-case letters are treated. Default `keep`.
     pub case: Case,
+    /// Whether BPE and unigram write characters that the vocabulary lacks as the bytes of their UTF-8, for which it
+    /// gets 256 tokens: `<0x00>` to `<0xFF>`, as in SentencePiece. Then no text is unknown. Default `false`.
+    pub byte_fallback: bool,
 }
 
 impl Default for TokenizerConfig {
@@ -72,6 +75,7 @@ impl Default for TokenizerConfig {
             kind: TokenizerKind::Bpe,
             vocab_size: 37_000,
             case: Case::Keep,
+            byte_fallback: false,
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
         "normalizer": normalizer(config),
         "pre_tokenizer": pre_tokenizer(config.kind),
         "post_processor": null,
-        "decoder": decoder(config.kind),
+        "decoder": decoder(config),
         "model": model,
     })
 }
@@ -143,11 +143,14 @@ pub(super) fn pre_tokenizer(kind: TokenizerKind) -> Value {
     json!({"type": "Sequence", "pretokenizers": steps})
 }
 
-fn decoder(kind: TokenizerKind) -> Value {
-    match kind {
+fn decoder(config: &TokenizerConfig) -> Value {
+    match config.kind {
         // Without a decoder the tokens are joined by spaces.
         TokenizerKind::Word => Value::Null,
         TokenizerKind::Char => json!({"type": "Fuse"}),
+        TokenizerKind::Bpe | TokenizerKind::Unigram if config.byte_fallback => {
+            json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace()]})
+        }
         TokenizerKind::Bpe | TokenizerKind::Unigram => metaspace(),
     }
 }

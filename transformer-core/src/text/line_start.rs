@@ -94,6 +94,7 @@ mod tests {
             kind,
             case: Case::Lower,
             vocab_size: 700,
+            ..TokenizerConfig::default()
         };
         Tokenizer::train(&config, mixed_script_lines(300))
     }
@@ -221,6 +222,7 @@ mod tests {
                 kind: TokenizerKind::Bpe,
                 case: Case::Keep,
                 vocab_size: 40,
+                ..TokenizerConfig::default()
             };
             let tokenizer = Tokenizer::train(&config, [seed]).expect("it is text");
             let line: String = parts.iter().map(|(part, n)| part.repeat(*n)).collect();

@@ -23,6 +23,8 @@ mod unigram;
 mod word_cache;
 
 #[cfg(test)]
+mod byte_fallback_tests;
+#[cfg(test)]
 mod tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::Tokenizer;
 use super::cached_tokenizer::ids;
+use super::special::byte_of;
 use super::tokenizer::Inner;
 
 impl Tokenizer {
@@ -34,28 +35,36 @@ impl Tokenizer {
         let encoding = inner.tokenizer.encode(line, false);
         let encoding = encoding.expect("reading a tokenizer checks that it encodes unknown text");
         let offsets = encoding.get_offsets().iter();
-        (
-            ids(&encoding),
-            offsets.map(|&(start, end)| start..end).collect(),
-        )
+        // A token may stand for a byte of a character.
+        let to_characters = |&(start, end): &(usize, usize)| {
+            line.floor_char_boundary(start)..line.ceil_char_boundary(end)
+        };
+        (ids(&encoding), offsets.map(to_characters).collect())
     }
 
     /// Decodes tokens like [`decode`](Self::decode), and returns the range of bytes in the line for each token.
     ///
-    /// The span of a token that `decode` skips is empty.
+    /// The span of a token that `decode` skips is empty. Adjacent tokens of bytes have the span of all of them, since
+    /// some of them may make a character only together.
     ///
     /// # Panics
     ///
     /// See [`decode`](Self::decode).
     pub fn decode_spans(&self, ids: &[u32]) -> (String, Vec<Range<usize>>) {
         let line = self.decode(ids);
+        let is_byte = |id: &u32| {
+            self.token(*id)
+                .is_some_and(|token| byte_of(&token).is_some())
+        };
         let mut start = 0;
-        let spans = (1..=ids.len()).map(|n_tokens| {
+        let mut spans = Vec::with_capacity(ids.len());
+        for group in ids.chunk_by(|left, right| is_byte(left) && is_byte(right)) {
+            let n_tokens = spans.len() + group.len();
             // A decoder may write the last token differently when another one follows.
             let end = self.decode(&ids[..n_tokens]).len().clamp(start, line.len());
-            std::mem::replace(&mut start, end)..end
-        });
-        let spans = spans.collect();
+            spans.resize(n_tokens, start..end);
+            start = end;
+        }
         (line, spans)
     }
 }

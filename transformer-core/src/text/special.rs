@@ -21,6 +21,32 @@ pub const N_SPECIAL: usize = SPECIAL_TOKENS.len();
 /// Text with such a spelling is never encoded to the special id.
 pub const SPECIAL_TOKENS: [&str; 4] = ["<pad>", "<unk>", "<s>", "</s>"];
 
+/// Returns the tokens of all bytes, in their order.
+pub(super) fn byte_tokens() -> impl Iterator<Item = String> {
+    (0..=u8::MAX).map(byte_token)
+}
+
+/// Returns the token of a byte, as SentencePiece spells it.
+pub(super) fn byte_token(byte: u8) -> String {
+    format!("<0x{byte:02X}>")
+}
+
+/// Returns the byte that a token of the vocabulary stands for, if it is one of those that spell unknown characters.
+///
+/// # Example
+/// ```
+/// use transformer_core::text::special::byte_of;
+/// assert_eq!(byte_of("<0xE2>"), Some(0xE2));
+/// assert_eq!(byte_of("▁house"), None);
+/// ```
+pub fn byte_of(token: &str) -> Option<u8> {
+    let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
+    let is_byte = digits.len() == 2 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    is_byte
+        .then(|| u8::from_str_radix(digits, 16).ok())
+        .flatten()
+}
+
 /// Checks whether `id` is that of one of the [`SPECIAL_TOKENS`].
 ///
 /// # Example

@@ -27,7 +27,8 @@ use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 /// does. Training is reproducible: the same lines give the same file, byte for byte. Clones share one
 /// vocabulary.
 ///
-/// `decode(encode(line))` returns, if training has seen all characters of the line:
+/// `decode(encode(line))` returns, if training has seen all characters of the line, or with
+/// [`byte_fallback`](TokenizerConfig::byte_fallback) in any case:
 /// - BPE and unigram: the line in Unicode form NFC, with every run of whitespace replaced by one space, and
 ///   none at the ends. `▁` (U+2581), which marks spaces, counts as whitespace.
 /// - characters: the line in form NFC.

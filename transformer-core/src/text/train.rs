@@ -9,7 +9,7 @@ use tokenizers::{
 };
 
 use super::json_layout::tokenizer_json;
-use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK};
+use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, byte_tokens};
 use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
@@ -38,7 +38,7 @@ where
     let smallest = N_SPECIAL
         + match config.kind {
             TokenizerKind::Word | TokenizerKind::Char => 1,
-            TokenizerKind::Bpe | TokenizerKind::Unigram => alphabet.len(),
+            TokenizerKind::Bpe | TokenizerKind::Unigram => bytes(config).count() + alphabet.len(),
         };
     if config.vocab_size < smallest {
         let TokenizerConfig {
@@ -52,8 +52,8 @@ where
     }
     let model = match config.kind {
         TokenizerKind::Word | TokenizerKind::Char => word_level(words, config.vocab_size),
-        TokenizerKind::Bpe => bpe_model(&words, &alphabet, config.vocab_size, on_progress),
-        TokenizerKind::Unigram => unigram_model(&words, config.vocab_size, on_progress),
+        TokenizerKind::Bpe => bpe_model(&words, &alphabet, config, on_progress),
+        TokenizerKind::Unigram => unigram_model(&words, config, on_progress),
     };
     Ok(tokenizer_json(config, &model))
 }
@@ -153,13 +153,14 @@ fn word_level_json(words: &[(String, u64)]) -> Value {
 fn bpe_model(
     words: &[(String, u64)],
     alphabet: &BTreeSet<char>,
-    vocab_size: usize,
+    config: &TokenizerConfig,
     on_progress: &mut dyn FnMut(f64),
 ) -> Value {
     let start = special_tokens()
+        .chain(bytes(config))
         .chain(alphabet.iter().map(char::to_string))
         .collect();
-    let bpe = bpe::train(words, start, vocab_size, on_progress);
+    let bpe = bpe::train(words, start, config.vocab_size, on_progress);
     json!({
         "type": "BPE",
         "dropout": null,
@@ -167,7 +168,7 @@ fn bpe_model(
         "continuing_subword_prefix": null,
         "end_of_word_suffix": null,
         "fuse_unk": true,
-        "byte_fallback": false,
+        "byte_fallback": config.byte_fallback,
         "ignore_merges": false,
         "vocab": with_ids(bpe.vocab),
         "merges": bpe.merges,
@@ -176,18 +177,27 @@ fn bpe_model(
 
 fn unigram_model(
     words: &[(String, u64)],
-    vocab_size: usize,
+    config: &TokenizerConfig,
     on_progress: &mut dyn FnMut(f64),
 ) -> Value {
-    // No word contains a special token, so these scores are never used.
-    let special = special_tokens().map(|token| (token, 0.0));
-    let pieces = unigram::train(words, vocab_size - N_SPECIAL, on_progress);
+    // No word contains a special token or the token of a byte, so these scores are never used.
+    let special: Vec<_> = special_tokens()
+        .chain(bytes(config))
+        .map(|token| (token, 0.0))
+        .collect();
+    let pieces = unigram::train(words, config.vocab_size - special.len(), on_progress);
+    let special = special.into_iter();
     json!({
         "type": "Unigram",
         "unk_id": UNK,
         "vocab": special.chain(pieces).collect::<Vec<_>>(),
-        "byte_fallback": false,
+        "byte_fallback": config.byte_fallback,
     })
+}
+
+/// Returns the tokens of bytes that the vocabulary gets.
+fn bytes(config: &TokenizerConfig) -> impl Iterator<Item = String> {
+    byte_tokens().filter(move |_| config.byte_fallback)
 }
 
 fn special_tokens() -> impl Iterator<Item = String> {

@@ -3,6 +3,7 @@
 
 mod attention;
 mod backends;
+mod byte_fallback;
 mod ctranslate2;
 mod goldens;
 mod gradients;

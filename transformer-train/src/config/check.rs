@@ -282,7 +282,15 @@ fn validate_tokenizer(
         .find(|(_, kind)| *kind != TokenizerKind::Bpe);
     match without_merges {
         Some((key, kind)) if tokenizer.dropout > 0.0 && !is_finetuning => {
-            Err(ConfigError::DropoutWithoutMerges { key, kind })
+            return Err(ConfigError::DropoutWithoutMerges { key, kind });
+        }
+        _ => {}
+    }
+    let is_whole = |kind: TokenizerKind| matches!(kind, TokenizerKind::Word | TokenizerKind::Char);
+    let without_bytes = kinds.into_iter().find(|(_, kind)| is_whole(*kind));
+    match without_bytes {
+        Some((key, kind)) if tokenizer.byte_fallback && !is_finetuning => {
+            Err(ConfigError::BytesWithoutPieces { key, kind })
         }
         _ => Ok(()),
     }

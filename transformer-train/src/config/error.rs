@@ -160,6 +160,17 @@ pub enum ConfigError {
         /// The key.
         key: &'static str,
     },
+    /// Unknown characters are to be written as bytes by a tokenizer whose tokens are no pieces of words.
+    #[error(
+        "`tokenizer.byte_fallback` needs `bpe` or `unigram`, but `tokenizer.{key}` is `{kind}`; choose one of them, or \
+         remove `byte_fallback`"
+    )]
+    BytesWithoutPieces {
+        /// The key of the kind.
+        key: &'static str,
+        /// The kind.
+        kind: TokenizerKind,
+    },
     /// BPE-dropout for a tokenizer without merges.
     #[error(
         "`tokenizer.dropout` needs the merges of BPE, but `{key}` is `{kind}`; choose `bpe`, or \

@@ -190,6 +190,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: None,
             },
             Key {
+                name: "byte_fallback",
+                meaning: "Whether characters that the vocabulary lacks are written as bytes, for \
+                          which it gets 256 tokens, so that no text is unknown. Needs `kind = \
+                          \"bpe\"` or `\"unigram\"`. Default: false (not in the paper).",
+                example: None,
+            },
+            Key {
                 name: "dropout",
                 meaning: "BPE-dropout: probability of skipping a merge while a training line is \
                           tokenized, so that the same line is split differently every time. Lines \

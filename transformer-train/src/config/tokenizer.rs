@@ -22,6 +22,10 @@ pub struct TokenizerSettings {
     pub vocab_size: usize,
     /// What to do with upper-case letters: `keep` them, or `lower` all text. Default: `keep`.
     pub case: Case,
+    /// Whether characters that the vocabulary lacks are written as bytes, for which it gets 256
+    /// tokens, so that no text is unknown. Needs `kind = "bpe"` or `"unigram"`. Default: false (not
+    /// in the paper).
+    pub byte_fallback: bool,
     /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the
     /// same line is split differently every time. Lines get longer, but `training.tokens_per_batch`
     /// counts them without it. Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use
@@ -70,12 +74,14 @@ impl Default for TokenizerSettings {
             kind,
             vocab_size,
             case,
+            byte_fallback,
         } = TokenizerConfig::default();
         Self {
             vocabulary: Vocabulary::Joint,
             kind,
             vocab_size,
             case,
+            byte_fallback,
             dropout: 0.0,
             tgt_kind: None,
             tgt_vocab_size: None,
@@ -123,6 +129,7 @@ impl TokenizerSettings {
             kind: self.kind,
             vocab_size: self.vocab_size,
             case: self.case,
+            byte_fallback: self.byte_fallback,
         };
         match self.vocabulary {
             Vocabulary::Joint => Vocabularies::Joint(src),
@@ -131,6 +138,7 @@ impl TokenizerSettings {
                     kind: self.tgt_kind.unwrap_or(self.kind),
                     vocab_size: self.tgt_vocab_size.unwrap_or(self.vocab_size),
                     case: self.tgt_case.unwrap_or(self.case),
+                    byte_fallback: self.byte_fallback,
                 };
                 Vocabularies::Separate { src, tgt }
             }

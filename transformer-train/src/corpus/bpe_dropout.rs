@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use transformer_core::random::SplitMix64;
-use transformer_core::text::special::is_special;
+use transformer_core::text::special::{byte_of, is_special};
 use transformer_core::text::{Tokenizer, UNK};
 
 /// The first character of the first token of a word.
@@ -26,7 +26,8 @@ struct Merges {
     /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged
     /// first) and the merged token.
     of_pair: HashMap<(u32, u32), (u32, u32)>,
-    /// The characters of each token, as ids. A special token counts as one character.
+    /// The characters of each token, as ids. A special token, and that of a byte, counts as one
+    /// character.
     characters: Vec<Vec<u32>>,
     /// Whether each token is the first of a word.
     begins_word: Vec<bool>,
@@ -59,7 +60,7 @@ impl BpeDropout {
             let of_token: Option<Vec<u32>> = of_token.collect();
             begins_word.push(spelling.starts_with(WORD_START));
             characters.push(match of_token {
-                Some(of_token) if !is_special(token) => of_token,
+                Some(of_token) if !is_special(token) && byte_of(&spelling).is_none() => of_token,
                 _ => whole,
             });
         }

@@ -336,8 +336,11 @@ fn for_fewer_unknown(facts: &Facts<'_>, side: Side) -> String {
             format!("raise `tokenizer.{size}`, or choose `tokenizer.{kind} = \"bpe\"`")
         }
         (TokenizerKind::Word, false) => format!("choose `tokenizer.{kind} = \"bpe\"`"),
+        (TokenizerKind::Char, false) => "train on text that has their characters".to_owned(),
         (_, true) => format!("raise `tokenizer.{size}`"),
-        (_, false) => "train on text that has their characters".to_owned(),
+        (_, false) => {
+            "set `tokenizer.byte_fallback`, or train on text that has their characters".to_owned()
+        }
     }
 }
 

@@ -9,10 +9,11 @@ use super::normalizer::{Normalizer, SPACE_MARK};
 use super::proto::{ModelKind, ModelProto, Piece, PieceKind};
 use super::segmenter::Segmenter;
 use super::trie::Trie;
+use crate::text::special::byte_of;
 
 /// A SentencePiece model, which splits lines into the same pieces as SentencePiece 0.2.1.
 ///
-/// Supports unigram and BPE models with normalization, user-defined symbols and unused pieces.
+/// Supports unigram and BPE models with normalization, user-defined symbols, unused pieces and byte fallback.
 #[derive(Clone)]
 pub struct SentencePiece {
     file: Vec<u8>,
@@ -20,6 +21,7 @@ pub struct SentencePiece {
     segmenter: Segmenter,
     kinds: HashMap<String, PieceKind>,
     unk_surface: String,
+    byte_fallback: bool,
     /// Whether the mark at the start of a text is dropped when pieces are joined.
     drops_first_mark: bool,
 }
@@ -77,7 +79,6 @@ impl SentencePiece {
         let unsupported = match proto {
             _ if proto.kind == ModelKind::Word => Some("splits text into words"),
             _ if proto.kind == ModelKind::Char => Some("splits text into characters"),
-            _ if proto.byte_fallback => Some("encodes unknown characters as bytes"),
             _ if proto.has_denormalizer => Some("rewrites text when decoding"),
             _ => None,
         };
@@ -109,6 +110,7 @@ impl SentencePiece {
             segmenter,
             kinds,
             unk_surface: proto.unk_surface,
+            byte_fallback: proto.byte_fallback,
             drops_first_mark,
         })
     }
@@ -118,7 +120,13 @@ impl SentencePiece {
         &self.file
     }
 
-    /// Splits a line into pieces. A run of unknown characters is returned as one piece.
+    /// Returns whether the model writes unknown characters as bytes, with the pieces `<0x00>` to `<0xFF>`.
+    pub fn has_byte_fallback(&self) -> bool {
+        self.byte_fallback
+    }
+
+    /// Splits a line into pieces. A run of unknown characters is returned as one piece, also by a model with byte
+    /// fallback.
     pub fn split(&self, line: &str) -> Vec<PieceSpan> {
         let normalized = self.normalizer.normalize(line);
         let parts = self.segmenter.segment(&normalized.text).into_iter();
@@ -129,15 +137,23 @@ impl SentencePiece {
         parts.collect()
     }
 
-    /// Joins pieces to a line, with a space for every `▁` except the first.
+    /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is no UTF-8.
     ///
     /// Text that is not a piece of the model is written unchanged.
     pub fn join<S: AsRef<str>>(&self, pieces: &[S]) -> String {
         let mut line = String::new();
         let mut is_first = true;
+        let mut bytes = Vec::new();
         for piece in pieces {
             let piece = piece.as_ref();
-            match self.kinds.get(piece) {
+            let kind = self.kinds.get(piece);
+            if let (Some(PieceKind::Byte), Some(byte)) = (kind, byte_of(piece)) {
+                bytes.push(byte);
+                continue;
+            }
+            push_text(&mut line, &mut bytes);
+            is_first &= line.is_empty();
+            match kind {
                 Some(PieceKind::Control) => {}
                 Some(PieceKind::Unknown) => line.push_str(&self.unk_surface),
                 None => line.push_str(piece),
@@ -151,12 +167,31 @@ impl SentencePiece {
             }
             is_first &= line.is_empty();
         }
+        push_text(&mut line, &mut bytes);
         line
     }
 
     fn drops_all_marks(&self) -> bool {
         self.normalizer.joins_spaces()
     }
+}
+
+/// Appends the text of bytes, and removes them.
+fn push_text(line: &mut String, bytes: &mut Vec<u8>) {
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        let valid = match std::str::from_utf8(rest) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        line.push_str(valid);
+        rest = &rest[valid.len()..];
+        if let [_, after @ ..] = rest {
+            line.push(char::REPLACEMENT_CHARACTER);
+            rest = after;
+        }
+    }
+    bytes.clear();
 }
 
 impl std::fmt::Debug for SentencePiece {

@@ -10,7 +10,9 @@ use super::base64;
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::normalizer::SPACE_MARK;
 use crate::json;
-use crate::text::special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, is_special};
+use crate::text::special::{
+    BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, byte_of, byte_token, is_special,
+};
 
 /// Name of this kind of tokenizer in its file.
 const KIND: &str = "SentencePiece";
@@ -199,10 +201,28 @@ impl PieceVocabulary {
             spans.push(0..tag_len);
         }
         for PieceSpan { piece, span } in self.model.split(rest) {
-            ids.push(self.ids.get(&piece).copied().unwrap_or(UNK));
-            spans.push(span.start + tag_len..span.end + tag_len);
+            // Text that spells the token of a byte is no byte.
+            let is_byte = self.model.has_byte_fallback() && byte_of(&piece).is_some();
+            let known = self.ids.get(&piece).copied().filter(|_| !is_byte);
+            let bytes = known.is_none().then(|| self.byte_ids(&piece)).flatten();
+            let of_piece = bytes.unwrap_or_else(|| vec![known.unwrap_or(UNK)]);
+            spans.resize(
+                spans.len() + of_piece.len(),
+                span.start + tag_len..span.end + tag_len,
+            );
+            ids.extend(of_piece);
         }
         (ids, spans)
+    }
+
+    /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or the vocabulary not all of
+    /// them.
+    fn byte_ids(&self, text: &str) -> Option<Vec<u32>> {
+        let id = |byte: u8| self.ids.get(&byte_token(byte)).copied();
+        let has_fallback = self.model.has_byte_fallback();
+        has_fallback
+            .then(|| text.bytes().map(id).collect())
+            .flatten()
     }
 
     pub(in crate::text) fn decode(&self, ids: &[u32]) -> String {
