@@ -9,6 +9,7 @@ use transformer_core::random::SplitMix64;
 use transformer_infer::Translator;
 use transformer_infer::metrics::Bleu;
 use transformer_train::config::Experiment;
+use transformer_train::step::ranks::Ranks;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
 /// English, and German for "the" and "a" with the endings of adjectives: as subject and as object.
@@ -91,6 +92,7 @@ fn main() -> Result<()> {
         existing: Existing::Replace,
         device: device.clone(),
         more_devices: Vec::new(),
+        ranks: Ranks::default(),
         threads: ThreadCount::Exactly(1),
         log: Arc::new(|_| ()),
         display: Display::Lines,
