@@ -256,6 +256,7 @@ impl Running {
     }
 
     /// Returns the number of the process.
+    #[cfg(feature = "mpi")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
