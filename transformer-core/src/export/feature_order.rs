@@ -58,10 +58,10 @@ mod tests {
     fn even_features_come_before_odd_ones_along_either_axis() {
         let values: Vec<f32> = (0..8_u8).map(f32::from).collect();
         let rows = in_halves(&TensorData::new(values.clone(), [4, 2]), 0);
-        let expected = [0.0, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0];
+        let expected = [0.0_f32, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0];
         assert_eq!(rows, TensorData::new(expected.to_vec(), [4, 2]));
         let columns = in_halves(&TensorData::new(values, [2, 4]), 1);
-        let expected = [0.0, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0];
+        let expected = [0.0_f32, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0];
         assert_eq!(columns, TensorData::new(expected.to_vec(), [2, 4]));
     }
 }
