@@ -29,13 +29,14 @@ const PROGRAMS: &str = "normal,build";
 const TESTS: &str = "normal,build,dev";
 
 /// Pairs of selections: the second must build everything that the first builds.
-const WITHIN: [[Selection; 2]; 7] = [
+const WITHIN: [[Selection; 2]; 8] = [
     [
         of("transformer-infer", PROGRAMS),
         of("transformer-train", PROGRAMS),
     ],
     [of("transformer-train", PROGRAMS), all(PROGRAMS)],
     [of("examples", PROGRAMS), all(PROGRAMS)],
+    [of("book", PROGRAMS), all(PROGRAMS)],
     [all(PROGRAMS), all(TESTS)],
     [of("transformer-core", TESTS), all(TESTS)],
     [of("transformer-infer", TESTS), all(TESTS)],
