@@ -30,5 +30,5 @@ pub use error::SchedulerError;
 pub use handle::Scheduler;
 pub use job::{Job, JobLine};
 pub use options::SchedulerOptions;
-pub use stats::{SchedulerStats, SchedulerTotals};
+pub use stats::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
 pub use ticket::Ticket;

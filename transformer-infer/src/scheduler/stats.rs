@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Borders of the counters of [`SchedulerTotals::steps_by_rows`]: each counts the steps of at most so many rows that the
+/// one before does not; one more counts steps of more rows.
+pub const ROW_BORDERS: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
 /// What a scheduler does at a moment, and what it has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,6 +38,8 @@ pub struct SchedulerTotals {
     pub n_steps: u64,
     /// Number of rows of all steps: divided by the steps, the mean size of a batch.
     pub n_row_steps: u64,
+    /// Number of steps by the number of their rows: a histogram with the borders [`ROW_BORDERS`].
+    pub steps_by_rows: [u64; ROW_BORDERS.len() + 1],
     /// Time that all threads spent with encoding, in sum.
     pub encoding: Duration,
     /// Time that all threads spent with decoding, in sum.
@@ -41,6 +47,20 @@ pub struct SchedulerTotals {
 }
 
 impl SchedulerTotals {
+    /// Returns the totals of one decoding step.
+    pub(super) fn of_step(n_rows: usize, decoding: Duration) -> Self {
+        let n_row_steps = n_rows as u64;
+        let mut steps_by_rows = [0; ROW_BORDERS.len() + 1];
+        steps_by_rows[ROW_BORDERS.partition_point(|border| *border < n_row_steps)] = 1;
+        Self {
+            n_steps: 1,
+            n_row_steps,
+            steps_by_rows,
+            decoding,
+            ..Self::default()
+        }
+    }
+
     /// Adds what was done in the meantime.
     pub(super) fn add(&mut self, other: &Self) {
         self.n_translated += other.n_translated;
@@ -49,6 +69,9 @@ impl SchedulerTotals {
         self.n_tgt_tokens += other.n_tgt_tokens;
         self.n_steps += other.n_steps;
         self.n_row_steps += other.n_row_steps;
+        for (sum, n) in self.steps_by_rows.iter_mut().zip(other.steps_by_rows) {
+            *sum += n;
+        }
         self.encoding += other.encoding;
         self.decoding += other.decoding;
     }

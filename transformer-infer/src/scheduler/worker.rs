@@ -249,13 +249,7 @@ fn steps(
         let begin = Instant::now();
         let n_rows = batch.n_rows();
         let ended = batch.step(&mut workspaces);
-        let done = SchedulerTotals {
-            n_steps: 1,
-            n_row_steps: n_rows as u64,
-            decoding: begin.elapsed(),
-            ..SchedulerTotals::default()
-        };
-        shared.add_totals(&done);
+        shared.add_totals(&SchedulerTotals::of_step(n_rows, begin.elapsed()));
         for ended in ended {
             shared.deliver(ended);
         }

@@ -1,14 +1,17 @@
 //! [`of_models`]: what the schedulers of the models do at this moment.
 
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::labels::{ModelLabel, StageLabels};
-use crate::scheduler::SchedulerStats;
+use crate::scheduler::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
 
 /// A metric: its name, what it is, and its value.
 type Metric<T> = (&'static str, &'static str, fn(&SchedulerStats) -> T);
@@ -54,6 +57,30 @@ const STAGES: [Stage; 2] = [
     ("decode", |stats| stats.totals.decoding.as_secs_f64()),
 ];
 
+/// A histogram of the rows of decoding steps, for each model.
+#[derive(Debug)]
+struct StepRows(Vec<(ModelLabel, SchedulerTotals)>);
+
+impl EncodeMetric for StepRows {
+    #[expect(clippy::cast_precision_loss, reason = "counts of steps are below 2^53")]
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        let borders = ROW_BORDERS.iter().map(|border| *border as f64);
+        let borders: Vec<f64> = borders.chain([f64::INFINITY]).collect();
+        for (model, totals) in &self.0 {
+            let buckets = borders.iter().copied().zip(totals.steps_by_rows);
+            let buckets: Vec<(f64, u64)> = buckets.collect();
+            let (sum, count) = (totals.n_row_steps as f64, totals.n_steps);
+            let mut encoder = encoder.encode_family(model)?;
+            encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
 /// Adds the metrics of models, given their names, to a registry.
 pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats)]) {
     let label = |name: &str| ModelLabel {
@@ -74,6 +101,11 @@ pub(super) fn of_models(registry: &mut Registry, models: &[(&str, SchedulerStats
         }
         registry.register(name, help, family);
     }
+    let totals = models
+        .iter()
+        .map(|(model, stats)| (label(model), stats.totals));
+    let rows = StepRows(totals.collect());
+    registry.register("step_rows", "Rows of a decoding step: the batch", rows);
     let family = Family::<StageLabels, Counter<f64, AtomicU64>>::default();
     for (model, stats) in models {
         for (stage, seconds) in STAGES {

@@ -3,9 +3,11 @@
 mod document;
 mod failure;
 mod file;
+mod finish;
 mod html;
 mod line;
 mod lines;
+mod pivot;
 mod plain;
 mod request;
 mod texts;

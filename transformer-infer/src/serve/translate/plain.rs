@@ -6,24 +6,31 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::document::splitter;
 use super::failure::{of_scheduler, of_translator};
-use super::request::{
-    Alternative, SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions,
-};
-use super::work::{PLACEHOLDERS, compute, prepare};
-use crate::attention::{LayerHead, Link};
+use super::finish::{Finisher, Line};
+use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
+use super::work::{PLACEHOLDERS, prepare};
 use crate::document::{DocumentTranslator, DraftSentence, ModelLines, TextDraft};
-use crate::one_line;
 use crate::scheduler::{Job, JobLine, Ticket};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
-use crate::translator::{Candidate, Translation, TranslatorError, Warning};
+use crate::translator::{Translation, TranslatorError};
 
 /// Most sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;
 
 /// A line that is done, with its index in the job.
 type Done = (usize, Result<Translation, TranslatorError>);
+
+/// Most tokens of all sentences of a request that asks for attention: the weights grow with the square of the length.
+const MAX_ATTENTION_TOKENS: usize = 200;
+
+/// Texts to translate.
+pub(super) struct PlainTexts {
+    pub(super) texts: Vec<String>,
+    /// What the translation of each text must contain, besides the terms of the glossary; or nothing at all.
+    pub(super) terms: Vec<Vec<String>>,
+}
 
 /// Texts with their sentences, of which the scheduler has those to translate.
 struct Submitted {
@@ -37,37 +44,21 @@ struct Submitted {
     _ticket: Option<Ticket>,
 }
 
-struct Text {
-    text: String,
-    draft: TextDraft,
-}
-
-/// What is needed on the way from a line to a sentence.
-#[derive(Clone)]
-struct Finisher {
-    served: Arc<Served>,
-    texts: Arc<Vec<Text>>,
-    terms: Arc<Vec<Vec<String>>>,
-    alignments: bool,
-}
-
-/// A line that is translated, with the index of its text and its sentence.
-struct Line {
-    index: usize,
-    text: usize,
-    sentence: usize,
-    translation: Translation,
+/// A text with its sentences.
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) draft: TextDraft,
 }
 
 /// Translates texts. Each sentence that is done is sent to `events`, too.
 pub(super) async fn translate_plain(
     served: &Arc<Served>,
-    texts: Vec<String>,
+    texts: PlainTexts,
     options: &TranslateOptions,
     caller: &Caller,
     events: Option<&UnboundedSender<SentenceEvent>>,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    let n_bytes = texts.iter().map(String::len).sum();
+    let n_bytes = texts.texts.iter().map(String::len).sum();
     let submit = {
         let (served, options, caller) = (served.clone(), options.clone(), caller.id);
         move || submit(&served, texts, &options, caller)
@@ -78,6 +69,7 @@ pub(super) async fn translate_plain(
         texts: submitted.texts.clone(),
         terms: submitted.terms.clone(),
         alignments: options.alignments,
+        attention: options.attention,
     };
     let sentences = finish_all(submitted, &finisher, events).await?;
     let texts = finisher.texts.iter().zip(sentences);
@@ -89,7 +81,7 @@ pub(super) async fn translate_plain(
 /// Finds the sentences, and gives them to the scheduler.
 fn submit(
     served: &Arc<Served>,
-    texts: Vec<String>,
+    texts: PlainTexts,
     options: &TranslateOptions,
     caller: u64,
 ) -> Result<Submitted, ApiError> {
@@ -98,6 +90,10 @@ fn submit(
     let lines = ModelLines::new(translator, &search);
     let splitter = splitter(served, options);
     let documents = DocumentTranslator::new(&lines, &splitter, &PLACEHOLDERS);
+    let PlainTexts {
+        texts,
+        terms: of_texts,
+    } = texts;
     let texts: Vec<Text> = texts
         .into_iter()
         .map(|text| Text {
@@ -105,29 +101,22 @@ fn submit(
             text,
         })
         .collect();
-    let all = texts.iter().enumerate().flat_map(|(index, text)| {
-        let sentences = text.draft.sentences.iter().enumerate();
-        sentences.map(move |(sentence, draft)| (index, sentence, draft))
-    });
-    let to_translate = all.filter(|(_, _, draft)| !draft.is_copied());
-    let (mut lines, mut job_lines, mut all_terms) = (Vec::new(), Vec::new(), Vec::new());
-    for (text, sentence, draft) in to_translate {
-        let glossary = options.glossary.iter();
-        let terms = glossary.flat_map(|glossary| glossary.terms_in(draft.line()));
-        let terms: Vec<String> = terms.map(|term| term.target.to_owned()).collect();
-        job_lines.push(JobLine {
-            text: draft.line().to_owned(),
-            terms: terms.clone(),
-            index: lines.len() as u64,
-            ..JobLine::default()
-        });
-        lines.push((text, sentence));
-        all_terms.push(terms);
+    let (lines, terms) = lines_of(&texts, &of_texts, options);
+    let draft = |&(text, sentence): &(usize, usize)| &texts[text].draft.sentences[sentence];
+    if options.attention {
+        check_attention(served, lines.iter().map(draft))?;
     }
+    let job_lines = lines.iter().zip(&terms).enumerate();
+    let job_lines = job_lines.map(|(index, (line, terms))| JobLine {
+        text: draft(line).line().to_owned(),
+        terms: terms.clone(),
+        index: index as u64,
+        ..JobLine::default()
+    });
     let (sender, results) = unbounded_channel();
     let job = Job {
         caller,
-        lines: job_lines,
+        lines: job_lines.collect(),
         search,
     };
     let on_done = move |index, result| {
@@ -143,10 +132,54 @@ fn submit(
     Ok(Submitted {
         texts: Arc::new(texts),
         lines,
-        terms: Arc::new(all_terms),
+        terms: Arc::new(terms),
         results,
         _ticket: ticket,
     })
+}
+
+/// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required of
+/// a text of one line only: of several, nobody knows which should contain them.
+fn lines_of(
+    texts: &[Text],
+    of_texts: &[Vec<String>],
+    options: &TranslateOptions,
+) -> (Vec<(usize, usize)>, Vec<Vec<String>>) {
+    let (mut lines, mut all_terms) = (Vec::new(), Vec::new());
+    for (index, text) in texts.iter().enumerate() {
+        let of_text = of_texts.get(index).map_or(&[][..], Vec::as_slice);
+        let of_text = match text.draft.sentences.len() {
+            1 => of_text,
+            _ => &[],
+        };
+        for (sentence, draft) in text.draft.sentences.iter().enumerate() {
+            if draft.is_copied() {
+                continue;
+            }
+            let glossary = options.glossary.iter();
+            let terms = glossary.flat_map(|glossary| glossary.terms_in(draft.line()));
+            let terms = terms.map(|term| term.target.to_owned());
+            all_terms.push(terms.chain(of_text.iter().cloned()).collect());
+            lines.push((index, sentence));
+        }
+    }
+    (lines, all_terms)
+}
+
+/// Checks that the attention weights of sentences are not too large.
+fn check_attention<'a>(
+    served: &Served,
+    sentences: impl Iterator<Item = &'a DraftSentence>,
+) -> Result<(), ApiError> {
+    let tokenizer = served.translator().tokenizers().src();
+    let (limit, mut n_tokens) = (MAX_ATTENTION_TOKENS, 0);
+    for sentence in sentences {
+        n_tokens += tokenizer.encode(sentence.line()).len();
+        if n_tokens > limit {
+            return Err(ApiError::TooManyTokens { n_tokens, limit });
+        }
+    }
+    Ok(())
 }
 
 /// Waits for all lines, and returns the sentences of each text.
@@ -203,6 +236,14 @@ async fn finish_all(
     Ok(sentences)
 }
 
+impl PlainTexts {
+    /// Texts of which nothing is required but what the glossary does.
+    pub(super) fn of(texts: Vec<String>) -> Self {
+        let terms = Vec::new();
+        Self { texts, terms }
+    }
+}
+
 impl Text {
     /// Returns what stands before, between and behind the sentences.
     fn gaps(&self) -> Vec<String> {
@@ -221,106 +262,5 @@ impl Text {
             text: self.text[draft.range.clone()].to_owned(),
             ..SentenceTranslation::default()
         }
-    }
-}
-
-impl Finisher {
-    /// Puts what is copied back into translations, and aligns their words.
-    async fn finish(
-        &self,
-        lines: Vec<Line>,
-    ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
-        let needs_links = |line: &Line| self.alignments || self.draft(line).needs_links();
-        if !lines.iter().any(needs_links) {
-            return Ok(lines.iter().map(|line| self.sentence(line, &[])).collect());
-        }
-        // The model reads the translations once more.
-        let finisher = self.clone();
-        let work = move || {
-            let needs_links =
-                |line: &&Line| finisher.alignments || finisher.draft(line).needs_links();
-            let (needing, others): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(needs_links);
-            let texts = needing.iter().map(|line| finisher.draft(line).line());
-            let texts: Vec<&str> = texts.collect();
-            let translations = needing.iter().map(|line| line.translation.clone());
-            let translations: Vec<Translation> = translations.collect();
-            let translator = finisher.served.translator();
-            let links = translator.links(&texts, &translations, LayerHead::default());
-            let links = links.map_err(|error| {
-                tracing::error!(error = one_line(&error), "an alignment failed");
-                ApiError::Internal
-            })?;
-            let needing = needing.iter().zip(&links);
-            let needing = needing.map(|(line, links)| finisher.sentence(line, links));
-            let others = others.iter().map(|line| finisher.sentence(line, &[]));
-            Ok(needing.chain(others).collect())
-        };
-        compute(work).await
-    }
-
-    fn draft(&self, line: &Line) -> &DraftSentence {
-        &self.texts[line.text].draft.sentences[line.sentence]
-    }
-
-    /// Makes the sentence of a line; `links` are those of each candidate.
-    fn sentence(&self, line: &Line, links: &[Vec<Link>]) -> (usize, usize, SentenceTranslation) {
-        let draft = self.draft(line);
-        let links = |index: usize| links.get(index).map_or(&[][..], Vec::as_slice);
-        let candidates = line.translation.candidates.iter().enumerate();
-        let is_real =
-            |(index, it): &(usize, &Candidate)| *index == 0 || it.hypothesis.score.is_finite();
-        let mut candidates = candidates.filter(is_real).map(|(index, candidate)| {
-            let translation = draft.translation(&candidate.text, links(index));
-            (translation, candidate.hypothesis.score)
-        });
-        let (best, score) = candidates.next().unwrap_or_default();
-        let alternatives = candidates.map(|(translation, score)| Alternative {
-            text: translation.text,
-            score,
-        });
-        let source = &self.texts[line.text].text;
-        let alignment = match self.alignments {
-            true => draft.words(source, &best, links(0)),
-            false => Vec::new(),
-        };
-        let sentence = SentenceTranslation {
-            source: draft.range.clone(),
-            target: 0..0,
-            score: score.is_finite().then_some(score),
-            alternatives: alternatives.collect(),
-            alignment,
-            warning: self.warning(line, draft.n_parts),
-            text: best.text,
-        };
-        (line.text, line.sentence, sentence)
-    }
-
-    fn warning(&self, line: &Line, n_parts: usize) -> Option<String> {
-        let mut warnings = Vec::new();
-        if n_parts > 1 {
-            warnings.push(format!(
-                "the sentence is too long, and was translated in {n_parts} parts"
-            ));
-        }
-        match line.translation.warning {
-            None => {}
-            Some(Warning::Cut { n_kept }) => warnings.push(format!(
-                "the end of the sentence, behind {n_kept} tokens, was not translated"
-            )),
-            Some(Warning::ManyTerms {
-                n_terms,
-                n_required,
-            }) => warnings.push(format!(
-                "of {n_terms} terms of the sentence, the first {n_required} were required"
-            )),
-            Some(Warning::MinLen { .. } | Warning::NoWords { .. }) => warnings.push(
-                "the limits of the output length allow no translation of the right length".into(),
-            ),
-        }
-        for index in &line.translation.unmet_terms {
-            let term = &self.terms[line.index][*index];
-            warnings.push(format!("the translation lacks the term `{term}`"));
-        }
-        (!warnings.is_empty()).then(|| warnings.join("; "))
     }
 }

@@ -29,8 +29,10 @@ pub(crate) struct TranslateOptions {
     pub(crate) n_best: usize,
     /// Number of hypotheses of beam search; default: the model's, or `n_best` if that is more.
     pub(crate) beam_size: Option<usize>,
-    /// Whether words are aligned; for plain text and without pivot only.
+    /// Whether words are aligned; for plain text only.
     pub(crate) alignments: bool,
+    /// Whether sentences have their attention weights; for plain text and without pivot only.
+    pub(crate) attention: bool,
     /// What translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
 }
@@ -61,6 +63,8 @@ pub(crate) struct SentenceTranslation {
     pub(crate) alternatives: Vec<Alternative>,
     /// Words that belong together, if they were asked for: bytes of the whole source, and of `text`.
     pub(crate) alignment: Vec<Link>,
+    /// The attention weights of all layers and heads, if they were asked for: JSON.
+    pub(crate) attention: Option<Arc<str>>,
     /// What is wrong with it.
     pub(crate) warning: Option<String>,
 }
@@ -92,6 +96,7 @@ impl Default for TranslateOptions {
             n_best: 1,
             beam_size: None,
             alignments: false,
+            attention: false,
             glossary: None,
         }
     }

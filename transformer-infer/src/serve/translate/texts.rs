@@ -6,14 +6,12 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::html::translate_html;
-use super::plain::translate_plain;
-use super::request::{
-    Alternative, SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
-};
-use crate::document::Split;
+use super::pivot::through_pivot;
+use super::plain::{PlainTexts, translate_plain};
+use super::request::{SentenceEvent, TextFormat, TextTranslation, TranslateOptions};
 use crate::one_line;
 use crate::serve::http::ApiError;
-use crate::serve::models::{Route, Served};
+use crate::serve::models::Route;
 use crate::serve::state::{Caller, Shared};
 use crate::translator::Glossary;
 
@@ -60,26 +58,27 @@ pub(crate) async fn translate_texts_with(
     caller: &Caller,
     events: Option<&UnboundedSender<SentenceEvent>>,
 ) -> Result<Vec<TextTranslation>, ApiError> {
-    if options.glossary.is_some() && matches!(route, Route::Pivot { .. }) {
-        return Err(ApiError::request(
-            "terms need a model between their two languages, and this is a translation through a third one; leave out \
-             `terms`",
-        ));
-    }
     match (format, route) {
         (TextFormat::Text, Route::Direct(served)) => {
+            let texts = PlainTexts::of(texts);
             translate_plain(served, texts, options, caller, events).await
         }
-        (TextFormat::Text, Route::Pivot { .. }) if options.alignments => Err(ApiError::request(
-            "words are aligned by one model only, and this is a translation through a third language; leave out \
-             `alignments`",
+        (TextFormat::Text, Route::Pivot { .. }) if options.attention => Err(ApiError::request(
+            "attention is of one model, and this is a translation through a third language; leave out `attention`, or \
+             choose a `model`",
         )),
         (TextFormat::Text, Route::Pivot { first, second }) => {
             through_pivot(first, second, texts, options, caller, events).await
         }
-        (TextFormat::Html, _) if options.n_best > 1 || options.alignments => {
+        (TextFormat::Html, _) if options.n_best > 1 || options.alignments || options.attention => {
             Err(ApiError::request(
-                "alternatives and alignments are for plain text; leave them out for HTML",
+                "alternatives, alignments and attention are for plain text; leave them out for HTML",
+            ))
+        }
+        (TextFormat::Html, Route::Pivot { .. }) if options.glossary.is_some() => {
+            Err(ApiError::request(
+                "terms of HTML need a model between their two languages, and this is a translation through a third \
+                 one; leave out `terms`, or translate plain text",
             ))
         }
         (TextFormat::Html, Route::Direct(served)) => {
@@ -91,70 +90,6 @@ pub(crate) async fn translate_texts_with(
             let translated = translate_html(second, middle, options, caller).await?;
             Ok(translated.into_iter().map(whole).collect())
         }
-    }
-}
-
-/// Translates the sentences into the third language, and each of them further, as a line.
-async fn through_pivot(
-    first: &Arc<Served>,
-    second: &Arc<Served>,
-    texts: Vec<String>,
-    options: &TranslateOptions,
-    caller: &Caller,
-    events: Option<&UnboundedSender<SentenceEvent>>,
-) -> Result<Vec<TextTranslation>, ApiError> {
-    let best = TranslateOptions {
-        n_best: 1,
-        beam_size: None,
-        ..options.clone()
-    };
-    let middle = translate_plain(first, texts, &best, caller, None).await?;
-    let lines = middle.iter().flat_map(|text| &text.sentences);
-    let lines: Vec<String> = lines.map(|sentence| sentence.text.clone()).collect();
-    let whole_lines = TranslateOptions {
-        split: Split::None,
-        ..options.clone()
-    };
-    let further = translate_plain(second, lines, &whole_lines, caller, None).await?;
-    let mut further = further.into_iter();
-    let mut translated = Vec::with_capacity(middle.len());
-    for (index, text) in middle.into_iter().enumerate() {
-        let sentences = text.sentences.into_iter().zip(further.by_ref());
-        let sentences = sentences.map(|(before, after)| joined(before, &after));
-        let sentences: Vec<SentenceTranslation> = sentences.collect();
-        if let Some(events) = events {
-            for (sentence, translation) in sentences.iter().enumerate() {
-                let _ = events.send(SentenceEvent {
-                    text: index,
-                    sentence,
-                    translation: translation.clone(),
-                });
-            }
-        }
-        translated.push(TextTranslation::join(sentences, text.gaps));
-    }
-    Ok(translated)
-}
-
-/// Makes one sentence of its translation into the third language and the translation of that.
-fn joined(before: SentenceTranslation, after: &TextTranslation) -> SentenceTranslation {
-    let warnings = after.sentences.iter().filter_map(|it| it.warning.clone());
-    let warnings: Vec<String> = before.warning.into_iter().chain(warnings).collect();
-    let alternatives = match after.sentences.as_slice() {
-        [sentence] => sentence.alternatives.clone(),
-        _ => Vec::<Alternative>::new(),
-    };
-    let score = match after.sentences.as_slice() {
-        [sentence] => sentence.score,
-        _ => None,
-    };
-    SentenceTranslation {
-        source: before.source,
-        text: after.text.clone(),
-        score,
-        alternatives,
-        warning: (!warnings.is_empty()).then(|| warnings.join("; ")),
-        ..SentenceTranslation::default()
     }
 }
 

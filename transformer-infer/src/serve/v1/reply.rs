@@ -1,6 +1,9 @@
 //! [`TranslateReply`]: the reply of `POST /v1/translate`.
 
+use std::sync::Arc;
+
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::code_points::CodePoints;
@@ -53,6 +56,10 @@ pub(crate) struct SentenceReply {
     /// Words that belong together, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) alignment: Option<Vec<WordPair>>,
+    /// What `POST /v1/attention` replies for the sentence, if it was asked for; without what was copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub(crate) attention: Option<Box<RawValue>>,
     /// What is wrong with the translation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) warning: Option<String>,
@@ -157,8 +164,14 @@ impl Fields {
             alternatives: self.alternatives.then(|| alternatives.collect()),
             score: sentence.score.filter(|_| self.scores),
             alignment: self.alignments.then(|| pairs.collect()),
+            attention: sentence.attention.as_ref().and_then(raw),
             warning: sentence.warning,
             text: sentence.text,
         }
     }
+}
+
+/// Passes JSON on as it is.
+fn raw(json: &Arc<str>) -> Option<Box<RawValue>> {
+    RawValue::from_string(String::from(&**json)).ok()
 }

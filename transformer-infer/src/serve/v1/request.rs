@@ -43,6 +43,9 @@ pub(crate) struct TranslateRequest {
     /// Whether the reply has the words that belong together.
     #[serde(default)]
     pub(crate) alignments: bool,
+    /// Whether the reply has the attention weights of all layers and heads, for each sentence.
+    #[serde(default)]
+    pub(crate) attention: bool,
     /// Whether the reply has scores.
     #[serde(default)]
     pub(crate) scores: bool,
@@ -103,6 +106,7 @@ impl TranslateRequest {
             n_best: self.n_best,
             beam_size: self.beam_size,
             alignments: self.alignments,
+            attention: self.attention,
             glossary: glossary(&self.terms)?,
         })
     }

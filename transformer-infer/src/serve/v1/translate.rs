@@ -12,7 +12,7 @@ use super::json_body::JsonBody;
 use super::reply::{Fields, TranslateReply};
 use super::request::TranslateRequest;
 use super::stream::{Work, stream};
-use crate::serve::http::{ApiError, Client, ErrorBody};
+use crate::serve::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::serve::state::Shared;
 use crate::serve::translate::{check_texts, translate_texts};
 
@@ -47,6 +47,16 @@ pub(super) async fn translate(
         scores: request.scores,
         alignments: request.alignments,
     };
+    // Held until the reply, which is large, was sent.
+    let share = match request.attention {
+        true => Some(
+            shared
+                .attention
+                .take(1)
+                .ok_or(ApiError::Busy { retry_after: 1 })?,
+        ),
+        false => None,
+    };
     let texts = request.text.0;
     if request.stream || accepts_events(&headers) {
         check_texts(&shared, &texts, &caller)?;
@@ -59,11 +69,12 @@ pub(super) async fn translate(
             caller,
             fields,
         };
-        return Ok(stream(work).into_response());
+        return Ok(guarded_body(stream(work).into_response(), share));
     }
     let translations =
         translate_texts(&shared, &route, texts.clone(), format, &options, &caller).await?;
-    Ok(Json(fields.reply(&route, &texts, translations)).into_response())
+    let reply = Json(fields.reply(&route, &texts, translations));
+    Ok(guarded_body(reply.into_response(), share))
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {

@@ -58,3 +58,25 @@ fn blank_and_long_sentences_are_refused() {
     );
     assert_eq!(long.status, 413, "{long:?}");
 }
+
+#[test]
+fn a_translation_has_the_weights_of_each_sentence_if_they_are_asked_for() {
+    let (_models, server) = start();
+    let request = json!({ "text": "A dog. It runs.", "attention": true });
+    let reply = server.post("/v1/translate", &request).json();
+    let sentences = &reply["translations"][0]["sentences"];
+    for (index, text) in ["A dog.", "It runs."].into_iter().enumerate() {
+        let alone = server.post("/v1/attention", &json!({ "source": text }));
+        assert_eq!(sentences[index]["attention"], alone.json());
+    }
+}
+
+#[test]
+fn weights_of_long_texts_and_of_html_are_refused() {
+    let (_models, server) = start();
+    let text = "A dog. ".repeat(60);
+    let long = server.post("/v1/translate", &json!({ "text": text, "attention": true }));
+    assert_eq!(long.status, 413, "{long:?}");
+    let html = json!({ "text": "<p>A</p>", "format": "html", "attention": true });
+    assert_eq!(server.post("/v1/translate", &html).status, 400);
+}

@@ -77,6 +77,7 @@ fn request() -> impl Strategy<Value = Value> {
         "n_best",
         "beam_size",
         "alignments",
+        "attention",
         "scores",
         "terms",
         "stream",
@@ -96,12 +97,14 @@ fn request() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Draws few cases: each of these tests starts a server.
+/// Draws 64 cases, or as many as `PROPTEST_CASES` says.
 fn config() -> ProptestConfig {
-    ProptestConfig {
-        cases: 64,
-        ..ProptestConfig::default()
-    }
+    let default = ProptestConfig::default();
+    let cases = match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => default.cases,
+        None => 64,
+    };
+    ProptestConfig { cases, ..default }
 }
 
 #[test]
@@ -127,9 +130,55 @@ fn no_html_is_an_internal_error() {
 #[test]
 fn no_bytes_are_an_internal_error() {
     let called = Called::new();
-    let paths = "/(v1/(translate|attention|models)|[a-z0-9/]{0,9})";
+    let paths = "/(v1/(translate|attention|models)|v2/(translate|languages|usage|glossaries|document)\
+                 |translate|translate_file|detect|suggest|languages|[a-z0-9/]{0,9})";
     proptest!(config(), |(body: Vec<u8>, path in paths)| {
         let status = called.post(&path, body);
         prop_assert!(status < 500, "{status}");
+    });
+}
+
+/// Requests of the two other interfaces: a path, and fields with values of any kind.
+fn foreign_request() -> impl Strategy<Value = (&'static str, Value)> {
+    let paths = vec!["/translate", "/detect", "/suggest", "/v2/translate"];
+    let fields = vec![
+        "source",
+        "target",
+        "format",
+        "alternatives",
+        "api_key",
+        "source_lang",
+        "target_lang",
+        "tag_handling",
+        "split_sentences",
+        "glossary_id",
+        "ignore_tags",
+        "context",
+    ];
+    let text = "[a-zA-Z .!?{}%<>/&;:é🙂\\n\\t\u{0}]{0,60}";
+    let text = prop_oneof![
+        4 => text.prop_map(Value::from),
+        4 => prop::collection::vec(text.prop_map(Value::from), 0..3).prop_map(Value::from),
+        1 => value(),
+    ];
+    let fields = prop::collection::btree_map(prop::sample::select(fields), value(), 0..4);
+    (prop::sample::select(paths), text, fields).prop_map(|(path, text, fields)| {
+        let mut request = match path {
+            "/v2/translate" => json!({ "text": text, "target_lang": "DE" }),
+            _ => json!({ "q": text, "source": "en", "target": "de" }),
+        };
+        for (field, value) in fields {
+            request[field] = value;
+        }
+        (path, request)
+    })
+}
+
+#[test]
+fn no_request_of_another_interface_is_an_internal_error() {
+    let called = Called::new();
+    proptest!(config(), |((path, request) in foreign_request())| {
+        let status = called.post(path, request.to_string());
+        prop_assert!(status < 500, "{status}: {path} {request}");
     });
 }

@@ -71,6 +71,36 @@ fn two_models_translate_through_a_third_language() {
 }
 
 #[test]
+fn words_are_aligned_through_a_third_language() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
+    let request =
+        json!({ "text": "Ab cd. Ef  gh.", "source": "de", "target": "fr", "alignments": true });
+    let reply = server.post("/v1/translate", &request).json();
+    let pairs = |index: usize| reply["translations"][0]["sentences"][index]["alignment"].clone();
+    let pair = |start: usize, end: usize| json!({ "source": [start, end], "target": [start, end] });
+    assert_eq!(pairs(0), json!([pair(0, 2), pair(3, 5), pair(5, 6)]));
+    assert_eq!(pairs(1), json!([pair(7, 9), pair(11, 13), pair(13, 14)]));
+}
+
+#[test]
+fn terms_of_the_source_are_required_of_the_second_model() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
+    let terms = json!({ "Hund": "chien" });
+    let text = "Ein Hund rennt. Er rennt.";
+    let request = json!({ "text": text, "source": "de", "target": "fr", "terms": terms });
+    let reply = server.post("/v1/translate", &request).json();
+    let sentences = &reply["translations"][0]["sentences"];
+    let first = sentences[0]["text"].as_str();
+    assert!(
+        first.is_some_and(|first| first.contains("chien")),
+        "{reply}"
+    );
+    assert_eq!(sentences[1]["text"], "Er rennt.");
+}
+
+#[test]
 fn languages_have_names_and_targets_also_through_a_third_language() {
     let models = Models::new();
     let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));

@@ -299,3 +299,15 @@ fn a_reply_has_the_id_of_its_request() {
         "{own}"
     );
 }
+
+#[test]
+fn the_sizes_of_batches_are_counted() {
+    let (_models, server) = start();
+    translations(&server, &json!({ "text": "dog", "beam_size": 1 }));
+    let metric = |name: &str| server.metric(&format!("step_rows{name}"));
+    // Four tokens, the end included, one row each.
+    assert_eq!(metric("_bucket{le=\"1.0\",model=\"copy\"}"), 4.0);
+    assert_eq!(metric("_bucket{le=\"+Inf\",model=\"copy\"}"), 4.0);
+    assert_eq!(metric("_count{model=\"copy\"}"), 4.0);
+    assert_eq!(metric("_sum{model=\"copy\"}"), 4.0);
+}

@@ -1,0 +1,163 @@
+//! [`Finisher`]: makes sentences of the lines that a model translated.
+
+use std::sync::Arc;
+
+use super::plain::Text;
+use super::request::{Alternative, SentenceTranslation};
+use super::work::compute;
+use crate::attention::{LayerHead, Link, Selection, page_data};
+use crate::document::DraftSentence;
+use crate::one_line;
+use crate::serve::http::ApiError;
+use crate::serve::models::Served;
+use crate::translator::{Candidate, Translation, Warning};
+
+/// What is needed on the way from a line to a sentence.
+#[derive(Clone)]
+pub(super) struct Finisher {
+    pub(super) served: Arc<Served>,
+    pub(super) texts: Arc<Vec<Text>>,
+    pub(super) terms: Arc<Vec<Vec<String>>>,
+    pub(super) alignments: bool,
+    pub(super) attention: bool,
+}
+
+/// A line that is translated, with the index of its text and its sentence.
+pub(super) struct Line {
+    pub(super) index: usize,
+    pub(super) text: usize,
+    pub(super) sentence: usize,
+    pub(super) translation: Translation,
+}
+
+impl Finisher {
+    /// Puts what is copied back into translations, and aligns their words.
+    pub(super) async fn finish(
+        &self,
+        lines: Vec<Line>,
+    ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
+        let needs_links = |line: &Line| self.alignments || self.draft(line).needs_links();
+        if !self.attention && !lines.iter().any(needs_links) {
+            let sentences = lines.iter().map(|line| self.sentence(line, &[], None));
+            return Ok(sentences.collect());
+        }
+        // The model reads the translations once more.
+        let finisher = self.clone();
+        compute(move || finisher.read_again(&lines)).await
+    }
+
+    fn read_again(
+        &self,
+        lines: &[Line],
+    ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
+        let needs_links = |line: &&Line| self.alignments || self.draft(line).needs_links();
+        let (needing, others): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(needs_links);
+        let texts = needing.iter().map(|line| self.draft(line).line());
+        let texts: Vec<&str> = texts.collect();
+        let translations = needing.iter().map(|line| line.translation.clone());
+        let translations: Vec<Translation> = translations.collect();
+        let translator = self.served.translator();
+        let links = translator.links(&texts, &translations, LayerHead::default());
+        let links = links.map_err(|error| {
+            tracing::error!(error = one_line(&error), "an alignment failed");
+            ApiError::Internal
+        })?;
+        let needing = needing.into_iter().zip(links);
+        let others = others.into_iter().map(|line| (line, Vec::new()));
+        let sentences = needing.chain(others).map(|(line, links)| {
+            let attention = match self.attention {
+                true => self.weights(line)?,
+                false => None,
+            };
+            Ok(self.sentence(line, &links, attention))
+        });
+        sentences.collect()
+    }
+
+    /// Returns the attention weights of a sentence and its best translation.
+    fn weights(&self, line: &Line) -> Result<Option<Arc<str>>, ApiError> {
+        let Some(best) = line.translation.candidates.first() else {
+            return Ok(None);
+        };
+        let (translator, text) = (self.served.translator(), self.draft(line).line());
+        let weights = translator.attention(text, &best.hypothesis);
+        let weights = weights.and_then(|weights| page_data(&weights, Selection::default()));
+        let weights = weights.map_err(|error| {
+            tracing::error!(error = one_line(&error), "attention failed");
+            ApiError::Internal
+        })?;
+        Ok(Some(weights.into()))
+    }
+
+    fn draft(&self, line: &Line) -> &DraftSentence {
+        &self.texts[line.text].draft.sentences[line.sentence]
+    }
+
+    /// Makes the sentence of a line; `links` are those of each candidate.
+    fn sentence(
+        &self,
+        line: &Line,
+        links: &[Vec<Link>],
+        attention: Option<Arc<str>>,
+    ) -> (usize, usize, SentenceTranslation) {
+        let draft = self.draft(line);
+        let links = |index: usize| links.get(index).map_or(&[][..], Vec::as_slice);
+        let candidates = line.translation.candidates.iter().enumerate();
+        let is_real =
+            |(index, it): &(usize, &Candidate)| *index == 0 || it.hypothesis.score.is_finite();
+        let mut candidates = candidates.filter(is_real).map(|(index, candidate)| {
+            let translation = draft.translation(&candidate.text, links(index));
+            (translation, candidate.hypothesis.score)
+        });
+        let (best, score) = candidates.next().unwrap_or_default();
+        let alternatives = candidates.map(|(translation, score)| Alternative {
+            text: translation.text,
+            score,
+        });
+        let source = &self.texts[line.text].text;
+        let alignment = match self.alignments {
+            true => draft.words(source, &best, links(0)),
+            false => Vec::new(),
+        };
+        let sentence = SentenceTranslation {
+            source: draft.range.clone(),
+            target: 0..0,
+            score: score.is_finite().then_some(score),
+            alternatives: alternatives.collect(),
+            alignment,
+            attention,
+            warning: self.warning(line, draft.n_parts),
+            text: best.text,
+        };
+        (line.text, line.sentence, sentence)
+    }
+
+    fn warning(&self, line: &Line, n_parts: usize) -> Option<String> {
+        let mut warnings = Vec::new();
+        if n_parts > 1 {
+            warnings.push(format!(
+                "the sentence is too long, and was translated in {n_parts} parts"
+            ));
+        }
+        match line.translation.warning {
+            None => {}
+            Some(Warning::Cut { n_kept }) => warnings.push(format!(
+                "the end of the sentence, behind {n_kept} tokens, was not translated"
+            )),
+            Some(Warning::ManyTerms {
+                n_terms,
+                n_required,
+            }) => warnings.push(format!(
+                "of {n_terms} terms of the sentence, the first {n_required} were required"
+            )),
+            Some(Warning::MinLen { .. } | Warning::NoWords { .. }) => warnings.push(
+                "the limits of the output length allow no translation of the right length".into(),
+            ),
+        }
+        for index in &line.translation.unmet_terms {
+            let term = &self.terms[line.index][*index];
+            warnings.push(format!("the translation lacks the term `{term}`"));
+        }
+        (!warnings.is_empty()).then(|| warnings.join("; "))
+    }
+}
