@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Serves a CTranslate2 model over HTTP, as a programmer does in an hour: the peer of serve_load.py.
 
-One thread translates; what arrives in the meantime is its next batch (CTranslate2 cannot add to a batch that it
-computes). It speaks the part of `POST /v1/translate` that the measurements use. Needs ctranslate2 and tokenizers.
+--workers threads translate, which share the cores; what arrives in the meantime is their next batch (CTranslate2
+cannot add to a batch that it computes). It speaks the part of `POST /v1/translate` that the measurements use. Needs ctranslate2 and tokenizers.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import queue
 import threading
 from pathlib import Path
@@ -25,23 +26,29 @@ def main():
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--length", type=int)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--compute-type", default="float32")
     asyncio.run(run(parser.parse_args()))
 
 
 async def run(arguments):
     batcher = Batcher(arguments)
-    threading.Thread(target=batcher.work, daemon=True).start()
+    for _ in range(arguments.workers):
+        threading.Thread(target=batcher.work, daemon=True).start()
     server = await asyncio.start_server(batcher.serve, "127.0.0.1", arguments.port, backlog=1024)
     async with server:
         await server.serve_forever()
 
 
 class Batcher:
-    """Lines that wait, and the thread that translates them."""
+    """Lines that wait, and the threads that translate them."""
 
     def __init__(self, arguments):
-        self.translator = ctranslate2.Translator(str(arguments.model), compute_type=arguments.compute_type)
+        self.translator = ctranslate2.Translator(
+            str(arguments.model), compute_type=arguments.compute_type, inter_threads=arguments.workers,
+            intra_threads=max(os.cpu_count() // arguments.workers, 1),
+        )
+        self.most = MAX_LINES // arguments.workers
         self.tokenizer = Tokenizer.from_file(str(arguments.tokenizer))
         self.tokens = json.loads((arguments.model / "shared_vocabulary.json").read_text())
         self.ids = {token: id for id, token in enumerate(self.tokens)}
@@ -56,7 +63,7 @@ class Batcher:
     def work(self):
         while True:
             waiting = [self.queue.get()]
-            while len(waiting) < MAX_LINES:
+            while len(waiting) < self.most:
                 try:
                     waiting.append(self.queue.get_nowait())
                 except queue.Empty:

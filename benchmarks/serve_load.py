@@ -15,7 +15,8 @@ MODEL is a model directory with a joint vocabulary, TEXT a file of lines. Scenar
   latency of those accepted, memory.
 - memory: 100,000 requests (--requests); memory after a tenth and at the end.
 - ctranslate2: throughput and single of CTranslate2 (4.8.5 was used, with tokenizers), behind ctranslate2_server.py,
-  which translates what arrives while it computes as one batch. Both servers take turns.
+  which translates what arrives while it computes as one batch, with one worker and with one for each core: the better
+  counts, for each figure. All servers take turns.
 
 A figure is the median of --rounds. --length sets the tokens of each translation; models with useless weights need it.
 """
@@ -241,25 +242,38 @@ async def with_ctranslate2(load):
     options = ["--beam", str(load.beam or 4), "--compute-type", {"f32": "float32"}.get(load.arguments.precision, "int8")]
     if load.arguments.length:
         options += ["--length", str(load.arguments.length)]
-    results = {name: [] for name in ("ours/s", "theirs/s", "ours ms", "theirs ms")}
-    theirs_command = [
-        sys.executable, folder / "ctranslate2_server.py", "--port", "PORT", "--model", exported,
-        "--tokenizer", load.model / "tokenizer.json", *options,
-    ]
-    with load.serve() as server, Server(theirs_command, load.scratch / "log2") as theirs:
-        await load.rate(server)
-        await load.rate(theirs)
-        for _ in range(load.arguments.rounds):
-            results["ours/s"].append((await load.rate(server))[0])
-            results["theirs/s"].append((await load.rate(theirs))[0])
-            results["ours ms"].append(statistics.median(await load.latencies(server)))
-            results["theirs ms"].append(statistics.median(await load.latencies(theirs)))
-        print(f"  memory: ours {server.memory_mib():.0f} MiB, theirs {theirs.memory_mib():.0f} MiB")
-    for name, values in results.items():
-        show(name, values)
-    medians = {name: statistics.median(values) for name, values in results.items()}
-    print(f"  32 clients: ours/theirs {medians['ours/s'] / medians['theirs/s']:.2f} (more is better)")
-    print(f"  one client: ours/theirs {medians['ours ms'] / medians['theirs ms']:.2f} (less is better)")
+
+    def command(n_workers):
+        return [
+            sys.executable, folder / "ctranslate2_server.py", "--port", "PORT", "--model", exported,
+            "--tokenizer", load.model / "tokenizer.json", "--workers", n_workers, *options,
+        ]
+
+    with (
+        load.serve() as ours,
+        Server(command(1), load.scratch / "log1") as one,
+        Server(command(os.cpu_count()), load.scratch / "log2") as several,
+    ):
+        servers = {"ours": ours, "theirs, 1 worker": one, f"theirs, {os.cpu_count()} workers": several}
+        rates, milliseconds = ({name: [] for name in servers} for _ in range(2))
+        for turn in range(load.arguments.rounds + 1):
+            for name, server in servers.items():
+                rate, latencies = (await load.rate(server))[0], await load.latencies(server)
+                if turn > 0:  # the first one warms up
+                    rates[name].append(rate)
+                    milliseconds[name].append(statistics.median(latencies))
+        for name, server in servers.items():
+            show(f"{name}: sentences/s of 32 clients", rates[name])
+            show(f"{name}: ms of one client", milliseconds[name])
+            print(f"  {name}: {server.memory_mib():.0f} MiB")
+
+    def medians(values):
+        found = {name: statistics.median(of_server) for name, of_server in values.items()}
+        return found.pop("ours"), found.values()
+
+    (rate, rates), (latency, latencies) = medians(rates), medians(milliseconds)
+    print(f"  32 clients: ours/theirs {rate / max(rates):.2f} (more is better)")
+    print(f"  one client: ours/theirs {latency / min(latencies):.2f} (less is better)")
 
 
 def show(name, values):

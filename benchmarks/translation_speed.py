@@ -7,11 +7,11 @@
 MODEL is a model directory with a joint vocabulary, TEXT a file of lines, plain or gzip. Both programs get the
 same weights (`transformer-infer export`) and translate the same token ids, in float32 and in int8, greedily and with a
 beam of 4: sentences one after the other, 32 with one call, and all lines (at most 1000) with one call. With
---length every translation has that many tokens; without, translations end where the model ends them, and at 100
-tokens at the latest.
+--length every translation takes so many steps (ours has one token less, and the end); without, translations end where
+the model ends them, and at 100 tokens at the latest.
 
-CTranslate2 first translates 128 sentences at most with each sensible setting: one worker of one thread, one worker of all threads, a worker
-for each core, and several batch sizes. The fastest counts, and takes turns with ours, which runs as users call it,
+CTranslate2 first translates 128 sentences at most with each sensible setting: one worker of one thread, one worker of
+all threads, a worker for each core, and several batch sizes. The fastest counts, and takes turns with ours, which runs as users call it,
 with its defaults. Speeds are tokens of the best hypotheses per second, medians over the rounds. Needs ctranslate2
 (4.8.5 was used) and tokenizers.
 """
@@ -108,7 +108,9 @@ class Cell:
             theirs.append(speed)
             speed, our_ids, our_memory = self.ours()
             ours.append(speed)
-        equal = sum(a == b for a, b in zip(their_ids, our_ids)) / len(our_ids)
+        # A forced length counts the end in ours, and not in theirs.
+        length = self.arguments.length and self.arguments.length - 1
+        equal = sum(a[:length] == b for a, b in zip(their_ids, our_ids)) / len(our_ids)
         ratio = statistics.median(ours) / statistics.median(theirs)
         workers, threads, batch = best
         print(
