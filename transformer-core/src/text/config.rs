@@ -66,6 +66,10 @@ pub struct TokenizerConfig {
     /// Whether BPE and unigram write characters that the vocabulary lacks as the bytes of their UTF-8, for which it
     /// gets 256 tokens: `<0x00>` to `<0xFF>`, as in SentencePiece. Then no text is unknown. Default `false`.
     pub byte_fallback: bool,
+    /// Texts that are one token wherever they occur in a line, even within a word, and are never split: for example
+    /// `<2de>`, which requests a language. They are found before normalization, so their case matters. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_symbols: Vec<String>,
 }
 
 impl Default for TokenizerConfig {
@@ -76,6 +80,7 @@ impl Default for TokenizerConfig {
             vocab_size: 37_000,
             case: Case::Keep,
             byte_fallback: false,
+            user_symbols: Vec::new(),
         }
     }
 }

@@ -29,6 +29,14 @@ pub enum TokenizerError {
         /// The smallest possible size for this text, in tokens.
         smallest: usize,
     },
+    /// A text cannot be a user-defined symbol.
+    #[error("{symbol:?} cannot be a user-defined symbol: {reason}")]
+    UserSymbol {
+        /// The text, or its beginning.
+        symbol: String,
+        /// What is wrong, and how to mend it.
+        reason: &'static str,
+    },
     /// A merge of a BPE model makes a token that the vocabulary lacks.
     #[error(
         "the merge of `{left}` and `{right}` makes no token of the vocabulary; restore the file"

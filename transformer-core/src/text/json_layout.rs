@@ -3,14 +3,14 @@
 //! Special tokens are plain entries of the vocabulary, not "added tokens": other programs would match added
 //! tokens in raw text, so that a line with `</s>` in it would end there. Instead the pre-tokenizer splits text
 //! such that no word is the spelling of a special token. Its rules are in the file, so they apply in other
-//! programs too.
+//! programs too. User-defined symbols are added tokens, because other programs have to match them.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Case, TokenizerConfig, TokenizerError, TokenizerKind};
+use super::{Case, TokenizerConfig, TokenizerError, TokenizerKind, user_symbols};
 use crate::json::UniqueKeys;
 
 /// Marks the space before a word, as in SentencePiece.
@@ -33,7 +33,7 @@ pub(super) fn tokenizer_json(config: &TokenizerConfig, model: &Value) -> Value {
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": [],
+        "added_tokens": user_symbols::added_tokens(config),
         "normalizer": normalizer(config),
         "pre_tokenizer": pre_tokenizer(config.kind),
         "post_processor": null,
@@ -148,10 +148,20 @@ fn decoder(config: &TokenizerConfig) -> Value {
         // Without a decoder the tokens are joined by spaces.
         TokenizerKind::Word => Value::Null,
         TokenizerKind::Char => json!({"type": "Fuse"}),
-        TokenizerKind::Bpe | TokenizerKind::Unigram if config.byte_fallback => {
-            json!({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, metaspace()]})
+        TokenizerKind::Bpe | TokenizerKind::Unigram => {
+            let bytes = config
+                .byte_fallback
+                .then(|| json!({"type": "ByteFallback"}));
+            let symbols = user_symbols::decoder(config, WORD_START);
+            let before: Vec<Value> = bytes.into_iter().chain(symbols).collect();
+            match before.is_empty() {
+                true => metaspace(),
+                false => {
+                    let decoders = [before, vec![metaspace()]].concat();
+                    json!({"type": "Sequence", "decoders": decoders})
+                }
+            }
         }
-        TokenizerKind::Bpe | TokenizerKind::Unigram => metaspace(),
     }
 }
 

@@ -20,12 +20,15 @@ mod line_start;
 mod spans;
 mod train;
 mod unigram;
+mod user_symbols;
 mod word_cache;
 
 #[cfg(test)]
 mod byte_fallback_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod user_symbols_tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};
 pub use error::TokenizerError;

@@ -35,6 +35,9 @@ use crate::regular_file::{self, MAX_TOKENIZER_BYTES};
 /// - words: the same as BPE, if every word is in the vocabulary and none contains the spelling of a special
 ///   token.
 ///
+/// A [user-defined symbol](TokenizerConfig::user_symbols) comes back with spaces around it in all kinds but
+/// characters.
+///
 /// # Example
 /// ```
 /// use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
@@ -244,6 +247,19 @@ impl Tokenizer {
         let ids: Vec<u32> = ids.iter().copied().filter(|&id| !is_special(id)).collect();
         let line = inner.tokenizer.decode(&ids, false);
         line.expect("the decoders that training writes accept every token")
+    }
+
+    /// Returns the ids of the tokens that are found in text as a whole, in ascending order: the user-defined symbols.
+    pub fn user_symbols(&self) -> Vec<u32> {
+        let inner = match &self.inner {
+            Inner::HuggingFace(inner) => inner,
+            Inner::Pieces(pieces) => return pieces.user_symbols(),
+        };
+        let added = inner.tokenizer.get_added_tokens_decoder().into_iter();
+        let symbols = added.filter(|(id, token)| !token.special && !is_special(*id));
+        let mut ids: Vec<u32> = symbols.map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Returns the token with this id, as the vocabulary spells it: `▁` may mark the start of a word.

@@ -10,6 +10,7 @@ use tokenizers::{
 
 use super::json_layout::tokenizer_json;
 use super::special::{N_SPECIAL, SPECIAL_TOKENS, UNK, byte_tokens};
+use super::user_symbols::UserSymbols;
 use super::word_cache::WordSplit;
 use super::{TokenizerConfig, TokenizerError, TokenizerKind, bpe, unigram};
 
@@ -36,6 +37,7 @@ where
     }
     let alphabet: BTreeSet<char> = words.iter().flat_map(|(word, _)| word.chars()).collect();
     let smallest = N_SPECIAL
+        + config.user_symbols.len()
         + match config.kind {
             TokenizerKind::Word | TokenizerKind::Char => 1,
             TokenizerKind::Bpe | TokenizerKind::Unigram => bytes(config).count() + alphabet.len(),
@@ -51,7 +53,7 @@ where
         });
     }
     let model = match config.kind {
-        TokenizerKind::Word | TokenizerKind::Char => word_level(words, config.vocab_size),
+        TokenizerKind::Word | TokenizerKind::Char => word_level(words, config),
         TokenizerKind::Bpe => bpe_model(&words, &alphabet, config, on_progress),
         TokenizerKind::Unigram => unigram_model(&words, config, on_progress),
     };
@@ -67,10 +69,12 @@ where
     I: IntoIterator,
     I::Item: AsRef<str>,
 {
+    let symbols = UserSymbols::of(config)?;
+    let split = WordSplit::for_kind(config.kind);
     let mut texts = HashMap::new();
     for line in lines {
-        for text in WordSplit::for_kind(config.kind).split(line.as_ref()) {
-            add(&mut texts, text, 1);
+        for text in symbols.texts_between(line.as_ref()) {
+            split.split(text).for_each(|text| add(&mut texts, text, 1));
         }
     }
     let texts = texts.iter().map(|(text, count)| (text.as_str(), *count));
@@ -82,7 +86,7 @@ fn count_words_in<'a>(
     config: &TokenizerConfig,
     texts: impl Iterator<Item = (&'a str, u64)>,
 ) -> Result<Vec<(String, u64)>, TokenizerError> {
-    let rules = tokenizer_json(config, &word_level_json(&[])).to_string();
+    let rules = tokenizer_json(config, &word_level_json(&[], config)).to_string();
     let rules: tokenizers::Tokenizer = rules.parse().map_err(TokenizerError::Parse)?;
     let mut counts: HashMap<String, u64> = HashMap::new();
     for (text, count) in texts {
@@ -135,14 +139,15 @@ fn add(counts: &mut HashMap<String, u64>, word: &str, n_times: u64) {
 }
 
 /// Returns the model of the most frequent words; of equally frequent ones the first in sorted order.
-fn word_level(mut words: Vec<(String, u64)>, vocab_size: usize) -> Value {
+fn word_level(mut words: Vec<(String, u64)>, config: &TokenizerConfig) -> Value {
+    words.retain(|(word, _)| !is_symbol(config, word));
     words.sort_by_key(|(_, count)| Reverse(*count));
-    words.truncate(vocab_size - N_SPECIAL);
-    word_level_json(&words)
+    words.truncate(config.vocab_size - first_tokens(config).count());
+    word_level_json(&words, config)
 }
 
-fn word_level_json(words: &[(String, u64)]) -> Value {
-    let tokens = special_tokens().chain(words.iter().map(|(word, _)| word.clone()));
+fn word_level_json(words: &[(String, u64)], config: &TokenizerConfig) -> Value {
+    let tokens = first_tokens(config).chain(words.iter().map(|(word, _)| word.clone()));
     json!({
         "type": "WordLevel",
         "vocab": with_ids(tokens),
@@ -156,9 +161,10 @@ fn bpe_model(
     config: &TokenizerConfig,
     on_progress: &mut dyn FnMut(f64),
 ) -> Value {
-    let start = special_tokens()
+    let alphabet = alphabet.iter().map(char::to_string);
+    let start = first_tokens(config)
         .chain(bytes(config))
-        .chain(alphabet.iter().map(char::to_string))
+        .chain(alphabet.filter(|c| !is_symbol(config, c)))
         .collect();
     let bpe = bpe::train(words, start, config.vocab_size, on_progress);
     json!({
@@ -180,12 +186,13 @@ fn unigram_model(
     config: &TokenizerConfig,
     on_progress: &mut dyn FnMut(f64),
 ) -> Value {
-    // No word contains a special token or the token of a byte, so these scores are never used.
-    let special: Vec<_> = special_tokens()
+    // No word contains one of these tokens, so their scores are never used.
+    let special: Vec<_> = first_tokens(config)
         .chain(bytes(config))
         .map(|token| (token, 0.0))
         .collect();
-    let pieces = unigram::train(words, config.vocab_size - special.len(), on_progress);
+    let mut pieces = unigram::train(words, config.vocab_size - special.len(), on_progress);
+    pieces.retain(|(piece, _)| !is_symbol(config, piece));
     let special = special.into_iter();
     json!({
         "type": "Unigram",
@@ -200,8 +207,16 @@ fn bytes(config: &TokenizerConfig) -> impl Iterator<Item = String> {
     byte_tokens().filter(move |_| config.byte_fallback)
 }
 
-fn special_tokens() -> impl Iterator<Item = String> {
-    SPECIAL_TOKENS.into_iter().map(str::to_owned)
+/// Returns the first tokens of a vocabulary: the special ones, then the user-defined symbols.
+fn first_tokens(config: &TokenizerConfig) -> impl Iterator<Item = String> {
+    let special = SPECIAL_TOKENS.into_iter().map(str::to_owned);
+    special.chain(config.user_symbols.iter().cloned())
+}
+
+/// Returns whether a token is one of the user-defined symbols, which normalization can make of other text: for
+/// example, lower-casing.
+fn is_symbol(config: &TokenizerConfig, token: &str) -> bool {
+    config.user_symbols.iter().any(|symbol| symbol == token)
 }
 
 fn with_ids(tokens: impl IntoIterator<Item = String>) -> Value {

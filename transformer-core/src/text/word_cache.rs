@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use tokenizers::ModelWrapper;
 
 use super::json_layout::{normalizer, pre_tokenizer};
+use super::user_symbols::is_user_symbol;
 use super::{Case, TokenizerConfig, TokenizerKind};
 
 /// Maximum number of cached words: 55 MB at most.
@@ -73,8 +74,9 @@ impl WordCache {
             ModelWrapper::WordLevel(_) => true,
             ModelWrapper::WordPiece(_) => false,
         };
-        let is_plain = tokenizer.get_post_processor().is_none()
-            && tokenizer.get_added_tokens_decoder().is_empty();
+        let added = tokenizer.get_added_tokens_decoder();
+        let is_plain =
+            tokenizer.get_post_processor().is_none() && added.values().all(is_user_symbol);
         if !is_deterministic || !is_plain {
             return None;
         }
@@ -94,7 +96,9 @@ impl WordCache {
             };
             rules == (normalizer(&config), pre_tokenizer(kind))
         })?;
-        Some(Self::new(WordSplit::for_kind(kind), MAX_WORDS))
+        // A symbol has no whitespace, so it is within a word; but it has several characters.
+        let keeps_symbols = added.is_empty() || kind != TokenizerKind::Char;
+        keeps_symbols.then(|| Self::new(WordSplit::for_kind(kind), MAX_WORDS))
     }
 
     fn new(split: WordSplit, max_words: usize) -> Self {

@@ -84,7 +84,11 @@ fn an_export_has_the_tensors_that_transformers_saved() {
 #[test]
 fn a_model_that_was_trained_here_survives_a_round_trip() {
     let lines = ["a dog runs", "a cat sleeps"];
-    let tokenizer = Tokenizer::train(&TokenizerConfig::default(), lines).expect("there are words");
+    let tagged = TokenizerConfig {
+        user_symbols: vec![">>deu<<".to_owned()],
+        ..TokenizerConfig::default()
+    };
+    let tokenizer = Tokenizer::train(&tagged, lines).expect("there are words");
     let n_tokens = tokenizer.vocab_size();
     let config = TransformerConfig {
         d_model: 12,
@@ -114,6 +118,7 @@ fn a_model_that_was_trained_here_survives_a_round_trip() {
     assert_eq!(again.config, config);
     assert_eq!(again.generation, generation);
     assert_eq!(again.tokenizers.src().to_json(), tokenizers.src().to_json());
+    assert_eq!(again.tokenizers.src().encode(">>deu<<"), [4]);
     let (before, after) = (
         StateDict::from_model(&model),
         StateDict::from_model(&again.model),

@@ -1,7 +1,7 @@
 //! Checks that the settings of an experiment are valid and consistent.
 
 use toml::Table;
-use transformer_core::text::{N_SPECIAL, TokenizerKind};
+use transformer_core::text::{N_SPECIAL, TokenizerConfig, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::range::{at_most, fraction, positive, require, within};
@@ -272,6 +272,13 @@ fn validate_tokenizer(
         require(key, size, size > N_SPECIAL, allowed)?;
         at_most(key, size as u64, MAX_VOCAB_SIZE)?;
     }
+    let symbols = TokenizerConfig {
+        user_symbols: tokenizer.user_symbols.clone(),
+        ..TokenizerConfig::default()
+    };
+    symbols
+        .check_user_symbols()
+        .map_err(ConfigError::UserSymbol)?;
     fraction("tokenizer.dropout", tokenizer.dropout)?;
     let kinds = [
         ("kind", tokenizer.kind),

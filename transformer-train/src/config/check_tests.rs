@@ -255,3 +255,11 @@ fn an_empty_path_is_refused_by_name() {
     let expected = "`finetune.model` is empty; choose the path of a file or folder";
     assert_eq!(message(|it| it.finetune.model = Some("".into())), expected);
 }
+
+#[test]
+fn a_symbol_that_cannot_be_a_token_is_refused() {
+    let expected = "in `tokenizer.user_symbols`: \"</s>\" cannot be a user-defined symbol: it spells a \
+                    special token or a byte; choose another one, for example <2de>";
+    let symbols = ["<2de>", "</s>"].map(str::to_owned).to_vec();
+    assert_eq!(message(|it| it.tokenizer.user_symbols = symbols), expected);
+}

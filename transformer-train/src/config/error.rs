@@ -3,7 +3,7 @@
 
 use std::io;
 
-use transformer_core::text::TokenizerKind;
+use transformer_core::text::{TokenizerError, TokenizerKind};
 
 /// Why an experiment cannot be read or run.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +91,9 @@ pub enum ConfigError {
     /// One of several corpora has no files.
     #[error("one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`")]
     NoFilesInCorpus,
+    /// A text cannot be a user-defined symbol.
+    #[error("in `tokenizer.user_symbols`: {0}")]
+    UserSymbol(#[source] TokenizerError),
     /// Two files are standard input.
     #[error("two files are `-`; only one of them can be standard input")]
     StandardInputTwice,

@@ -197,6 +197,13 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: None,
             },
             Key {
+                name: "user_symbols",
+                meaning: "Texts that are one token wherever they occur, even within a word, and are \
+                          never split: for example `[\"<2de>\", \"<2fr>\"]`. They are found before \
+                          `case` applies, spelled exactly like that. Default: none.",
+                example: Some("[\"TEXT\"]"),
+            },
+            Key {
                 name: "dropout",
                 meaning: "BPE-dropout: probability of skipping a merge while a training line is \
                           tokenized, so that the same line is split differently every time. Lines \

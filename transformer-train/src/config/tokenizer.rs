@@ -26,6 +26,11 @@ pub struct TokenizerSettings {
     /// tokens, so that no text is unknown. Needs `kind = "bpe"` or `"unigram"`. Default: false (not
     /// in the paper).
     pub byte_fallback: bool,
+    /// Texts that are one token wherever they occur, even within a word, and are never split: for
+    /// example `["<2de>", "<2fr>"]`. They are found before `case` applies, spelled exactly like that.
+    /// Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_symbols: Vec<String>,
     /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the
     /// same line is split differently every time. Lines get longer, but `training.tokens_per_batch`
     /// counts them without it. Needs `kind = "bpe"`. Default 0 (not in the paper); its authors use
@@ -75,6 +80,7 @@ impl Default for TokenizerSettings {
             vocab_size,
             case,
             byte_fallback,
+            user_symbols,
         } = TokenizerConfig::default();
         Self {
             vocabulary: Vocabulary::Joint,
@@ -82,6 +88,7 @@ impl Default for TokenizerSettings {
             vocab_size,
             case,
             byte_fallback,
+            user_symbols,
             dropout: 0.0,
             tgt_kind: None,
             tgt_vocab_size: None,
@@ -130,6 +137,7 @@ impl TokenizerSettings {
             vocab_size: self.vocab_size,
             case: self.case,
             byte_fallback: self.byte_fallback,
+            user_symbols: self.user_symbols.clone(),
         };
         match self.vocabulary {
             Vocabulary::Joint => Vocabularies::Joint(src),
@@ -139,6 +147,7 @@ impl TokenizerSettings {
                     vocab_size: self.tgt_vocab_size.unwrap_or(self.vocab_size),
                     case: self.tgt_case.unwrap_or(self.case),
                     byte_fallback: self.byte_fallback,
+                    user_symbols: self.user_symbols.clone(),
                 };
                 Vocabularies::Separate { src, tgt }
             }

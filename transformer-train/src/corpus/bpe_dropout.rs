@@ -26,8 +26,8 @@ struct Merges {
     /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged
     /// first) and the merged token.
     of_pair: HashMap<(u32, u32), (u32, u32)>,
-    /// The characters of each token, as ids. A special token, and that of a byte, counts as one
-    /// character.
+    /// The characters of each token, as ids. A special token, that of a byte and a user-defined symbol
+    /// count as one character.
     characters: Vec<Vec<u32>>,
     /// Whether each token is the first of a word.
     begins_word: Vec<bool>,
@@ -51,6 +51,12 @@ impl BpeDropout {
             let merged = id(&format!("{left}{right}"))?;
             of_pair.insert((id(left)?, id(right)?), (rank, merged));
         }
+        let symbols = tokenizer.user_symbols();
+        let is_whole = |token: u32, spelling: &str| {
+            is_special(token)
+                || byte_of(spelling).is_some()
+                || symbols.binary_search(&token).is_ok()
+        };
         let mut characters = Vec::new();
         let mut begins_word = Vec::new();
         for token in (0..).take(tokenizer.vocab_size()) {
@@ -60,7 +66,7 @@ impl BpeDropout {
             let of_token: Option<Vec<u32>> = of_token.collect();
             begins_word.push(spelling.starts_with(WORD_START));
             characters.push(match of_token {
-                Some(of_token) if !is_special(token) && byte_of(&spelling).is_none() => of_token,
+                Some(of_token) if !is_whole(token, &spelling) => of_token,
                 _ => whole,
             });
         }
@@ -156,6 +162,24 @@ mod tests {
         let tokenizer = tokenizer(TokenizerKind::Bpe);
         let dropout = BpeDropout::new(&tokenizer).expect("its kind is BPE");
         (tokenizer, dropout)
+    }
+
+    #[test]
+    fn a_user_symbol_is_never_split() {
+        let config = TokenizerConfig {
+            kind: TokenizerKind::Bpe,
+            vocab_size: 60,
+            user_symbols: vec!["ros".to_owned()],
+            ..TokenizerConfig::default()
+        };
+        let tokenizer = Tokenizer::train(&config, LINES).expect("the lines are text");
+        let dropout = BpeDropout::new(&tokenizer).expect("its kind is BPE");
+        let ids = tokenizer.encode("ros a rose");
+        for seed in 0..20 {
+            let again = dropout.tokenize_again(&ids, 0.9, seed);
+            assert_eq!(again.iter().filter(|id| **id == 4).count(), 2);
+            assert_eq!(tokenizer.decode(&again), tokenizer.decode(&ids));
+        }
     }
 
     #[test]

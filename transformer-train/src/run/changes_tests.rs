@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings whose default is text, or none.
-const OTHERS: [(&str, &str); 48] = [
+const OTHERS: [(&str, &str); 49] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -109,6 +109,7 @@ const OTHERS: [(&str, &str); 48] = [
     ("data.copies", "\"drop\""),
     ("data.store", "\"disk\""),
     ("data.store_folder", "\"other\""),
+    ("tokenizer.user_symbols", "[\"<2de>\"]"),
     ("tokenizer.vocabulary", "\"separate\""),
     ("tokenizer.kind", "\"word\""),
     ("tokenizer.case", "\"lower\""),

@@ -111,6 +111,10 @@ fn values_of(key: &Key, current: Option<&Value>) -> Vec<String> {
             .map(quoted)
             .to_vec(),
         Values::Command => ["cat {hyp}", "score {hyp} {ref}"].map(quoted).to_vec(),
+        Values::Text => ["<2de>", "two words", ""].map(quoted).to_vec(),
+        Values::Texts => ["[]", "[\"<2de>\"]", "[\"<2de>\", \"\"]"]
+            .map(str::to_owned)
+            .to_vec(),
         Values::TextOrNumber => ["none", "power:1", "gnmt:0.7"].map(quoted).to_vec(),
         Values::OneOf(choices) => choices.iter().map(|choice| quoted(&choice.name)).collect(),
         Values::Tables(_) => {

@@ -142,6 +142,11 @@ fn values_of(key: &Key) -> Vec<String> {
             ];
             values.extend(codes.map(str::to_owned));
         }
+        Values::Text | Values::Texts => {
+            let texts = ["<2de>", "", "<2 de>", "\\u0000", "1", "<0x41>"];
+            values.extend(texts.map(|text| format!("[\"{text}\", \"9\"]")));
+            values.extend(texts.map(|text| format!("\"{text}\"")));
+        }
         Values::Bool | Values::Count | Values::Number | Values::Tables(_) => {}
     }
     values.truncate(MOST_VALUES as usize);
@@ -332,6 +337,10 @@ fn plausible(key: &Key, random: &mut Random) -> String {
         Values::Language => random.pick(&["\"en\"", "\"pt-BR\"", "\"x\""]).to_owned(),
         Values::Command => random
             .pick(&["\"wc -l {hyp}\"", "\"cat {hyp}\"", "\"nowhere {hyp}\""])
+            .to_owned(),
+        Values::Text => random.pick(&["\"<2de>\"", "\"\"", "\"1 1\""]).to_owned(),
+        Values::Texts => random
+            .pick(&["[]", "[\"<2de>\", \"1\"]", "[\"\"]", "[\"<s>\"]"])
             .to_owned(),
         Values::TextOrNumber => random
             .pick(&["\"none\"", "\"power:1\"", "0", "1.5"])

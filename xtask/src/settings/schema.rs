@@ -91,7 +91,11 @@ fn values(values: &Values) -> Schema {
             ..of_kind("integer")
         },
         Values::Number => of_kind("number"),
-        Values::Path | Values::Language | Values::Command => of_kind("string"),
+        Values::Path | Values::Language | Values::Command | Values::Text => of_kind("string"),
+        Values::Texts => Schema {
+            items: Some(Box::new(of_kind("string"))),
+            ..of_kind("array")
+        },
         Values::TextOrNumber => any_of(vec![of_kind("string"), of_kind("number")]),
         Values::OneOf(choices) => {
             let choices = choices.iter().map(|it| choice(&it.name, &it.meaning));

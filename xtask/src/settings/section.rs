@@ -52,6 +52,10 @@ pub(crate) enum Values {
     TextOrNumber,
     /// One of several names.
     OneOf(Vec<Choice>),
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
     /// A list of tables with these keys.
     Tables(Vec<Key>),
 }
@@ -123,9 +127,11 @@ impl Key {
                 let first = choices.first().map_or("", |choice| choice.name.as_str());
                 format!("\"{first}\"")
             }
+            Values::Text => "\"TEXT\"".to_owned(),
+            Values::Texts => "[\"TEXT\"]".to_owned(),
             Values::Tables(keys) => {
                 // `tsv` excludes the two files before it.
-                let keys = keys.iter().filter(|key| key.name != "tsv");
+                let keys = keys.iter().filter(|key| !key.name.ends_with("tsv"));
                 let pairs = keys.map(|key| format!("{} = {}", key.name, key.value()));
                 format!("[{{ {} }}]", pairs.collect::<Vec<_>>().join(", "))
             }
@@ -135,6 +141,9 @@ impl Key {
 
 impl Values {
     fn of(field: &Field, types: &Types) -> Result<Self> {
+        if field.is_list && field.type_name == "String" {
+            return Ok(Self::Texts);
+        }
         if field.is_list {
             let fields = types.fields(&field.type_name)?.into_iter();
             let keys = fields.map(|field| Key::of(field, types));
@@ -145,6 +154,7 @@ impl Values {
             "u64" | "usize" => Self::Count,
             "f64" => Self::Number,
             "PathBuf" => Self::Path,
+            "String" => Self::Text,
             "LanguageCode" => Self::Language,
             "ScoreCommand" => Self::Command,
             "LengthPenalty" => Self::TextOrNumber,

@@ -24,4 +24,5 @@ mod vocabulary;
 mod tests;
 
 pub use model::{PieceSpan, SentencePiece, SentencePieceError};
+pub(super) use trie::Trie;
 pub use vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};

@@ -125,6 +125,11 @@ impl SentencePiece {
         self.byte_fallback
     }
 
+    /// Returns whether a piece is a user-defined symbol.
+    pub(super) fn is_user_defined(&self, piece: &str) -> bool {
+        self.kinds.get(piece) == Some(&PieceKind::UserDefined)
+    }
+
     /// Splits a line into pieces. A run of unknown characters is returned as one piece, also by a model with byte
     /// fallback.
     pub fn split(&self, line: &str) -> Vec<PieceSpan> {

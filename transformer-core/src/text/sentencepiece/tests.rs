@@ -183,6 +183,20 @@ fn distinct_special_tokens_keep_their_rows() {
 }
 
 #[test]
+fn tags_and_user_defined_pieces_are_user_symbols() {
+    let model = model(
+        UNIGRAM,
+        &[("<2de>", 0.0, USER_DEFINED), ("b", -1.0, NORMAL)],
+    );
+    let tokens = ["</s>", "<unk>", "<2de>", "b", "<pad>", ">>x<<", ">>x<<y"].map(str::to_owned);
+    let vocabulary = PieceVocabulary::new(model, tokens.to_vec(), SPECIAL);
+    let tokenizer = Tokenizer::from_pieces(vocabulary.expect("the ids are distinct"));
+    let symbols = tokenizer.user_symbols().into_iter();
+    let symbols: Vec<_> = symbols.filter_map(|id| tokenizer.token(id)).collect();
+    assert_eq!(symbols, ["<2de>", ">>x<<"]);
+}
+
+#[test]
 fn one_id_for_two_special_tokens_is_refused() {
     let special = SpecialIds { eos: 1, ..SPECIAL };
     let error = vocabulary(special).expect_err("1 is <unk>");

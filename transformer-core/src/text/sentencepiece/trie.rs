@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 /// A map from strings to numbers, searchable by prefix.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Trie {
+pub(in crate::text) struct Trie {
     /// Maps a node and a byte to the next node; node 0 is the empty string.
     children: HashMap<(u32, u8), u32>,
     /// Number of the string that ends at a node.
@@ -13,7 +13,7 @@ pub(super) struct Trie {
 
 impl Trie {
     /// Builds the trie; of equal strings the first is used.
-    pub(super) fn new<'a>(strings: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
+    pub(in crate::text) fn new<'a>(strings: impl IntoIterator<Item = (&'a str, usize)>) -> Self {
         let mut trie = Self {
             children: HashMap::new(),
             ends: vec![None],
@@ -46,7 +46,7 @@ impl Trie {
     }
 
     /// Returns the length in bytes of the longest string that the text starts with.
-    pub(super) fn longest(&self, text: &[u8]) -> Option<usize> {
+    pub(in crate::text) fn longest(&self, text: &[u8]) -> Option<usize> {
         self.prefixes(text).last().map(|(len, _)| len)
     }
 }

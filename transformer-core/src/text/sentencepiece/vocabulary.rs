@@ -246,6 +246,16 @@ impl PieceVocabulary {
             .or_else(|| self.ids.get(token).copied())
     }
 
+    /// Returns the ids of the model's user-defined symbols and of all tags, in ascending order.
+    pub(in crate::text) fn user_symbols(&self) -> Vec<u32> {
+        let is_tag = |token: &str| !token.is_empty() && tag_len(token) == token.len();
+        let is_symbol = |token: &str| self.model.is_user_defined(token) || is_tag(token);
+        let symbols = self.ids.iter().filter(|(token, _)| is_symbol(token));
+        let mut ids: Vec<u32> = symbols.map(|(_, id)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
     fn spelling(&self, id: u32) -> Option<&str> {
         let row = (*self.rows.get(id as usize)?)?;
         self.tokens.get(row as usize).map(String::as_str)
