@@ -65,4 +65,4 @@ pub use run::{
     CheckpointChoice, Display, Existing, Outcome, RunEnvironment, TestScore, ThreadCount,
     TrainError, average_checkpoints, dry_run, follow, is_unfinished, train,
 };
-pub use validation::{Sample, ScoreError, TextScores};
+pub use validation::{CorpusScores, Sample, ScoreError, TextScores};

@@ -6,7 +6,7 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
-    BestBy, ComputePrecision, ConfigError, DataSettings, Experiment, ScheduleKind,
+    BestBy, ComputePrecision, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
     TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_positions,
 };
 
@@ -27,6 +27,7 @@ const MAX_DEVICES: u64 = 1024;
 const MAX_RANKS: u64 = 65_536;
 const MAX_SECONDS: u64 = 1_000_000;
 const MAX_LINE_BYTES: u64 = 1 << 30;
+const MAX_TEMPERATURE: f64 = 1e6;
 
 impl Experiment {
     /// Checks that each setting is valid and that they are consistent with each other. No file is
@@ -41,28 +42,11 @@ impl Experiment {
             tokenizer,
             model,
             finetune,
-            embeddings,
             training,
             validation,
-            report: _,
+            ..
         } = self;
-        for (key, path) in [
-            ("data.src", &data.src),
-            ("data.tgt", &data.tgt),
-            ("data.tsv", &data.tsv),
-            ("data.valid_src", &data.valid_src),
-            ("data.valid_tgt", &data.valid_tgt),
-            ("data.valid_tsv", &data.valid_tsv),
-            ("data.store_folder", &data.store_folder),
-            ("finetune.model", &finetune.model),
-            ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
-            ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
-        ] {
-            let is_path = path
-                .as_ref()
-                .is_none_or(|path| !path.as_os_str().is_empty());
-            require(key, "empty", is_path, "the path of a file or folder")?;
-        }
+        validate_paths(self)?;
         validate_data(data)?;
         validate_tokenizer(tokenizer, finetune.model.is_some())?;
         for key in ["src_vocab_size", "tgt_vocab_size"] {
@@ -95,8 +79,36 @@ impl Experiment {
                 missing: "validation.command",
             });
         }
-        validate_validation(validation)
+        validate_validation(validation, data)
     }
+}
+
+/// Refuses empty paths.
+fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
+    let Experiment {
+        data,
+        finetune,
+        embeddings,
+        ..
+    } = experiment;
+    for (key, path) in [
+        ("data.src", &data.src),
+        ("data.tgt", &data.tgt),
+        ("data.tsv", &data.tsv),
+        ("data.valid_src", &data.valid_src),
+        ("data.valid_tgt", &data.valid_tgt),
+        ("data.valid_tsv", &data.valid_tsv),
+        ("data.store_folder", &data.store_folder),
+        ("finetune.model", &finetune.model),
+        ("embeddings.src_word_vectors", &embeddings.src_word_vectors),
+        ("embeddings.tgt_word_vectors", &embeddings.tgt_word_vectors),
+    ] {
+        let is_path = path
+            .as_ref()
+            .is_none_or(|path| !path.as_os_str().is_empty());
+        require(key, "empty", is_path, "the path of a file or folder")?;
+    }
+    Ok(())
 }
 
 /// Checks the number of updates, and what one consists of.
@@ -171,9 +183,21 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     require("training.seed", seed, seed <= MAX_SEED, "at most 2^63 - 1")
 }
 
-fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigError> {
+fn validate_validation(
+    validation: &ValidationSettings,
+    data: &DataSettings,
+) -> Result<(), ConfigError> {
     let max_sentences = validation.max_sentences as u64;
     within("validation.max_sentences", max_sentences, MAX_PAIRS)?;
+    let valid = data.corpora.iter().map(CorpusSettings::valid);
+    let valid = valid.collect::<Result<Vec<_>, _>>()?;
+    let n_validated = valid.iter().flatten().count() as u64;
+    require(
+        "validation.max_sentences",
+        max_sentences,
+        max_sentences >= n_validated,
+        "at least 1 for each of `data.corpora` with validation pairs",
+    )?;
     let n_samples = validation.n_samples as u64;
     at_most("validation.n_samples", n_samples, MAX_SAMPLES)?;
     let time_limit = validation.command_time_limit;
@@ -205,6 +229,15 @@ fn validate_validation(validation: &ValidationSettings) -> Result<(), ConfigErro
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
+    let temperature = data.sampling_temperature;
+    let is_temperature = (1.0..=MAX_TEMPERATURE).contains(&temperature);
+    let allowed = "1 to 1,000,000, for example 5";
+    require(
+        "data.sampling_temperature",
+        temperature,
+        is_temperature,
+        allowed,
+    )?;
     within(
         "data.max_line_bytes",
         data.max_line_bytes as u64,

@@ -263,3 +263,28 @@ fn a_symbol_that_cannot_be_a_token_is_refused() {
     let symbols = ["<2de>", "</s>"].map(str::to_owned).to_vec();
     assert_eq!(message(|it| it.tokenizer.user_symbols = symbols), expected);
 }
+
+#[test]
+fn a_sampling_temperature_below_1_is_refused() {
+    let expected = "`data.sampling_temperature` is 0.5; choose 1 to 1,000,000, for example 5";
+    assert_eq!(message(|it| it.data.sampling_temperature = 0.5), expected);
+    let message = message(|it| it.data.sampling_temperature = f64::NAN);
+    assert!(message.contains("is NaN; choose 1 to"), "{message}");
+}
+
+#[test]
+fn every_corpus_that_is_validated_needs_a_translated_sentence() {
+    let message = message(|experiment| {
+        experiment.data.task = None;
+        let corpus = CorpusSettings {
+            tsv: Some("c".into()),
+            valid_tsv: Some("v".into()),
+            ..CorpusSettings::default()
+        };
+        experiment.data.corpora = vec![corpus.clone(), corpus];
+        experiment.validation.max_sentences = 1;
+    });
+    let expected = "`validation.max_sentences` is 1; choose at least 1 for each of `data.corpora` with \
+                    validation pairs";
+    assert_eq!(message, expected);
+}

@@ -7,7 +7,8 @@ use transformer_core::directory::Languages;
 use transformer_core::text::LanguageCode;
 
 use crate::config::{
-    ConfigError, Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLong, optional, range,
+    ConfigError, Copies, CorpusSettings, CorpusSource, Duplicates, Empty, Filter, LineLimit,
+    LongLines, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
 };
 use crate::tasks::Task;
 
@@ -96,42 +97,16 @@ pub struct DataSettings {
     pub store_folder: Option<PathBuf>,
     /// Several training corpora, instead of one. Each is a table `[[data.corpora]]` with `src` and
     /// `tgt`, or `tsv`, and `weight`: how often each of its pairs occurs in a pass over the
-    /// data, on average (default 1). Default: none.
+    /// data, on average (default 1); with `tag` and `target_tag`, which are put in front of its
+    /// sources and targets; and with `valid_src` and `valid_tgt`, or `valid_tsv`: pairs on which it
+    /// is scored by itself. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corpora: Vec<CorpusSettings>,
-}
-
-/// One of several training corpora: its files and its weight.
-///
-/// A corpus of `n` pairs makes up `weight·n` of the training data, divided by the sum of this over
-/// all corpora. For temperature sampling, as multilingual models use it, set
-/// `weight = (n/N)^(1/T − 1)`, where `T` is the temperature and `N` the number of pairs of all
-/// corpora.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CorpusSettings {
-    /// File with the source side.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub src: Option<PathBuf>,
-    /// File with the target side: line n translates line n of `src`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tgt: Option<PathBuf>,
-    /// File with both sides, instead of `src` and `tgt`: source, tab and target on each line.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tsv: Option<PathBuf>,
-    /// How often each pair occurs in a pass over the data, on average. Default 1.
-    pub weight: f64,
-}
-
-impl Default for CorpusSettings {
-    fn default() -> Self {
-        Self {
-            src: None,
-            tgt: None,
-            tsv: None,
-            weight: 1.0,
-        }
-    }
+    /// Temperature `T` at which several corpora are mixed: a corpus of `n` pairs makes up a share
+    /// of the training data in proportion to `weight·n^(1/T)` (Arivazhagan et al. 2019,
+    /// who use 5). 1 is in proportion to the corpora's sizes; higher ones come closer to equal shares.
+    /// Default 1.
+    pub sampling_temperature: f64,
 }
 
 /// Where the tokenized training data is stored.
@@ -147,26 +122,6 @@ pub enum Store {
     Disk,
 }
 
-/// The files of a parallel corpus.
-///
-/// Each is plain text or gzip, recognized by its content, or `-` for standard input (at most one).
-/// Text is UTF-8. Lines end at `\n`; one `\r` before it is removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CorpusSource {
-    /// Two files with the same number of lines.
-    Files {
-        /// The source side.
-        src: PathBuf,
-        /// The target side.
-        tgt: PathBuf,
-    },
-    /// One file, with source, tab and target on each line.
-    Tsv {
-        /// The file.
-        path: PathBuf,
-    },
-}
-
 /// Where training and validation pairs come from, after the settings have been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DataSource {
@@ -176,9 +131,9 @@ pub enum DataSource {
     Corpus {
         /// The training corpora, each with its weight: how often its pairs occur in a pass over the
         /// data.
-        train: Vec<(CorpusSource, f64)>,
-        /// The validation pairs; `None` holds some out of the training data.
-        valid: Option<CorpusSource>,
+        train: Vec<(TaggedCorpus, f64)>,
+        /// The validation pairs.
+        valid: ValidationSource,
     },
 }
 
@@ -220,6 +175,7 @@ impl Default for DataSettings {
             store: Store::Auto,
             store_folder: None,
             corpora: Vec::new(),
+            sampling_temperature: 1.0,
         }
     }
 }
@@ -278,16 +234,17 @@ impl DataSettings {
             &self.valid_tgt,
             &self.valid_tsv,
         ];
-        let files_of = |it: &CorpusSettings| [it.src.clone(), it.tgt.clone(), it.tsv.clone()];
-        let of_corpora = self.corpora.iter().flat_map(files_of);
-        let files = files.into_iter().cloned().chain(of_corpora);
-        let is_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(|path| path == "-");
-        if files.filter(is_stdin).count() > 1 {
+        let files = files.into_iter().flatten().cloned();
+        let files = files.chain(self.corpora.iter().flat_map(CorpusSettings::files));
+        if files.filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(ConfigError::StandardInputTwice);
         }
         let one = corpus([("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)])?;
         let train = match (one, self.weighted_corpora()?) {
-            (Some(one), None) => Some(vec![(one, 1.0)]),
+            (Some(source), None) => {
+                let tags = Tags::default();
+                Some(vec![(TaggedCorpus { source, tags }, 1.0)])
+            }
             (None, corpora) => corpora,
             (Some(_), Some(_)) => {
                 return Err(ConfigError::Conflict {
@@ -301,9 +258,9 @@ impl DataSettings {
             ("valid_tgt", &self.valid_tgt),
             ("valid_tsv", &self.valid_tsv),
         ];
-        let valid = corpus(valid_files)?;
+        let valid = self.validation_source(corpus(valid_files)?)?;
         match (self.task, train, valid) {
-            (Some(task), None, None) => Ok(DataSource::Task(task)),
+            (Some(task), None, ValidationSource::HeldOut) => Ok(DataSource::Task(task)),
             (None, Some(train), valid) => Ok(DataSource::Corpus { train, valid }),
             (Some(_), ..) => Err(ConfigError::Conflict {
                 first: "task",
@@ -314,17 +271,49 @@ impl DataSettings {
     }
 
     /// Returns the files and weights of `corpora`, unless it is empty.
-    fn weighted_corpora(&self) -> Result<Option<Vec<(CorpusSource, f64)>>, ConfigError> {
-        let mut corpora = Vec::new();
-        for it in &self.corpora {
-            let files = [("src", &it.src), ("tgt", &it.tgt), ("tsv", &it.tsv)];
-            let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
-            range::positive("data.corpora.weight", it.weight)?;
-            let allowed = "at most a million";
-            range::require("data.corpora.weight", it.weight, it.weight <= 1e6, allowed)?;
-            corpora.push((source, it.weight));
-        }
+    fn weighted_corpora(&self) -> Result<Option<Vec<(TaggedCorpus, f64)>>, ConfigError> {
+        let corpora = self.corpora.iter().map(CorpusSettings::train);
+        let corpora = corpora.collect::<Result<Vec<_>, _>>()?;
         Ok(Some(corpora).filter(|corpora| !corpora.is_empty()))
+    }
+
+    /// Returns where the validation pairs come from; `files` are those of `[data]` itself.
+    fn validation_source(
+        &self,
+        files: Option<CorpusSource>,
+    ) -> Result<ValidationSource, ConfigError> {
+        let mut of_corpora = Vec::new();
+        for (it, number) in self.corpora.iter().zip(1..) {
+            of_corpora.extend(it.valid()?.map(|corpus| (number, corpus)));
+        }
+        match (files, of_corpora.is_empty()) {
+            (None, true) => Ok(ValidationSource::HeldOut),
+            (None, false) => Ok(ValidationSource::OfCorpora(of_corpora)),
+            (Some(files), true) => Ok(ValidationSource::Files(files)),
+            (Some(_), false) => Err(ConfigError::Conflict {
+                first: "corpora.valid_src",
+                second: self.first_valid_key(),
+            }),
+        }
+    }
+
+    /// Returns the tags of all corpora, of the source or of the target, each once.
+    pub(crate) fn tags_of(&self, side: impl Fn(&Tags) -> &Option<String>) -> Vec<String> {
+        let mut tags = Vec::new();
+        for corpus in &self.corpora {
+            let tag = side(&corpus.tags()).clone();
+            tags.extend(tag.filter(|tag| !tags.contains(tag)));
+        }
+        tags
+    }
+
+    /// Returns the first key of `[data]` that names validation files.
+    fn first_valid_key(&self) -> &'static str {
+        match (&self.valid_src, &self.valid_tsv) {
+            (Some(_), _) => "valid_src",
+            (None, Some(_)) => "valid_tsv",
+            (None, None) => "valid_tgt",
+        }
     }
 
     /// Returns the first key that names files.
@@ -342,32 +331,5 @@ impl DataSettings {
             .into_iter()
             .find(|(_, path)| path.is_some())
             .map_or("valid_tgt", |(key, _)| key)
-    }
-}
-
-/// Returns the files of a corpus: two of one side each, or one with both sides.
-fn corpus(
-    [(src_key, src), (tgt_key, tgt), (tsv_key, tsv)]: [(&'static str, &Option<PathBuf>); 3],
-) -> Result<Option<CorpusSource>, ConfigError> {
-    match (src.clone(), tgt.clone(), tsv.clone()) {
-        (None, None, None) => Ok(None),
-        (Some(src), Some(tgt), None) => Ok(Some(CorpusSource::Files { src, tgt })),
-        (None, None, Some(path)) => Ok(Some(CorpusSource::Tsv { path })),
-        (Some(_), _, Some(_)) => Err(ConfigError::Conflict {
-            first: src_key,
-            second: tsv_key,
-        }),
-        (None, Some(_), Some(_)) => Err(ConfigError::Conflict {
-            first: tgt_key,
-            second: tsv_key,
-        }),
-        (Some(_), None, None) => Err(ConfigError::MissingSide {
-            given: src_key,
-            missing: tgt_key,
-        }),
-        (None, Some(_), None) => Err(ConfigError::MissingSide {
-            given: tgt_key,
-            missing: src_key,
-        }),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::data::*;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, CorpusSource, TaggedCorpus, Tags, ValidationSource};
 use crate::tasks::Task;
 
 fn files(src: Option<&str>, tgt: Option<&str>) -> DataSettings {
@@ -68,13 +68,29 @@ fn two_files_cannot_both_be_standard_input() {
 
 #[test]
 fn a_source_file_and_a_target_file_are_one_corpus() {
-    let train = CorpusSource::Files {
-        src: "a".into(),
-        tgt: "b".into(),
-    };
     let source = files(Some("a"), Some("b")).source();
-    let train = vec![(train, 1.0)];
-    assert_eq!(source, Ok(DataSource::Corpus { train, valid: None }));
+    let train = vec![(two("a", "b"), 1.0)];
+    let valid = ValidationSource::HeldOut;
+    assert_eq!(source, Ok(DataSource::Corpus { train, valid }));
+}
+
+/// Returns a corpus of two files, without tags.
+fn two(src: &str, tgt: &str) -> TaggedCorpus {
+    TaggedCorpus {
+        source: CorpusSource::Files {
+            src: src.into(),
+            tgt: tgt.into(),
+        },
+        tags: Tags::default(),
+    }
+}
+
+/// Returns a corpus of one file, without tags.
+fn one(path: &str) -> TaggedCorpus {
+    TaggedCorpus {
+        source: CorpusSource::Tsv { path: path.into() },
+        tags: Tags::default(),
+    }
 }
 
 fn parsed(text: &str) -> DataSettings {
@@ -84,13 +100,54 @@ fn parsed(text: &str) -> DataSettings {
 #[test]
 fn corpora_have_weights() {
     let data = parsed("corpora = [{ src = 'a', tgt = 'b', weight = 2.5 }, { tsv = 'c' }]");
-    let two = CorpusSource::Files {
-        src: "a".into(),
-        tgt: "b".into(),
+    let train = vec![(two("a", "b"), 2.5), (one("c"), 1.0)];
+    let valid = ValidationSource::HeldOut;
+    assert_eq!(data.source(), Ok(DataSource::Corpus { train, valid }));
+}
+
+#[test]
+fn a_corpus_has_tags_on_its_training_and_its_validation_pairs() {
+    let data = parsed(
+        "corpora = [{ tsv = 'a' }, { tsv = 'b', tag = '<2x>', target_tag = '<x>', valid_tsv = 'v' }]",
+    );
+    let tags = Tags {
+        src: Some("<2x>".to_owned()),
+        tgt: Some("<x>".to_owned()),
     };
-    let one = CorpusSource::Tsv { path: "c".into() };
-    let train = vec![(two, 2.5), (one, 1.0)];
-    assert_eq!(data.source(), Ok(DataSource::Corpus { train, valid: None }));
+    let tagged = |path| TaggedCorpus {
+        tags: tags.clone(),
+        ..one(path)
+    };
+    let train = vec![(one("a"), 1.0), (tagged("b"), 1.0)];
+    let valid = ValidationSource::OfCorpora(vec![(2, tagged("v"))]);
+    assert_eq!(data.source(), Ok(DataSource::Corpus { train, valid }));
+}
+
+#[test]
+fn validation_files_of_corpora_together_with_those_of_all_are_an_error() {
+    let data = parsed("valid_tsv = 'v'\ncorpora = [{ tsv = 'a', valid_tsv = 'w' }]");
+    let expected = "`corpora.valid_src` and `valid_tsv` exclude each other; remove one of them";
+    assert_eq!(message(&data), expected);
+}
+
+#[test]
+fn one_validation_file_of_a_corpus_without_the_other_is_an_error() {
+    let data = parsed("corpora = [{ tsv = 'a', valid_src = 'v' }]");
+    assert_eq!(
+        message(&data),
+        "`valid_src` is set without `valid_tgt`; set both"
+    );
+}
+
+#[test]
+fn a_tag_that_cannot_be_a_token_is_an_error() {
+    let expected =
+        "in `data.corpora.tag`: \"to German:\" cannot be a user-defined symbol: it has whitespace";
+    let data = parsed("corpora = [{ tsv = 'a', tag = 'to German:' }]");
+    assert!(message(&data).starts_with(expected), "{}", message(&data));
+    let expected = "in `data.corpora.target_tag`: \"\" cannot be a user-defined symbol: it is empty; remove it";
+    let data = parsed("corpora = [{ tsv = 'a', target_tag = '' }]");
+    assert_eq!(message(&data), expected);
 }
 
 #[test]

@@ -91,9 +91,26 @@ pub enum ConfigError {
     /// One of several corpora has no files.
     #[error("one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`")]
     NoFilesInCorpus,
+    /// A text cannot be the tag of a corpus.
+    #[error("in `data.corpora.{key}`: {source}")]
+    Tag {
+        /// The key.
+        key: &'static str,
+        /// The text, and why.
+        source: TokenizerError,
+    },
     /// A text cannot be a user-defined symbol.
     #[error("in `tokenizer.user_symbols`: {0}")]
     UserSymbol(#[source] TokenizerError),
+    /// The tokenizer of a model that is trained further does not know the tag of a corpus.
+    #[error(
+        "the tokenizer of the model that is trained further does not know the tag `{tag}`; choose one that it knows, or \
+         train a new model"
+    )]
+    UnknownTag {
+        /// The tag.
+        tag: String,
+    },
     /// Two files are standard input.
     #[error("two files are `-`; only one of them can be standard input")]
     StandardInputTwice,

@@ -1,10 +1,11 @@
 //! [`Experiment`]: every setting of a training run.
 
 use serde::{Deserialize, Serialize};
+use transformer_core::text::TokenizerConfig;
 
 use crate::config::{
     ConfigError, DataSettings, EmbeddingSettings, FinetuneSettings, ModelSettings, ReportSettings,
-    TokenizerSettings, TrainingSettings, ValidationSettings,
+    TokenizerSettings, TrainingSettings, ValidationSettings, Vocabularies,
 };
 use crate::tasks::Task;
 
@@ -75,6 +76,29 @@ impl Experiment {
             model: self.model.resolved(self.tokenizer.vocabulary)?,
             ..self.clone()
         })
+    }
+
+    /// Returns the configuration of each tokenizer to train; the tags of the corpora are among the
+    /// user-defined symbols of their side.
+    pub fn vocabularies(&self) -> Vocabularies {
+        let add = |config: &mut TokenizerConfig, tags: Vec<String>| {
+            for tag in tags {
+                if !config.user_symbols.contains(&tag) {
+                    config.user_symbols.push(tag);
+                }
+            }
+        };
+        let src_tags = self.data.tags_of(|tags| &tags.src);
+        let tgt_tags = self.data.tags_of(|tags| &tags.tgt);
+        let mut vocabularies = self.tokenizer.vocabularies();
+        match &mut vocabularies {
+            Vocabularies::Joint(config) => add(config, [src_tags, tgt_tags].concat()),
+            Vocabularies::Separate { src, tgt } => {
+                add(src, src_tags);
+                add(tgt, tgt_tags);
+            }
+        }
+        vocabularies
     }
 
     /// Returns the settings with which a built-in task is learned.

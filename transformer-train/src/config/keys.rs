@@ -156,8 +156,19 @@ pub(super) const SECTIONS: &[Section] = &[
                 meaning: "Several training corpora, instead of one. Each is a table \
                           `[[data.corpora]]` with `src` and `tgt`, or `tsv`, and `weight`: how \
                           often each of its pairs occurs in a pass over the data, on average \
-                          (default 1). Default: none.",
-                example: Some("[{ src = \"FILE\", tgt = \"FILE\", weight = 1.0 }]"),
+                          (default 1); with `tag` and `target_tag`, which are put in front of its \
+                          sources and targets; and with `valid_src` and `valid_tgt`, or \
+                          `valid_tsv`: pairs on which it is scored by itself. Default: none.",
+                example: Some("[{ src = \"FILE\", tgt = \"FILE\", tag = \"TEXT\", target_tag = \"TEXT\", weight = 1.0, valid_src = \"FILE\", valid_tgt = \"FILE\" }]"),
+            },
+            Key {
+                name: "sampling_temperature",
+                meaning: "Temperature `T` at which several corpora are mixed: a corpus of `n` \
+                          pairs makes up a share of the training data in proportion to \
+                          `weight·n^(1/T)` (Arivazhagan et al. 2019, who use 5). 1 is in \
+                          proportion to the corpora's sizes; higher ones come closer to equal \
+                          shares. Default 1.",
+                example: None,
             },
         ],
     },
@@ -198,9 +209,10 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "user_symbols",
-                meaning: "Texts that are one token wherever they occur, even within a word, and are \
-                          never split: for example `[\"<2de>\", \"<2fr>\"]`. They are found before \
-                          `case` applies, spelled exactly like that. Default: none.",
+                meaning: "Texts that are one token wherever they occur, even within a word, and \
+                          are never split: for example `[\"<2de>\", \"<2fr>\"]`. The tags of \
+                          `data.corpora` are such symbols without being listed here. They are \
+                          found before `case` applies, spelled exactly like that. Default: none.",
                 example: Some("[\"TEXT\"]"),
             },
             Key {

@@ -3,6 +3,7 @@
 mod check;
 #[cfg(test)]
 mod check_tests;
+mod corpora;
 mod data;
 #[cfg(test)]
 mod data_tests;
@@ -29,7 +30,8 @@ mod user_settings;
 mod validation;
 
 pub(crate) use check::check_tokenizer;
-pub use data::{CorpusSettings, CorpusSource, DataSettings, DataSource, Store};
+pub use corpora::{CorpusSettings, CorpusSource, TaggedCorpus, Tags, ValidationSource};
+pub use data::{DataSettings, DataSource, Store};
 #[cfg(test)]
 pub(crate) use documented::keys as setting_keys;
 pub use embeddings::EmbeddingSettings;

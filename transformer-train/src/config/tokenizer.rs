@@ -27,8 +27,8 @@ pub struct TokenizerSettings {
     /// in the paper).
     pub byte_fallback: bool,
     /// Texts that are one token wherever they occur, even within a word, and are never split: for
-    /// example `["<2de>", "<2fr>"]`. They are found before `case` applies, spelled exactly like that.
-    /// Default: none.
+    /// example `["<2de>", "<2fr>"]`. The tags of `data.corpora` are such symbols without being listed
+    /// here. They are found before `case` applies, spelled exactly like that. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_symbols: Vec<String>,
     /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the

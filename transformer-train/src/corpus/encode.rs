@@ -71,9 +71,10 @@ pub(crate) fn encode_into(
         if chunk.is_empty() {
             break;
         }
-        chunk.retain(|(_, pair)| counted.keeps_text(pair));
-        let (corpora, chunk): (Vec<usize>, Vec<_>) = chunk.into_iter().unzip();
-        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) = chunk.into_iter().unzip();
+        chunk.retain(|read| counted.keeps_text(read));
+        let corpora: Vec<usize> = chunk.iter().map(|read| read.corpus).collect();
+        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) =
+            chunk.into_iter().map(|read| read.pair).unzip();
         let src = encode_src(&src_lines);
         let tgt = encode_tgt(&tgt_lines);
         assert_eq!(
@@ -109,16 +110,16 @@ pub(crate) fn encode_into(
     }
 }
 
-/// The index of a corpus, and a pair of it.
-type PairOfCorpus = (usize, (String, String));
+/// A pair that was read, the index of its corpus, and whether its sides are equal without their tags.
+struct ReadPair {
+    corpus: usize,
+    is_copy: bool,
+    pair: (String, String),
+}
 
 /// Reads the next pairs: a limited number of pairs and bytes, and
 /// none at the end.
-fn next_chunk(
-    pairs: &mut Pairs,
-    name: &str,
-    empty: Empty,
-) -> Result<Vec<PairOfCorpus>, CorpusError> {
+fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, CorpusError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
     while chunk.len() < CHUNK_PAIRS
@@ -136,7 +137,11 @@ fn next_chunk(
             });
         }
         n_bytes += pair.0.len() + pair.1.len();
-        chunk.push((pairs.corpus(), pair));
+        chunk.push(ReadPair {
+            corpus: pairs.corpus(),
+            is_copy: pairs.is_copy(),
+            pair,
+        });
     }
     Ok(chunk)
 }
@@ -167,7 +172,7 @@ impl<'a> CountedFilter<'a> {
     }
 
     /// Whether a pair passes the checks that need no tokens.
-    fn keeps_text(&mut self, pair: &(String, String)) -> bool {
+    fn keeps_text(&mut self, ReadPair { is_copy, pair, .. }: &ReadPair) -> bool {
         let summary = &mut self.summary;
         summary.read += 1;
         if pair.0.trim().is_empty() {
@@ -178,7 +183,7 @@ impl<'a> CountedFilter<'a> {
             summary.empty_tgt += 1;
             return false;
         }
-        if pair.0.trim() == pair.1.trim() {
+        if *is_copy {
             summary.copies += 1;
             if self.filter.copies == Copies::Drop {
                 summary.copies_dropped += 1;

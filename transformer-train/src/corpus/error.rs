@@ -73,6 +73,15 @@ pub enum CorpusError {
         /// Which side is blank: `source` or `target`.
         side: &'static str,
     },
+    /// No validation pair of one of several corpora passes the filter.
+    #[error(
+        "no validation pair of corpus {number} passes the filters; check its `valid_src` and `valid_tgt`, or raise \
+         `data.max_len`"
+    )]
+    NothingToValidate {
+        /// The number of the corpus, from 1.
+        number: usize,
+    },
     /// The filter drops every pair.
     #[error(
         "no pair of {file} is left: {summary}; check the files, and `max_len` and the other \

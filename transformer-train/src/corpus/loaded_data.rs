@@ -3,7 +3,9 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::Tokenizer;
 
-use crate::config::{CorpusSource, DataSource, Experiment, LineLimit, Vocabularies};
+use crate::config::{
+    DataSource, Experiment, LineLimit, TaggedCorpus, ValidationSource, Vocabularies,
+};
 use crate::corpus::{
     CorpusError, CorpusSummary, ParallelText, StoreLocation, StoredCorpus, TokenStore,
     encode_in_memory, encode_into,
@@ -34,8 +36,10 @@ pub(crate) struct LoadedData {
     pub(crate) fingerprint: u64,
     /// The weight of each corpus: how often its pairs occur in a pass over the data.
     pub(crate) weights: Vec<f64>,
-    /// The validation pairs.
+    /// The validation pairs; of several corpora, if each is scored by itself.
     pub(crate) valid: ParallelText,
+    /// The number of the training corpus of each of these, from 1.
+    pub(crate) valid_corpora: Vec<usize>,
     /// Test pairs, which only tasks have.
     pub(crate) test: Lines,
 }
@@ -61,12 +65,17 @@ impl LoadedData {
         let (sources, weights): (Vec<_>, Vec<f64>) = sources.into_iter().unzip();
         let limit = experiment.data.line_limit();
         if let Some(stored) = location.as_ref().and_then(|location| location.open(log)) {
-            return Self::from_stored(stored, valid.as_ref(), weights, limit);
+            return Self::from_stored(stored, &valid, weights, limit);
         }
-        let (train, valid_text) = open_text(&sources, valid.as_ref(), experiment, progress)?;
+        let (train, valid_text) = open_text(&sources, &valid, experiment, progress)?;
         let Some(location) = location.filter(StoreLocation::builds_missing) else {
             let loaded = Self::in_memory(experiment, tokenizers, train, valid_text, progress)?;
-            return Ok(Self { weights, ..loaded });
+            let valid_corpora = numbers(&valid);
+            return Ok(Self {
+                weights,
+                valid_corpora,
+                ..loaded
+            });
         };
         let tokenizers = match tokenizers {
             Some(tokenizers) => tokenizers,
@@ -74,8 +83,8 @@ impl LoadedData {
         };
         let train = train.with_progress(progress, STORING);
         let held_out = match valid {
-            Some(_) => None,
-            None => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
+            ValidationSource::HeldOut => Some(valid_text.pairs()?.collect::<Result<Lines, _>>()?),
+            ValidationSource::Files(_) | ValidationSource::OfCorpora(_) => None,
         };
         let path = location.path();
         log(&format!("store       building {}", path.display()));
@@ -93,17 +102,18 @@ impl LoadedData {
             writer.finish().map_err(error)?;
             Ok(encoded)
         })?;
-        Self::from_stored(stored, valid.as_ref(), weights, limit)
+        Self::from_stored(stored, &valid, weights, limit)
     }
 
     fn from_stored(
         stored: StoredCorpus,
-        valid: Option<&CorpusSource>,
+        valid: &ValidationSource,
         weights: Vec<f64>,
         limit: LineLimit,
     ) -> Result<Self, CorpusError> {
-        let valid = match valid {
-            Some(valid) => ParallelText::open(valid, limit)?,
+        let valid_corpora = numbers(valid);
+        let valid = match open_valid(valid, limit)? {
+            Some(valid) => valid,
             None => ParallelText::from_pairs(stored.held_out.unwrap_or_default()),
         };
         Ok(Self {
@@ -113,6 +123,7 @@ impl LoadedData {
             fingerprint: stored.fingerprint,
             weights,
             valid,
+            valid_corpora,
             test: Lines::new(),
         })
     }
@@ -143,6 +154,7 @@ impl LoadedData {
             fingerprint: fingerprint.value(),
             weights: vec![1.0],
             valid,
+            valid_corpora: Vec::new(),
             test: Lines::new(),
         })
     }
@@ -150,21 +162,44 @@ impl LoadedData {
 
 /// Opens the training text and the validation text: files, or pairs held out of the training text.
 fn open_text(
-    sources: &[CorpusSource],
-    valid: Option<&CorpusSource>,
+    sources: &[TaggedCorpus],
+    valid: &ValidationSource,
     experiment: &Experiment,
     progress: &Progress,
 ) -> Result<(ParallelText, ParallelText), CorpusError> {
     let limit = experiment.data.line_limit();
     let train = match sources {
-        [source] => ParallelText::open(source, limit)?,
+        [TaggedCorpus { source, tags }] => ParallelText::open(source, limit)?.tagged(tags),
         sources => ParallelText::open_all(sources, limit)?,
     };
     let train = train.with_progress(progress, READING);
-    Ok(match valid {
-        Some(valid) => (train, ParallelText::open(valid, limit)?),
+    Ok(match open_valid(valid, limit)? {
+        Some(valid) => (train, valid),
         None => train.hold_out(experiment.data.valid_pairs, experiment.training.seed)?,
     })
+}
+
+/// Opens the validation text; `None` if it is held out of the training text.
+fn open_valid(
+    valid: &ValidationSource,
+    limit: LineLimit,
+) -> Result<Option<ParallelText>, CorpusError> {
+    Ok(match valid {
+        ValidationSource::HeldOut => None,
+        ValidationSource::Files(files) => Some(ParallelText::open(files, limit)?),
+        ValidationSource::OfCorpora(corpora) => {
+            let corpora: Vec<TaggedCorpus> = corpora.iter().map(|(_, it)| it.clone()).collect();
+            Some(ParallelText::open_all(&corpora, limit)?)
+        }
+    })
+}
+
+/// Returns the numbers of the training corpora that have validation pairs.
+fn numbers(valid: &ValidationSource) -> Vec<usize> {
+    match valid {
+        ValidationSource::HeldOut | ValidationSource::Files(_) => Vec::new(),
+        ValidationSource::OfCorpora(corpora) => corpora.iter().map(|(number, _)| *number).collect(),
+    }
 }
 
 /// Generates the training, validation and test pairs of a built-in task.
@@ -194,7 +229,7 @@ fn train_tokenizers(
     let mut on_progress = |share| {
         let _ = phase.share(share);
     };
-    Ok(match experiment.tokenizer.vocabularies() {
+    Ok(match experiment.vocabularies() {
         Vocabularies::Joint(config) => {
             let lines = sources().chain(targets());
             Tokenizers::Joint(Tokenizer::train_with(&config, lines, &mut on_progress)?)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use transformer_core::lines::LineError;
 
-use crate::config::LongLines;
+use crate::config::{LongLines, Tags};
 use crate::corpus::CorpusError;
 use crate::corpus::input::Lines;
 use crate::progress::Phase;
@@ -42,6 +42,9 @@ pub struct Pairs {
     name: String,
     source: PairSource,
     long_lines: LongLines,
+    tags: Arc<Tags>,
+    /// Whether the sides of the last pair are equal without their tags.
+    is_copy: bool,
     n_long: u64,
     /// Indices of the pairs to skip, ascending.
     held_out: Arc<[u64]>,
@@ -63,12 +66,30 @@ impl Pairs {
             name,
             source,
             long_lines,
+            tags: Arc::default(),
+            is_copy: false,
             n_long: 0,
             held_out,
             n_held_out: 0,
             n_read: 0,
             ended: false,
             reading,
+        }
+    }
+
+    /// Puts tags in front of the lines.
+    pub(super) fn tagged(self, tags: &Arc<Tags>) -> Self {
+        let tags = Arc::clone(tags);
+        Self { tags, ..self }
+    }
+
+    /// Returns whether the sides of the last pair are equal without their tags.
+    pub(super) fn is_copy(&self) -> bool {
+        match &self.source {
+            PairSource::Corpora { corpora, current } => {
+                corpora.get(*current).is_some_and(Self::is_copy)
+            }
+            _ => self.is_copy,
         }
     }
 
@@ -135,7 +156,13 @@ impl Pairs {
                 continue;
             }
             match row {
-                Row::Pair(pair) => return Ok(Some(pair)),
+                Row::Pair((src, tgt)) => {
+                    self.is_copy = src.trim() == tgt.trim();
+                    return Ok(Some((
+                        with_tag(src, self.tags.src.as_deref()),
+                        with_tag(tgt, self.tags.tgt.as_deref()),
+                    )));
+                }
                 Row::TooLong => self.n_long += 1,
             }
         }
@@ -173,6 +200,14 @@ impl fmt::Debug for Pairs {
             .field("name", &self.name)
             .field("n_read", &self.n_read)
             .finish_non_exhaustive()
+    }
+}
+
+/// Puts a tag in front of a line. A blank line stays blank, so that the filter finds it.
+fn with_tag(line: String, tag: Option<&str>) -> String {
+    match tag {
+        Some(tag) if !line.trim().is_empty() => format!("{tag} {line}"),
+        _ => line,
     }
 }
 

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 use transformer_core::lines::LineError;
 use transformer_core::random::hash;
 
-use crate::config::{CorpusSource, LineLimit, LongLines};
-use crate::corpus::{CorpusError, ParallelText};
+use crate::config::{Copies, CorpusSource, Filter, LineLimit, LongLines, TaggedCorpus, Tags};
+use crate::corpus::{CorpusError, ParallelText, encode};
 
 type Read = Result<Vec<(String, String)>, CorpusError>;
 
@@ -204,7 +204,7 @@ fn a_line_above_the_limit_is_refused_or_its_pair_is_dropped() -> Result<(), Corp
         assert_eq!(pairs.by_ref().collect::<Result<Vec<_>, _>>()?, kept);
         assert_eq!((pairs.n_read(), pairs.n_long()), (4, 2));
     }
-    let both = ParallelText::open_all(&[files, tsv], drop)?;
+    let both = ParallelText::open_all(&[files, tsv].map(untagged), drop)?;
     let mut pairs = both.pairs()?;
     assert_eq!((pairs.by_ref().count(), pairs.n_long()), (4, 4));
     Ok(())
@@ -218,4 +218,46 @@ fn nothing_follows_an_error() {
     };
     let text = ParallelText::open(&source, LineLimit::default()).expect("it exists");
     assert_eq!(text.pairs().expect("it exists").count(), 1);
+}
+
+fn untagged(source: CorpusSource) -> TaggedCorpus {
+    TaggedCorpus {
+        source,
+        tags: Tags::default(),
+    }
+}
+
+/// Returns two pairs, one of them with a blank source, with tags in front of them.
+fn tagged(src: Option<&str>, tgt: Option<&str>) -> ParallelText {
+    let pairs = [("a b", "a b"), (" ", "c")];
+    let pairs = pairs.map(|(src, tgt)| (src.to_owned(), tgt.to_owned()));
+    ParallelText::from_pairs(pairs.to_vec()).tagged(&Tags {
+        src: src.map(str::to_owned),
+        tgt: tgt.map(str::to_owned),
+    })
+}
+
+#[test]
+fn tags_are_in_front_of_every_line_that_is_not_blank() -> Result<(), CorpusError> {
+    let read: Vec<(String, String)> = tagged(Some("<x>"), Some("<y>"))
+        .pairs()?
+        .collect::<Read>()?;
+    let expected = [("<x> a b", "<y> a b"), (" ", "<y> c")];
+    let expected = expected.map(|(src, tgt)| (src.to_owned(), tgt.to_owned()));
+    assert_eq!(read, expected);
+    Ok(())
+}
+
+#[test]
+fn a_copy_is_found_behind_its_tags() {
+    let filter = Filter {
+        copies: Copies::Drop,
+        ..Filter::default()
+    };
+    let ids = |lines: &[String]| lines.iter().map(|line| vec![5; line.len()]).collect();
+    let encoded = encode(&tagged(Some("<x>"), None), &filter, ids, ids);
+    let Err(CorpusError::NothingKept { summary, .. }) = encoded else {
+        panic!("both pairs are dropped");
+    };
+    assert_eq!((summary.copies_dropped, summary.empty_src), (1, 1));
 }

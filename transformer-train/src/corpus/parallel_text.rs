@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::config::{CorpusSource, LineLimit, LongLines};
+use crate::config::{CorpusSource, LineLimit, LongLines, TaggedCorpus, Tags};
 use crate::corpus::CorpusError;
 use crate::corpus::input::Input;
 use crate::corpus::pairs::{PairSource, Pairs, Reading};
@@ -31,6 +31,7 @@ pub struct ParallelText {
     name: String,
     origin: Origin,
     long_lines: LongLines,
+    tags: Arc<Tags>,
     /// Indices of pairs that are not read, ascending.
     held_out: Arc<[u64]>,
     progress: Option<ReadingProgress>,
@@ -96,25 +97,28 @@ impl ParallelText {
             name,
             origin,
             long_lines: limit.long_lines,
+            tags: Arc::default(),
             held_out: Arc::default(),
             progress: None,
         })
     }
 
-    /// Opens several corpora as one: their concatenation.
+    /// Opens several corpora as one: their concatenation, with their tags.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub fn open_all(sources: &[CorpusSource], limit: LineLimit) -> Result<Self, CorpusError> {
-        let open = |source| Self::open(source, limit);
-        let corpora: Result<Vec<Self>, _> = sources.iter().map(open).collect();
+    pub fn open_all(corpora: &[TaggedCorpus], limit: LineLimit) -> Result<Self, CorpusError> {
+        let open =
+            |corpus: &TaggedCorpus| Ok(Self::open(&corpus.source, limit)?.tagged(&corpus.tags));
+        let corpora: Result<Vec<Self>, CorpusError> = corpora.iter().map(open).collect();
         let corpora = corpora?;
         let names: Vec<&str> = corpora.iter().map(Self::name).collect();
         Ok(Self {
             name: names.join(", "),
             origin: Origin::Corpora(corpora.into()),
             long_lines: limit.long_lines,
+            tags: Arc::default(),
             held_out: Arc::default(),
             progress: None,
         })
@@ -127,6 +131,7 @@ impl ParallelText {
             name: "the list of pairs".to_owned(),
             origin,
             long_lines: LongLines::default(),
+            tags: Arc::default(),
             held_out: Arc::default(),
             progress: None,
         }
@@ -172,7 +177,16 @@ impl ParallelText {
             self.long_lines,
             Arc::clone(&self.held_out),
             reading,
-        ))
+        )
+        .tagged(&self.tags))
+    }
+
+    /// Puts tags in front of every line that is read and not blank, with a space behind them.
+    pub fn tagged(self, tags: &Tags) -> Self {
+        Self {
+            tags: Arc::new(tags.clone()),
+            ..self
+        }
     }
 
     /// Makes every later reading report its progress as `phase`, and stop when the user stops the
@@ -275,7 +289,10 @@ mod tests {
         let sources = [("one.tsv", "a\t1\nb\t2\n"), ("two.tsv", "c\t3\n")].map(|(name, text)| {
             let path = dir.path().join(name);
             std::fs::write(&path, text).expect("the folder can be written");
-            CorpusSource::Tsv { path }
+            TaggedCorpus {
+                source: CorpusSource::Tsv { path },
+                tags: Tags::default(),
+            }
         });
         let text = ParallelText::open_all(&sources, LineLimit::default()).expect("both are there");
         let mut pairs = text.pairs().expect("both are there");

@@ -10,7 +10,9 @@ use std::time::UNIX_EPOCH;
 use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
-use crate::config::{CorpusSource, DataSource, Experiment, LineLimit, Store};
+use crate::config::{
+    CorpusSource, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource,
+};
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
 use crate::progress::LogFn;
@@ -77,7 +79,7 @@ impl StoreLocation {
         let mut facts = vec![
             format!("format {FORMAT}"),
             format!("{:?}", data.filter()),
-            format!("{:?}", experiment.tokenizer.vocabularies()),
+            format!("{:?}", experiment.vocabularies()),
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
         facts.extend(base.map(tokenizers_of));
@@ -87,12 +89,14 @@ impl StoreLocation {
         if train.len() > 1 {
             facts.push("fingerprint of sizes too".to_owned());
         }
-        if valid.is_none() {
+        if valid == ValidationSource::HeldOut {
             facts.push(format!("{} held out", data.valid_pairs));
         }
         let mut n_bytes = 0;
-        for (source, _) in &train {
-            let paths = match source {
+        for (corpus, _) in &train {
+            let tags = &corpus.tags;
+            facts.extend((*tags != Tags::default()).then(|| format!("{tags:?}")));
+            let paths = match &corpus.source {
                 CorpusSource::Files { src, tgt } => vec![src, tgt],
                 CorpusSource::Tsv { path } => vec![path],
             };

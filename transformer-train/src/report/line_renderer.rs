@@ -1,6 +1,6 @@
 //! One line per interval, for output that is not a terminal.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
@@ -14,7 +14,7 @@ use crate::config::TrainingSettings;
 use crate::progress::DeferredLog;
 use crate::validation::{
     BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
-    SPEED, Sample, Samples,
+    SPEED, Sample, Samples, number_of_corpus, of_corpus,
 };
 
 /// Formats one line when an interval has been validated, to be logged when its checkpoint is saved.
@@ -85,6 +85,25 @@ impl LineRenderer {
         )
     }
 
+    /// Returns a line for each corpus that is validated by itself.
+    fn lines_of_corpora(&self) -> String {
+        let mut lines = BTreeMap::new();
+        for (name, perplexity) in &self.valid {
+            let Some(number) = number_of_corpus(PERPLEXITY, name) else {
+                continue;
+            };
+            let value = |name| self.valid.get(&of_corpus(name, number)).copied();
+            let [bleu, chrf] = [BLEU, CHRF].map(|name| value(name).unwrap_or(f64::NAN));
+            lines.insert(
+                number,
+                format!(
+                    "\n  corpus {number:<4}  valid ppl {perplexity:.2}  BLEU {bleu:.1}  chrF {chrf:.1}"
+                ),
+            );
+        }
+        lines.into_values().collect()
+    }
+
     /// Stores the latest value of a metric. The last one is that of the whole interval.
     fn store(
         names: &HashMap<MetricId, String>,
@@ -128,6 +147,7 @@ impl TrainingProgressLogger for LineRenderer {
 
     fn update_epoch(&mut self, interval: usize) {
         let mut block = self.line(interval);
+        block.push_str(&self.lines_of_corpora());
         for sample in self.samples.latest() {
             let Sample {
                 src,

@@ -61,6 +61,9 @@ pub(super) const ON_REQUEST: [&str; 16] = [
     "training.weight_decay",
 ];
 
+/// The files of a corpus, which may have been moved, and its validation pairs, which may differ.
+const PATHS: [&str; 6] = ["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"];
+
 /// The length of a run, on which some schedules depend.
 const LENGTH: &str = "training.updates";
 
@@ -165,7 +168,7 @@ fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError>
         keys.into_iter().map(move |(key, mut value)| {
             for corpus in value.as_array_mut().into_iter().flatten() {
                 if let Some(corpus) = corpus.as_table_mut() {
-                    corpus.retain(|key, _| !["src", "tgt", "tsv"].contains(&key));
+                    corpus.retain(|key, _| !PATHS.contains(&key));
                 }
             }
             (format!("{section}.{key}"), value.to_string())

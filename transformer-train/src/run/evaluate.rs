@@ -8,6 +8,7 @@ use super::error::TrainError;
 use super::outcome::TestScore;
 use super::prepare::Prepared;
 use crate::config::Experiment;
+use crate::corpus::SentencePair;
 use crate::validation::{PairTranslator, Sample, TextScores, Translation};
 
 /// Scores models with the search of `[validation]`.
@@ -47,12 +48,31 @@ impl<'a> Evaluator<'a> {
     /// Returns BLEU and chrF of translated validation pairs.
     pub(crate) fn text_scores(&self, translations: &[Translation]) -> TextScores {
         let Prepared {
-            valid, valid_text, ..
+            valid,
+            valid_text,
+            valid_corpora,
+            valid_numbers,
+            ..
         } = self.prepared;
-        let references = valid_text.iter().map(|(_, tgt)| tgt.as_str());
         let scored = &translations[..self.n_scored];
-        let counts = self.translator.count(scored, valid, references);
-        self.translator.scores(&counts)
+        if valid_numbers.len() < 2 {
+            let references = valid_text.iter().map(|(_, tgt)| tgt.as_str());
+            let counts = self.translator.count(scored, valid, references);
+            return self.translator.scores(&counts);
+        }
+        let of_corpus = |corpus: usize| {
+            let indices = (0..scored.len()).filter(|index| valid_corpora[*index] == corpus);
+            let indices: Vec<usize> = indices.collect();
+            let translations: Vec<Translation> =
+                indices.iter().map(|&it| scored[it].clone()).collect();
+            let pairs: Vec<SentencePair> = indices.iter().map(|&it| valid[it].clone()).collect();
+            let references = indices.iter().map(|&it| valid_text[it].1.as_str());
+            let counts = self.translator.count(&translations, &pairs, references);
+            self.translator.scores(&counts)
+        };
+        let numbered = valid_numbers.iter().enumerate();
+        let numbered = numbered.map(|(corpus, number)| (*number, of_corpus(corpus)));
+        TextScores::mean(numbered.collect()).expect("there are several corpora")
     }
 
     /// Returns the score of translated validation pairs by `validation.command`. `None` without a

@@ -31,7 +31,8 @@ use crate::report::{CsvLog, EventLog, LineRenderer, dashboard};
 use crate::step::ranks::Ranks;
 use crate::step::{Objective, WeightCheck, strategy};
 use crate::validation::{
-    History, HistoryLogger, LearningRate, Ratio, Samples, TextMetric, ValidLoader, valid_batches,
+    History, HistoryLogger, LearningRate, MeanOfCorpora, OfCorpus, Ratio, Samples, TextMetric,
+    ValidLoader, valid_batches,
 };
 
 /// What can end a training before its last update.
@@ -246,10 +247,20 @@ impl Learning<'_> {
         history: History,
     ) -> SupervisedTraining<Objective> {
         let text_metrics = self.prepared.text_metrics(self.experiment);
-        let perplexity = Ratio::perplexity();
-        let bleu = TextMetric::bleu(text_metrics);
-        let chrf = TextMetric::chrf(text_metrics);
+        let numbers = &self.prepared.valid_numbers;
+        let perplexity = MeanOfCorpora::geometric(Ratio::perplexity(), numbers.len());
+        let bleu = MeanOfCorpora::arithmetic(TextMetric::bleu(text_metrics), numbers.len());
+        let chrf = MeanOfCorpora::arithmetic(TextMetric::chrf(text_metrics), numbers.len());
+        let loss = Ratio::loss(watch.valid_loss(next_update));
         let history_logger = HistoryLogger::new(history, &perplexity, &bleu, &chrf);
+        let several = numbers.iter().enumerate().filter(|_| numbers.len() > 1);
+        let supervised = several.fold(supervised, |supervised, (index, &number)| {
+            supervised
+                .metric_valid_numeric(OfCorpus::new(loss.clone(), index, number))
+                .metric_valid_numeric(OfCorpus::new(Ratio::perplexity(), index, number))
+                .metric_valid_numeric(OfCorpus::new(TextMetric::bleu(text_metrics), index, number))
+                .metric_valid_numeric(OfCorpus::new(TextMetric::chrf(text_metrics), index, number))
+        });
         supervised
             .metric_train_numeric(Ratio::loss(watch.loss()))
             .metric_train_numeric(Ratio::perplexity())
@@ -258,7 +269,7 @@ impl Learning<'_> {
             .metric_train_numeric(Ratio::waiting())
             .metric_train_numeric(Ratio::gradient_norm(watch.gradient_norm()))
             .metric_train_numeric(LearningRate::default())
-            .metric_valid_numeric(Ratio::loss(watch.valid_loss(next_update)))
+            .metric_valid_numeric(MeanOfCorpora::arithmetic(loss, numbers.len()))
             .metric_valid_numeric(perplexity)
             .metric_valid_numeric(Ratio::exact_match())
             .metric_valid_numeric(bleu)
@@ -366,6 +377,7 @@ impl Learning<'_> {
         let validation = &self.experiment.validation;
         let batches = valid_batches(
             &self.prepared.valid,
+            &self.prepared.valid_corpora,
             &self.prepared.references(validation.max_sentences),
             self.experiment.training.tokens_per_batch,
         );

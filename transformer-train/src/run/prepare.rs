@@ -12,9 +12,11 @@ use super::embeddings::InitialEmbeddings;
 use super::error::TrainError;
 use super::finetune;
 use super::initial_state::InitialState;
+use super::mixture::mixed;
+use super::tags;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
-use crate::batching::{CorpusWeight, Plan, PlanConfig};
+use crate::batching::{Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
     BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, StoreLocation,
@@ -22,9 +24,6 @@ use crate::corpus::{
 };
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
-
-/// Largest corpus in which the validation pairs are looked up, in pairs: this takes about a second.
-const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
 
 /// The data, the tokenizers and the initial weights of a run.
 pub(crate) struct Prepared {
@@ -49,8 +48,14 @@ pub(crate) struct Prepared {
     /// Number of validation pairs that are in the training text; 0 if it is too large to look them
     /// up.
     n_valid_seen: usize,
-    /// The text of each validation pair.
+    /// The text of each validation pair, without the tag of its target.
     pub(crate) valid_text: Vec<(String, String)>,
+    /// The index of each validation pair's corpus in `valid_numbers`; 0 if there are none.
+    pub(crate) valid_corpora: Vec<usize>,
+    /// The numbers of the training corpora that are validated by themselves, from 1.
+    pub(crate) valid_numbers: Vec<usize>,
+    /// The tags of the targets, as ids.
+    target_tags: Vec<Vec<u32>>,
     /// Test pairs, which are translated at the end only; built-in tasks alone have some.
     pub(crate) test: Vec<(String, String)>,
 }
@@ -78,13 +83,15 @@ impl Prepared {
             fingerprint,
             weights,
             valid,
+            valid_corpora: valid_numbers,
             test,
         } = LoadedData::load(experiment, known, store, progress)?;
         log(&format!("data        {train_summary}"));
+        let target_tags = tags::check(experiment, &tokenizers)?;
         let filter = validation_filter(experiment);
-        let valid = ValidationPairs::encode(&valid, &filter, &tokenizers)?;
+        let valid = ValidationPairs::encode(&valid, &filter, &tokenizers, &valid_numbers)?;
+        let valid = valid.without_tags(&experiment.data.tags_of(|tags| &tags.tgt));
         log(&format!("validation  {}", valid.summary));
-
         let config = match &base {
             Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
@@ -96,17 +103,10 @@ impl Prepared {
         log(&format!("vocabulary  {}", vocabulary_sizes(&tokenizers)));
         let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
-        let weights = corpus_weights(&train_summary, &weights);
-        log_corpus_shares(&weights, log);
-        let n_valid_seen = match store.lengths().len() <= MAX_PAIRS_TO_COMPARE {
-            true => n_seen(&store, &valid.pairs)?,
-            false => 0,
-        };
-        let plan = Plan::weighted(
-            store.lengths(),
-            &PlanConfig::from(&experiment.training),
-            &weights,
-        )?;
+        let weights = mixed(&train_summary, &weights, experiment, log);
+        let n_valid_seen = n_seen(&store, &valid.pairs)?;
+        let plan_config = PlanConfig::from(&experiment.training);
+        let plan = Plan::weighted(store.lengths(), &plan_config, &weights)?;
         Ok(Self {
             config,
             languages,
@@ -122,6 +122,9 @@ impl Prepared {
             valid: valid.pairs,
             valid_summary: valid.summary,
             valid_text: valid.text,
+            valid_corpora: valid.corpora,
+            valid_numbers,
+            target_tags,
             test,
         })
     }
@@ -190,6 +193,7 @@ impl Prepared {
             limits: limits.within(&self.config),
             tokenizer: self.tokenizers.tgt().clone(),
             metrics: self.text_metrics(experiment),
+            target_tags: self.target_tags.clone(),
         }
     }
 
@@ -199,6 +203,10 @@ impl Prepared {
         let mut fingerprint = Fingerprint::default();
         for pair in &self.valid {
             fingerprint.push(&pair.src, &pair.tgt);
+        }
+        if self.valid_numbers.len() > 1 {
+            let of_corpora = self.valid_corpora.iter().map(|it| *it as u32);
+            fingerprint.push(&of_corpora.collect::<Vec<_>>(), &[]);
         }
         let search = validation.search(validation.interval_beam_size);
         let settings = (search, validation.max_sentences, validation.tokenize);
@@ -220,35 +228,6 @@ fn validation_filter(experiment: &Experiment) -> Filter {
         duplicates: Duplicates::Keep,
         copies: Copies::Keep,
         ..experiment.data.filter()
-    }
-}
-
-/// Returns the size and the sampling weight of each corpus.
-fn corpus_weights(summary: &CorpusSummary, weights: &[f64]) -> Vec<CorpusWeight> {
-    // The last corpora are not counted if none of their pairs is kept.
-    let kept = summary.kept_of.iter().copied().chain(std::iter::repeat(0));
-    let weight = |(&weight, kept): (&f64, u64)| CorpusWeight {
-        n_sentences: kept as usize,
-        weight,
-    };
-    weights.iter().zip(kept).map(weight).collect()
-}
-
-/// Logs the share of each of several corpora in the training sentences.
-fn log_corpus_shares(corpora: &[CorpusWeight], log: &LogFn) {
-    if corpora.len() < 2 {
-        return;
-    }
-    let n_drawn = |corpus: &CorpusWeight| corpus.weight * corpus.n_sentences as f64;
-    let n_all: f64 = corpora.iter().map(n_drawn).sum();
-    for (index, corpus) in corpora.iter().enumerate() {
-        log(&format!(
-            "corpus {:<4} {} pairs, weight {}: {:.1}% of the sentences of a pass",
-            index + 1,
-            corpus.n_sentences,
-            corpus.weight,
-            100.0 * n_drawn(corpus) / n_all
-        ));
     }
 }
 

@@ -8,6 +8,7 @@ use super::evaluate::Evaluator;
 use super::outcome::Outcome;
 use super::select::Selected;
 use crate::checkpoint::Publisher;
+use crate::validation::CorpusScores;
 
 /// Translates the test and validation pairs, writes the model directory, and returns the outcome of
 /// the run.
@@ -47,6 +48,17 @@ pub(crate) fn publish(
         "valid_pairs_translated": text_scores.n_pairs,
         "exact_match": test.map(|test| test.exact_match()),
     });
+    if !text_scores.corpora.is_empty() {
+        let of_corpus = |it: &CorpusScores| {
+            serde_json::json!({
+                "corpus": it.number,
+                "valid_bleu": it.bleu,
+                "valid_chrf": it.chrf,
+                "valid_pairs_translated": it.n_pairs,
+            })
+        };
+        scores["corpora"] = text_scores.corpora.iter().map(of_corpus).collect();
+    }
     if let Some(score) = command_score {
         scores["valid_command_score"] = score.into();
     }

@@ -1,5 +1,6 @@
 //! Which weights become the model: the last checkpoint, the best one, or a mean of several (§6.1).
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use transformer_core::Transformer;
@@ -11,7 +12,9 @@ use crate::batching::Batch;
 use crate::checkpoint::{SavedState, average, checkpoints_with_intact_weights, last_of};
 use crate::config::{BestBy, Experiment};
 use crate::step::Objective;
-use crate::validation::{ValidPairs, Validation, best, is_out_of_patience, valid_batches};
+use crate::validation::{
+    ValidPairs, Validation, best, geometric_mean, is_out_of_patience, valid_batches,
+};
 
 /// Selects the model from the checkpoints that training has left.
 pub(crate) struct ModelSelection<'a> {
@@ -85,6 +88,7 @@ impl ModelSelection<'_> {
         let n_candidates = candidates.len();
         let batches = valid_batches(
             &self.evaluator.prepared.valid,
+            &self.evaluator.prepared.valid_corpora,
             &[],
             training.tokens_per_batch,
         );
@@ -170,14 +174,16 @@ impl ModelSelection<'_> {
     ) -> Result<Evaluated, TrainError> {
         let Candidate { name, updates } = candidate;
         let objective = average(self.checkpoints, &updates, &self.template)?;
-        let mut nll = 0.0;
-        let mut n_labels = 0;
-        for ValidPairs { pairs, .. } in batches {
+        let mut of_corpora: BTreeMap<usize, (f64, usize)> = BTreeMap::new();
+        for ValidPairs { pairs, corpus, .. } in batches {
             let batch = Batch::new(pairs, &self.environment.device);
-            nll += objective.loss(&batch).nll.into_scalar::<f64>();
-            n_labels += batch.size.n_labels;
+            let (nll, n_labels) = of_corpora.entry(*corpus).or_default();
+            *nll += objective.loss(&batch).nll.into_scalar::<f64>();
+            *n_labels += batch.size.n_labels;
         }
-        let perplexity = (nll / n_labels as f64).exp();
+        let of_corpora = of_corpora.into_values();
+        let of_corpora = of_corpora.map(|(nll, n_labels)| (nll / n_labels as f64).exp());
+        let perplexity = geometric_mean(&of_corpora.collect::<Vec<_>>());
         let model = objective.into_model();
         let translations = || self.evaluator.translate_valid(&model);
         let score = match self.experiment.training.best_by {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::prepare::Prepared;
-use crate::config::{DataSource, Experiment};
+use crate::config::{DataSource, Experiment, ValidationSource};
 use crate::corpus::{CHUNK_BYTES, CHUNK_PAIRS, ParallelText};
 
 /// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is
@@ -81,10 +81,12 @@ fn training_text(experiment: &Experiment) -> Option<ParallelText> {
     let [(train, _)] = train.as_slice() else {
         return None;
     };
-    let text = ParallelText::open_with_stdin(train, data.line_limit(), &mut io::empty()).ok()?;
+    let limit = data.line_limit();
+    let text = ParallelText::open_with_stdin(&train.source, limit, &mut io::empty()).ok()?;
+    let text = text.tagged(&train.tags);
     let seed = experiment.training.seed;
     match valid {
-        Some(_) => Some(text),
-        None => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),
+        ValidationSource::HeldOut => Some(text.hold_out(data.valid_pairs, seed).ok()?.0),
+        ValidationSource::Files(_) | ValidationSource::OfCorpora(_) => Some(text),
     }
 }

@@ -13,15 +13,20 @@ use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, Toke
 pub(super) struct ValidationPairs {
     pub(super) pairs: Vec<SentencePair>,
     pub(super) text: Vec<(String, String)>,
+    /// The index of each pair's corpus. Corpora take turns, so that the first pairs are of all.
+    pub(super) corpora: Vec<usize>,
     pub(super) summary: CorpusSummary,
 }
 
 impl ValidationPairs {
     /// Encodes pairs and keeps their text: BLEU compares text, and a tokenizer may lose characters.
+    /// `numbers` are those of the training corpora that the pairs belong to, if these are scored by
+    /// themselves.
     pub(super) fn encode(
         text: &ParallelText,
         filter: &Filter,
         tokenizers: &Tokenizers,
+        numbers: &[usize],
     ) -> Result<Self, TrainError> {
         let mut sources: Vec<(Vec<u32>, String)> = Vec::new();
         let mut targets: Vec<(Vec<u32>, String)> = Vec::new();
@@ -37,26 +42,55 @@ impl ValidationPairs {
         // begin with its own.
         let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
-        let mut pairs = Vec::new();
-        let mut kept = Vec::new();
+        let kept_of = |index| summary.kept_of.get(index).copied().unwrap_or(0);
+        if let Some((_, &number)) = (0..).zip(numbers).find(|(index, _)| kept_of(*index) == 0) {
+            return Err(CorpusError::NothingToValidate { number }.into());
+        }
+        let corpora = summary.kept_of.iter().enumerate();
+        let corpora = corpora.flat_map(|(index, n_kept)| (0..*n_kept).map(move |nth| (nth, index)));
+        let mut in_turn = Vec::new();
+        let mut corpora = corpora.fuse();
         for pair in 0..corpus.len() {
             let (src, tgt) = (corpus.src(pair), corpus.tgt(pair));
             let text =
                 texts.find(|(a, b)| over_long.keeps(&src, &a.0) && over_long.keeps(&tgt, &b.0));
             let ((_, src_text), (_, tgt_text)) = text.unwrap_or_default();
-            pairs.push(SentencePair { src, tgt });
-            kept.push((src_text, tgt_text));
+            let turn = corpora.next().unwrap_or_default();
+            in_turn.push((turn, (SentencePair { src, tgt }, (src_text, tgt_text))));
         }
+        in_turn.sort_by_key(|(turn, _)| *turn);
+        let corpora = in_turn.iter().map(|((_, corpus), _)| *corpus).collect();
+        let (pairs, text) = in_turn.into_iter().map(|(_, pair)| pair).unzip();
         Ok(Self {
             pairs,
-            text: kept,
+            text,
+            corpora,
             summary,
         })
     }
+
+    /// Removes these tags from the text of targets, because translations are scored without them.
+    pub(super) fn without_tags(mut self, tags: &[String]) -> Self {
+        for (_, tgt) in &mut self.text {
+            let rests = tags.iter().filter_map(|tag| tgt.strip_prefix(tag.as_str()));
+            // A tag can be the start of another one.
+            if let Some(rest) = rests.min_by_key(|rest| rest.len()) {
+                *tgt = rest.trim_start().to_owned();
+            }
+        }
+        self
+    }
 }
 
-/// Counts the validation pairs that are in the training text.
+/// Largest corpus in which the validation pairs are looked up, in pairs: this takes about a second.
+const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
+
+/// Counts the validation pairs that are in the training text; 0 if that is too large to look them
+/// up.
 pub(super) fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
+    if store.lengths().len() > MAX_PAIRS_TO_COMPARE {
+        return Ok(0);
+    }
     let lengths_of = |pair: &SentencePair| (pair.src.len() as u32, pair.tgt.len() as u32);
     let valid_lengths: HashSet<(u32, u32)> = valid.iter().map(lengths_of).collect();
     let both = |pair: &SentencePair| (pair.src.clone(), pair.tgt.clone());

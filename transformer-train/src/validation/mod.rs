@@ -19,11 +19,12 @@ pub(crate) use history::{History, Validation, best, is_out_of_patience};
 pub(crate) use history_logger::{HistoryLogger, wait_for_validation};
 pub(crate) use metrics::{
     BLEU, CHRF, COMMAND, CommandMetric, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS,
-    LearningRate, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED, TextMetric,
+    LearningRate, MeanOfCorpora, OfCorpus, OnNonFinite, PADDING, PERPLEXITY, Ratio, SPEED,
+    TextMetric, geometric_mean, number_of_corpus, of_corpus,
 };
 pub(crate) use pair_translator::{PairTranslator, Translation};
 pub use samples::Sample;
 pub(crate) use samples::Samples;
 pub(crate) use text_scores::TextMetrics;
-pub use text_scores::TextScores;
+pub use text_scores::{CorpusScores, TextScores};
 pub(crate) use valid_loader::{ValidLoader, ValidPairs, valid_batches};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
 use transformer_core::text::Tokenizer;
 use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, translate_ids};
+use transformer_infer::{BatchLimits, Source, translate_sources};
 
 use super::metrics::TranslationCounts;
 use super::text_scores::{TextMetrics, TextScores};
@@ -19,6 +19,8 @@ pub(crate) struct PairTranslator {
     /// The tokenizer of the target.
     pub(crate) tokenizer: Tokenizer,
     pub(crate) metrics: TextMetrics,
+    /// The tags of targets, as ids: a translation begins with that of its pair.
+    pub(crate) target_tags: Vec<Vec<u32>>,
 }
 
 /// The translation of one sentence.
@@ -43,26 +45,57 @@ impl PairTranslator {
         model: &Transformer,
         sources: &[S],
     ) -> Vec<Translation> {
-        let found = translate_ids(model, sources, &self.search, &self.limits);
-        let best = found.into_iter().map(|found| found.into_iter().next());
-        best.map(|hypothesis| Translation {
-            text: match &hypothesis {
-                Some(hypothesis) => self.tokenizer.decode(&hypothesis.ids),
-                None => String::new(),
-            },
-            finished: hypothesis.filter(|it| it.finished).map(|it| it.ids),
-        })
-        .collect()
+        let sources = sources.iter().map(|ids| (ids.as_ref(), &[][..]));
+        self.translate_with_prefixes(model, sources)
     }
 
-    /// Translates the sources of pairs, and returns the translations in the same order.
+    /// Translates the sources of pairs, and returns the translations in the same order, without the
+    /// tags of their targets.
     pub(crate) fn translate_pairs(
         &self,
         model: &Transformer,
         pairs: &[SentencePair],
     ) -> Vec<Translation> {
-        let sources: Vec<&[u32]> = pairs.iter().map(|pair| pair.src.as_slice()).collect();
-        self.translate(model, &sources)
+        let sources = pairs
+            .iter()
+            .map(|pair| (pair.src.as_slice(), self.tag_of(&pair.tgt)));
+        self.translate_with_prefixes(model, sources)
+    }
+
+    /// Returns the tag at the start of a target; nothing if it has none.
+    fn tag_of(&self, tgt: &[u32]) -> &[u32] {
+        let tags = self.target_tags.iter().filter(|tag| tgt.starts_with(tag));
+        tags.max_by_key(|tag| tag.len()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Translates sources with the tokens that their translations begin with.
+    fn translate_with_prefixes<'a>(
+        &self,
+        model: &Transformer,
+        sources: impl Iterator<Item = (&'a [u32], &'a [u32])>,
+    ) -> Vec<Translation> {
+        let source = |((ids, prefix), index)| Source {
+            ids,
+            prefix,
+            index,
+            ..Source::default()
+        };
+        let sources: Vec<Source<'_>> = sources.zip(0..).map(source).collect();
+        let Self { search, limits, .. } = self;
+        let found = translate_sources(&[model], &sources, search, limits, &mut |_| ());
+        let best = found.into_iter().map(|found| found.into_iter().next());
+        best.zip(&sources)
+            .map(|(hypothesis, Source { prefix, .. })| Translation {
+                text: match &hypothesis {
+                    Some(hypothesis) => {
+                        let ids = hypothesis.ids.get(prefix.len()..).unwrap_or_default();
+                        self.tokenizer.decode(ids)
+                    }
+                    None => String::new(),
+                },
+                finished: hypothesis.filter(|it| it.finished).map(|it| it.ids),
+            })
+            .collect()
     }
 
     /// Compares translations with the targets of their pairs and the text of these.

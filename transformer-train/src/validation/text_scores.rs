@@ -31,6 +31,21 @@ pub struct TextScores {
     pub chrf: f64,
     /// SacreBLEU's signature of the chrF score, with which it can be reproduced.
     pub chrf_signature: String,
+    /// The scores of each of several corpora, of which the others are the mean; otherwise none.
+    pub corpora: Vec<CorpusScores>,
+}
+
+/// BLEU and chrF of the translated validation pairs of one of several corpora.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CorpusScores {
+    /// The number of the training corpus, from 1.
+    pub number: usize,
+    /// Number of pairs translated.
+    pub n_pairs: usize,
+    /// BLEU, from 0 to 100.
+    pub bleu: f64,
+    /// chrF2, from 0 to 100.
+    pub chrf: f64,
 }
 
 impl TextMetrics {
@@ -84,7 +99,32 @@ impl TextMetrics {
             bleu_signature: self.bleu.signature(1),
             chrf: self.chrf_score(counts),
             chrf_signature: self.chrf.signature(1),
+            corpora: Vec::new(),
         }
+    }
+}
+
+impl TextScores {
+    /// Returns the mean of the scores of corpora, given with the numbers of these.
+    pub(crate) fn mean(numbered: Vec<(usize, Self)>) -> Option<Self> {
+        let corpora: Vec<CorpusScores> = numbered
+            .iter()
+            .map(|(number, scores)| CorpusScores {
+                number: *number,
+                n_pairs: scores.n_pairs,
+                bleu: scores.bleu,
+                chrf: scores.chrf,
+            })
+            .collect();
+        let (_, first) = numbered.into_iter().next()?;
+        let n_corpora = corpora.len() as f64;
+        Some(Self {
+            n_pairs: corpora.iter().map(|it| it.n_pairs).sum(),
+            bleu: corpora.iter().map(|it| it.bleu).sum::<f64>() / n_corpora,
+            chrf: corpora.iter().map(|it| it.chrf).sum::<f64>() / n_corpora,
+            corpora,
+            ..first
+        })
     }
 }
 

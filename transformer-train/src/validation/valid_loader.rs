@@ -49,6 +49,8 @@ impl ValidLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
+    /// The index of their corpus, which is scored by itself; 0 if there is one.
+    pub(crate) corpus: usize,
     /// The reference of each pair; `None` if the pairs are not translated, and only their loss is
     /// computed.
     pub(crate) references: Option<Vec<Reference>>,
@@ -76,16 +78,25 @@ pub(crate) struct ValidBatch {
 }
 
 impl ValidBatch {
+    /// Returns the index of the corpus of the sentences.
+    pub(super) fn corpus(&self) -> usize {
+        self.pairs.corpus
+    }
+
     /// Translates the sentences, if they have references.
     pub(super) fn translate(&self, model: &Transformer) -> Option<Vec<Translation>> {
-        let ValidPairs { pairs, references } = &self.pairs;
+        let ValidPairs {
+            pairs, references, ..
+        } = &self.pairs;
         references.as_ref()?;
         Some(self.translator.translate_pairs(model, pairs))
     }
 
     /// Compares translations with the references, and keeps those that are shown or scored.
     pub(super) fn count(&self, translations: &[Translation]) -> TranslationCounts {
-        let ValidPairs { pairs, references } = &self.pairs;
+        let ValidPairs {
+            pairs, references, ..
+        } = &self.pairs;
         self.samples.update(pairs, translations);
         let references = || references.iter().flatten();
         let texts = references().map(|reference| reference.text.as_str());
@@ -162,43 +173,44 @@ impl DataLoaderIterator<ValidBatch> for ValidPass<'_> {
 }
 
 /// Groups validation pairs into batches of at most `budget` padded tokens per side, sorted by
-/// length.
+/// length. `corpora` has the index of each pair's corpus.
 ///
 /// The first pairs, as many as there are `references`, are translated as well; the others have a
-/// loss only. No batch has pairs of both kinds.
+/// loss only. No batch has pairs of both kinds, or of two corpora.
 pub(crate) fn valid_batches(
     pairs: &[SentencePair],
+    corpora: &[usize],
     references: &[String],
     budget: usize,
 ) -> Vec<ValidPairs> {
-    let (translated, scored) = pairs.split_at(references.len().min(pairs.len()));
-    let by_length = |pair: &SentencePair| (pair.src.len(), pair.tgt.len());
-    let references = references
-        .iter()
-        .enumerate()
-        .map(|(index, text)| Reference {
-            index,
-            text: text.clone(),
-        });
-    let mut translated: Vec<_> = translated.iter().cloned().zip(references).collect();
-    translated.sort_by_key(|(pair, _)| by_length(pair));
-    let (translated, references): (Vec<_>, Vec<_>) = translated.into_iter().unzip();
-    let mut references = references.into_iter();
+    let n_corpora = corpora.iter().max().map_or(0, |last| last + 1);
+    let numbered: Vec<(usize, &SentencePair)> = pairs.iter().enumerate().collect();
+    let (translated, scored) = numbered.split_at(references.len().min(pairs.len()));
     let mut batches = Vec::new();
-    for pairs in in_batches(translated, budget) {
-        let references = references.by_ref().take(pairs.len()).collect();
-        batches.push(ValidPairs {
-            pairs,
-            references: Some(references),
-        });
+    for (pairs, is_translated) in [(translated, true), (scored, false)] {
+        for corpus in 0..n_corpora {
+            let of_corpus = pairs.iter().filter(|(index, _)| corpora[*index] == corpus);
+            let mut of_corpus: Vec<(usize, SentencePair)> = of_corpus
+                .map(|(index, pair)| (*index, (*pair).clone()))
+                .collect();
+            of_corpus.sort_by_key(|(_, pair)| (pair.src.len(), pair.tgt.len()));
+            let (indices, pairs): (Vec<usize>, Vec<_>) = of_corpus.into_iter().unzip();
+            let mut indices = indices.into_iter();
+            for pairs in in_batches(pairs, budget) {
+                let reference = |index: usize| Reference {
+                    index,
+                    text: references[index].clone(),
+                };
+                let indices = indices.by_ref().take(pairs.len());
+                let references = is_translated.then(|| indices.map(reference).collect());
+                batches.push(ValidPairs {
+                    pairs,
+                    corpus,
+                    references,
+                });
+            }
+        }
     }
-    let mut scored = scored.to_vec();
-    scored.sort_by_key(by_length);
-    let scored = in_batches(scored, budget).into_iter();
-    batches.extend(scored.map(|pairs| ValidPairs {
-        pairs,
-        references: None,
-    }));
     batches
 }
 
@@ -226,7 +238,7 @@ mod tests {
         };
         let pairs: Vec<SentencePair> = [9, 1, 4, 4, 2, 30].map(pair).into();
         let references = ["nine", "one"].map(str::to_owned);
-        let batches = valid_batches(&pairs, &references, 12);
+        let batches = valid_batches(&pairs, &[0; 6], &references, 12);
         let lengths: Vec<(Option<Vec<Reference>>, Vec<usize>)> = batches
             .iter()
             .map(|batch| {

@@ -13,6 +13,7 @@ use crate::step::{GradientNorm, HostScalars, LossSums, Scalars};
 /// The report of one validation batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValidReport {
+    corpus: usize,
     size: BatchSize,
     scalars: Scalars,
     translations: TranslationCounts,
@@ -27,6 +28,7 @@ impl ValidReport {
     ) -> Self {
         let translations = translations.map(|translations| batch.count(&translations));
         Self {
+            corpus: batch.corpus(),
             size: batch.batch.size,
             scalars: Scalars::on_device(losses, GradientNorm::default()),
             translations: translations.unwrap_or_default(),
@@ -47,6 +49,7 @@ impl Adaptor<BatchMetrics> for ValidReport {
     fn adapt(&self) -> BatchMetrics {
         let HostScalars { smoothed, nll, .. } = self.scalars.values();
         BatchMetrics {
+            corpus: self.corpus,
             size: self.size,
             smoothed,
             nll,

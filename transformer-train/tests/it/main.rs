@@ -3,6 +3,7 @@
 mod average;
 #[cfg(unix)]
 mod changed;
+mod corpora;
 mod dashboard;
 mod data;
 mod devices;

@@ -13,6 +13,8 @@ use crate::validation::text_scores::TextCounts;
 pub(crate) struct BatchMetrics {
     /// Number of the update, from 0.
     pub(crate) update: u64,
+    /// Index of the corpus of a validation batch, from 0.
+    pub(crate) corpus: usize,
     pub(crate) size: BatchSize,
     pub(crate) timing: IntervalTiming,
     /// Time from the start of the interval to the end of the update; zero if not measured.
@@ -47,6 +49,7 @@ impl Adaptor<BatchMetrics> for TrainReport {
         } = self.scalars.values();
         BatchMetrics {
             update: self.update,
+            corpus: 0,
             size: self.size,
             timing: self.timing,
             elapsed: self.elapsed,

@@ -4,6 +4,7 @@ mod batch_metrics;
 mod command_metric;
 mod learning_rate;
 mod names;
+mod of_corpora;
 mod ratio;
 mod text_metric;
 
@@ -12,7 +13,8 @@ pub(crate) use command_metric::CommandMetric;
 pub(crate) use learning_rate::LearningRate;
 pub(crate) use names::{
     BLEU, CHRF, COMMAND, EXACT_MATCH, GRADIENT_NORM, LEARNING_RATE, LOSS, PADDING, PERPLEXITY,
-    SPEED,
+    SPEED, number_of_corpus, of_corpus,
 };
+pub(crate) use of_corpora::{MeanOfCorpora, OfCorpus, geometric_mean};
 pub(crate) use ratio::{OnNonFinite, Ratio};
 pub(crate) use text_metric::TextMetric;
