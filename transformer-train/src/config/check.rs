@@ -229,6 +229,7 @@ fn validate_validation(
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
+    data.noise().validate()?;
     let temperature = data.sampling_temperature;
     let is_temperature = (1.0..=MAX_TEMPERATURE).contains(&temperature);
     let allowed = "1 to 1,000,000, for example 5";

@@ -8,7 +8,7 @@ use transformer_core::text::LanguageCode;
 
 use crate::config::{
     ConfigError, Copies, CorpusSettings, CorpusSource, Duplicates, Empty, Filter, LineLimit,
-    LongLines, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
+    LongLines, Noise, OverLong, TaggedCorpus, Tags, ValidationSource, corpora::corpus, optional,
 };
 use crate::tasks::Task;
 
@@ -107,6 +107,16 @@ pub struct DataSettings {
     /// who use 5). 1 is in proportion to the corpora's sizes; higher ones come closer to equal shares.
     /// Default 1.
     pub sampling_temperature: f64,
+    /// Probability that a training source is written in lower case, so that the model learns to read
+    /// such text; others each time. Default 0 (not in the paper).
+    pub noise_lowercase: f64,
+    /// Probability that a training source is written in upper case. Default 0 (not in the paper).
+    pub noise_uppercase: f64,
+    /// Probability that a word of a training source, of at least four letters, has a typing error:
+    /// two letters swapped, one dropped, doubled, or replaced by a neighbor on the keyboard (Belinkov
+    /// and Bisk 2018). Sources get longer, but `training.tokens_per_batch` counts them
+    /// without it. Default 0 (not in the paper).
+    pub noise_typos: f64,
 }
 
 /// Where the tokenized training data is stored.
@@ -176,6 +186,9 @@ impl Default for DataSettings {
             store_folder: None,
             corpora: Vec::new(),
             sampling_temperature: 1.0,
+            noise_lowercase: 0.0,
+            noise_uppercase: 0.0,
+            noise_typos: 0.0,
         }
     }
 }
@@ -216,6 +229,15 @@ impl DataSettings {
         LineLimit {
             max_bytes: self.max_line_bytes,
             long_lines: self.long_lines,
+        }
+    }
+
+    /// Returns the noise of training sources.
+    pub fn noise(&self) -> Noise {
+        Noise {
+            lowercase: self.noise_lowercase,
+            uppercase: self.noise_uppercase,
+            typos: self.noise_typos,
         }
     }
 

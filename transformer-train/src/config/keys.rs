@@ -170,6 +170,28 @@ pub(super) const SECTIONS: &[Section] = &[
                           shares. Default 1.",
                 example: None,
             },
+            Key {
+                name: "noise_lowercase",
+                meaning: "Probability that a training source is written in lower case, so that the \
+                          model learns to read such text; others each time. Default 0 (not in the \
+                          paper).",
+                example: None,
+            },
+            Key {
+                name: "noise_uppercase",
+                meaning: "Probability that a training source is written in upper case. Default 0 \
+                          (not in the paper).",
+                example: None,
+            },
+            Key {
+                name: "noise_typos",
+                meaning: "Probability that a word of a training source, of at least four letters, \
+                          has a typing error: two letters swapped, one dropped, doubled, or \
+                          replaced by a neighbor on the keyboard (Belinkov and Bisk 2018). Sources \
+                          get longer, but `training.tokens_per_batch` counts them without it. \
+                          Default 0 (not in the paper).",
+                example: None,
+            },
         ],
     },
     Section {

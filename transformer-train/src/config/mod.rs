@@ -16,6 +16,7 @@ mod finetune;
 mod keys;
 mod length_penalty;
 mod model;
+mod noise;
 mod optional;
 mod range;
 mod read;
@@ -41,6 +42,7 @@ pub use filter::{Copies, Duplicates, Empty, Filter, LineLimit, LongLines, OverLo
 pub use finetune::FinetuneSettings;
 pub use model::ModelSettings;
 pub(crate) use model::check_positions;
+pub use noise::Noise;
 pub use report::{ReportSettings, TensorBoard};
 pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};

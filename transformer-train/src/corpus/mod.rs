@@ -8,6 +8,7 @@ mod error;
 mod fingerprint;
 mod input;
 mod loaded_data;
+mod noise;
 mod own_hash;
 mod pairs;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use encoded_corpus::EncodedCorpus;
 pub use error::CorpusError;
 pub(crate) use fingerprint::Fingerprint;
 pub(crate) use loaded_data::LoadedData;
+pub(crate) use noise::SourceNoise;
 pub(crate) use own_hash::{has_own_hash, with_own_hash};
 pub use pairs::Pairs;
 pub use parallel_text::ParallelText;

@@ -1,9 +1,10 @@
-//! [`TrainingText`]: the pairs of each update, from the token store, with BPE-dropout if it is set.
+//! [`TrainingText`]: the pairs of each update, from the token store, with noise and BPE-dropout if they
+//! are set.
 
 use derive_new::new;
 use transformer_core::random::hash;
 
-use crate::corpus::{BpeDropout, CorpusError, SentencePair, TokenStore};
+use crate::corpus::{BpeDropout, CorpusError, SentencePair, SourceNoise, TokenStore};
 
 /// Makes the random numbers of BPE-dropout independent of all others with the same seed: "subwords"
 /// in ASCII.
@@ -14,6 +15,7 @@ const SUBWORDS: u64 = 0x7375_6277_6f72_6473;
 #[new(visibility = "pub(crate)")]
 pub(crate) struct TrainingText {
     store: TokenStore,
+    noise: Option<SourceNoise>,
     dropout: Option<PairDropout>,
 }
 
@@ -30,12 +32,12 @@ pub(crate) struct PairDropout {
 }
 
 impl TrainingText {
-    /// Returns the token store, without dropout.
+    /// Returns the token store, without noise and dropout.
     pub(crate) fn store(&self) -> &TokenStore {
         &self.store
     }
 
-    /// Returns these pairs, with the dropout of `update`. The result depends only on the arguments
+    /// Returns these pairs, with the noise and the dropout of `update`. The result depends only on the arguments
     /// and the seed.
     pub(crate) fn pairs(
         &self,
@@ -43,7 +45,10 @@ impl TrainingText {
         update: u64,
     ) -> Result<Vec<SentencePair>, CorpusError> {
         let pairs = sentences.iter().zip(0..).map(|(&sentence, position)| {
-            let pair = self.store.pair(sentence as usize)?;
+            let mut pair = self.store.pair(sentence as usize)?;
+            if let Some(noise) = &self.noise {
+                pair.src = noise.apply(&pair.src, update, position);
+            }
             Ok(match &self.dropout {
                 Some(dropout) => dropout.apply(&pair, update, position),
                 None => pair,
@@ -107,7 +112,7 @@ mod tests {
             tgt: ids,
         };
         (
-            TrainingText::new(TokenStore::Memory(corpus), Some(dropout)),
+            TrainingText::new(TokenStore::Memory(corpus), None, Some(dropout)),
             pair,
         )
     }

@@ -42,7 +42,10 @@ pub(super) const MAY_DIFFER: [&str; 30] = [
 
 /// The settings that change later updates, but neither their sentences nor the contents of a
 /// checkpoint: they may be changed on request.
-pub(super) const ON_REQUEST: [&str; 16] = [
+pub(super) const ON_REQUEST: [&str; 19] = [
+    "data.noise_lowercase",
+    "data.noise_typos",
+    "data.noise_uppercase",
     "model.activation_dropout",
     "model.attention_dropout",
     "model.dropout",

@@ -19,8 +19,8 @@ use super::warnings::{Facts, warnings};
 use crate::batching::{Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
-    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, StoreLocation,
-    TrainingText,
+    BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, SourceNoise,
+    StoreLocation, TrainingText,
 };
 use crate::progress::{LogFn, Progress};
 use crate::validation::{PairTranslator, Samples, TextMetrics};
@@ -101,6 +101,7 @@ impl Prepared {
             tokenizers.check_tying(&config)?;
         }
         log(&format!("vocabulary  {}", vocabulary_sizes(&tokenizers)));
+        let noise = source_noise(experiment, &tokenizers);
         let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
         let weights = mixed(&train_summary, &weights, experiment, log);
@@ -114,7 +115,7 @@ impl Prepared {
             base: base.filter(|_| is_fresh),
             embeddings,
             fingerprint,
-            train: Arc::new(TrainingText::new(store, bpe_dropout)),
+            train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),
             tokenizers,
             train_summary,
             plan,
@@ -229,6 +230,18 @@ fn validation_filter(experiment: &Experiment) -> Filter {
         copies: Copies::Keep,
         ..experiment.data.filter()
     }
+}
+
+/// Returns the noise of the training sources, if it is set.
+fn source_noise(experiment: &Experiment, tokenizers: &Tokenizers) -> Option<SourceNoise> {
+    let noise = experiment.data.noise();
+    (!noise.is_none()).then(|| SourceNoise {
+        tokenizer: tokenizers.src().clone(),
+        symbols: tokenizers.src().user_symbols(),
+        noise,
+        seed: experiment.training.seed,
+        max_len: experiment.data.max_len,
+    })
 }
 
 /// Returns the BPE-dropout of the training text, if it is set.

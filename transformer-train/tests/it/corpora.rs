@@ -1,4 +1,4 @@
-//! Several corpora with tags, mixed by temperature, each validated by itself.
+//! Several corpora with tags, mixed by temperature, with noise, each validated by itself.
 
 use serde_json::Value;
 use transformer_infer::Translator;
@@ -25,7 +25,7 @@ valid_tsv = "reversed-valid.tsv"
 /// Makes a workplace with two corpora: 40 pairs, and 7 pairs whose targets are reversed.
 fn tagged() -> Workplace {
     let workplace = Workplace::new();
-    let data = "[data]\nsampling_temperature = 3.0";
+    let data = "[data]\nsampling_temperature = 3.0\nnoise_typos = 0.3\nnoise_uppercase = 0.1";
     let config = CONFIG
         .replace("[data]", data)
         .replace("max_len = 13", "max_len = 17");
@@ -62,7 +62,7 @@ fn manifest(workplace: &Workplace, out: &str) -> Value {
 }
 
 #[test]
-fn a_killed_run_with_corpora_temperature_resumes_with_equal_results() {
+fn a_killed_run_with_corpora_temperature_and_noise_resumes_with_equal_results() {
     let workplace = tagged();
     for store in ["memory", "disk"] {
         let (whole, run) = (format!("whole-{store}"), format!("run-{store}"));
@@ -79,6 +79,36 @@ fn a_killed_run_with_corpora_temperature_resumes_with_equal_results() {
         assert_same(&workplace, &run, &whole);
     }
     assert!(workplace.weights("whole-disk") == workplace.weights("whole-memory"));
+}
+
+#[test]
+fn noise_changes_what_is_learned_and_can_be_changed_on_request() {
+    let workplace = tagged();
+    train(&workplace, &["--out", "noisy"]).lines();
+    let clean = [
+        "--set",
+        "data.noise_typos=0.0",
+        "--set",
+        "data.noise_uppercase=0.0",
+    ];
+    train(&workplace, &[&["--out", "clean"], &clean[..]].concat()).lines();
+    assert!(workplace.weights("noisy") != workplace.weights("clean"));
+    let more = [
+        "--resume",
+        "clean",
+        "--updates",
+        "40",
+        "--set",
+        "data.noise_typos=0.5",
+    ];
+    let message = workplace.run(&more).failure().to_owned();
+    assert!(
+        message.contains("`data.noise_typos` is 0.5 now"),
+        "{message}"
+    );
+    workplace
+        .run(&[&more[..], &["--allow-changes"]].concat())
+        .lines();
 }
 
 #[test]

@@ -1,0 +1,37 @@
+//! [`Noise`]: how often training sources are changed, so that a model learns to read such text.
+
+use crate::config::ConfigError;
+use crate::config::range::{fraction, require};
+
+/// How often training sources get another case or typing errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Noise {
+    /// Probability that a line is written in lower case.
+    pub lowercase: f64,
+    /// Probability that a line is written in upper case.
+    pub uppercase: f64,
+    /// Probability that a word of at least four letters has a typing error.
+    pub typos: f64,
+}
+
+impl Noise {
+    /// Returns whether no source is changed.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Checks the probabilities.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        let Self {
+            lowercase,
+            uppercase,
+            typos,
+        } = *self;
+        fraction("data.noise_lowercase", lowercase)?;
+        fraction("data.noise_uppercase", uppercase)?;
+        fraction("data.noise_typos", typos)?;
+        let is_allowed = lowercase + uppercase <= 1.0;
+        let allowed = "at most 1 - `data.noise_lowercase`";
+        require("data.noise_uppercase", uppercase, is_allowed, allowed)
+    }
+}
