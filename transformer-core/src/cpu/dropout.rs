@@ -58,6 +58,35 @@ pub fn seed_dropout(device: &Device, seed: u64) {
     }
 }
 
+/// The state of the generator before a part of a pass, from which the part's masks are generated
+/// again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DropoutState {
+    /// This thread's generator, for tensors in CPU memory.
+    Cpu(SplitMix64),
+    /// The seed that the device's generator got: its state cannot be read.
+    Seed(u64),
+}
+
+impl DropoutState {
+    /// Returns the state before what follows; outside CPU memory, it begins with `seed`.
+    pub(crate) fn begin(device: &Device, seed: u64) -> Self {
+        if is_cpu_memory(device) {
+            return Self::Cpu(GENERATOR.get());
+        }
+        device.seed(seed);
+        Self::Seed(seed)
+    }
+
+    /// Goes back to this state.
+    pub(crate) fn restore(self, device: &Device) {
+        match self {
+            Self::Cpu(generator) => GENERATOR.set(generator),
+            Self::Seed(seed) => device.seed(seed),
+        }
+    }
+}
+
 /// Sets elements to zero with this probability and scales the others, for tensors in CPU memory;
 /// `None`: fall back to Burn.
 ///

@@ -23,8 +23,8 @@ mod softmax;
 mod vector;
 
 pub(crate) use attention::{AttentionInputs, ScoreMask, attention};
-pub(crate) use dropout::dropout;
 pub use dropout::seed_dropout;
+pub(crate) use dropout::{DropoutState, dropout};
 pub(crate) use elements::contiguous_for_inference;
 pub use elements::{supports, update_in_place};
 pub(crate) use instruction_set::instruction_set;

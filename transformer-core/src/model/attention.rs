@@ -10,6 +10,7 @@ use super::key_values::KeyValues;
 use super::linear::apply;
 use super::mask::Mask;
 use super::masked_softmax::masked_softmax;
+use super::matmul::MatmulPrecision;
 use super::recording::Recorder;
 use crate::config::TransformerConfig;
 
@@ -111,6 +112,7 @@ impl AttentionConfig {
             output: project(self.n_heads * self.d_v, self.d_output),
             dropout: Dropout::new(self.dropout),
             n_heads: self.n_heads,
+            matmul: MatmulPrecision::default(),
         }
     }
 }
@@ -124,6 +126,8 @@ pub struct MultiHeadAttention {
     output: Linear,
     dropout: Dropout,
     n_heads: usize,
+    #[module(skip)]
+    matmul: MatmulPrecision,
 }
 
 impl MultiHeadAttention {
@@ -142,6 +146,10 @@ impl MultiHeadAttention {
         config.build(device)
     }
 
+    pub(super) fn set_matmul_precision(&mut self, matmul: MatmulPrecision) {
+        self.matmul = matmul;
+    }
+
     /// Projects keys and values for all heads: `K·W^K` and `V·W^V`, for any number of calls of
     /// [`attend`](Self::attend).
     ///
@@ -154,8 +162,18 @@ impl MultiHeadAttention {
 
     /// Like [`keys_values`](Self::keys_values), for a single call of [`attend`](Self::attend).
     pub(crate) fn keys_values_for_one_use(&self, memory: Tensor<3>) -> KeyValues {
-        let keys = self.split_heads(apply(&self.key, memory.clone()));
-        let values = self.split_heads(apply(&self.value, memory));
+        self.keys_and_values(memory.clone(), memory)
+    }
+
+    /// Projects the keys of one memory and the values of another: the same, or a copy whose
+    /// gradient is separate.
+    ///
+    /// # Shapes
+    ///
+    /// - `for_keys`, `for_values`: `[batch, memory_len, d_memory]`
+    pub(super) fn keys_and_values(&self, for_keys: Tensor<3>, for_values: Tensor<3>) -> KeyValues {
+        let keys = self.split_heads(apply(&self.key, for_keys, self.matmul));
+        let values = self.split_heads(apply(&self.value, for_values, self.matmul));
         KeyValues::new(keys, values)
     }
 
@@ -205,7 +223,7 @@ impl MultiHeadAttention {
         mask: Option<&Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let queries = apply(&self.query, x); // [batch, len, n_heads * d_k]
+        let queries = apply(&self.query, x, self.matmul); // [batch, len, n_heads * d_k]
         if let Some(mask) = mask {
             let [batch, len, _] = queries.dims();
             mask.assert_fits([batch, self.n_heads, len, memory.len()]);
@@ -214,7 +232,7 @@ impl MultiHeadAttention {
             Some(heads) => heads,
             None => self.scaled_dot_product(queries, memory, mask, recorder),
         };
-        apply(&self.output, heads)
+        apply(&self.output, heads, self.matmul)
     }
 
     /// Computes `softmax(QKᵀ/√d_k)·V` (Eq. 1) in every head, and concatenates the heads.
@@ -230,10 +248,12 @@ impl MultiHeadAttention {
         assert_eq!(q.dims()[0], k.dims()[0], "each row has keys of its own");
         let d_k = q.dims()[3] as f64;
         // Equal to `QKᵀ/√d_k`; Q is smaller than QKᵀ.
-        let scores = (q * d_k.powf(-0.5)).matmul(k.transpose()); // [batch, n_heads, len, memory_len]
+        let q = q * d_k.powf(-0.5);
+        let scores = self.matmul.multiply(q, k.transpose()); // [batch, n_heads, len, memory_len]
         let weights = masked_softmax(scores, mask);
         recorder.record(&weights);
-        let heads = self.dropout.forward(weights).matmul(v); // [batch, n_heads, len, d_v]
+        let weights = self.dropout.forward(weights);
+        let heads = self.matmul.multiply(weights, v); // [batch, n_heads, len, d_v]
         concat_heads(heads)
     }
 

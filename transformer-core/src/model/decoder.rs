@@ -7,6 +7,7 @@ use super::attention::MultiHeadAttention;
 use super::feed_forward::FeedForward;
 use super::init::validated;
 use super::mask::{AttentionMasks, Mask};
+use super::matmul::MatmulPrecision;
 use super::memory::Memory;
 use super::norm::LayerNorm;
 use super::recording::DecoderRecorders;
@@ -33,21 +34,22 @@ use crate::config::{ConfigError, TransformerConfig};
 /// ```
 #[derive(Module, Debug)]
 pub struct Decoder {
-    layers: Vec<DecoderLayer>,
-    final_norm: Option<LayerNorm>,
+    pub(super) layers: Vec<DecoderLayer>,
+    pub(super) final_norm: Option<LayerNorm>,
     /// Positions that self-attention sees back from the query.
     window: Option<usize>,
 }
 
 /// The masks of a pass through the decoder.
-struct DecoderMasks {
+#[derive(Clone, Debug)]
+pub(super) struct DecoderMasks {
     self_attention: Option<Mask>,
     cross_attention: Option<Mask>,
 }
 
 /// Three sub-layers: self-attention, attention to the memory, and a feed-forward network.
 #[derive(Module, Debug)]
-struct DecoderLayer {
+pub(super) struct DecoderLayer {
     self_attention: MultiHeadAttention,
     self_attention_residual: Residual,
     cross_attention: MultiHeadAttention,
@@ -129,11 +131,7 @@ impl Decoder {
             // The mask may differ between rows that share a memory.
             *state = state.clone().ungrouped();
         }
-        let causal = Mask::causal_window(self.window, state.n_decoded, len, &x.device());
-        let masks = DecoderMasks {
-            self_attention: Mask::join(causal, extra.decoder.clone()),
-            cross_attention: Mask::join(state.memory_mask.clone(), extra.cross.clone()),
-        };
+        let masks = self.masks(&x, state.n_decoded, state.memory_mask.clone(), extra);
         let rows_per_memory = state.rows_per_memory();
         let layers = self.layers.iter().zip(&mut state.layers);
         let x = layers.fold(x, |x, (layer, layer_state)| {
@@ -144,6 +142,30 @@ impl Decoder {
         match &self.final_norm {
             Some(norm) => norm.forward(x),
             None => x,
+        }
+    }
+
+    /// Returns the masks of every layer for tokens that follow `n_decoded` others.
+    pub(super) fn masks(
+        &self,
+        x: &Tensor<3>,
+        n_decoded: usize,
+        memory_mask: Option<Mask>,
+        extra: &AttentionMasks,
+    ) -> DecoderMasks {
+        let [_, len, _] = x.dims();
+        let causal = Mask::causal_window(self.window, n_decoded, len, &x.device());
+        DecoderMasks {
+            self_attention: Mask::join(causal, extra.decoder.clone()),
+            cross_attention: Mask::join(memory_mask, extra.cross.clone()),
+        }
+    }
+
+    pub(super) fn set_matmul_precision(&mut self, matmul: MatmulPrecision) {
+        for layer in &mut self.layers {
+            layer.self_attention.set_matmul_precision(matmul);
+            layer.cross_attention.set_matmul_precision(matmul);
+            layer.feed_forward.set_matmul_precision(matmul);
         }
     }
 }
@@ -158,6 +180,28 @@ impl DecoderLayer {
             feed_forward: FeedForward::new(config, device),
             feed_forward_residual: Residual::new(config, device),
         }
+    }
+
+    /// Computes the layer for all target tokens at once. Keys and values are of two tensors, so that
+    /// each has a gradient of its own.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, tgt_len, d_model]`
+    /// - `for_keys`, `for_values`: `[batch, src_len, d_model]`, the memory
+    /// - returns: the shape of `x`
+    pub(super) fn forward_all(
+        &self,
+        x: Tensor<3>,
+        [for_keys, for_values]: [Tensor<3>; 2],
+        masks: &DecoderMasks,
+    ) -> Tensor<3> {
+        let mut state = LayerState {
+            self_attention: None,
+            cross_attention: self.cross_attention.keys_and_values(for_keys, for_values),
+        };
+        let mut recorders = DecoderRecorders::off();
+        self.forward(x, &mut state, 1, masks, &mut recorders)
     }
 
     fn forward(

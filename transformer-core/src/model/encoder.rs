@@ -7,6 +7,7 @@ use super::attention::MultiHeadAttention;
 use super::feed_forward::FeedForward;
 use super::init::validated;
 use super::mask::Mask;
+use super::matmul::MatmulPrecision;
 use super::norm::LayerNorm;
 use super::recording::Recorder;
 use super::residual::Residual;
@@ -34,8 +35,8 @@ use crate::config::{ConfigError, TransformerConfig};
 /// ```
 #[derive(Module, Debug)]
 pub struct Encoder {
-    layers: Vec<EncoderLayer>,
-    final_norm: Option<LayerNorm>,
+    pub(super) layers: Vec<EncoderLayer>,
+    pub(super) final_norm: Option<LayerNorm>,
     /// Positions that self-attention sees to either side of the query.
     window: Option<usize>,
 }
@@ -126,17 +127,29 @@ impl Encoder {
         mask: Option<Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let [_, src_len, _] = x.dims();
-        let window = self
-            .window
-            .and_then(|window| Mask::window(window, 0, src_len, &x.device()));
-        let mask = Mask::join(mask, window);
+        let mask = self.mask_of_layers(&x, mask);
         let x = self.layers.iter().fold(x, |x, layer| {
             layer.forward_recorded(x, mask.as_ref(), recorder)
         });
         match &self.final_norm {
             Some(norm) => norm.forward(x),
             None => x,
+        }
+    }
+
+    /// Returns the mask of every layer: the given one, and the window.
+    pub(super) fn mask_of_layers(&self, x: &Tensor<3>, mask: Option<Mask>) -> Option<Mask> {
+        let [_, src_len, _] = x.dims();
+        let window = self
+            .window
+            .and_then(|window| Mask::window(window, 0, src_len, &x.device()));
+        Mask::join(mask, window)
+    }
+
+    pub(super) fn set_matmul_precision(&mut self, matmul: MatmulPrecision) {
+        for layer in &mut self.layers {
+            layer.self_attention.set_matmul_precision(matmul);
+            layer.feed_forward.set_matmul_precision(matmul);
         }
     }
 }

@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor, activation};
 use super::dropout::Dropout;
 use super::init::{validated, xavier_linear};
 use super::linear::apply;
+use super::matmul::MatmulPrecision;
 use crate::config::{Activation, ConfigError, TransformerConfig};
 
 /// Transforms every position separately: `activation(x·W₁ + b₁)·W₂ + b₂` (Eq. 2).
@@ -31,6 +32,8 @@ pub struct FeedForward {
     dropout: Dropout,
     #[module(skip)]
     activation: Activation,
+    #[module(skip)]
+    matmul: MatmulPrecision,
 }
 
 impl FeedForward {
@@ -49,7 +52,12 @@ impl FeedForward {
             outer: xavier_linear(config.d_ff, config.d_model, true, device),
             dropout: Dropout::new(config.activation_dropout),
             activation: config.activation,
+            matmul: MatmulPrecision::default(),
         }
+    }
+
+    pub(super) fn set_matmul_precision(&mut self, matmul: MatmulPrecision) {
+        self.matmul = matmul;
     }
 
     /// Transforms every token separately.
@@ -63,13 +71,13 @@ impl FeedForward {
     ///
     /// Panics if the width of `x` is not that of the config.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let inner = apply(&self.inner, x); // [batch, len, d_ff]
+        let inner = apply(&self.inner, x, self.matmul); // [batch, len, d_ff]
         let activated = match self.activation {
             Activation::Relu => activation::relu(inner),
             Activation::Gelu => gelu(inner),
             Activation::Silu => activation::silu(inner),
         };
-        apply(&self.outer, self.dropout.forward(activated))
+        apply(&self.outer, self.dropout.forward(activated), self.matmul)
     }
 }
 

@@ -3,18 +3,26 @@
 use burn::nn::Linear;
 use burn::tensor::{Tensor, module};
 
+use super::matmul::MatmulPrecision;
 use crate::cpu;
 
-/// Applies a linear layer to every token: `x·W + b`.
+/// Applies a linear layer to every token: `x·W + b`, of which the product is in this precision.
 ///
 /// # Shapes
 ///
 /// - `x`: `[batch, len, d_in]`
 /// - returns: `[batch, len, d_out]`
-pub(super) fn apply(linear: &Linear, x: Tensor<3>) -> Tensor<3> {
+pub(super) fn apply(linear: &Linear, x: Tensor<3>, matmul: MatmulPrecision) -> Tensor<3> {
     as_matrix(x, |tokens| {
         let weight = linear.weight.val();
         let bias = linear.bias.as_ref().map(|bias| bias.val());
+        if matmul.is_reduced_for(&tokens) {
+            let product = matmul.multiply(tokens, weight);
+            return match bias {
+                Some(bias) => product + bias.unsqueeze(),
+                None => product,
+            };
+        }
         let output = cpu::linear(&tokens, &weight, bias.as_ref());
         output.unwrap_or_else(|| module::linear(tokens, weight, bias))
     })
@@ -92,7 +100,7 @@ mod tests {
         let mut layer = xavier_linear(512, 1031, true, &x.device());
         layer.weight = layer.weight.map(|_| matrix);
         layer.bias = layer.bias.map(|bias| bias.map(|zeros| zeros + 0.25));
-        assert_close(apply(&layer, x), expected + 0.25);
+        assert_close(apply(&layer, x, MatmulPrecision::F32), expected + 0.25);
     }
 
     #[test]

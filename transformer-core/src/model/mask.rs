@@ -2,6 +2,8 @@
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
+use crate::padded::Padded;
+
 /// Hides keys from queries in one attention, or adds a bias to their scores.
 ///
 /// [`and`](Self::and) combines masks: a key is hidden if any of them hides it, and biases are
@@ -88,6 +90,12 @@ impl Mask {
     pub(crate) fn padding_of(hidden: Tensor<2, Bool>, may_hide_all: bool) -> Self {
         let [batch, len] = hidden.dims();
         Self::of(hidden.reshape([batch, 1, 1, len]), may_hide_all)
+    }
+
+    /// Hides the padding of a batch; `None` if it has none.
+    pub(crate) fn of_padded(batch: &Padded) -> Option<Self> {
+        let hidden = batch.mask()?;
+        Some(Self::padding_of(hidden, batch.has_empty()))
     }
 
     /// Hides the future: query `i` is at position `offset + i` and sees the keys up to that

@@ -9,6 +9,7 @@ use super::embedding::VocabularyMatrix;
 use super::encoder::Encoder;
 use super::init::{draw_parameters, zeros};
 use super::mask::{AttentionMasks, Mask};
+use super::matmul::MatmulPrecision;
 use super::memory::Memory;
 use super::position::PositionalEncoding;
 use super::recording::{DecoderRecorders, Recorder};
@@ -53,8 +54,8 @@ pub struct Transformer {
     src_positions: PositionalEncoding,
     tgt_positions: PositionalEncoding,
     dropout: Dropout,
-    encoder: Encoder,
-    decoder: Decoder,
+    pub(super) encoder: Encoder,
+    pub(super) decoder: Decoder,
     #[module(skip)]
     config: TransformerConfig,
 }
@@ -109,6 +110,18 @@ impl Transformer {
         &self.config
     }
 
+    /// Sets the element type in which training multiplies the matrices of layers; single precision
+    /// by default.
+    ///
+    /// It is not part of a saved model. The projection to logits stays in single precision: a logit
+    /// of 16 bits would be rounded to an eighth.
+    #[must_use]
+    pub fn with_matmul_precision(mut self, matmul: MatmulPrecision) -> Self {
+        self.encoder.set_matmul_precision(matmul);
+        self.decoder.set_matmul_precision(matmul);
+        self
+    }
+
     /// Encodes a batch of source sequences.
     ///
     /// # Panics
@@ -125,12 +138,8 @@ impl Transformer {
         masks: &AttentionMasks,
         recorder: &mut Recorder,
     ) -> Memory {
-        let padding = src
-            .mask()
-            .map(|hidden| Mask::padding_of(hidden, src.has_empty()));
-        src.assert_in_vocabulary(self.src_vocabulary.size());
-        let embedded = self.src_vocabulary.embed(src.ids());
-        let x = self.add_positions(embedded, &self.src_positions, 0);
+        let padding = Mask::of_padded(src);
+        let x = self.embed_src(src);
         let mask = Mask::join(padding.clone(), masks.encoder.clone());
         let states = self.encoder.forward_recorded(x, mask, recorder);
         Memory::new(states, padding)
@@ -164,8 +173,7 @@ impl Transformer {
         masks: &AttentionMasks,
         recorders: &mut DecoderRecorders,
     ) -> Tensor<3> {
-        let embedded = self.tgt_vocabulary().embed(tgt);
-        let x = self.add_positions(embedded, &self.tgt_positions, state.n_decoded());
+        let x = self.embed_tgt(tgt, state.n_decoded());
         self.decoder.forward_recorded(x, state, masks, recorders)
     }
 
@@ -281,6 +289,19 @@ impl Transformer {
     pub fn forward_features(&self, src: &Padded, tgt: Tensor<2, Int>) -> Tensor<3> {
         let mut state = self.begin(&self.encode(src));
         self.decode_features(tgt, &mut state)
+    }
+
+    /// Returns the source's tokens as vectors, with positions and dropout.
+    pub(super) fn embed_src(&self, src: &Padded) -> Tensor<3> {
+        src.assert_in_vocabulary(self.src_vocabulary.size());
+        let embedded = self.src_vocabulary.embed(src.ids());
+        self.add_positions(embedded, &self.src_positions, 0)
+    }
+
+    /// Returns target tokens that follow `offset` others as vectors, with positions and dropout.
+    pub(super) fn embed_tgt(&self, tgt: Tensor<2, Int>, offset: usize) -> Tensor<3> {
+        let embedded = self.tgt_vocabulary().embed(tgt);
+        self.add_positions(embedded, &self.tgt_positions, offset)
     }
 
     /// Adds positional encodings to embedded tokens, and applies dropout to the sum (§3.5, §5.4).

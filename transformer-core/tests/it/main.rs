@@ -19,6 +19,7 @@ mod marian;
 #[cfg(feature = "pytorch")]
 mod marian_export;
 mod masks;
+mod mixed_precision;
 mod model;
 #[cfg(not(feature = "pytorch"))]
 mod no_pytorch;
@@ -27,6 +28,7 @@ mod non_finite;
 mod parameters;
 mod properties;
 mod quantize;
+mod recomputation;
 mod tolerances;
 mod weights;
 mod windows;
