@@ -6,7 +6,7 @@ use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
-    BestBy, ComputePrecision, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
+    BestBy, Checkpointing, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
     TokenizerSettings, TrainingSettings, ValidationSettings, Vocabulary, check_positions,
 };
 
@@ -122,6 +122,14 @@ fn validate_update(training: &TrainingSettings) -> Result<(), ConfigError> {
         training.devices,
         training.devices == 1 || training.ranks == 1,
         "1 if `training.ranks` is not: start one process for each device",
+    )?;
+    // The devices of a process share one generator of dropout, which every layer seeds.
+    let is_kept = training.checkpointing == Checkpointing::None;
+    require(
+        "training.checkpointing",
+        "`layers`",
+        is_kept || training.devices == 1,
+        "`none` if `training.devices` is not 1, or start one process for each device",
     )
 }
 
@@ -139,14 +147,9 @@ fn validate_training(training: &TrainingSettings) -> Result<(), ConfigError> {
     if training.schedule == ScheduleKind::InverseSqrt && training.peak_learning_rate.is_none() {
         return Err(ConfigError::MissingPeak);
     }
-    let unsupported = match training.precision {
-        ComputePrecision::F32 => None,
-        ComputePrecision::Bf16 => Some("bf16"),
-        ComputePrecision::F16 => Some("f16"),
-    };
-    unsupported.map_or(Ok(()), |precision| {
-        Err(ConfigError::UnsupportedPrecision { precision })
-    })?;
+    if training.precision.matmul().is_none() {
+        return Err(ConfigError::UnsupportedPrecision { precision: "f16" });
+    }
     fraction("training.label_smoothing", training.label_smoothing)?;
     // Adam computes in single precision, where values near 0 or 1 are rounded to them.
     let single = |value: f64| f64::from(value as f32);

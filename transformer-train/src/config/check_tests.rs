@@ -1,6 +1,8 @@
 //! Tests of the checks of settings.
 
-use crate::config::{ComputePrecision, ConfigError, CorpusSettings, Experiment, ScheduleKind};
+use crate::config::{
+    Checkpointing, ComputePrecision, ConfigError, CorpusSettings, Experiment, ScheduleKind,
+};
 use crate::tasks::Task;
 
 /// Makes the experiment of a task invalid, and returns the error message.
@@ -170,13 +172,26 @@ fn the_inverse_square_root_schedule_needs_a_peak() {
 }
 
 #[test]
-fn sixteen_bit_formats_are_refused_by_name() {
+fn half_precision_is_refused_with_the_reason() {
     let message = message(|experiment| {
-        experiment.training.precision = ComputePrecision::Bf16;
+        experiment.training.precision = ComputePrecision::F16;
     });
     assert!(
-        message.starts_with("`training.precision` is `bf16`; set it to `f32`: "),
+        message.starts_with("`training.precision` is `f16`; set it to `bf16` or `f32`: "),
         "{message}"
+    );
+}
+
+#[test]
+fn layers_are_not_computed_again_on_several_devices_of_one_process() {
+    let message = message(|experiment| {
+        experiment.training.checkpointing = Checkpointing::Layers;
+        experiment.training.devices = 2;
+    });
+    assert_eq!(
+        message,
+        "`training.checkpointing` is `layers`; choose `none` if `training.devices` is not 1, or start one process \
+         for each device"
     );
 }
 

@@ -142,8 +142,8 @@ pub enum ConfigError {
     MissingPeak,
     /// A floating point format that is not supported for training.
     #[error(
-        "`training.precision` is `{precision}`; set it to `f32`: 16-bit formats are slower on CPUs \
-         and untested on GPUs"
+        "`training.precision` is `{precision}`; set it to `bf16` or `f32`: the smallest `f16` is 6e-8, \
+         so that small gradients would be lost"
     )]
     UnsupportedPrecision {
         /// The format.

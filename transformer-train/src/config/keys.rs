@@ -632,9 +632,19 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "precision",
-                meaning: "Floating point format of weights and computations: `f32`. `bf16` and \
-                          `f16` are refused: they are slower on CPUs and untested on GPUs. \
-                          Default: `f32`.",
+                meaning: "Floating point format in which layers multiply matrices in training: \
+                          `f32`, or `bf16` (mixed precision), which is for GPUs; CPUs are slower \
+                          with it. Weights, Adam's moments, softmax, normalization and loss are \
+                          `f32` in any case, and so are validation and translation. `f16` is \
+                          refused: its range requires scaling of the loss. Default: `f32`.",
+                example: None,
+            },
+            Key {
+                name: "checkpointing",
+                meaning: "Gradient checkpointing: `layers` keeps the inputs of layers only, and \
+                          computes each layer again in the backward pass. That takes a forward \
+                          pass more, and much less memory for activations. On CPUs the weights are \
+                          those of `none`. Default: `none`.",
                 example: None,
             },
             Key {

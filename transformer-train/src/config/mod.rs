@@ -46,6 +46,8 @@ pub use noise::Noise;
 pub use report::{ReportSettings, TensorBoard};
 pub use score_command::{CommandFailure, ScoreCommand, ScoreCommandError};
 pub use tokenizer::{TokenizerSettings, Vocabularies, Vocabulary};
-pub use training::{BestBy, ComputePrecision, ScheduleKind, SmoothingForm, TrainingSettings};
+pub use training::{
+    BestBy, Checkpointing, ComputePrecision, ScheduleKind, SmoothingForm, TrainingSettings,
+};
 pub use user_settings::UserSettings;
 pub use validation::ValidationSettings;

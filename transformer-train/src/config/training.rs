@@ -1,6 +1,7 @@
 //! `[training]`: how a model is trained.
 
 use serde::{Deserialize, Serialize};
+use transformer_core::model::MatmulPrecision;
 
 use crate::config::optional;
 use crate::tasks::Task;
@@ -95,9 +96,15 @@ pub struct TrainingSettings {
     /// stops. Default: none; training stops after `updates`.
     #[serde(with = "optional")]
     pub patience: Option<u64>,
-    /// Floating point format of weights and computations: `f32`. `bf16` and `f16` are refused: they
-    /// are slower on CPUs and untested on GPUs. Default: `f32`.
+    /// Floating point format in which layers multiply matrices in training: `f32`, or `bf16` (mixed
+    /// precision), which is for GPUs; CPUs are slower with it. Weights, Adam's moments, softmax,
+    /// normalization and loss are `f32` in any case, and so are validation and translation. `f16`
+    /// is refused: its range requires scaling of the loss. Default: `f32`.
     pub precision: ComputePrecision,
+    /// Gradient checkpointing: `layers` keeps the inputs of layers only, and computes each layer
+    /// again in the backward pass. That takes a forward pass more, and much less memory for
+    /// activations. On CPUs the weights are those of `none`. Default: `none`.
+    pub checkpointing: Checkpointing,
     /// Seed of everything random: initial weights, order of sentences, dropout. Default 1.
     pub seed: u64,
 }
@@ -169,6 +176,27 @@ pub enum ComputePrecision {
     F16,
 }
 
+impl ComputePrecision {
+    /// Returns the element type of matrix products; `None` if it is refused.
+    pub(crate) fn matmul(self) -> Option<MatmulPrecision> {
+        match self {
+            Self::F32 => Some(MatmulPrecision::F32),
+            Self::Bf16 => Some(MatmulPrecision::Bf16),
+            Self::F16 => None,
+        }
+    }
+}
+
+/// Which activations are computed again in the backward pass, instead of being kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checkpointing {
+    /// None: all are kept.
+    None,
+    /// Those in layers, of which only the inputs are kept.
+    Layers,
+}
+
 /// The metric that ranks checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -213,6 +241,7 @@ impl Default for TrainingSettings {
             best_by: BestBy::Loss,
             patience: None,
             precision: ComputePrecision::F32,
+            checkpointing: Checkpointing::None,
             seed: 1,
         }
     }

@@ -7,7 +7,7 @@ use crate::checkpoint::SettingChange;
 use crate::config::Experiment;
 
 /// The settings that affect neither the weights nor the sentences of any update.
-pub(super) const MAY_DIFFER: [&str; 30] = [
+pub(super) const MAY_DIFFER: [&str; 31] = [
     "data.src",
     "data.src_lang",
     "data.store",
@@ -24,6 +24,7 @@ pub(super) const MAY_DIFFER: [&str; 30] = [
     "training.average_best",
     "training.average_last",
     "training.best_by",
+    "training.checkpointing",
     "training.keep_best",
     "training.keep_last",
     "training.patience",
@@ -42,7 +43,7 @@ pub(super) const MAY_DIFFER: [&str; 30] = [
 
 /// The settings that change later updates, but neither their sentences nor the contents of a
 /// checkpoint: they may be changed on request.
-pub(super) const ON_REQUEST: [&str; 19] = [
+pub(super) const ON_REQUEST: [&str; 20] = [
     "data.noise_lowercase",
     "data.noise_typos",
     "data.noise_uppercase",
@@ -58,6 +59,7 @@ pub(super) const ON_REQUEST: [&str; 19] = [
     "training.label_smoothing_form",
     "training.learning_rate_factor",
     "training.peak_learning_rate",
+    "training.precision",
     "training.schedule",
     "training.updates",
     "training.warmup_steps",

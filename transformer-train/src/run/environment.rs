@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use burn::tensor::Device;
+use transformer_core::device;
 
 use super::error::TrainError;
 use super::folder::Existing;
@@ -85,17 +86,24 @@ impl RunEnvironment {
         std::iter::once(self.device.clone()).chain(more).collect()
     }
 
-    /// Refuses a number of devices or processes that differs from that of the experiment.
+    /// Refuses a number of devices or processes that differs from that of the experiment, and devices
+    /// that cannot compute in its precision.
     pub(crate) fn check_devices(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let (requested, given) = (experiment.training.ranks, self.ranks.n_ranks());
         if requested != given as u64 {
             return Err(TrainError::OtherRanks { requested, given });
         }
-        let (requested, given) = (experiment.training.devices, self.devices().len());
-        if requested == given as u64 {
-            return Ok(());
+        let devices = self.devices();
+        let (requested, given) = (experiment.training.devices, devices.len());
+        if requested != given as u64 {
+            return Err(TrainError::OtherDevices { requested, given });
         }
-        Err(TrainError::OtherDevices { requested, given })
+        let matmul = experiment.training.precision.matmul().unwrap_or_default();
+        let mut unable = devices.iter().filter(|it| !matmul.is_supported(it));
+        unable.next().map_or(Ok(()), |device| {
+            let device = device::describe(device);
+            Err(TrainError::NoBf16 { device })
+        })
     }
 
     /// Returns the names of the devices, in Burn's notation.

@@ -196,6 +196,15 @@ pub enum TrainError {
         /// Number of devices in the [`RunEnvironment`](crate::RunEnvironment).
         given: usize,
     },
+    /// A device cannot multiply matrices in the precision of the settings.
+    #[error(
+        "`training.precision` is `bf16`, which {device} cannot compute with; set it to `f32`, or choose a backend \
+         that can, such as flex or cuda"
+    )]
+    NoBf16 {
+        /// The device.
+        device: String,
+    },
     /// The number of processes differs from the settings.
     #[error(
         "`training.ranks` is {requested}, and {given} process(es) were started; start {requested} by `mpirun -n \

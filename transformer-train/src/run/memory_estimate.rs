@@ -6,7 +6,7 @@ use std::path::Path;
 use transformer_core::TransformerConfig;
 use transformer_infer::BatchLimits;
 
-use crate::config::Experiment;
+use crate::config::{Checkpointing, Experiment};
 use crate::step::chunk_len;
 
 /// Bytes of a value in single precision.
@@ -105,7 +105,12 @@ impl MemoryEstimate {
         let copies = 4.0 + with_average + n_threads;
         Self {
             parameters: BYTES_PER_VALUE * copies * config.parameter_count() as f64,
-            activations: activations(config, [src_tokens, tgt_tokens], sizes),
+            activations: activations(
+                config,
+                [src_tokens, tgt_tokens],
+                sizes,
+                training.checkpointing,
+            ),
             logits: BYTES_PER_VALUE * chunks * n_threads * chunk as f64,
             translation: translation(experiment, config, sizes),
             text: sizes.store_bytes as f64,
@@ -127,8 +132,14 @@ impl MemoryEstimate {
 /// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt`
 /// tokens, padding included: the inputs of every matrix product and normalization, and the
 /// attention weights before and after dropout. Outside CPU memory it also keeps the intermediate
-/// results of normalizations, and the masks of dropout.
-fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) -> f64 {
+/// results of normalizations, and the masks of dropout. If layers are computed again, these are the
+/// inputs of all layers, and the values of the largest layer.
+fn activations(
+    config: &TransformerConfig,
+    [src, tgt]: [f64; 2],
+    sizes: &Sizes,
+    checkpointing: Checkpointing,
+) -> f64 {
     let (src_width, tgt_width) = (sizes.src_width, sizes.tgt_width);
     let d = config.d_model as f64;
     let heads = config.n_heads as f64;
@@ -151,8 +162,14 @@ fn activations(config: &TransformerConfig, [src, tgt]: [f64; 2], sizes: &Sizes) 
     let decoder = attention(tgt, tgt, tgt_width)
         + attention(tgt, src, src_width)
         + tgt * (feed_forward + 3.0 * residual);
-    let layers =
-        config.n_encoder_layers as f64 * encoder + config.n_decoder_layers as f64 * decoder;
+    let depths = [config.n_encoder_layers, config.n_decoder_layers];
+    let [n_encoder_layers, n_decoder_layers] = depths.map(|depth| depth as f64);
+    let layers = match checkpointing {
+        Checkpointing::None => n_encoder_layers * encoder + n_decoder_layers * decoder,
+        Checkpointing::Layers => {
+            d * (n_encoder_layers * src + n_decoder_layers * tgt) + encoder.max(decoder)
+        }
+    };
     let ends = embedding * (src + tgt) + d * tgt;
     BYTES_PER_VALUE * (layers + ends)
 }
@@ -236,7 +253,7 @@ mod tests {
         // keys and values 2, feed-forward 5, two residuals; the embedding 1. For each of 6 target
         // tokens: embedding and output, 2.
         let expected = 4.0 * 6.0 * (3.0 + 3.0 + 2.0 + 5.0 + 2.0 + 1.0 + 2.0);
-        let found = activations(&config, [6.0, 6.0], &sizes(3.0, 3.0));
+        let found = activations(&config, [6.0, 6.0], &sizes(3.0, 3.0), Checkpointing::None);
         assert_eq!(found, expected);
         // On a device, dropout and normalization keep more of weights, residuals and embeddings.
         let on_device = Sizes {
@@ -244,7 +261,24 @@ mod tests {
             ..sizes(3.0, 3.0)
         };
         let expected = 4.0 * 6.0 * (3.0 + 6.0 + 2.0 + 5.0 + 6.0 + 2.0 + 3.0);
-        assert_eq!(activations(&config, [6.0, 6.0], &on_device), expected);
+        let found = activations(&config, [6.0, 6.0], &on_device, Checkpointing::None);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn layers_that_are_computed_again_keep_their_inputs_and_one_layer() {
+        let of = |n_layers, checkpointing| {
+            let config = TransformerConfig {
+                n_encoder_layers: n_layers,
+                n_decoder_layers: 0,
+                ..TransformerConfig::base(5, 5)
+            };
+            activations(&config, [6.0, 0.0], &sizes(3.0, 3.0), checkpointing)
+        };
+        let one_layer = of(1, Checkpointing::None) - of(0, Checkpointing::None);
+        let inputs = 4.0 * 7.0 * 6.0 * 512.0;
+        let expected = of(0, Checkpointing::None) + one_layer + inputs;
+        assert_eq!(of(7, Checkpointing::Layers), expected);
     }
 
     /// The measured peaks of docs/lab-notes.md, in megabytes: 6000 pairs of Multi30k, 4 updates.

@@ -19,7 +19,7 @@ use super::sum::{sum_gradients, sum_reports};
 use super::threads::Threads;
 use super::train_report::{GradientNorm, TrainReport};
 use crate::batching::{Batch, Update};
-use crate::config::TrainingSettings;
+use crate::config::{Checkpointing, TrainingSettings};
 use crate::optim::{clip_by_global_norm, ema, global_norm};
 
 /// A model with its training objective.
@@ -49,6 +49,8 @@ struct Settings {
     threads: Option<Threads>,
     /// The processes that share an update.
     ranks: Ranks,
+    /// What the backward pass computes again.
+    checkpointing: Checkpointing,
 }
 
 impl Settings {
@@ -66,9 +68,10 @@ impl Objective {
         training: &TrainingSettings,
         threads: Option<Threads>,
     ) -> Self {
+        let matmul = training.precision.matmul().unwrap_or_default();
         Self {
             ema: training.ema_decay.map(|_| ema::copy(&model)),
-            model,
+            model: model.with_matmul_precision(matmul),
             settings: Settings {
                 smoothing: LabelSmoothing {
                     epsilon: training.label_smoothing,
@@ -80,6 +83,7 @@ impl Objective {
                 pending_norms: Arc::default(),
                 threads,
                 ranks: Ranks::default(),
+                checkpointing: training.checkpointing,
             },
         }
     }
@@ -99,13 +103,13 @@ impl Objective {
         self.ema.unwrap_or(self.model)
     }
 
-    /// Computes the decoder's output at the positions that have labels.
+    /// Selects the decoder's output at the positions that have labels.
     ///
     /// # Shapes
     ///
+    /// - `features`: `[batch, tgt_len, d_model]`
     /// - returns: `[n_labels, d_model]`
-    fn label_features(model: &Transformer, batch: &Batch) -> Tensor<2> {
-        let features = model.forward_features(&batch.src, batch.tgt.ids());
+    fn label_features(features: Tensor<3>, batch: &Batch) -> Tensor<2> {
         let features: Tensor<2> = features.flatten(0, 1); // [batch * tgt_len, d_model]
         features.select(0, batch.label_positions.clone())
     }
@@ -113,16 +117,55 @@ impl Objective {
     /// Computes the gradient and loss of one shard.
     fn shard_gradients(&self, batch: Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
         seed_dropout(&self.model.output_weight().device(), seed);
-        let (sums, surrogate) = projected_loss_with_gradient(
-            Self::label_features(&self.model, &batch),
+        match self.settings.checkpointing {
+            Checkpointing::None => {
+                let features = self.model.forward_features(&batch.src, batch.tgt.ids());
+                let (sums, surrogate) = self.loss_with_gradient(features, &batch, scale);
+                let gradients = surrogate.backward();
+                (GradientsParams::from_grads(gradients, self), sums)
+            }
+            Checkpointing::Layers => self.recomputed_gradients(&batch, seed, scale),
+        }
+    }
+
+    /// Like [`shard_gradients`](Self::shard_gradients), with the activations of one layer at a time in
+    /// memory.
+    fn recomputed_gradients(
+        &self,
+        batch: &Batch,
+        seed: u64,
+        scale: f64,
+    ) -> (GradientsParams, LossSums) {
+        let tgt = batch.tgt.ids();
+        let pass = self.model.forward_recomputed(&batch.src, tgt, seed);
+        let features = pass.features();
+        let (sums, surrogate) = self.loss_with_gradient(features.clone(), batch, scale);
+        let gradients = surrogate.backward();
+        let d_features = features.grad(&gradients);
+        let d_features = d_features.expect("the loss depends on the features");
+        let mut accumulator = GradientsAccumulator::new();
+        let mut collect = |gradients| {
+            accumulator.accumulate(self, GradientsParams::from_grads(gradients, self));
+        };
+        collect(gradients);
+        drop((features, surrogate));
+        pass.backward(d_features, collect);
+        (accumulator.grads(), sums)
+    }
+
+    /// Computes the loss of a shard from its features, and the surrogate loss with its gradient.
+    fn loss_with_gradient(
+        &self,
+        features: Tensor<3>,
+        batch: &Batch,
+        scale: f64,
+    ) -> (LossSums, Tensor<1>) {
+        projected_loss_with_gradient(
+            Self::label_features(features, batch),
             Projection::of(&self.model),
-            batch.labels.without_autodiff(),
+            batch.labels.clone().without_autodiff(),
             &self.settings.smoothing,
             scale,
-        );
-        (
-            GradientsParams::from_grads(surrogate.backward(), self),
-            sums,
         )
     }
 
@@ -170,8 +213,9 @@ impl Objective {
     pub(crate) fn loss(&self, batch: &Batch) -> LossSums {
         let model = self.published();
         let smoothing = &self.settings.smoothing;
+        let features = model.forward_features(&batch.src, batch.tgt.ids());
         projected_loss(
-            Self::label_features(model, batch),
+            Self::label_features(features, batch),
             Projection::of(model),
             batch.labels.clone(),
             smoothing,

@@ -3,6 +3,7 @@
 mod average;
 #[cfg(unix)]
 mod changed;
+mod checkpointing;
 mod corpora;
 mod dashboard;
 mod data;
@@ -21,6 +22,7 @@ mod learning;
 mod lost_output;
 #[cfg(target_os = "linux")]
 mod memory;
+mod mixed_precision;
 mod optimizer;
 mod ranks;
 mod refusal;
