@@ -151,9 +151,19 @@ pub(crate) fn label_loss(
     smoothing: &LabelSmoothing,
     scale: f64,
 ) -> Tensor<1> {
-    let features = model
-        .forward_features(&batch.src, batch.tgt.ids())
-        .flatten::<2>(0, 1);
+    let features = model.forward_features(&batch.src, batch.tgt.ids());
+    loss_of_features(model, features, batch, smoothing, scale)
+}
+
+/// Like [`label_loss`], of the decoder's output `[batch, tgt_len, d_model]`.
+pub(crate) fn loss_of_features(
+    model: &Transformer,
+    features: Tensor<3>,
+    batch: Batch,
+    smoothing: &LabelSmoothing,
+    scale: f64,
+) -> Tensor<1> {
+    let features = features.flatten::<2>(0, 1);
     let features = features.select(0, batch.label_positions); // [n_labels, d_model]
     let device = features.device();
     let labels = if device.is_autodiff() {

@@ -3,12 +3,12 @@
 //!
 //! ```sh
 //! cargo run -q -p examples --example bench_backend -- PRESET RUNS SECONDS
-//! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES
+//! cargo run -q -p examples --example bench_backend -- PRESET varied UPDATES [bf16|recomputed]
 //! ```
 //!
 //! Every figure is printed as one line of JSON as soon as it is known, so that those of a backend that hangs are
 //! not lost. Speeds are measured `RUNS` times for `SECONDS` seconds each, and are arrays. `varied` measures only
-//! memory, during updates of varying shapes.
+//! memory, during updates of varying shapes; also with products in bfloat16, or with layers that are computed twice.
 
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
@@ -35,6 +35,7 @@ use transformer_infer::program::allocator;
 
 use crate::memory::MemoryUse;
 use crate::tolerances::Tolerances;
+use crate::training::{Training, Variant};
 
 /// Size of both vocabularies.
 const VOCAB: usize = 8000;
@@ -67,8 +68,12 @@ impl Repeats {
 fn main() -> Result<()> {
     allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [preset, work, amount] = arguments.as_slice() else {
-        anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES");
+    let (preset, work, amount, variant) = match arguments.as_slice() {
+        [preset, work, amount] => (preset, work, amount, Variant::Default),
+        [preset, work, amount, variant] if work == "varied" => {
+            (preset, work, amount, variant.parse()?)
+        }
+        _ => anyhow::bail!("give PRESET RUNS SECONDS, or PRESET varied UPDATES [bf16|recomputed]"),
     };
     let config = preset.parse::<Preset>()?.config(VOCAB, VOCAB);
     let named = std::env::var("BURN_DEVICE").ok();
@@ -85,7 +90,9 @@ fn main() -> Result<()> {
         "backend": backend.to_string(), "device": device::describe(&device), "threads": n_threads,
     }))?;
     if work == "varied" {
-        return varied::measure(&config, &device, n_threads, amount.parse()?, &memory);
+        let mut training = Training::new(&config, &device, n_threads, variant)?;
+        varied::measure(&mut training, amount.parse()?, &memory)?;
+        return print_line(&memory.peak());
     }
 
     let repeats = Repeats {
@@ -100,7 +107,8 @@ fn main() -> Result<()> {
     print_line(&memory.peak())?;
     warm_up += decoding::measure(&config, &device, repeats)?;
     print_line(&json!({ "warm_up_s": warm_up.as_secs_f64() }))?;
-    print_line(&memory.peak())
+    print_line(&memory.peak())?;
+    training::measure_variants(&config, &device, n_threads, repeats)
 }
 
 /// Prints a line and flushes it.

@@ -1,20 +1,22 @@
 //! The speed of training: whole updates as `transformer-train` makes them, and the parts of an update.
 
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use burn::module::Module;
 use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor};
-use serde_json::json;
+use burn::tensor::{Device, Gradients, Tensor};
+use serde_json::{Value, json};
 use transformer_core::device::is_cpu_memory;
+use transformer_core::model::MatmulPrecision;
 use transformer_core::{Transformer, TransformerConfig, seed_dropout};
 use transformer_train::config::SmoothingForm;
 use transformer_train::optim::{Adam, global_norm};
 use transformer_train::step::{LabelSmoothing, Threads};
 use transformer_train::{Batch, SentencePair, ShardSpec, Update};
 
-use crate::goldens::label_loss;
+use crate::goldens::{label_loss, loss_of_features};
 use crate::{Repeats, print_line, sentences};
 
 /// Sentences of an update.
@@ -27,6 +29,41 @@ const SMOOTHING: LabelSmoothing = LabelSmoothing {
 
 const LEARNING_RATE: f64 = 1e-4;
 
+/// Seed of dropout of the layers that are computed again.
+const SEED: u64 = 1;
+
+/// How training differs from the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// Not at all.
+    Default,
+    /// Layers multiply matrices in bfloat16.
+    Bf16,
+    /// The backward pass computes layers again.
+    Recomputed,
+}
+
+impl FromStr for Variant {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "bf16" => Ok(Self::Bf16),
+            "recomputed" => Ok(Self::Recomputed),
+            _ => bail!("`{name}` is no way to train; give bf16 or recomputed"),
+        }
+    }
+}
+
+impl Variant {
+    fn matmul(self) -> MatmulPrecision {
+        match self {
+            Self::Bf16 => MatmulPrecision::Bf16,
+            Self::Default | Self::Recomputed => MatmulPrecision::F32,
+        }
+    }
+}
+
 /// Prints the seconds of the first update, target tokens per second, and the seconds of each part. Returns the
 /// duration of the first two updates, after which everything is compiled and allocated.
 pub(crate) fn measure(
@@ -35,7 +72,7 @@ pub(crate) fn measure(
     n_threads: usize,
     repeats: Repeats,
 ) -> Result<Duration> {
-    let mut training = Training::new(config, device, n_threads)?;
+    let mut training = Training::new(config, device, n_threads, Variant::Default)?;
     let started = Instant::now();
     training.update()?;
     let first = started.elapsed();
@@ -46,10 +83,7 @@ pub(crate) fn measure(
     training.update()?;
     let warm_up = started.elapsed();
 
-    let all = repeats.seconds(|| training.update())?;
-    let n_labels = training.update.size.n_labels as f64;
-    let speeds: Vec<f64> = all.iter().map(|seconds| n_labels / seconds).collect();
-    print_line(&json!({ "training": { "labels": n_labels, "tokens_per_second": speeds } }))?;
+    print_line(&json!({ "training": training.speed(repeats)? }))?;
 
     let mut parts = Vec::new();
     repeats.seconds(|| {
@@ -67,6 +101,28 @@ pub(crate) fn measure(
     Ok(warm_up)
 }
 
+/// Prints the speed of the other ways to train that the device can.
+pub(crate) fn measure_variants(
+    config: &TransformerConfig,
+    device: &Device,
+    n_threads: usize,
+    repeats: Repeats,
+) -> Result<()> {
+    for (name, variant) in [
+        ("training_bf16", Variant::Bf16),
+        ("training_recomputed", Variant::Recomputed),
+    ] {
+        if variant.matmul().is_supported(device) {
+            let mut training = Training::new(config, device, n_threads, variant)?;
+            for _ in 0..2 {
+                training.update()?;
+            }
+            print_line(&json!({ name: training.speed(repeats)? }))?;
+        }
+    }
+    Ok(())
+}
+
 /// A model in training, and the update that it makes repeatedly.
 pub(crate) struct Training {
     model: Option<Transformer>,
@@ -74,6 +130,7 @@ pub(crate) struct Training {
     threads: Option<Threads>,
     update: Update,
     device: Device,
+    variant: Variant,
 }
 
 impl Training {
@@ -81,6 +138,7 @@ impl Training {
         config: &TransformerConfig,
         device: &Device,
         n_threads: usize,
+        variant: Variant,
     ) -> Result<Self> {
         let threads = match is_cpu_memory(device) {
             true => Threads::new(n_threads)?,
@@ -95,7 +153,11 @@ impl Training {
         let pairs: Vec<SentencePair> = pairs.map(|(src, tgt)| SentencePair { src, tgt }).collect();
         let n_shards = threads.as_ref().map_or(1, Threads::n_threads);
         Ok(Self {
-            model: Some(config.init(&device)?),
+            model: Some(
+                config
+                    .init(&device)?
+                    .with_matmul_precision(variant.matmul()),
+            ),
             optimizer: Adam::default().into(),
             threads,
             update: Update::new(
@@ -106,6 +168,7 @@ impl Training {
                 &device,
             ),
             device,
+            variant,
         })
     }
 
@@ -125,10 +188,39 @@ impl Training {
     /// Makes one update; the threads share its sentences.
     pub(crate) fn update(&mut self) -> Result<()> {
         let update = self.on_shards(self.shards(), |(model, shard)| {
-            let loss = self.loss(&model, shard);
-            GradientsParams::from_grads(loss.backward(), &model)
+            self.gradients(&model, shard)
         });
         self.apply(self.sum(update))
+    }
+
+    /// Makes updates, and returns their size and target tokens per second.
+    fn speed(&mut self, repeats: Repeats) -> Result<Value> {
+        let all = repeats.seconds(|| self.update())?;
+        let n_labels = self.update.size.n_labels as f64;
+        let speeds: Vec<f64> = all.iter().map(|seconds| n_labels / seconds).collect();
+        Ok(json!({ "labels": n_labels, "tokens_per_second": speeds }))
+    }
+
+    /// Returns the gradients of a shard.
+    fn gradients(&self, model: &Transformer, shard: Batch) -> GradientsParams {
+        if self.variant != Variant::Recomputed {
+            return GradientsParams::from_grads(self.loss(model, shard).backward(), model);
+        }
+        let src = shard.src.clone();
+        let pass = model.forward_recomputed(&src, shard.tgt.ids(), SEED);
+        let features = pass.features();
+        let scale = 1.0 / self.update.size.n_labels as f64;
+        let loss = loss_of_features(model, features.clone(), shard, &SMOOTHING, scale);
+        let gradients = loss.backward();
+        let d_features = features.grad(&gradients);
+        let d_features = d_features.expect("the loss depends on the features");
+        let mut sum = GradientsAccumulator::new();
+        let mut collect = |gradients: Gradients| {
+            sum.accumulate(model, GradientsParams::from_grads(gradients, model));
+        };
+        collect(gradients);
+        pass.backward(d_features, collect);
+        sum.grads()
     }
 
     /// Makes one update and returns the seconds of the forward pass with the loss, of the backward pass, and of Adam.

@@ -3,9 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::Result;
-use burn::tensor::Device;
 use serde_json::json;
-use transformer_core::TransformerConfig;
 use transformer_train::SentencePair;
 
 use crate::memory::MemoryUse;
@@ -23,14 +21,7 @@ const MAX_TOKENS: usize = 63;
 
 /// Makes updates of about the same number of tokens, in sentences of varying lengths, and prints the memory after
 /// some of them.
-pub(crate) fn measure(
-    config: &TransformerConfig,
-    device: &Device,
-    n_threads: usize,
-    n_updates: u64,
-    memory: &MemoryUse,
-) -> Result<()> {
-    let mut training = Training::new(config, device, n_threads)?;
+pub(crate) fn measure(training: &mut Training, n_updates: u64, memory: &MemoryUse) -> Result<()> {
     for update in 1..=n_updates {
         training.set_sentences(pairs_of_any_length(update), update);
         training.update()?;

@@ -121,7 +121,14 @@ fn parity(root: &Path, backend: &str, log: &Path, limit: Duration) -> Result<()>
     let environment = bench_backends::environment(root, backend)?;
     let mut log_file =
         File::create(log).with_context(|| format!("cannot write `{}`", log.display()))?;
-    let core = ["goldens", "backends", "attention", "import"];
+    let core = [
+        "goldens",
+        "backends",
+        "attention",
+        "import",
+        "mixed_precision",
+        "recomputation",
+    ];
     for (package, target, filters) in [
         ("transformer-core", "--test=it", &core[..]),
         ("transformer-infer", "--lib", &["scorer"]),

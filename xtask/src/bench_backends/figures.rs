@@ -22,6 +22,10 @@ pub(super) struct Figures {
     /// Seconds of everything that ran for the first time.
     pub(super) warm_up_s: Option<f64>,
     pub(super) training: Option<Training>,
+    /// With the matrix products of layers in bfloat16.
+    pub(super) training_bf16: Option<Training>,
+    /// With layers that the backward pass computes again.
+    pub(super) training_recomputed: Option<Training>,
     pub(super) parts: Option<Parts>,
     pub(super) decoding: Vec<Decoding>,
     pub(super) peak_memory_mib: Option<f64>,
@@ -180,9 +184,17 @@ impl Figures {
         self.parameters = self.parameters.or(later.parameters);
         self.first_update_s = self.first_update_s.or(later.first_update_s);
         self.warm_up_s = self.warm_up_s.or(later.warm_up_s);
-        match (&mut self.training, later.training) {
-            (Some(ours), Some(theirs)) => ours.tokens_per_second.extend(theirs.tokens_per_second),
-            (ours, theirs) => *ours = ours.take().or(theirs),
+        for (ours, theirs) in [
+            (&mut self.training, later.training),
+            (&mut self.training_bf16, later.training_bf16),
+            (&mut self.training_recomputed, later.training_recomputed),
+        ] {
+            match (ours, theirs) {
+                (Some(ours), Some(theirs)) => {
+                    ours.tokens_per_second.extend(theirs.tokens_per_second);
+                }
+                (ours, theirs) => *ours = ours.take().or(theirs),
+            }
         }
         match (&mut self.parts, later.parts) {
             (Some(ours), Some(theirs)) => {

@@ -17,13 +17,19 @@ const HARDWARE: [Row; 2] = [
     ("threads", |it| it.threads.map(|n| n.to_string())),
 ];
 
-const TRAINING: [Row; 3] = [
+const TRAINING: [Row; 5] = [
     ("logits, largest difference", |it| it.logits.map(difference)),
     ("gradients, largest difference", |it| {
         it.gradients.map(difference)
     }),
     ("training, target tokens/s", |it| {
         spread(&it.training.as_ref()?.tokens_per_second)
+    }),
+    ("the same in bf16", |it| {
+        spread(&it.training_bf16.as_ref()?.tokens_per_second)
+    }),
+    ("the same, layers computed twice", |it| {
+        spread(&it.training_recomputed.as_ref()?.tokens_per_second)
     }),
 ];
 
