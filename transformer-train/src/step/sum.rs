@@ -84,7 +84,11 @@ struct Flatten {
 impl ModuleVisitor for Flatten {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            self.values.extend(gradient.into_data().iter::<f32>());
+            let data = gradient.into_data();
+            match data.as_slice::<f32>() {
+                Ok(values) => self.values.extend_from_slice(values),
+                Err(_) => self.values.extend(data.iter::<f32>()), // another type of floats
+            }
         }
     }
 }
