@@ -121,10 +121,10 @@ impl StoredTensors {
         }
     }
 
-    /// Collects the tensors of a model, as 32-bit floats.
+    /// Collects the tensors of a model, as 32-bit floats; adapters are merged.
     pub(crate) fn of_model(model: &Transformer) -> Self {
         let mut collect = Collect::default();
-        model.visit(&mut collect);
+        model.clone().merge_adapters().visit(&mut collect);
         Self {
             path: PathBuf::from(IN_MEMORY),
             precision: Precision::F32,

@@ -1,12 +1,14 @@
 //! Linear layers over the tokens of a batch.
 
 use burn::nn::Linear;
-use burn::tensor::{Tensor, module};
+use burn::tensor::Tensor;
 
+use super::affine::affine;
+use super::low_rank::LowRankAdapter;
 use super::matmul::MatmulPrecision;
 use crate::cpu;
 
-/// Applies a linear layer to every token: `x·W + b`, of which the product is in this precision.
+/// Applies a linear layer to every token: `x·W + b`, and its adapter, if it has one. Products are in this precision.
 ///
 /// # Shapes
 ///
@@ -14,17 +16,14 @@ use crate::cpu;
 /// - returns: `[batch, len, d_out]`
 pub(super) fn apply(linear: &Linear, x: Tensor<3>, matmul: MatmulPrecision) -> Tensor<3> {
     as_matrix(x, |tokens| {
-        let weight = linear.weight.val();
         let bias = linear.bias.as_ref().map(|bias| bias.val());
-        if matmul.is_reduced_for(&tokens) {
-            let product = matmul.multiply(tokens, weight);
-            return match bias {
-                Some(bias) => product + bias.unsqueeze(),
-                None => product,
-            };
+        match linear.weight.reparameterization::<LowRankAdapter>() {
+            None => affine(tokens, linear.weight.val(), bias, matmul),
+            Some(adapter) => {
+                let output = affine(tokens.clone(), linear.weight.base(), bias, matmul);
+                output + adapter.forward(tokens, matmul)
+            }
         }
-        let output = cpu::linear(&tokens, &weight, bias.as_ref());
-        output.unwrap_or_else(|| module::linear(tokens, weight, bias))
     })
 }
 

@@ -1,5 +1,7 @@
 //! The network of §3, as the paper has it: no text, only ids, masks and features.
 
+mod adapters;
+mod affine;
 mod attention;
 mod decoder;
 mod dropout;
@@ -9,6 +11,7 @@ mod feed_forward;
 mod init;
 mod key_values;
 mod linear;
+mod low_rank;
 mod mask;
 mod masked_softmax;
 mod masks_and_maps;

@@ -12,7 +12,8 @@ use super::fit::load;
 
 /// Returns the mean of the weights of checkpoints, given by their numbers of updates.
 ///
-/// `template` is a module with parameters of the same names.
+/// `template` is a module with parameters of the same names. Adapters are merged: the mean of products is not the
+/// product of means.
 pub(crate) fn average<M: Module>(
     checkpoints: &Path,
     updates: &[u64],
@@ -21,7 +22,7 @@ pub(crate) fn average<M: Module>(
     let mut sums = ParameterSums(HashMap::new());
     let mut last = template.clone();
     for &n_updates in updates {
-        last = load(template, &checkpoints.join(part_name(MODEL, n_updates)))?;
+        last = load(template, &checkpoints.join(part_name(MODEL, n_updates)))?.materialize();
         last.visit(&mut sums);
     }
     let factor = 1.0 / updates.len() as f64;

@@ -126,10 +126,11 @@ impl Checkpointer<ModuleRecord> for ModelCheckpointer {
         let published = saved.and_then(|objective| {
             let updates = self.training.updates_after(interval);
             let scores = serde_json::json!({ "updates": updates });
+            let model = objective.into_model();
             if let Some(on_publish) = &self.on_publish {
-                on_publish(updates, objective.published());
+                on_publish(updates, &model);
             }
-            self.publisher.publish(objective.into_model(), scores)
+            self.publisher.publish(model, scores)
         });
         published.map_err(|error| CheckpointerError::Unknown(one_line(&error)))?;
         self.deferred.release_oldest();

@@ -1,6 +1,7 @@
 //! Checks that the settings of an experiment are valid and consistent.
 
 use toml::Table;
+use transformer_core::config::AdapterConfig;
 use transformer_core::text::{N_SPECIAL, TokenizerConfig, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
@@ -28,6 +29,7 @@ const MAX_RANKS: u64 = 65_536;
 const MAX_SECONDS: u64 = 1_000_000;
 const MAX_LINE_BYTES: u64 = 1 << 30;
 const MAX_TEMPERATURE: f64 = 1e6;
+const MAX_RANK: u64 = 1 << 16;
 
 impl Experiment {
     /// Checks that each setting is valid and that they are consistent with each other. No file is
@@ -42,6 +44,7 @@ impl Experiment {
             tokenizer,
             model,
             finetune,
+            adapters,
             training,
             validation,
             ..
@@ -59,6 +62,7 @@ impl Experiment {
             Some(_) => validate_finetuning(self)?,
             None => validate_model(self)?,
         }
+        validate_adapters(adapters, finetune.model.is_some())?;
 
         let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
         within(
@@ -338,6 +342,25 @@ fn validate_tokenizer(
         }
         _ => Ok(()),
     }
+}
+
+/// Checks `[adapters]`; with a rank of 0, the other settings have no effect.
+fn validate_adapters(adapters: &AdapterConfig, is_finetuning: bool) -> Result<(), ConfigError> {
+    at_most("adapters.rank", adapters.rank as u64, MAX_RANK)?;
+    positive("adapters.alpha", adapters.alpha)?;
+    fraction("adapters.dropout", adapters.dropout)?;
+    if adapters.is_on() && !is_finetuning {
+        return Err(ConfigError::MissingSide {
+            given: "adapters.rank",
+            missing: "finetune.model",
+        });
+    }
+    require(
+        "adapters.targets",
+        "[]",
+        !adapters.targets.is_empty(),
+        "at least one kind of matrix, for example [\"attention\"]",
+    )
 }
 
 /// Refuses the settings that the model that a run starts from determines.

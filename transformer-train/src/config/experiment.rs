@@ -1,6 +1,7 @@
 //! [`Experiment`]: every setting of a training run.
 
 use serde::{Deserialize, Serialize};
+use transformer_core::config::AdapterConfig;
 use transformer_core::text::TokenizerConfig;
 
 use crate::config::{
@@ -51,6 +52,8 @@ pub struct Experiment {
     pub model: ModelSettings,
     /// A trained model to start from.
     pub finetune: FinetuneSettings,
+    /// Low-rank adapters, which are trained instead of the weights of that model.
+    pub adapters: AdapterConfig,
     /// Initial values of the embeddings.
     pub embeddings: EmbeddingSettings,
     /// The optimizer, its schedule and its batches.
@@ -108,6 +111,7 @@ impl Experiment {
             tokenizer: TokenizerSettings::for_task(task),
             model: ModelSettings::for_task(task),
             finetune: FinetuneSettings::default(),
+            adapters: AdapterConfig::default(),
             embeddings: EmbeddingSettings::default(),
             training: TrainingSettings::for_task(task),
             validation: ValidationSettings::for_task(task),

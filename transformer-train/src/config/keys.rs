@@ -424,6 +424,38 @@ pub(super) const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        name: "adapters",
+        meaning: "Low-rank adapters, which are trained instead of the weights of that model.",
+        keys: &[
+            Key {
+                name: "rank",
+                meaning: "Number of columns of `A` and rows of `B`: the rank of what is added to a \
+                          matrix, for example 8. Only adapters are then trained. 0: no adapters, \
+                          all weights are trained. Default 0.",
+                example: None,
+            },
+            Key {
+                name: "alpha",
+                meaning: "The product `A·B` is multiplied by `alpha / rank`, so that another rank \
+                          needs no other learning rate. Default 16.",
+                example: None,
+            },
+            Key {
+                name: "dropout",
+                meaning: "Probability of dropping a feature of the input of an adapter during \
+                          training, at least 0 and less than 1. Default 0.",
+                example: None,
+            },
+            Key {
+                name: "targets",
+                meaning: "The matrices that have adapters, in all layers: `attention`, \
+                          `feed_forward`, or some of theirs, as in `[\"attention.query\", \
+                          \"attention.value\"]`. Default: both.",
+                example: None,
+            },
+        ],
+    },
+    Section {
         name: "embeddings",
         meaning: "Initial values of the embeddings.",
         keys: &[

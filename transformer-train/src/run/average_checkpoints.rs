@@ -9,6 +9,7 @@ use transformer_core::Transformer;
 use transformer_core::directory::{ModelDirectory, check_link};
 
 use super::error::TrainError;
+use super::finetune::with_adapters;
 use super::folder::RunFolder;
 use crate::checkpoint::{
     Publisher, ResumePoint, SavedState, average, checkpoints_with_intact_weights, last_of,
@@ -72,7 +73,7 @@ pub fn average_checkpoints(
         state: states[n_updates].clone(),
     });
     let trained_with = folder.trained_with(newest.as_ref())?;
-    let model = published.config().init(device)?;
+    let model = with_adapters(published.config().init(device)?, &trained_with.adapters);
     let ema = trained_with.training.ema_decay.map(|_| ema::copy(&model));
     let Weights { model, ema } = average(&folder.checkpoints, &updates, &Weights { model, ema })?;
     let publisher = Publisher {

@@ -43,7 +43,8 @@ pub(super) const MAY_DIFFER: [&str; 31] = [
 
 /// The settings that change later updates, but neither their sentences nor the contents of a
 /// checkpoint: they may be changed on request.
-pub(super) const ON_REQUEST: [&str; 20] = [
+pub(super) const ON_REQUEST: [&str; 21] = [
+    "adapters.dropout",
     "data.noise_lowercase",
     "data.noise_typos",
     "data.noise_uppercase",

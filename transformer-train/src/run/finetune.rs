@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use transformer_core::TransformerConfig;
+use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory};
+use transformer_core::{Transformer, TransformerConfig};
 
 use super::error::TrainError;
 use crate::config::{Experiment, check_positions};
@@ -33,6 +34,29 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     let paths = [folder.to_owned(), folder.join("model")];
     let mut paths = paths.iter().filter_map(|path| path.canonicalize().ok());
     model.is_some_and(|model| paths.any(|path| path == model))
+}
+
+/// Returns a model with new adapters, if there are some; all its other weights are then frozen.
+pub(super) fn with_adapters(model: Transformer, adapters: &AdapterConfig) -> Transformer {
+    match adapters.is_on() {
+        true => model.with_adapters(adapters),
+        false => model,
+    }
+}
+
+/// Describes the number of parameters of a model, and how many of them are trained, for the log.
+pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> String {
+    let n_parameters = config.parameter_count();
+    let size = format!("{n_parameters} parameters");
+    if !adapters.is_on() {
+        return size;
+    }
+    let n_trained = adapters.parameter_count(config);
+    format!(
+        "{size}, and {n_trained} of adapters of rank {}, which alone are trained ({:.1}%)",
+        adapters.rank,
+        100.0 * n_trained as f64 / n_parameters as f64
+    )
 }
 
 /// Returns the languages of the experiment, or those of the model that it trains further.

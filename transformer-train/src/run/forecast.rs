@@ -3,7 +3,10 @@
 use transformer_core::device::is_cpu_memory;
 
 use super::environment::RunEnvironment;
-use super::memory_estimate::{BYTES_PER_VALUE, MemoryEstimate, PROGRAM, Sizes, available_memory};
+use super::finetune;
+use super::memory_estimate::{
+    BYTES_PER_VALUE, MemoryEstimate, PROGRAM, Sizes, available_memory, n_frozen_and_trained,
+};
 use super::prepare::Prepared;
 use crate::config::Experiment;
 use crate::optim::Schedule;
@@ -67,10 +70,15 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &MemoryEstima
     // The next checkpoint is written before the oldest is deleted.
     let n_checkpoints = (training.n_last() + training.n_best() + 1) as f64;
     let weights = BYTES_PER_VALUE * n_parameters as f64;
-    // Weights and Adam's two moments, and the moving average of the weights.
-    let checkpoint = weights * (3.0 + f64::from(u8::from(training.ema_decay.is_some())));
+    // Weights, the moving average of them, and Adam's two moments of those that are trained.
+    let n_averages = f64::from(u8::from(training.ema_decay.is_some()));
+    let (frozen, trained) = n_frozen_and_trained(experiment, &config);
+    let checkpoint = BYTES_PER_VALUE * (frozen * (1.0 + n_averages) + trained * (3.0 + n_averages));
     vec![
-        format!("model       {n_parameters} parameters"),
+        format!(
+            "model       {}",
+            finetune::size(&config, &experiment.adapters)
+        ),
         format!(
             "batches     {per_pass} updates a pass over the data, {:.1}% padding",
             100.0 * prepared.plan.padding_fraction()

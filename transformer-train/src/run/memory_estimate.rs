@@ -58,7 +58,7 @@ fn machine_memory() -> Option<f64> {
 /// available to another.
 pub(super) struct MemoryEstimate {
     /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter,
-    /// and 4 for the gradients of each thread.
+    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8.
     pub(super) parameters: f64,
     /// Activations that the backward pass needs.
     pub(super) activations: f64,
@@ -103,8 +103,9 @@ impl MemoryEstimate {
         };
         let with_average = f64::from(u8::from(training.ema_decay.is_some()));
         let copies = 4.0 + with_average + n_threads;
+        let (frozen, trained) = n_frozen_and_trained(experiment, config);
         Self {
-            parameters: BYTES_PER_VALUE * copies * config.parameter_count() as f64,
+            parameters: BYTES_PER_VALUE * (copies * trained + (1.0 + with_average) * frozen),
             activations: activations(
                 config,
                 [src_tokens, tgt_tokens],
@@ -126,6 +127,21 @@ impl MemoryEstimate {
             text,
         } = self;
         PROGRAM + parameters + activations + logits + translation + text
+    }
+}
+
+/// Returns the number of parameters that have neither gradients nor moments, and of all others.
+pub(super) fn n_frozen_and_trained(
+    experiment: &Experiment,
+    config: &TransformerConfig,
+) -> (f64, f64) {
+    let n_parameters = config.parameter_count() as f64;
+    match experiment.adapters.is_on() {
+        true => (
+            n_parameters,
+            experiment.adapters.parameter_count(config) as f64,
+        ),
+        false => (0.0, n_parameters),
     }
 }
 

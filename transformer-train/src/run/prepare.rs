@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
 use transformer_infer::BatchLimits;
@@ -34,6 +35,7 @@ pub(crate) struct Prepared {
     /// The model with the initial weights; `None` if they are random, or in a checkpoint.
     base: Option<ModelDirectory>,
     embeddings: InitialEmbeddings,
+    adapters: AdapterConfig,
     pub(crate) train: Arc<TrainingText>,
     /// Counts of the training pairs, kept and left out.
     pub(crate) train_summary: CorpusSummary,
@@ -114,6 +116,7 @@ impl Prepared {
             // The weights of a resumed run are in its checkpoint.
             base: base.filter(|_| is_fresh),
             embeddings,
+            adapters: experiment.adapters.clone(),
             fingerprint,
             train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),
             tokenizers,
@@ -130,8 +133,8 @@ impl Prepared {
         })
     }
 
-    /// Returns the model with its initial weights, random or of a trained model, on an autodiff
-    /// device.
+    /// Returns the model with its initial weights, random or of a trained model, and its adapters, on
+    /// an autodiff device.
     pub(crate) fn model(&self, seed: u64, device: &Device) -> Result<Transformer, TrainError> {
         let device = device.clone().autodiff();
         device.seed(seed);
@@ -139,7 +142,8 @@ impl Prepared {
             Some(base) => base.load_to_train(&self.config, &device)?,
             None => self.config.init(&device)?,
         };
-        Ok(self.embeddings.apply_to(model)?)
+        let model = self.embeddings.apply_to(model)?;
+        Ok(finetune::with_adapters(model, &self.adapters))
     }
 
     /// Logs what makes it unlikely that the run learns.

@@ -8,6 +8,7 @@ use super::command_scorer::CommandScorer;
 use super::environment::RunEnvironment;
 use super::error::TrainError;
 use super::evaluate::Evaluator;
+use super::finetune;
 use super::folder::{FolderLock, RunFolder};
 use super::follow::{Opened, tell_start};
 use super::forecast::log_forecast;
@@ -70,7 +71,8 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     )?;
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
-    log(&format!("model       {} parameters", model.num_params()));
+    let size = finetune::size(&prepared.config, &experiment.adapters);
+    log(&format!("model       {size}"));
     let objective = shared_objective(model, training, &start, environment.ranks)?;
     let scorer = CommandScorer::new(experiment, environment, &prepared);
     if !start.is_finished(training) {

@@ -99,8 +99,9 @@ impl Objective {
         self.ema.as_ref().unwrap_or(&self.model)
     }
 
+    /// Returns the published model, with its adapters merged.
     pub(crate) fn into_model(self) -> Transformer {
-        self.ema.unwrap_or(self.model)
+        self.ema.unwrap_or(self.model).merge_adapters()
     }
 
     /// Selects the decoder's output at the positions that have labels.

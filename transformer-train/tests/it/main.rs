@@ -1,5 +1,6 @@
 //! Whole training runs, through the library and through the program.
 
+mod adapters;
 mod average;
 #[cfg(unix)]
 mod changed;

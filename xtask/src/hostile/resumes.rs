@@ -117,6 +117,10 @@ fn values_of(key: &Key, current: Option<&Value>) -> Vec<String> {
             .to_vec(),
         Values::TextOrNumber => ["none", "power:1", "gnmt:0.7"].map(quoted).to_vec(),
         Values::OneOf(choices) => choices.iter().map(|choice| quoted(&choice.name)).collect(),
+        Values::SomeOf(choices) => choices
+            .iter()
+            .map(|choice| format!("[{}]", quoted(&choice.name)))
+            .collect(),
         Values::Tables(_) => {
             let corpus = "src = \"a.src\", tgt = \"b.tgt\"";
             vec![

@@ -147,6 +147,13 @@ fn values_of(key: &Key) -> Vec<String> {
             values.extend(texts.map(|text| format!("[\"{text}\", \"9\"]")));
             values.extend(texts.map(|text| format!("\"{text}\"")));
         }
+        Values::SomeOf(choices) => {
+            let names = choices
+                .iter()
+                .map(|choice| format!("[\"{}\"]", choice.name));
+            values.extend(names.take(3));
+            values.extend(["[\"\"]", "[[]]"].map(str::to_owned));
+        }
         Values::Bool | Values::Count | Values::Number | Values::Tables(_) => {}
     }
     values.truncate(MOST_VALUES as usize);
@@ -334,6 +341,9 @@ fn plausible(key: &Key, random: &mut Random) -> String {
             ])
             .to_owned(),
         Values::OneOf(choices) => format!("\"{}\"", choices[random.below(choices.len())].name),
+        Values::SomeOf(choices) => {
+            format!("[\"{}\"]", choices[random.below(choices.len())].name)
+        }
         Values::Language => random.pick(&["\"en\"", "\"pt-BR\"", "\"x\""]).to_owned(),
         Values::Command => random
             .pick(&["\"wc -l {hyp}\"", "\"cat {hyp}\"", "\"nowhere {hyp}\""])

@@ -101,6 +101,13 @@ fn values(values: &Values) -> Schema {
             let choices = choices.iter().map(|it| choice(&it.name, &it.meaning));
             any_of(choices.collect())
         }
+        Values::SomeOf(choices) => {
+            let choices = choices.iter().map(|it| choice(&it.name, &it.meaning));
+            Schema {
+                items: Some(Box::new(any_of(choices.collect()))),
+                ..of_kind("array")
+            }
+        }
         Values::Tables(keys) => Schema {
             items: Some(Box::new(table(keys))),
             ..of_kind("array")

@@ -56,6 +56,8 @@ pub(crate) enum Values {
     Text,
     /// A list of texts.
     Texts,
+    /// A list of names.
+    SomeOf(Vec<Choice>),
     /// A list of tables with these keys.
     Tables(Vec<Key>),
 }
@@ -129,6 +131,10 @@ impl Key {
             }
             Values::Text => "\"TEXT\"".to_owned(),
             Values::Texts => "[\"TEXT\"]".to_owned(),
+            Values::SomeOf(choices) => {
+                let first = choices.first().map_or("", |choice| choice.name.as_str());
+                format!("[\"{first}\"]")
+            }
             Values::Tables(keys) => {
                 // `tsv` excludes the two files before it.
                 let keys = keys.iter().filter(|key| !key.name.ends_with("tsv"));
@@ -145,6 +151,9 @@ impl Values {
             return Ok(Self::Texts);
         }
         if field.is_list {
+            if let Ok(choices) = types.choices(&field.type_name) {
+                return Ok(Self::SomeOf(choices));
+            }
             let fields = types.fields(&field.type_name)?.into_iter();
             let keys = fields.map(|field| Key::of(field, types));
             return Ok(Self::Tables(keys.collect::<Result<_>>()?));

@@ -32,9 +32,12 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
         epsilon: inputs.epsilon,
         scale: inputs.scale,
     };
+    let trains_weight = inputs.trains_weight;
     let inputs = Buffers::new(inputs);
     let (n_tokens, d_model, vocab_size) = (inputs.labels.len(), inputs.d_model, inputs.vocab_size);
-    let mut gradients = row_loss.scale.map(|_| GradientBuffers::zeros(&inputs));
+    let mut gradients = row_loss
+        .scale
+        .map(|_| GradientBuffers::zeros(&inputs, trains_weight));
     let arch = Arch::new();
     let bias = inputs.bias.as_deref();
     let mut buffer = vec![0.0; len * vocab_size];
@@ -67,12 +70,9 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             let d_logits = Matrix::new(logits, [end - start, vocab_size]);
             let d_h = &mut gradients.features[start * d_model..end * d_model];
             multiply(d_logits, inputs.weight(), d_h, Output::Overwrite);
-            multiply(
-                d_logits.transposed(),
-                h,
-                &mut gradients.weight,
-                Output::Accumulate,
-            );
+            if let Some(d_weight) = &mut gradients.weight {
+                multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
+            }
             if let Some(d_bias) = &mut gradients.bias {
                 d_logits.add_rows_to(d_bias);
             }
@@ -217,15 +217,15 @@ fn into_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
 /// The gradients of the loss in buffers of CPU memory.
 struct GradientBuffers {
     features: Vec<f32>,
-    weight: Vec<f32>,
+    weight: Option<Vec<f32>>,
     bias: Option<Vec<f32>>,
 }
 
 impl GradientBuffers {
-    fn zeros(inputs: &Buffers) -> Self {
+    fn zeros(inputs: &Buffers, trains_weight: bool) -> Self {
         Self {
             features: vec![0.0; inputs.features.len()],
-            weight: vec![0.0; inputs.weight.len()],
+            weight: trains_weight.then(|| vec![0.0; inputs.weight.len()]),
             bias: inputs.bias.as_ref().map(|bias| vec![0.0; bias.len()]),
         }
     }
@@ -239,7 +239,7 @@ impl GradientBuffers {
         let vector = |values: Vec<f32>| Tensor::from_data(&values[..], options);
         LossGradients {
             features: matrix(self.features),
-            weight: matrix(self.weight),
+            weight: self.weight.map(matrix),
             bias: self.bias.map(vector),
         }
     }
@@ -281,6 +281,7 @@ mod tests {
             labels,
             epsilon,
             scale: Some(0.5),
+            trains_weight: true,
         });
         (sums, gradients.expect("there is a scale"))
     }
@@ -294,7 +295,7 @@ mod tests {
                 of(sums.nll.unsqueeze()),
                 of(sums.smoothed.unsqueeze()),
                 of(gradients.features),
-                of(gradients.weight),
+                of(gradients.weight.expect("the weight is trained")),
                 bias.unwrap_or_default(),
             ]
         };
@@ -330,6 +331,7 @@ mod tests {
             labels: Tensor::from_data([0], &device),
             epsilon: 0.1,
             scale: None,
+            trains_weight: true,
         };
         let _ = loss(inputs);
     }

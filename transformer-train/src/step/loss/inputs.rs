@@ -44,6 +44,8 @@ impl Add for LossSums {
 }
 
 /// The linear layer that turns features into logits (§3.4).
+///
+/// Without autodiff it is constant: no gradient of it is computed.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// The pre-softmax matrix, `[vocab, d_model]`.
@@ -53,11 +55,11 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Returns the projection of a model.
+    /// Returns the projection of a model. What is frozen is without autodiff.
     pub fn of(model: &Transformer) -> Self {
         Self {
-            weight: model.output_weight(),
-            bias: model.output_bias(),
+            weight: if_trained(model.output_weight()),
+            bias: model.output_bias().map(if_trained),
         }
     }
 
@@ -73,6 +75,14 @@ impl Projection {
     }
 }
 
+/// Returns a parameter without autodiff if it is frozen.
+fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
+    match parameter.is_require_grad() {
+        true => parameter,
+        false => parameter.without_autodiff(),
+    }
+}
+
 /// The inputs of the loss, outside the autodiff graph.
 pub(super) struct LossInputs {
     /// `[n_tokens, d_model]`.
@@ -84,6 +94,8 @@ pub(super) struct LossInputs {
     pub(super) epsilon: f64,
     /// Factor of the gradients; `None` if only the loss is needed.
     pub(super) scale: Option<f64>,
+    /// Whether the gradient of the projection's matrix is needed.
+    pub(super) trains_weight: bool,
 }
 
 impl LossInputs {
@@ -96,6 +108,7 @@ impl LossInputs {
     ) -> Self {
         Self {
             epsilon: smoothing.all_tokens_epsilon(projection.vocab_size()),
+            trains_weight: projection.weight.is_autodiff(),
             features: features.without_autodiff(),
             projection: projection.without_autodiff(),
             labels,
@@ -108,8 +121,8 @@ impl LossInputs {
 pub(super) struct LossGradients {
     /// `[n_tokens, d_model]`.
     pub(super) features: Tensor<2>,
-    /// `[vocab, d_model]`.
-    pub(super) weight: Tensor<2>,
+    /// `[vocab, d_model]`; `None` if the matrix is not trained.
+    pub(super) weight: Option<Tensor<2>>,
     /// `[vocab]`.
     pub(super) bias: Option<Tensor<1>>,
 }

@@ -33,12 +33,12 @@ pub fn projected_loss(
 /// Computes the loss of tokens and a surrogate loss that carries its gradient.
 ///
 /// Calling `backward()` on the surrogate gives features and projection the gradient of `scale ·
-/// smoothed`. The surrogate is the scalar product of these inputs with their gradients; its value
+/// smoothed`, the projection only if it is on an autodiff device. The surrogate is the scalar product of these inputs with their gradients; its value
 /// has no meaning.
 ///
 /// # Shapes
 ///
-/// - `features`: `[n_tokens, d_model]`, on an autodiff device, as is the projection
+/// - `features`: `[n_tokens, d_model]`, on an autodiff device
 /// - `labels`: `[n_tokens]`, the gold tokens
 /// - returns: the summed losses, and the surrogate, `[1]`
 ///
@@ -61,9 +61,12 @@ pub fn projected_loss_with_gradient(
     );
     let (sums, gradients) = loss(inputs);
     let gradients = gradients.expect("gradients are computed whenever there is a scale");
-    let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum()
-        + (projection.weight * Tensor::from_inner(gradients.weight)).sum();
-    if let (Some(bias), Some(gradient)) = (projection.bias, gradients.bias) {
+    let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum();
+    if let Some(gradient) = gradients.weight {
+        surrogate = surrogate + (projection.weight * Tensor::from_inner(gradient)).sum();
+    }
+    let bias = projection.bias.filter(Tensor::is_autodiff);
+    if let (Some(bias), Some(gradient)) = (bias, gradients.bias) {
         surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
     }
     (sums, surrogate)

@@ -18,7 +18,9 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     // The term −ε/V of ∂loss/∂z is the same for all tokens, and so for all rows of the weight.
     let per_token = loss.epsilon * scale / loss.vocab_size as f64;
     let smoothing_term = all_features.sum_dim(0) * -per_token; // [1, d_model]
-    let mut d_weight = smoothing_term.expand(loss.weight.dims());
+    let mut d_weight = inputs
+        .trains_weight
+        .then(|| smoothing_term.expand(loss.weight.dims()));
     let mut d_bias = loss.bias.as_ref().map(Tensor::zeros_like);
     let mut d_features = Vec::new();
     let mut sums = Vec::new();
@@ -119,16 +121,16 @@ impl ChunkedLoss {
         }
     }
 
-    /// Returns the gradient of the chunk's features, and `d_weight` plus the chunk's gradient of
-    /// the weight without its `−ε/V` term.
+    /// Returns the gradient of the chunk's features, and `d_weight`, if there is one, plus the chunk's
+    /// gradient of the weight without its `−ε/V` term.
     fn gradients(
         &self,
         softmax: Softmax,
         h: Tensor<2>,
         y: Tensor<1, Int>,
-        d_weight: Tensor<2>,
+        d_weight: Option<Tensor<2>>,
         scale: f64,
-    ) -> (Tensor<2>, Tensor<2>) {
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Softmax {
             exponentials,
             normalizer,
@@ -141,8 +143,10 @@ impl ChunkedLoss {
         let d_h = exponentials.clone().matmul(self.weight.clone()) * weighting.clone()
             - gold_rows * on_gold
             - self.mean_row.clone() * (self.epsilon * scale);
-        let d_weight = d_weight + exponentials.transpose().matmul(h.clone() * weighting);
-        let d_weight = d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add);
+        let d_weight = d_weight.map(|d_weight| {
+            let d_weight = d_weight + exponentials.transpose().matmul(h.clone() * weighting);
+            d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add)
+        });
         (d_h, d_weight)
     }
 

@@ -110,7 +110,9 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
         .assert_approx_eq::<f32>(&expected.inner().into_data(), tolerance);
     let by_tensors = [
         by_tensors.features,
-        by_tensors.weight,
+        by_tensors
+            .weight
+            .expect("the weight is on an autodiff device"),
         by_tensors.bias.expect("there is a bias").unsqueeze(),
     ];
     for (tensor, by_tensors) in [features, weight, bias].into_iter().zip(by_tensors) {

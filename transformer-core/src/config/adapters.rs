@@ -1,0 +1,161 @@
+//! [`AdapterConfig`]: the low-rank adapters with which a trained model is trained further.
+
+use serde::{Deserialize, Serialize};
+
+use super::TransformerConfig;
+
+/// Low-rank adapters of a model that is trained further (Hu et al. 2021,
+/// <https://arxiv.org/abs/2106.09685>).
+///
+/// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` and every other
+/// weight of the model are not.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::TransformerConfig;
+/// use transformer_core::config::{AdapterConfig, AdapterTarget};
+///
+/// let adapters = AdapterConfig {
+///     rank: 4,
+///     targets: vec![AdapterTarget::AttentionQuery, AdapterTarget::AttentionValue],
+///     ..AdapterConfig::default()
+/// };
+/// // 18 attentions, with two matrices each of 512 × 512.
+/// let base = TransformerConfig::default();
+/// assert_eq!(adapters.parameter_count(&base), 18 * 2 * 4 * (512 + 512));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdapterConfig {
+    /// Number of columns of `A` and rows of `B`: the rank of what is added to a matrix, for example
+    /// 8. Only adapters are then trained. 0: no adapters, all weights are trained. Default 0.
+    pub rank: usize,
+    /// The product `A·B` is multiplied by `alpha / rank`, so that another rank needs no other
+    /// learning rate. Default 16.
+    pub alpha: f64,
+    /// Probability of dropping a feature of the input of an adapter during training, at least 0 and
+    /// less than 1. Default 0.
+    pub dropout: f64,
+    /// The matrices that have adapters, in all layers: `attention`, `feed_forward`, or some of
+    /// theirs, as in `["attention.query", "attention.value"]`. Default: both.
+    pub targets: Vec<AdapterTarget>,
+}
+
+/// Matrices of a model that have adapters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AdapterTarget {
+    /// All four projections of self-attention and of attention to the source.
+    #[serde(rename = "attention")]
+    Attention,
+    /// The projection to queries, `W^Q`.
+    #[serde(rename = "attention.query")]
+    AttentionQuery,
+    /// The projection to keys, `W^K`.
+    #[serde(rename = "attention.key")]
+    AttentionKey,
+    /// The projection to values, `W^V`.
+    #[serde(rename = "attention.value")]
+    AttentionValue,
+    /// The projection of the heads, `W^O`.
+    #[serde(rename = "attention.output")]
+    AttentionOutput,
+    /// Both matrices of the feed-forward networks.
+    #[serde(rename = "feed_forward")]
+    FeedForward,
+    /// The first matrix of the feed-forward networks, `W₁`.
+    #[serde(rename = "feed_forward.inner")]
+    FeedForwardInner,
+    /// The second matrix of the feed-forward networks, `W₂`.
+    #[serde(rename = "feed_forward.outer")]
+    FeedForwardOuter,
+}
+
+/// A kind of matrix that can have an adapter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AdaptedMatrix {
+    Query,
+    Key,
+    Value,
+    Output,
+    Inner,
+    Outer,
+}
+
+impl AdaptedMatrix {
+    const ALL: [Self; 6] = [
+        Self::Query,
+        Self::Key,
+        Self::Value,
+        Self::Output,
+        Self::Inner,
+        Self::Outer,
+    ];
+}
+
+impl Default for AdapterConfig {
+    /// Returns the config without adapters.
+    fn default() -> Self {
+        Self {
+            rank: 0,
+            alpha: 16.0,
+            dropout: 0.0,
+            targets: vec![AdapterTarget::Attention, AdapterTarget::FeedForward],
+        }
+    }
+}
+
+impl AdapterConfig {
+    /// Returns whether there are adapters.
+    pub fn is_on(&self) -> bool {
+        self.rank > 0
+    }
+
+    /// Returns the number of parameters of the adapters of a model.
+    pub fn parameter_count(&self, config: &TransformerConfig) -> usize {
+        let adapted = AdaptedMatrix::ALL.into_iter().filter(|it| self.adapts(*it));
+        adapted
+            .map(|matrix| {
+                let (n_matrices, [d_in, d_out]) = matrices(matrix, config);
+                n_matrices * self.rank * (d_in + d_out)
+            })
+            .sum()
+    }
+
+    /// Returns whether matrices of this kind have adapters.
+    pub(crate) fn adapts(&self, matrix: AdaptedMatrix) -> bool {
+        self.is_on() && self.targets.iter().any(|target| target.covers(matrix))
+    }
+}
+
+impl AdapterTarget {
+    fn covers(self, matrix: AdaptedMatrix) -> bool {
+        use AdaptedMatrix::{Inner, Key, Outer, Output, Query, Value};
+        match self {
+            Self::Attention => matches!(matrix, Query | Key | Value | Output),
+            Self::AttentionQuery => matrix == Query,
+            Self::AttentionKey => matrix == Key,
+            Self::AttentionValue => matrix == Value,
+            Self::AttentionOutput => matrix == Output,
+            Self::FeedForward => matches!(matrix, Inner | Outer),
+            Self::FeedForwardInner => matrix == Inner,
+            Self::FeedForwardOuter => matrix == Outer,
+        }
+    }
+}
+
+/// Returns how many matrices of a kind a model has, and their rows and columns.
+fn matrices(matrix: AdaptedMatrix, config: &TransformerConfig) -> (usize, [usize; 2]) {
+    let d_model = config.d_model;
+    let (n_encoder, n_decoder) = (config.n_encoder_layers, config.n_decoder_layers);
+    let (n_attentions, n_networks) = (n_encoder + 2 * n_decoder, n_encoder + n_decoder);
+    let keys = config.n_heads * config.head_d_k();
+    let values = config.n_heads * config.head_d_v();
+    match matrix {
+        AdaptedMatrix::Query | AdaptedMatrix::Key => (n_attentions, [d_model, keys]),
+        AdaptedMatrix::Value => (n_attentions, [d_model, values]),
+        AdaptedMatrix::Output => (n_attentions, [values, d_model]),
+        AdaptedMatrix::Inner => (n_networks, [d_model, config.d_ff]),
+        AdaptedMatrix::Outer => (n_networks, [config.d_ff, d_model]),
+    }
+}

@@ -1,0 +1,200 @@
+//! Runs that train low-rank adapters of a trained model.
+
+use std::fs;
+
+use crate::workplace::{Ended, Running, Workplace};
+
+/// A workplace with a trained model in `base`, and settings without a model or tokenizer in
+/// `tune.toml`, with adapters.
+fn workplace() -> Workplace {
+    let workplace = Workplace::new();
+    workplace.train("base", &[]).lines();
+    let config = workplace.read("run.toml");
+    let (before, from_model) = config
+        .split_once("[tokenizer]")
+        .expect("the config has a tokenizer");
+    let (_, training) = from_model
+        .split_once("[training]")
+        .expect("and says how to train it");
+    let adapters = "[adapters]\nrank = 3\nalpha = 6.0\ndropout = 0.1\n\
+                    targets = [\"attention.query\", \"feed_forward\"]\n";
+    workplace.write(
+        "tune.toml",
+        format!("{before}{adapters}[training]{training}"),
+    );
+    workplace
+}
+
+fn arguments<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let common = [
+        "--config",
+        "tune.toml",
+        "--src",
+        "a.src",
+        "--tgt",
+        "b.tgt",
+        "--threads",
+        "1",
+        "--finetune",
+        "base",
+        "--out",
+        out,
+    ];
+    [&common[..], more].concat()
+}
+
+fn adapt(workplace: &Workplace, out: &str, more: &[&str]) -> Ended {
+    workplace.run(&arguments(out, more))
+}
+
+/// Three attentions of 16 × 16, and two networks of 16 × 24 and 24 × 16.
+const N_TRAINED: usize = 3 * (3 * (16 + 16) + 2 * 2 * (16 + 24));
+
+/// Returns the number of matrices and vectors in which two models differ.
+fn n_different(workplace: &Workplace, one: &str, other: &str) -> usize {
+    let (one, other) = (workplace.weights(one), workplace.weights(other));
+    assert_eq!(one.len(), other.len());
+    one.iter().zip(&other).filter(|(a, b)| a != b).count()
+}
+
+#[test]
+fn only_adapted_matrices_of_the_model_change() {
+    let workplace = workplace();
+    adapt(&workplace, "tuned", &[]).lines();
+    // The queries of three attentions, and two matrices of two networks.
+    assert_eq!(n_different(&workplace, "tuned", "base"), 3 + 4);
+    assert!(workplace.translates("tuned"));
+}
+
+#[test]
+fn adapters_that_have_not_moved_leave_every_weight_as_it_was() {
+    let workplace = workplace();
+    let still = ["--set", "training.learning_rate_factor=1e-30"];
+    adapt(&workplace, "tuned", &still).lines();
+    assert!(workplace.weights("tuned") == workplace.weights("base"));
+}
+
+#[test]
+fn the_number_of_trained_parameters_is_logged() {
+    let workplace = workplace();
+    for more in [&["--dry-run"][..], &[]] {
+        let ended = adapt(&workplace, "tuned", more);
+        let lines = ended.lines();
+        let size = lines.iter().find(|line| line.starts_with("model "));
+        let size = size.expect("the size is logged");
+        let expected =
+            format!("parameters, and {N_TRAINED} of adapters of rank 3, which alone are trained (");
+        assert!(size.contains(&expected), "{size}");
+    }
+}
+
+#[test]
+fn a_checkpoint_has_moments_of_adapters_only() {
+    let workplace = workplace();
+    adapt(&workplace, "tuned", &["--updates", "20"]).lines();
+    let optimizer = fs::metadata(workplace.path("tuned/checkpoints/optim-20.bpk"));
+    let n_bytes = optimizer.expect("there is a checkpoint").len() as usize;
+    // Two moments of four bytes, and at most a kilobyte of names for each of 14 matrices.
+    let moments = 2 * 4 * N_TRAINED;
+    assert!(
+        (moments..moments + 14 * 1024).contains(&n_bytes),
+        "{n_bytes}"
+    );
+}
+
+#[test]
+fn a_killed_run_resumes_with_equal_results() {
+    let workplace = workplace();
+    let updates = ["--updates", "200"];
+    adapt(&workplace, "whole", &updates).lines();
+    let mut running = Running::new(workplace.program(&arguments("run", &updates)));
+    running.wait_for_intervals(3);
+    running.kill();
+    fs::remove_dir_all(workplace.path("base")).expect("it is there");
+    workplace.run(&["--resume", "run"]).lines();
+    assert!(workplace.weights("run") == workplace.weights("whole"));
+}
+
+#[test]
+fn threads_that_share_an_update_train_the_same_adapters() {
+    let workplace = workplace();
+    let without_dropout = ["--set", "adapters.dropout=0", "--set", "model.dropout=0"];
+    adapt(&workplace, "one", &without_dropout).lines();
+    let mut two = arguments("two", &without_dropout);
+    let threads = two.iter().position(|argument| *argument == "--threads");
+    two[threads.expect("it is given") + 1] = "2";
+    workplace.run(&two).lines();
+    let (one, two) = (workplace.weights("one"), workplace.weights("two"));
+    let mut pairs = one.iter().flatten().zip(two.iter().flatten());
+    // Sums in another order, over 25 updates of Adam, which amplifies rounding.
+    let far = pairs.find(|(one, two)| (*one - *two).abs() > 1e-3);
+    assert_eq!(far, None);
+}
+
+#[test]
+fn the_moving_average_of_adapters_is_published() {
+    let workplace = workplace();
+    let average = ["--set", "training.ema_decay=0.9"];
+    adapt(&workplace, "tuned", &average).lines();
+    assert_eq!(n_different(&workplace, "tuned", "base"), 3 + 4);
+    let ended = workplace.run(&["average", "--run", "tuned", "--last", "2", "--out", "mean"]);
+    ended.lines();
+    assert_eq!(n_different(&workplace, "mean", "base"), 3 + 4);
+}
+
+#[test]
+fn the_mean_of_checkpoints_is_that_of_the_merged_models() {
+    let workplace = workplace();
+    adapt(&workplace, "tuned", &["--updates", "20"]).lines();
+    let average = |updates, out| {
+        let arguments = [
+            "average",
+            "--run",
+            "tuned",
+            "--updates",
+            updates,
+            "--out",
+            out,
+        ];
+        workplace.run(&arguments).lines();
+        workplace.weights(out)
+    };
+    let [ten, twenty] = [average("10", "ten"), average("20", "twenty")];
+    let mean = average("10,20", "mean");
+    let ends = ten.iter().flatten().zip(twenty.iter().flatten());
+    let mut pairs = ends.zip(mean.iter().flatten());
+    // Single precision.
+    let far = pairs.find(|((a, b), mean)| (0.5 * (*a + *b) - **mean).abs() > 1e-6);
+    assert_eq!(far, None);
+}
+
+#[test]
+fn adapters_without_a_model_are_refused() {
+    let workplace = Workplace::new();
+    let ended = workplace.train("run", &["--set", "adapters.rank=2"]);
+    let message = ended.failure();
+    assert!(message.contains("`adapters.rank`"), "{message}");
+    assert!(message.contains("`finetune.model`"), "{message}");
+}
+
+#[test]
+fn a_run_is_not_resumed_with_other_adapters() {
+    let workplace = workplace();
+    adapt(&workplace, "tuned", &["--updates", "10"]).lines();
+    for setting in ["adapters.rank=2", "adapters.targets=[\"attention\"]"] {
+        let more = ["--updates", "20", "--allow-changes", "--set", setting];
+        let ended = adapt(&workplace, "tuned", &more);
+        let (key, _) = setting.split_once('=').expect("it is a setting");
+        let message = ended.failure();
+        assert!(message.contains(&format!("`{key}`")), "{message}");
+    }
+}
+
+#[test]
+fn unknown_matrices_are_refused_with_the_nearest() {
+    let workplace = workplace();
+    let targets = ["--set", "adapters.targets=[\"attention.quary\"]"];
+    let ended = adapt(&workplace, "tuned", &targets);
+    let message = ended.failure();
+    assert!(message.contains("`attention.query`"), "{message}");
+}
