@@ -153,3 +153,24 @@ fn chunks_are_as_long_as_the_limit_of_logits_allows() {
         .collect();
     assert_eq!(lengths, [2, 2, 1]);
 }
+
+#[test]
+fn features_have_the_same_gradient_whether_the_projection_is_trained_or_constant() {
+    let device = device().autodiff();
+    let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+    let features = random([7, 5]).require_grad();
+    let weight = random([11, 5]);
+    let labels = Tensor::<1, Int>::from_data([3, 0, 10, 3, 7, 1, 1], &device.inner());
+    let gradient = |weight: Tensor<2>| {
+        let bias = Some(Tensor::zeros([11], &weight.device()));
+        let projection = Projection { weight, bias };
+        let (features, labels) = (features.clone(), labels.clone());
+        let (_, surrogate) =
+            projected_loss_with_gradient(features.clone(), projection, labels, &SMOOTHING, 0.25);
+        let gradient = features.grad(&surrogate.backward());
+        gradient.expect("the surrogate depends on it").into_data()
+    };
+    let trained = gradient(weight.clone().require_grad());
+    let constant = gradient(weight.without_autodiff());
+    constant.assert_eq(&trained, true);
+}
