@@ -14,8 +14,8 @@ use transformer_infer::program::{check_output, parse_arguments, start_global_poo
 #[cfg(feature = "serve")]
 use crate::commands::Serve;
 use crate::commands::{
-    AttentionCommand, BleuCommand, CommandError, Compare, Evaluate, Export, Import, Inspect,
-    Quantize, Score, Translate,
+    AttentionCommand, BleuCommand, CommandError, Compare, Evaluate, Export, ExtendVocabulary,
+    Import, Inspect, Quantize, Score, Translate,
 };
 
 /// Translates, scores and evaluates with Transformers that transformer-train trained.
@@ -38,6 +38,7 @@ enum Command {
     Quantize(Quantize),
     Import(Import),
     Export(Export),
+    ExtendVocabulary(ExtendVocabulary),
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
 }
@@ -78,6 +79,7 @@ fn run(command: Command) -> Result<(), CommandError> {
         Command::Quantize(quantize) => quantize.run(),
         Command::Import(import) => import.run(backend.as_deref()),
         Command::Export(export) => export.run(backend.as_deref()),
+        Command::ExtendVocabulary(extend) => extend.run(),
         #[cfg(feature = "serve")]
         Command::Serve(serve) => serve.run(backend.as_deref()),
     }

@@ -16,6 +16,7 @@
 
 mod atomic;
 mod error;
+mod extend_vocabulary;
 mod file_entry;
 mod format;
 mod int8;
@@ -38,6 +39,7 @@ mod tests;
 
 pub use atomic::{check_link, create_folder, replace_file, undo_on_failure, write_file};
 pub use error::{DirectoryError, LoadError};
+pub use extend_vocabulary::{ExtendVocabularyError, ExtendedVocabulary, NewPieces, VocabularySide};
 pub use file_entry::FileEntry;
 pub(crate) use format::MANIFEST;
 pub use format::{SRC_TOKENIZER, TGT_TOKENIZER, TOKENIZER};

@@ -104,7 +104,7 @@ pub(super) fn unpack(bytes: Bytes) -> Result<Vec<NamedTensor>, RecordError> {
 }
 
 /// Writes a record.
-fn pack(tensors: Vec<NamedTensor>) -> Result<Bytes, RecordError> {
+pub(super) fn pack(tensors: Vec<NamedTensor>) -> Result<Bytes, RecordError> {
     let pack = |(name, data, id): NamedTensor| {
         let (bytes, shape, dtype) = data.into_parts();
         Tensor::new(name, dtype, shape, id, bytes)

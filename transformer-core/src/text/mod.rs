@@ -3,10 +3,12 @@
 //! - [`special`]: the four special tokens, constants of the format.
 //! - [`config`]: [`TokenizerConfig`], the settings for training.
 //! - [`tokenizer`]: [`Tokenizer`], which encodes, decodes, reads and writes.
+//! - [`extend`]: more pieces for a vocabulary.
 //! - [`LanguageCode`]: which language a text is in.
 //! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
 
 pub mod config;
+pub mod extend;
 pub mod sentencepiece;
 pub mod special;
 pub mod tokenizer;
@@ -32,6 +34,7 @@ mod user_symbols_tests;
 
 pub use config::{Case, TokenizerConfig, TokenizerKind};
 pub use error::TokenizerError;
+pub use extend::{AddedToken, ExtendError, ExtendedTokenizer, PiecePosition};
 pub use language::{LanguageCode, LanguageCodeError};
 pub use special::{BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK};
 pub use tokenizer::Tokenizer;

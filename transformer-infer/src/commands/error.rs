@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use burn::store::RecordError;
 use transformer_core::QuantizeError;
 use transformer_core::device::DeviceError;
-use transformer_core::directory::DirectoryError;
+use transformer_core::directory::{DirectoryError, ExtendVocabularyError};
 use transformer_core::export::ExportError;
 use transformer_core::import::MarianError;
 use transformer_core::lines::LineError;
@@ -56,6 +56,23 @@ pub(crate) enum CommandError {
     /// The model cannot be stored with less precision.
     #[error(transparent)]
     Reduce(#[from] QuantizeError),
+    /// The vocabulary of a model cannot be extended.
+    #[error(transparent)]
+    Extend(#[from] ExtendVocabularyError),
+    /// A piece cannot be added to the vocabulary.
+    #[error("{origin}: {source}")]
+    Piece {
+        /// Where it was given.
+        origin: String,
+        /// Why it cannot be added.
+        source: ExtendVocabularyError,
+    },
+    /// More pieces are to be added than any vocabulary needs.
+    #[error("there are more than {max} pieces to add; give the most frequent ones")]
+    TooManyPieces {
+        /// The most pieces.
+        max: usize,
+    },
     /// A Marian model cannot be imported.
     #[error(transparent)]
     Marian(#[from] MarianError),

@@ -8,6 +8,7 @@ mod command;
 mod copy_model;
 mod documents;
 mod export;
+mod extend_vocabulary;
 mod files;
 mod half;
 mod html;

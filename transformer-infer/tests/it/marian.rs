@@ -48,7 +48,7 @@ fn unpack(packed: &Path) -> TempDir {
     folder
 }
 
-fn fixture(name: &str) -> TempDir {
+pub(crate) fn fixture(name: &str) -> TempDir {
     let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transformer-core");
     unpack(&core.join("tests/fixtures/marian").join(name))
 }

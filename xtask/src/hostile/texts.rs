@@ -74,7 +74,7 @@ const VALUES: [&str; 19] = [
 const MODELS: [&str; 4] = ["model", "words", "marian", "int8"];
 
 pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
-    match case.index % 12 {
+    match case.index % 13 {
         0..=2 => translate(case),
         3 => translate_arguments(case),
         4 => foolish_flags(case),
@@ -84,8 +84,28 @@ pub(super) fn attempt(case: &mut Case<'_>) -> Result<()> {
         8 => compare(case),
         9 => attention(case),
         10 => dry_run(case),
+        11 => extend(case),
         _ => train(case),
     }
+}
+
+/// Most lines are refused as pieces: they have spaces.
+fn extend(case: &mut Case<'_>) -> Result<()> {
+    let text = Text::new(2, &mut case.random)?;
+    case.write("pieces", &text.stored)?;
+    let model = case.random.pick(&MODELS);
+    let flags = case.random.pick(&["", "--skip-known", "--position inside"]);
+    let arguments =
+        format!("extend-vocabulary --model LAB/{model} --add pieces --out more {flags}");
+    let ended = case.run_infer(&arguments)?;
+    if text.is_unreadable() {
+        ended.check_refused("the text is not UTF-8")?;
+    }
+    if ended.succeeded() {
+        let translated = case.run_infer("translate --model more --beam 1 101")?;
+        translated.check_succeeded("the model was extended")?;
+    }
+    Ok(())
 }
 
 fn translate(case: &mut Case<'_>) -> Result<()> {

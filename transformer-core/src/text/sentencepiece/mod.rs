@@ -10,9 +10,11 @@
 //! - `trie`: finds the pieces that a text starts with.
 //! - `segmenter`: splits normalized text into pieces.
 //! - `model`: [`SentencePiece`], which combines them.
+//! - `extend`: more pieces.
 //! - `vocabulary`: [`PieceVocabulary`], pieces with the ids of the translation model.
 
 mod base64;
+mod extend;
 mod model;
 mod normalizer;
 mod proto;

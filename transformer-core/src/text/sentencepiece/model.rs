@@ -142,6 +142,36 @@ impl SentencePiece {
         parts.collect()
     }
 
+    /// Returns a line as the model reads it, with `▁` for spaces.
+    pub(super) fn normalized(&self, line: &str) -> String {
+        self.normalizer.normalize(line).text
+    }
+
+    /// Splits a normalized text into pieces. A run of unknown characters is one of them.
+    pub(super) fn parts<'a>(&self, normalized: &'a str) -> Vec<&'a str> {
+        let parts = self.segmenter.segment(normalized).into_iter();
+        parts.map(|part| &normalized[part.range]).collect()
+    }
+
+    /// Returns whether the model has this piece, of whatever kind.
+    pub(super) fn has_piece(&self, piece: &str) -> bool {
+        self.kinds.contains_key(piece)
+    }
+
+    /// Returns the score of a piece that text can have.
+    pub(super) fn score(&self, piece: &str) -> Option<f32> {
+        self.segmenter.score(piece)
+    }
+
+    /// Returns the lowest score of a normal piece.
+    pub(super) fn lowest_score(&self) -> f32 {
+        self.segmenter.lowest_score()
+    }
+
+    pub(super) fn is_bpe(&self) -> bool {
+        self.segmenter.is_bpe()
+    }
+
     /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is no UTF-8.
     ///
     /// Text that is not a piece of the model is written unchanged.

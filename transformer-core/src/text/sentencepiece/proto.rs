@@ -138,6 +138,36 @@ impl NormalizerSpec {
     }
 }
 
+/// Appends a piece to a model file.
+pub(super) fn append_piece(file: &mut Vec<u8>, text: &str, score: f32, kind: PieceKind) {
+    let kind = match kind {
+        PieceKind::Normal => 1,
+        PieceKind::Unknown => 2,
+        PieceKind::Control => 3,
+        PieceKind::UserDefined => 4,
+        PieceKind::Unused => 5,
+        PieceKind::Byte => 6,
+    };
+    // Number of the field · 8 + type of the value.
+    let mut piece = vec![1 << 3 | 2];
+    push_varint(&mut piece, text.len() as u64);
+    piece.extend(text.as_bytes());
+    piece.push(2 << 3 | 5);
+    piece.extend(score.to_le_bytes());
+    piece.extend([3 << 3, kind]);
+    file.push(1 << 3 | 2);
+    push_varint(file, piece.len() as u64);
+    file.extend(piece);
+}
+
+fn push_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
 fn read_piece(bytes: &[u8]) -> Option<Piece> {
     let mut piece = Piece {
         text: String::new(),
@@ -251,6 +281,25 @@ mod tests {
         };
         assert_eq!(proto.pieces, [expected]);
         assert_eq!(proto.kind, ModelKind::Unigram);
+    }
+
+    #[test]
+    fn an_appended_piece_is_read_back() {
+        let mut file = Vec::new();
+        let text = "ä".repeat(100); // Its length takes two bytes.
+        append_piece(&mut file, "▁b", -2.25, PieceKind::UserDefined);
+        append_piece(&mut file, &text, -7.5, PieceKind::Normal);
+        let proto = ModelProto::parse(&file).expect("the bytes are a message");
+        let found: Vec<_> = proto
+            .pieces
+            .iter()
+            .map(|it| (&*it.text, it.score, it.kind))
+            .collect();
+        let expected = [
+            ("▁b", -2.25, PieceKind::UserDefined),
+            (&*text, -7.5, PieceKind::Normal),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -86,6 +86,21 @@ impl Segmenter {
         }
     }
 
+    /// Returns the score of a normal piece.
+    pub(super) fn score(&self, piece: &str) -> Option<f32> {
+        let id = *self.by_text.get(piece)?;
+        (self.kinds[id] == PieceKind::Normal).then(|| self.scores[id])
+    }
+
+    /// Returns the lowest score of a normal piece.
+    pub(super) fn lowest_score(&self) -> f32 {
+        self.min_score
+    }
+
+    pub(super) fn is_bpe(&self) -> bool {
+        self.is_bpe
+    }
+
     /// Splits a text into parts without gaps. Adjacent unknown characters are one part.
     pub(super) fn segment(&self, text: &str) -> Vec<Part> {
         let parts = match self.is_bpe {

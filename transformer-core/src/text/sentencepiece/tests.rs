@@ -2,7 +2,7 @@
 
 use super::model::{PieceSpan, SentencePiece, SentencePieceError};
 use super::vocabulary::{PieceVocabulary, PieceVocabularyError, SpecialIds};
-use crate::text::{BOS, EOS, PAD, Tokenizer, UNK};
+use crate::text::{BOS, EOS, PAD, PiecePosition, Tokenizer, UNK};
 
 const NORMAL: u8 = 1;
 const UNKNOWN: u8 = 2;
@@ -223,4 +223,77 @@ fn a_tokenizer_is_restored_from_its_file() -> Result<(), Box<dyn std::error::Err
     );
     assert_eq!(read.to_json(), tokenizer.to_json());
     Ok(())
+}
+
+const LETTERS: [(&str, f32, u8); 8] = [
+    ("▁", -3.0, NORMAL),
+    ("a", -2.0, NORMAL),
+    ("b", -2.5, NORMAL),
+    ("c", -3.0, NORMAL),
+    ("▁a", -1.5, NORMAL),
+    ("ab", -2.2, NORMAL),
+    ("bc", -4.0, NORMAL),
+    ("▁ab", -4.5, NORMAL),
+];
+
+/// A vocabulary with the pieces of a model of this kind.
+fn of_letters(kind: u8) -> Tokenizer {
+    let tokens = ["</s>", "<unk>", "<pad>"].into_iter();
+    let tokens = tokens.chain(LETTERS.iter().map(|(piece, ..)| *piece));
+    let special = SpecialIds {
+        pad: 2,
+        start: 2,
+        ..SPECIAL
+    };
+    let tokens = tokens.map(str::to_owned).collect();
+    let vocabulary = PieceVocabulary::new(model(kind, &LETTERS), tokens, special);
+    Tokenizer::from_pieces(vocabulary.expect("the pieces are distinct"))
+}
+
+#[test]
+fn new_pieces_are_used_and_other_text_keeps_its_tokens() -> Result<(), Box<dyn std::error::Error>> {
+    for kind in [UNIGRAM, BPE] {
+        let tokenizer = of_letters(kind);
+        let extended = tokenizer.extended(&["cab", "xy"], PiecePosition::WordStart)?;
+        let [cab, xy] = extended.added.as_slice() else {
+            panic!("two pieces were added: {:?}", extended.added);
+        };
+        assert_eq!([&cab.token, &xy.token], ["▁cab", "▁xy"]);
+        assert_eq!(cab.parts, tokenizer.encode("cab"));
+        // `xy` was unknown, but for the mark before it.
+        assert_eq!(Some(xy.parts[0]), tokenizer.id("▁"));
+        assert_eq!(xy.parts.len(), 1);
+        let read = Tokenizer::from_json(&extended.tokenizer.to_json())?;
+        let new = tokenizer.vocab_size() as u32;
+        assert_eq!(read.encode("cab xy"), [new, new + 1]);
+        assert_eq!(read.decode(&[new, new + 1]), "cab xy");
+        for line in ["a ab abc", "bcab acab", "ca xc", "b a"] {
+            assert_eq!(read.encode(line), tokenizer.encode(line), "{line}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_piece_within_words_of_a_model_is_found_there() -> Result<(), Box<dyn std::error::Error>> {
+    for kind in [UNIGRAM, BPE] {
+        let tokenizer = of_letters(kind);
+        let extended = tokenizer.extended(&["cabc"], PiecePosition::InWord)?;
+        let ids = extended.tokenizer.encode("acabc");
+        assert_eq!(ids.last(), Some(&(tokenizer.vocab_size() as u32)));
+    }
+    Ok(())
+}
+
+#[test]
+fn pieces_that_a_model_has_or_divides_are_refused() {
+    let tokenizer = of_letters(UNIGRAM);
+    let refusal = |piece| {
+        let extended = tokenizer.extended(&[piece], PiecePosition::WordStart);
+        extended.expect_err("it is refused").to_string()
+    };
+    let known = "`ab` is in the vocabulary already, as `▁ab`; leave it out";
+    assert_eq!(refusal("ab"), known);
+    assert!(refusal("a▁b").contains("it first divides it into `a`, `b`"));
+    assert!(refusal("▁").contains("drops all characters"));
 }

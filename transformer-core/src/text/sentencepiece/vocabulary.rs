@@ -201,11 +201,7 @@ impl PieceVocabulary {
             spans.push(0..tag_len);
         }
         for PieceSpan { piece, span } in self.model.split(rest) {
-            // Text that spells the token of a byte is no byte.
-            let is_byte = self.model.has_byte_fallback() && byte_of(&piece).is_some();
-            let known = self.ids.get(&piece).copied().filter(|_| !is_byte);
-            let bytes = known.is_none().then(|| self.byte_ids(&piece)).flatten();
-            let of_piece = bytes.unwrap_or_else(|| vec![known.unwrap_or(UNK)]);
+            let of_piece = self.ids_of(&piece).unwrap_or_else(|| vec![UNK]);
             spans.resize(
                 spans.len() + of_piece.len(),
                 span.start + tag_len..span.end + tag_len,
@@ -213,6 +209,19 @@ impl PieceVocabulary {
             ids.extend(of_piece);
         }
         (ids, spans)
+    }
+
+    /// Returns the id of a piece, or those of its bytes; `None` if it is unknown.
+    fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
+        // Text that spells the token of a byte is no byte.
+        let is_byte = self.model.has_byte_fallback() && byte_of(piece).is_some();
+        let known = self.ids.get(piece).copied().filter(|_| !is_byte);
+        known.map(|id| vec![id]).or_else(|| self.byte_ids(piece))
+    }
+
+    /// Returns the ids of a piece; none if it is unknown.
+    pub(super) fn ids_of_piece(&self, piece: &str) -> Vec<u32> {
+        self.ids_of(piece).unwrap_or_default()
     }
 
     /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or the vocabulary not all of

@@ -1,0 +1,208 @@
+//! `transformer-infer extend-vocabulary`: adds pieces to the vocabulary of a model.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, Args, ValueEnum};
+use transformer_core::directory::{
+    ExtendVocabularyError, ExtendedVocabulary, ModelDirectory, NewPieces, VocabularySide,
+};
+use transformer_core::lines::LineReader;
+use transformer_core::text::{AddedToken, ExtendError, PiecePosition, Tokenizer};
+
+use super::{CommandError, check_folder};
+
+/// The largest number of pieces that are added at once.
+const MAX_PIECES: usize = 1_000_000;
+
+/// Adds pieces to the vocabulary of a model, which is then trained further with `transformer-train --finetune`.
+///
+/// A new token starts as the mean of the tokens that spelled it before. Text without new pieces is translated as
+/// before; with a beam of several hypotheses, nearly always. Models of transformer-train and imported ones can be
+/// extended.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("pieces").args(["add", "symbols"]).required(true).multiple(true)))]
+pub(crate) struct ExtendVocabulary {
+    /// Directory of the model, or of the training run that trained it.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// File with one piece a line, for example words of a domain; `-` for standard input. Blank lines are skipped.
+    #[arg(long, value_name = "FILE")]
+    add: Option<PathBuf>,
+    /// Pieces, separated by commas, or given several times.
+    #[arg(long, value_name = "PIECE,…", value_delimiter = ',')]
+    symbols: Vec<String>,
+    /// Leave out pieces that the vocabulary has already, instead of refusing them.
+    #[arg(long)]
+    skip_known: bool,
+    /// Where in a word the pieces are found.
+    #[arg(long, value_enum, default_value_t = Position::Start)]
+    position: Position,
+    /// The vocabulary that gets the pieces, of a model that has one for each side.
+    #[arg(long, value_enum, default_value_t = Side::Both)]
+    side: Side,
+    /// Directory to write: a new folder, or an empty one.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Write into a folder that has files, and replace a model in it.
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Position {
+    /// At the start of a word: `cardio` in `cardiologist`.
+    Start,
+    /// Within a word: `ologist` in `cardiologist`.
+    Inside,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Side {
+    Both,
+    Src,
+    Tgt,
+}
+
+impl ExtendVocabulary {
+    /// Writes the larger model, and prints the new tokens.
+    pub(crate) fn run(&self) -> Result<(), CommandError> {
+        check_folder(&self.out, self.overwrite)?;
+        let all = Pieces::read(self.add.as_deref(), &self.symbols)?;
+        let position = match self.position {
+            Position::Start => PiecePosition::WordStart,
+            Position::Inside => PiecePosition::InWord,
+        };
+        let extend = |model: &ModelDirectory| {
+            let pieces = match self.skip_known {
+                true => all.unknown_to(model, position),
+                false => all.clone(),
+            };
+            let new = NewPieces {
+                pieces: &pieces.texts,
+                position,
+                side: match self.side {
+                    Side::Both => VocabularySide::Both,
+                    Side::Src => VocabularySide::Src,
+                    Side::Tgt => VocabularySide::Tgt,
+                },
+            };
+            let extended = model.write_extended(&self.out, &new);
+            extended.map_err(|source| pieces.located(source))
+        };
+        let (model, added) = ModelDirectory::open_with(&self.model, extend)?;
+        let text = summary(&model, &added, &self.out);
+        write!(io::stdout(), "{text}").map_err(CommandError::output)
+    }
+}
+
+/// The pieces to add, and where they were given.
+#[derive(Clone)]
+struct Pieces {
+    texts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Pieces {
+    fn read(file: Option<&Path>, symbols: &[String]) -> Result<Self, CommandError> {
+        let mut pieces = Self {
+            texts: Vec::new(),
+            origins: Vec::new(),
+        };
+        if let Some(path) = file {
+            let mut lines = LineReader::open(path)?;
+            while let Some(line) = lines.next_line()? {
+                let piece = line.trim().to_owned();
+                if piece.is_empty() {
+                    continue;
+                }
+                if pieces.texts.len() == MAX_PIECES {
+                    return Err(CommandError::TooManyPieces { max: MAX_PIECES });
+                }
+                pieces.texts.push(piece);
+                let origin = format!("`{}`, line {}", lines.name(), lines.n_read());
+                pieces.origins.push(origin);
+            }
+        }
+        for symbol in symbols {
+            pieces.texts.push(symbol.clone());
+            pieces.origins.push("--symbols".to_owned());
+        }
+        Ok(pieces)
+    }
+
+    /// Returns the pieces that are tokens of neither side of a model.
+    fn unknown_to(&self, model: &ModelDirectory, position: PiecePosition) -> Self {
+        let sides = [model.tokenizers().src(), model.tokenizers().tgt()];
+        let is_unknown = |text: &str| sides.iter().all(|side| !side.has_piece(text, position));
+        let pieces = self.texts.iter().zip(&self.origins);
+        let pieces = pieces.filter(|(text, _)| is_unknown(text));
+        let (texts, origins) = pieces
+            .map(|(text, origin)| (text.clone(), origin.clone()))
+            .unzip();
+        Self { texts, origins }
+    }
+
+    /// Adds to an error about a piece where it was given.
+    fn located(&self, error: ExtendVocabularyError) -> CommandError {
+        let piece = match &error {
+            ExtendVocabularyError::Piece(
+                ExtendError::Space { piece }
+                | ExtendError::Special { piece }
+                | ExtendError::Known { piece, .. }
+                | ExtendError::Twice { piece }
+                | ExtendError::Divided { piece, .. }
+                | ExtendError::Dropped { piece }
+                | ExtendError::Unused { piece },
+            ) => piece,
+            ExtendVocabularyError::Piece(ExtendError::TooLong { start, .. }) => start,
+            _ => return error.into(),
+        };
+        // Of two equal pieces the second is at fault.
+        let at_fault = |text: &String| text == piece || text.starts_with(piece.as_str());
+        let exact = self.texts.iter().rposition(|text| text == piece);
+        let index = exact.or_else(|| self.texts.iter().position(at_fault));
+        match index.and_then(|index| self.origins.get(index)) {
+            Some(origin) => CommandError::Piece {
+                origin: origin.clone(),
+                source: error,
+            },
+            None => error.into(),
+        }
+    }
+}
+
+/// Lists the new tokens and what spelled them before.
+fn summary(model: &ModelDirectory, added: &ExtendedVocabulary, out: &Path) -> String {
+    let ExtendedVocabulary { src, tgt } = added;
+    let tokenizers = model.tokenizers();
+    let mut text = String::new();
+    if src == tgt {
+        list(&mut text, "", src, tokenizers.src());
+    } else {
+        list(&mut text, "source ", src, tokenizers.src());
+        list(&mut text, "target ", tgt, tokenizers.tgt());
+    }
+    let out = out.display();
+    text.push_str(&format!(
+        "{out}: {} source and {} target tokens, {} and {} of them new\n\
+         train it further with: transformer-train --finetune {out} …\n",
+        tokenizers.src().vocab_size() + src.len(),
+        tokenizers.tgt().vocab_size() + tgt.len(),
+        src.len(),
+        tgt.len()
+    ));
+    text
+}
+
+fn list(text: &mut String, side: &str, added: &[AddedToken], before: &Tokenizer) {
+    for AddedToken { token, parts } in added {
+        let parts = parts.iter().filter_map(|id| before.token(*id));
+        let parts: Vec<String> = parts.collect();
+        let parts = match parts.as_slice() {
+            [] => "unknown before".to_owned(),
+            parts => parts.join(" + "),
+        };
+        text.push_str(&format!("{side}{token}\t{parts}\n"));
+    }
+}
