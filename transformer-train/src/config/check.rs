@@ -63,6 +63,12 @@ impl Experiment {
             None => validate_model(self)?,
         }
         validate_adapters(adapters, finetune.model.is_some())?;
+        require(
+            "training.checkpointing",
+            "`layers`",
+            !adapters.is_on() || training.checkpointing == Checkpointing::None,
+            "`none` if `adapters.rank` is not 0: layers with adapters are not computed twice",
+        )?;
 
         let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
         within(

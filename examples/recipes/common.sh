@@ -1,0 +1,66 @@
+# What the recipes share. Sourced by them; docs/recipes.md describes the variables.
+set -euo pipefail
+
+DATA=${DATA:?set DATA to the folder with the text: NAME.SRC and NAME.TGT for each of TRAIN, VALID and TEST, plain or .gz}
+OUT=${OUT:-recipe}
+SRC=${SRC:-en}
+TGT=${TGT:-de}
+TRAIN=${TRAIN:-train}
+VALID=${VALID:-valid}
+TEST=${TEST:-test}
+UPDATES=${UPDATES:-3000}
+mkdir -p "$OUT"
+
+# The programs: those in PATH, or those of this clone.
+infer() {
+    if command -v transformer-infer >/dev/null; then transformer-infer "$@"; else
+        cargo run -q -p transformer-infer -- "$@"; fi
+}
+train() {
+    local program=(transformer-train)
+    command -v transformer-train >/dev/null || program=(cargo run -q -p transformer-train --)
+    "${program[@]}" --plain ${THREADS:+--threads "$THREADS"} "${small[@]}" "$@"
+}
+
+# SMALL=1 tries a recipe in seconds, with models that learn nothing.
+small=() small_model=()
+if [ "${SMALL:-0}" = 1 ]; then
+    UPDATES=4
+    small=(--set training.tokens_per_batch=512 --set training.validation_interval=2
+        --set training.warmup_steps=2 --set validation.max_sentences=2
+        --set validation.max_extra_len=5)
+    small_model=(--set tokenizer.vocab_size=60 --set model.d_model=16 --set model.d_ff=32
+        --set model.n_heads=2)
+fi
+
+# Prints the lines of a text: `text train en`.
+text() {
+    local path="$DATA/$1.$2"
+    [ -e "$path" ] || path="$path.gz"
+    gzip -cdf "$path"
+}
+
+# Copies a text into the folder of the recipe: `copy valid`.
+copy() {
+    text "$1" "$SRC" >"$OUT/$1.$SRC"
+    text "$1" "$TGT" >"$OUT/$1.$TGT"
+}
+
+# Trains a new model in the background of the paper's recipe for small data: `new NAME FLAGS…`.
+new() {
+    local name=$1
+    shift
+    train --preset "${PRESET:-tiny}" "${small_model[@]}" --updates "$UPDATES" \
+        --valid-src "$OUT/$VALID.$SRC" --valid-tgt "$OUT/$VALID.$TGT" --out "$OUT/$name" "$@"
+}
+
+# Prints BLEU and chrF of a model on a text of the folder: `score NAME MODEL TEXT`.
+score() {
+    printf '%-24s %-12s ' "$1" "$3"
+    infer evaluate --quiet --model "$2" --src "$OUT/$3.$SRC" --ref "$OUT/$3.$TGT" | short
+}
+
+# Makes one line of the scores that `evaluate` and `bleu` print.
+short() {
+    awk '{ sub(/\|[^ ]* = /, " "); printf "%s %s  ", $1, $2 } END { print "" }'
+}

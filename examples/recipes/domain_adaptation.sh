@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Adapts a trained model to a domain: all weights, or low-rank adapters alone (Hu et al. 2021, arXiv:2106.09685).
+#
+#   DATA=multi30k TEST=test_2016_flickr MODEL=runs/tiny OWN=train.lc.norm.tok OWN_VALID=val.lc.norm.tok \
+#       OWN_TEST=test_2016_flickr.lc.norm.tok examples/recipes/domain_adaptation.sh
+#
+# OWN, OWN_VALID and OWN_TEST name texts of the domain; TEST is one of the text that the model was trained on,
+# to see what it forgets. RANK is the rank of the adapters, N_PAIRS the number of pairs.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
+OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
+RANK=${RANK:-8}
+
+text "$OWN" "$SRC" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$SRC"
+text "$OWN" "$TGT" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$TGT"
+for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
+
+# A short run with a constant learning rate, which adapters need ten times as large.
+adapt() {
+    local name=$1 rate=$2
+    shift 2
+    train --finetune "$MODEL" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$name" \
+        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$UPDATES" \
+        --set training.schedule=linear --set training.warmup_steps="$((UPDATES / 10 + 1))" \
+        --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@"
+}
+adapt full "${FULL_RATE:-5e-4}"
+adapt adapters "${ADAPTER_RATE:-5e-3}" --set adapters.rank="$RANK" --set adapters.alpha="$((2 * RANK))"
+
+for text in "$OWN_TEST" "$TEST"; do
+    score "before" "$MODEL" "$text"
+    score "all weights" "$OUT/full" "$text"
+    score "adapters, rank $RANK" "$OUT/adapters" "$text"
+done
