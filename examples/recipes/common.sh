@@ -46,7 +46,7 @@ copy() {
     text "$1" "$TGT" >"$OUT/$1.$TGT"
 }
 
-# Trains a new model in the background of the paper's recipe for small data: `new NAME FLAGS…`.
+# Trains a new model of the preset: `new NAME FLAGS…`.
 new() {
     local name=$1
     shift
