@@ -1,13 +1,48 @@
-//! The passes through a [`Transformer`] with extra masks and with recorded attention weights.
+//! The passes through a [`Transformer`] or its [`Decoder`] with extra masks and with recorded attention weights.
 
 use burn::tensor::{Int, Tensor};
 
+use super::decoder::Decoder;
 use super::mask::AttentionMasks;
 use super::memory::Memory;
 use super::recording::{AttentionMaps, DecoderRecorders, Recorder};
 use super::state::DecoderState;
 use super::transformer::Transformer;
 use crate::padded::Padded;
+
+impl Decoder {
+    /// Like [`forward`](Self::forward), with masks in addition to causality and the memory's padding;
+    /// stores the attention weights of the decoder, to itself and to the memory, in `maps`.
+    ///
+    /// A mask for the encoder has no effect.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, len, d_model]`
+    /// - returns: `[batch, len, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`forward`](Self::forward) does, and if the shape of a mask does not match.
+    pub fn forward_with(
+        &self,
+        x: Tensor<3>,
+        state: &mut DecoderState,
+        masks: &AttentionMasks,
+        maps: Option<&mut AttentionMaps>,
+    ) -> Tensor<3> {
+        let mut recorders = DecoderRecorders {
+            self_attention: Recorder::for_maps(maps.as_deref()),
+            cross_attention: Recorder::for_maps(maps.as_deref()),
+        };
+        let features = self.forward_recorded(x, state, masks, &mut recorders);
+        if let Some(maps) = maps {
+            maps.decoder = recorders.self_attention.into_weights();
+            maps.cross = recorders.cross_attention.into_weights();
+        }
+        features
+    }
+}
 
 impl Transformer {
     /// Like [`encode`](Self::encode), with masks in addition to padding; stores the encoder's
@@ -48,16 +83,8 @@ impl Transformer {
         masks: &AttentionMasks,
         maps: Option<&mut AttentionMaps>,
     ) -> Tensor<3> {
-        let mut recorders = DecoderRecorders {
-            self_attention: Recorder::for_maps(maps.as_deref()),
-            cross_attention: Recorder::for_maps(maps.as_deref()),
-        };
-        let features = self.decode_recorded(tgt, state, masks, &mut recorders);
-        if let Some(maps) = maps {
-            maps.decoder = recorders.self_attention.into_weights();
-            maps.cross = recorders.cross_attention.into_weights();
-        }
-        self.project(features)
+        let x = self.embed_tgt(tgt, state.n_decoded());
+        self.project(self.decoder().forward_with(x, state, masks, maps))
     }
 
     /// Like [`forward`](Self::forward), with masks in addition to padding and causality; stores the

@@ -5,6 +5,7 @@ mod affine;
 mod attention;
 mod decoder;
 mod dropout;
+mod embedded;
 mod embedding;
 mod encoder;
 mod feed_forward;

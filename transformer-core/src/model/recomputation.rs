@@ -115,7 +115,7 @@ impl Transformer {
         let constant = self.clone().map(&mut WithoutGradients);
 
         let src_embedding = next_part();
-        let x = constant.embed_src(src);
+        let x = constant.embed_padded(src);
         let padding = Mask::of_padded(src);
         let encoder_mask = constant.encoder.mask_of_layers(&x, padding.clone());
         let (encoder, memory) = KeptStack::forward(
@@ -256,7 +256,7 @@ impl RecomputedPass<'_> {
                 );
             }
             self.src_embedding.restore(&device);
-            backward_embedding(self.model.embed_src(self.src), d_src, &mut collect);
+            backward_embedding(self.model.embed_padded(self.src), d_src, &mut collect);
         }
         self.tgt_embedding.restore(&device);
         backward_embedding(self.model.embed_tgt(self.tgt, 0), d_tgt, &mut collect);

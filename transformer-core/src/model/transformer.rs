@@ -122,6 +122,48 @@ impl Transformer {
         self
     }
 
+    /// Returns the encoder, which takes vectors in place of tokens.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Returns the decoder, which takes vectors in place of tokens.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// Returns the vectors that the encoder gets for source tokens: the sum of embedding and position,
+    /// after dropout (§3.4, §3.5, §5.4).
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, src_len]`; not checked against the vocabulary
+    /// - returns: `[batch, src_len, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the sequence exceeds the learned positions.
+    pub fn embed_src(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        let x = self.src_vocabulary.embed(ids);
+        self.add_positions(x, &self.src_positions, 0)
+    }
+
+    /// Returns the vectors that the decoder gets for target tokens, of which the first is at position
+    /// `offset`, counted from 0.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`; not checked against the vocabulary
+    /// - returns: `[batch, len, d_model]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the sequence exceeds the learned positions.
+    pub fn embed_tgt(&self, ids: Tensor<2, Int>, offset: usize) -> Tensor<3> {
+        let x = self.tgt_vocabulary().embed(ids);
+        self.add_positions(x, &self.tgt_positions, offset)
+    }
+
     /// Encodes a batch of source sequences.
     ///
     /// # Panics
@@ -139,7 +181,7 @@ impl Transformer {
         recorder: &mut Recorder,
     ) -> Memory {
         let padding = Mask::of_padded(src);
-        let x = self.embed_src(src);
+        let x = self.embed_padded(src);
         let mask = Mask::join(padding.clone(), masks.encoder.clone());
         let states = self.encoder.forward_recorded(x, mask, recorder);
         Memory::new(states, padding)
@@ -291,17 +333,10 @@ impl Transformer {
         self.decode_features(tgt, &mut state)
     }
 
-    /// Returns the source's tokens as vectors, with positions and dropout.
-    pub(super) fn embed_src(&self, src: &Padded) -> Tensor<3> {
+    /// Checks the tokens of a source, and returns their vectors.
+    pub(super) fn embed_padded(&self, src: &Padded) -> Tensor<3> {
         src.assert_in_vocabulary(self.src_vocabulary.size());
-        let embedded = self.src_vocabulary.embed(src.ids());
-        self.add_positions(embedded, &self.src_positions, 0)
-    }
-
-    /// Returns target tokens that follow `offset` others as vectors, with positions and dropout.
-    pub(super) fn embed_tgt(&self, tgt: Tensor<2, Int>, offset: usize) -> Tensor<3> {
-        let embedded = self.tgt_vocabulary().embed(tgt);
-        self.add_positions(embedded, &self.tgt_positions, offset)
+        self.embed_src(src.ids())
     }
 
     /// Adds positional encodings to embedded tokens, and applies dropout to the sum (§3.5, §5.4).

@@ -11,7 +11,7 @@ use transformer_core::{Mask, Padded};
 
 use crate::goldens::{GoldenParameter, NEGLIGIBLE};
 use crate::model::{difference, relative_difference, same_sums, test_device, tolerances};
-use crate::weights::{gradients, rewrite, weights};
+use crate::weights::{Entry, gradients, rewrite, weights};
 
 const BERT_ATTENTION: &str = include_str!("../fixtures/bert_attention.json");
 
@@ -38,7 +38,7 @@ struct BertAttention {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Array {
+pub(crate) struct Array {
     shape: Vec<usize>,
     value: Vec<f32>,
 }
@@ -48,22 +48,22 @@ fn tensor<const D: usize>(shape: &[usize], value: &[f32], device: &Device) -> Te
 }
 
 impl Array {
-    fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
+    pub(crate) fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
         tensor(&self.shape, &self.value, device)
     }
 }
 
 impl GoldenParameter {
-    fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
+    pub(crate) fn tensor<const D: usize>(&self, device: &Device) -> Tensor<D> {
         tensor(&self.shape, &self.value, device)
     }
 
-    fn largest_gradient(&self) -> f64 {
+    pub(crate) fn largest_gradient(&self) -> f64 {
         let sizes = self.gradient.iter().map(|entry| entry.abs());
         sizes.fold(0.0, f64::max)
     }
 
-    fn check_gradient(&self, name: &str, ours: &TensorData, floor: f64) {
+    pub(crate) fn check_gradient(&self, name: &str, ours: &TensorData, floor: f64) {
         let ours: Vec<f64> = ours.iter::<f64>().collect();
         let found = relative_difference(&ours, &self.gradient, floor);
         assert!(found < tolerances().gradients, "{name}: {found:e}");
@@ -148,10 +148,17 @@ fn gradients_over_a_memory_of_another_width_are_those_of_pytorch() {
         theirs.check_gradient("input", &gradient.into_data(), 0.0);
     }
     let ours = gradients(&layer, &GradientsParams::from_grads(slopes, &layer));
-    let sizes = golden.parameters.values();
-    let largest = sizes.map(GoldenParameter::largest_gradient);
+    check_gradients(&golden.parameters, &ours);
+}
+
+/// Compares the gradients of all parameters of a golden file.
+pub(crate) fn check_gradients(
+    theirs: &BTreeMap<String, GoldenParameter>,
+    ours: &BTreeMap<String, Entry>,
+) {
+    let largest = theirs.values().map(GoldenParameter::largest_gradient);
     let floor = NEGLIGIBLE * largest.fold(0.0, f64::max);
-    for (name, theirs) in &golden.parameters {
+    for (name, theirs) in theirs {
         let entry = &ours[name];
         let data = TensorData::new(entry.values.clone(), entry.shape.clone());
         theirs.check_gradient(name, &data, floor);

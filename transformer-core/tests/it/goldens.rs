@@ -59,7 +59,7 @@ struct GoldenMap {
 /// Biases that are added to scores.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GoldenMasks {
+pub(crate) struct GoldenMasks {
     encoder: Option<GoldenMask>,
     decoder: Option<GoldenMask>,
     cross: Option<GoldenMask>,
@@ -67,7 +67,7 @@ struct GoldenMasks {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GoldenMask {
+pub(crate) struct GoldenMask {
     shape: [usize; 4],
     /// `None` is −∞, which JSON does not have.
     value: Vec<Option<f32>>,
@@ -99,6 +99,17 @@ impl GoldenMask {
             TensorData::new(biases, self.shape),
             device,
         ))
+    }
+}
+
+impl GoldenMasks {
+    pub(crate) fn on(&self, device: &Device) -> AttentionMasks {
+        let mask = |golden: &Option<GoldenMask>| golden.as_ref().map(|it| it.to_mask(device));
+        AttentionMasks {
+            encoder: mask(&self.encoder),
+            decoder: mask(&self.decoder),
+            cross: mask(&self.cross),
+        }
     }
 }
 
@@ -149,12 +160,7 @@ impl Golden {
             .iter()
             .map(|row| row[..row.len() - 1].to_vec())
             .collect();
-        let mask = |golden: &Option<GoldenMask>| golden.as_ref().map(|it| it.to_mask(&device));
-        let masks = AttentionMasks {
-            encoder: mask(&self.masks.encoder),
-            decoder: mask(&self.masks.decoder),
-            cross: mask(&self.masks.cross),
-        };
+        let masks = self.masks.on(&device);
         let src = Padded::new(&self.src, &device);
         model.forward_with(&src, tgt_ids(&inputs, &device), &masks, maps)
     }

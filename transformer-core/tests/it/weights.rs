@@ -43,6 +43,20 @@ pub(crate) fn gradients(
     model: &impl Module,
     gradients: &GradientsParams,
 ) -> BTreeMap<String, Entry> {
+    let read = gradients_of_used(model, gradients);
+    assert_eq!(
+        read.len(),
+        weights(model).len(),
+        "the loss depends on every parameter"
+    );
+    read
+}
+
+/// Returns the gradient of every parameter that the loss depends on.
+pub(crate) fn gradients_of_used(
+    model: &impl Module,
+    gradients: &GradientsParams,
+) -> BTreeMap<String, Entry> {
     read(model, Some(gradients))
 }
 
@@ -121,9 +135,10 @@ impl ModuleVisitor for Read<'_> {
         let name = self.path.join(".");
         let tensor = match self.gradients {
             None => param.val(),
-            Some(gradients) => gradients
-                .get::<D>(param.id)
-                .expect("the loss depends on every parameter"),
+            Some(gradients) => match gradients.get::<D>(param.id) {
+                Some(gradient) => gradient,
+                None => return,
+            },
         };
         let before = self.entries.insert(name, entry(tensor));
         assert_eq!(before, None, "two parameters have one name");
