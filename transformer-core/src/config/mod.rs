@@ -3,10 +3,14 @@
 mod adapters;
 mod error;
 mod presets;
+#[cfg(test)]
+mod presets_tests;
 mod transformer;
 
 pub(crate) use adapters::AdaptedMatrix;
 pub use adapters::{AdapterConfig, AdapterTarget};
 pub use error::ConfigError;
 pub use presets::{Preset, PresetError};
-pub use transformer::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+pub use transformer::{
+    Activation, Initialization, NormPlacement, Positions, TransformerConfig, Tying,
+};

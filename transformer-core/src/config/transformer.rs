@@ -92,6 +92,9 @@ pub struct TransformerConfig {
     pub attention_dropout: f64,
     /// Probability of dropping a feature after the activation. Default 0 (not in the paper).
     pub activation_dropout: f64,
+    /// How matrices and embeddings are drawn before training: `xavier` or `bert`. Default: `xavier` (not in the
+    /// paper).
+    pub initialization: Initialization,
 }
 
 /// The position of layer normalization in a residual block.
@@ -130,6 +133,16 @@ pub enum Activation {
     Silu,
 }
 
+/// How matrices and embeddings are drawn before training; biases begin with 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Initialization {
+    /// Xavier-uniform matrices (Glorot and Bengio 2010), and embeddings from `N(0, 1/d_model)`.
+    Xavier,
+    /// Matrices and embeddings from `N(0, 0.02²)`, as in BERT and GPT-2.
+    Bert,
+}
+
 /// Which of source embedding, target embedding and pre-softmax matrix share one parameter (§3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -151,6 +164,14 @@ impl TransformerConfig {
     /// Returns the width of one head's values.
     pub fn head_d_v(&self) -> usize {
         self.d_v.unwrap_or(self.d_model / self.n_heads)
+    }
+
+    /// Returns the longest sequence that the model can read, in tokens; `None` if its positions have no limit.
+    pub fn position_limit(&self) -> Option<usize> {
+        match self.positions {
+            Positions::Learned => Some(self.max_positions),
+            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => None,
+        }
     }
 
     /// Computes the number of parameters of the model.
@@ -181,10 +202,7 @@ impl TransformerConfig {
         let encoder_layer = attention + feed_forward + 2 * norm;
         let decoder_layer = 2 * attention + feed_forward + 3 * norm;
         let final_norms = if self.final_norm { 2 * norm } else { 0 };
-        let positions = match self.positions {
-            Positions::Learned => 2 * self.max_positions * d,
-            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => 0,
-        };
+        let positions = 2 * self.position_limit().unwrap_or(0) * d;
         let vocabularies = match self.tying {
             Tying::All => self.src_vocab_size,
             Tying::Decoder => self.src_vocab_size + self.tgt_vocab_size,
@@ -236,10 +254,7 @@ impl TransformerConfig {
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
-        let max_positions = match self.positions {
-            Positions::Learned => MAX_ROWS,
-            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => usize::MAX,
-        };
+        let max_positions = self.position_limit().map_or(usize::MAX, |_| MAX_ROWS);
         let sizes = [
             ("src_vocab_size", self.src_vocab_size, MAX_ROWS),
             ("tgt_vocab_size", self.tgt_vocab_size, MAX_ROWS),

@@ -5,14 +5,14 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 
 use super::dropout::Dropout;
-use super::init::{draw_parameters, xavier_linear};
+use super::init::draw_parameters;
 use super::key_values::KeyValues;
 use super::linear::apply;
 use super::mask::Mask;
 use super::masked_softmax::masked_softmax;
 use super::matmul::MatmulPrecision;
 use super::recording::Recorder;
-use crate::config::TransformerConfig;
+use crate::config::{Activation, Initialization, TransformerConfig};
 
 /// The sizes of one multi-head attention, where they are not those of a [`TransformerConfig`].
 ///
@@ -51,6 +51,24 @@ pub struct AttentionConfig {
     pub bias: bool,
     /// Probability of dropping an attention weight.
     pub dropout: f64,
+    /// How the matrices of the four projections are drawn.
+    pub initialization: Initialization,
+    /// Non-linearities after the projections.
+    pub activations: ProjectionActivations,
+}
+
+/// The non-linearities after the projections to queries, keys and values, as the layer of BERT's code has
+/// them (`query_act`, `key_act`, `value_act`).
+///
+/// Default: none (§3.2.2), as in BERT's models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProjectionActivations {
+    /// Of the queries.
+    pub query: Option<Activation>,
+    /// Of the keys.
+    pub key: Option<Activation>,
+    /// Of the values.
+    pub value: Option<Activation>,
 }
 
 impl AttentionConfig {
@@ -75,10 +93,12 @@ impl AttentionConfig {
             d_v: d_head,
             bias: true,
             dropout: 0.0,
+            initialization: Initialization::Xavier,
+            activations: ProjectionActivations::default(),
         }
     }
 
-    /// Builds the layer with Xavier-uniform matrices.
+    /// Builds the layer with random matrices.
     ///
     /// # Panics
     ///
@@ -104,7 +124,7 @@ impl AttentionConfig {
     }
 
     fn build(&self, device: &Device) -> MultiHeadAttention {
-        let project = |d_in, d_out| xavier_linear(d_in, d_out, self.bias, device);
+        let project = |d_in, d_out| (self.initialization).linear(d_in, d_out, self.bias, device);
         MultiHeadAttention {
             query: project(self.d_query, self.n_heads * self.d_k),
             key: project(self.d_memory, self.n_heads * self.d_k),
@@ -113,6 +133,7 @@ impl AttentionConfig {
             dropout: Dropout::new(self.dropout),
             n_heads: self.n_heads,
             matmul: MatmulPrecision::default(),
+            activations: self.activations,
         }
     }
 }
@@ -128,6 +149,8 @@ pub struct MultiHeadAttention {
     n_heads: usize,
     #[module(skip)]
     matmul: MatmulPrecision,
+    #[module(skip)]
+    activations: ProjectionActivations,
 }
 
 impl MultiHeadAttention {
@@ -142,6 +165,8 @@ impl MultiHeadAttention {
             d_v: config.head_d_v(),
             bias: config.attention_bias,
             dropout: config.attention_dropout,
+            initialization: config.initialization,
+            activations: ProjectionActivations::default(),
         };
         config.build(device)
     }
@@ -172,9 +197,9 @@ impl MultiHeadAttention {
     ///
     /// - `for_keys`, `for_values`: `[batch, memory_len, d_memory]`
     pub(super) fn keys_and_values(&self, for_keys: Tensor<3>, for_values: Tensor<3>) -> KeyValues {
-        let keys = self.split_heads(apply(&self.key, for_keys, self.matmul));
-        let values = self.split_heads(apply(&self.value, for_values, self.matmul));
-        KeyValues::new(keys, values)
+        let keys = project(&self.key, self.activations.key, for_keys, self.matmul);
+        let values = project(&self.value, self.activations.value, for_values, self.matmul);
+        KeyValues::new(self.split_heads(keys), self.split_heads(values))
     }
 
     /// Attends from `x` to keys and values: `softmax(QKᵀ/√d_k)·V` in every head (Eq. 1), then
@@ -223,7 +248,8 @@ impl MultiHeadAttention {
         mask: Option<&Mask>,
         recorder: &mut Recorder,
     ) -> Tensor<3> {
-        let queries = apply(&self.query, x, self.matmul); // [batch, len, n_heads * d_k]
+        // [batch, len, n_heads * d_k]
+        let queries = project(&self.query, self.activations.query, x, self.matmul);
         if let Some(mask) = mask {
             let [batch, len, _] = queries.dims();
             mask.assert_fits([batch, self.n_heads, len, memory.len()]);
@@ -262,6 +288,20 @@ impl MultiHeadAttention {
         let [batch, len, width] = x.dims();
         x.reshape([batch, len, self.n_heads, width / self.n_heads])
             .swap_dims(1, 2)
+    }
+}
+
+/// Projects every token, and applies the non-linearity, if there is one.
+fn project(
+    linear: &Linear,
+    activation: Option<Activation>,
+    x: Tensor<3>,
+    matmul: MatmulPrecision,
+) -> Tensor<3> {
+    let projected = apply(linear, x, matmul);
+    match activation {
+        Some(activation) => activation.forward(projected),
+        None => projected,
     }
 }
 

@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, module};
 
-use super::init::{embedding_matrix, validated};
+use super::init::validated;
 use super::linear::apply_transposed;
 use crate::config::{ConfigError, TransformerConfig};
 
@@ -48,10 +48,12 @@ impl VocabularyMatrix {
         validated(config, || Self::new(vocab_size, config, device))
     }
 
-    /// Creates a matrix whose scaled embeddings have variance 1.
+    /// Creates a matrix whose scaled embeddings have variance 1, unless the config initializes it as BERT does.
     pub(crate) fn new(vocab_size: usize, config: &TransformerConfig, device: &Device) -> Self {
         Self {
-            weight: embedding_matrix(vocab_size, config.d_model, device),
+            weight: config
+                .initialization
+                .embeddings(vocab_size, config.d_model, device),
             scale: if config.scale_embeddings {
                 (config.d_model as f64).sqrt()
             } else {

@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 
 use super::dropout::Dropout;
-use super::init::{validated, xavier_linear};
+use super::init::validated;
 use super::linear::apply;
 use super::matmul::MatmulPrecision;
 use crate::config::{Activation, ConfigError, TransformerConfig};
@@ -47,9 +47,10 @@ impl FeedForward {
     }
 
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
+        let linear = |d_in, d_out| config.initialization.linear(d_in, d_out, true, device);
         Self {
-            inner: xavier_linear(config.d_model, config.d_ff, true, device),
-            outer: xavier_linear(config.d_ff, config.d_model, true, device),
+            inner: linear(config.d_model, config.d_ff),
+            outer: linear(config.d_ff, config.d_model),
             dropout: Dropout::new(config.activation_dropout),
             activation: config.activation,
             matmul: MatmulPrecision::default(),
@@ -72,20 +73,7 @@ impl FeedForward {
     /// Panics if the width of `x` is not that of the config.
     pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let inner = apply(&self.inner, x, self.matmul); // [batch, len, d_ff]
-        let activated = match self.activation {
-            Activation::Relu => activation::relu(inner),
-            Activation::Gelu => gelu(inner),
-            Activation::Silu => activation::silu(inner),
-        };
+        let activated = self.activation.forward(inner);
         apply(&self.outer, self.dropout.forward(activated), self.matmul)
     }
-}
-
-/// `x·Φ(x)`, written out. On ndarray and all GPUs, the gradient of Burn's `gelu` is that of the
-/// tanh approximation:
-/// <https://github.com/tracel-ai/burn/blob/907ab111a02c2dea47bc41633754f095c6b2220e/crates/burn-backend/src/backend/ops/activation.rs#L98>.
-/// `burns_gelu_has_its_own_derivative_only_on_flex_and_libtorch` fails when that is fixed.
-fn gelu(x: Tensor<3>) -> Tensor<3> {
-    let doubled = (x.clone() * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0; // 2·Φ(x)
-    x * doubled * 0.5
 }

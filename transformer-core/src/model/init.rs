@@ -4,32 +4,45 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Bool, Device, Int, Tensor};
 
-use crate::config::{ConfigError, TransformerConfig};
+use crate::config::{ConfigError, Initialization, TransformerConfig};
 
-/// Creates a linear layer with a Xavier-uniform matrix and a bias of zeros.
-///
-/// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which
-/// makes them √2 times smaller, and the biases of its feed-forward networks at random.
-pub(super) fn xavier_linear(d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
-    let xavier = Initializer::XavierUniform { gain: 1.0 };
-    Linear {
-        weight: xavier.init_with([d_in, d_out], Some(d_in), Some(d_out), device),
-        bias: bias.then(|| zeros(d_out, device)),
+/// Standard deviation of BERT's matrices: its `initializer_range`.
+const BERT_STD: f64 = 0.02;
+
+impl Initialization {
+    /// Creates a linear layer with a random matrix and a bias of zeros.
+    ///
+    /// PyTorch's `nn.Transformer` initializes the matrices of queries, keys and values as one, which
+    /// makes them √2 times smaller, and the biases of its feed-forward networks at random.
+    pub(super) fn linear(self, d_in: usize, d_out: usize, bias: bool, device: &Device) -> Linear {
+        let initializer = match self {
+            Self::Xavier => Initializer::XavierUniform { gain: 1.0 },
+            Self::Bert => normal(BERT_STD),
+        };
+        Linear {
+            weight: initializer.init_with([d_in, d_out], Some(d_in), Some(d_out), device),
+            bias: bias.then(|| zeros(d_out, device)),
+        }
+    }
+
+    /// Creates `n_vectors` random vectors. With Xavier's matrices they are from `N(0, 1/d_model)`:
+    /// multiplied by `√d_model`, their features have variance 1.
+    pub(super) fn embeddings(
+        self,
+        n_vectors: usize,
+        d_model: usize,
+        device: &Device,
+    ) -> Param<Tensor<2>> {
+        let std = match self {
+            Self::Xavier => (d_model as f64).powf(-0.5),
+            Self::Bert => BERT_STD,
+        };
+        normal(std).init([n_vectors, d_model], device)
     }
 }
 
-/// Creates `n_vectors` vectors from `N(0, 1/d_model)`: multiplied by `√d_model`, their features
-/// have variance 1.
-pub(super) fn embedding_matrix(
-    n_vectors: usize,
-    d_model: usize,
-    device: &Device,
-) -> Param<Tensor<2>> {
-    let normal = Initializer::Normal {
-        mean: 0.0,
-        std: (d_model as f64).powf(-0.5),
-    };
-    normal.init([n_vectors, d_model], device)
+fn normal(std: f64) -> Initializer {
+    Initializer::Normal { mean: 0.0, std }
 }
 
 /// Creates a vector of zeros.

@@ -61,8 +61,8 @@ fn as_matrix(x: Tensor<3>, function: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Ten
 mod tests {
     use burn::tensor::{Device, TensorData};
 
-    use super::super::init::xavier_linear;
     use super::*;
+    use crate::config::Initialization;
     use crate::device;
 
     /// For `f32` sums of 512 products in another order, of absolute values up to 20.
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_layer_computes_a_product_and_adds_its_bias() {
         let (x, matrix, expected) = product();
-        let mut layer = xavier_linear(512, 1031, true, &x.device());
+        let mut layer = Initialization::Xavier.linear(512, 1031, true, &x.device());
         layer.weight = layer.weight.map(|_| matrix);
         layer.bias = layer.bias.map(|bias| bias.map(|zeros| zeros + 0.25));
         assert_close(apply(&layer, x, MatmulPrecision::F32), expected + 0.25);

@@ -1,5 +1,6 @@
 //! The network of §3, as the paper has it: no text, only ids, masks and features.
 
+mod activation;
 mod adapters;
 mod affine;
 mod attention;
@@ -27,7 +28,7 @@ mod residual;
 mod state;
 mod transformer;
 
-pub use attention::{AttentionConfig, MultiHeadAttention};
+pub use attention::{AttentionConfig, MultiHeadAttention, ProjectionActivations};
 pub use decoder::Decoder;
 pub use embedding::VocabularyMatrix;
 pub use encoder::{Encoder, EncoderLayer};

@@ -3,7 +3,7 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorCreationOptions, TensorData};
 
-use super::init::{embedding_matrix, validated};
+use super::init::validated;
 use crate::config::{ConfigError, Positions, TransformerConfig};
 
 /// One vector for each position of a sequence.
@@ -40,8 +40,10 @@ impl PositionalEncoding {
     }
 
     pub(crate) fn new(config: &TransformerConfig, device: &Device) -> Self {
-        let learned = (config.positions == Positions::Learned)
-            .then(|| embedding_matrix(config.max_positions, config.d_model, device));
+        let learned = (config.positions == Positions::Learned).then(|| {
+            let initialization = config.initialization;
+            initialization.embeddings(config.max_positions, config.d_model, device)
+        });
         Self {
             learned,
             kind: config.positions,

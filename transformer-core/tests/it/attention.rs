@@ -1,4 +1,5 @@
-//! A single attention as in BERT: `bert_attention` in `tests/fixtures/primitives.py`.
+//! A single attention as in BERT: `bert_attention` in `tests/fixtures/primitives.py`, and `activations` in
+//! `stacks.py`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::Deserialize;
-use transformer_core::model::{AttentionConfig, MultiHeadAttention};
+use transformer_core::config::Activation;
+use transformer_core::model::{AttentionConfig, MultiHeadAttention, ProjectionActivations};
 use transformer_core::{Mask, Padded};
 
 use crate::goldens::{GoldenParameter, NEGLIGIBLE};
@@ -14,6 +16,7 @@ use crate::model::{difference, relative_difference, same_sums, test_device, tole
 use crate::weights::{Entry, gradients, rewrite, weights};
 
 const BERT_ATTENTION: &str = include_str!("../fixtures/bert_attention.json");
+const ACTIVATIONS: &str = include_str!("../fixtures/activations.json");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -188,4 +191,67 @@ fn returning_weights_changes_no_output() {
     let plain = layer.attend(golden.query.tensor(&device), keys_values, Some(&mask));
     let (with_weights, _) = golden.attend(&mask);
     assert!(difference(with_weights, plain) <= same_sums(tolerances().logits));
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ActivatedAttention {
+    n_heads: usize,
+    /// `[batch, len, d_query]`, with its gradient.
+    query: GoldenParameter,
+    /// `[batch, memory_len, d_memory]`, with its gradient.
+    memory: GoldenParameter,
+    /// `[batch, len, d_query]`.
+    output: Array,
+    /// `[batch, len, d_query]`; the loss is its dot product with the output.
+    cotangent: Array,
+    parameters: BTreeMap<String, GoldenParameter>,
+}
+
+impl ActivatedAttention {
+    fn read() -> Self {
+        serde_json::from_str(ACTIVATIONS).expect("the generator writes the fields above")
+    }
+
+    /// Builds the layer with PyTorch's weights.
+    fn layer(&self) -> MultiHeadAttention {
+        let config = AttentionConfig {
+            d_memory: self.memory.shape[2],
+            activations: ProjectionActivations {
+                query: Some(Activation::Gelu),
+                key: Some(Activation::Silu),
+                value: Some(Activation::Relu),
+            },
+            ..AttentionConfig::new(self.query.shape[2], self.n_heads)
+        };
+        rewrite(config.init(&test_device()), |name, _| {
+            self.parameters[name].value.clone()
+        })
+    }
+}
+
+#[test]
+fn outputs_with_activations_after_the_projections_are_those_of_pytorch() {
+    let golden = ActivatedAttention::read();
+    let (layer, device) = (golden.layer(), test_device());
+    let keys_values = layer.keys_values(golden.memory.tensor(&device));
+    let output = layer.attend(golden.query.tensor(&device), keys_values, None);
+    let found = difference(output, golden.output.tensor(&device));
+    assert!(found < tolerances().logits, "{found:e}");
+}
+
+#[test]
+fn gradients_with_activations_after_the_projections_are_those_of_pytorch() {
+    let golden = ActivatedAttention::read();
+    let (layer, device) = (golden.layer().train(), test_device().autodiff());
+    let query = golden.query.tensor::<3>(&device).require_grad();
+    let memory = golden.memory.tensor::<3>(&device).require_grad();
+    let output = layer.attend(query.clone(), layer.keys_values(memory.clone()), None);
+    let slopes = (output * golden.cotangent.tensor(&device)).sum().backward();
+    for (theirs, ours) in [(&golden.query, query), (&golden.memory, memory)] {
+        let gradient = ours.grad(&slopes).expect("the loss depends on the input");
+        theirs.check_gradient("input", &gradient.into_data(), 0.0);
+    }
+    let ours = gradients(&layer, &GradientsParams::from_grads(slopes, &layer));
+    check_gradients(&golden.parameters, &ours);
 }

@@ -13,6 +13,7 @@ mod half;
 mod hostile;
 #[cfg(feature = "pytorch")]
 mod import;
+mod initialization;
 mod loss;
 mod maps;
 #[cfg(feature = "pytorch")]

@@ -407,6 +407,12 @@ pub(super) const SECTIONS: &[Section] = &[
                           in the paper).",
                 example: None,
             },
+            Key {
+                name: "initialization",
+                meaning: "How matrices and embeddings are drawn before training: `xavier` or \
+                          `bert`. Default: `xavier` (not in the paper).",
+                example: None,
+            },
         ],
     },
     Section {
