@@ -5,7 +5,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::group::Group;
-use super::line::{Ended, Line};
+use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, Workspaces};
 use super::state::Load;
 use crate::search::Search;
@@ -114,6 +114,11 @@ impl<'m> RunningBatch<'m> {
         }
         self.groups.retain(|group| !group.is_empty());
         mem::take(&mut self.ended)
+    }
+
+    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them.
+    pub(super) fn grown(&self) -> Vec<Grown> {
+        self.groups.iter().flat_map(Group::grown).collect()
     }
 
     fn remove_cancelled(&mut self) {

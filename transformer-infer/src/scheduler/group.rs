@@ -1,8 +1,9 @@
 //! [`Group`]: lines of equal searches, which are decoded together.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::line::{Ended, Line};
+use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, Workspaces};
 use crate::search::{Found, RunningSearch, Search};
 
@@ -79,6 +80,19 @@ impl<'m> Group<'m> {
             Some(Ended { line, result })
         });
         ended.collect()
+    }
+
+    /// Returns the tokens so far of the lines whose jobs ask for them.
+    pub(super) fn grown(&self) -> impl Iterator<Item = Grown> {
+        let growing = self.running.growing();
+        growing.filter_map(|(key, ids)| {
+            let line = self.lines.get(&key).filter(|line| line.job.is_streamed)?;
+            Some(Grown {
+                job: Arc::clone(&line.job),
+                index: line.index,
+                ids: ids.to_vec(),
+            })
+        })
     }
 
     pub(super) fn into_lines(self) -> impl Iterator<Item = Line> {

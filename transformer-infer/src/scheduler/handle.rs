@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::job::{Job, JobLine, JobState};
+use super::job::{Callback, Job, JobLine, JobState};
 use super::line::Line;
 use super::state::{Capacity, State};
 use super::worker::{Shared, work};
-use super::{SchedulerError, SchedulerOptions, SchedulerStats, Ticket};
+use super::{JobEvent, SchedulerError, SchedulerOptions, SchedulerStats, Ticket};
 use crate::batch::ROWS_PER_BATCH;
 use crate::search::{Hypothesis, Search};
 use crate::translator::{Input, PreparedLine, Translation, Translator, TranslatorError};
@@ -118,6 +118,24 @@ impl Scheduler {
         job: Job,
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
     ) -> Result<Ticket, SchedulerError> {
+        self.accept(job, Callback::Results(Box::new(on_done)))
+    }
+
+    /// Like [`submit`](Self::submit), and calls `on_event` after each token of a greedy search too, not only when a line
+    /// is done. [`stream`](Self::stream) returns the events instead.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SchedulerError`] as `submit` does.
+    pub fn submit_streaming(
+        &self,
+        job: Job,
+        on_event: impl FnMut(JobEvent) + Send + 'static,
+    ) -> Result<Ticket, SchedulerError> {
+        self.accept(job, Callback::Events(Box::new(on_event)))
+    }
+
+    fn accept(&self, job: Job, callback: Callback) -> Result<Ticket, SchedulerError> {
         // Before the work of tokenizing.
         self.check_room(&self.shared.lock(), job.lines.len())?;
         let Job {
@@ -126,7 +144,7 @@ impl Scheduler {
             search,
         } = job;
         let prepared = self.prepare(&lines, &search)?;
-        let state = JobState::new(caller, search, lines.len(), Box::new(on_done));
+        let state = JobState::new(caller, search, lines.len(), callback);
         let job = Arc::new(state);
         let lines = lines.into_iter().zip(prepared).enumerate();
         let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));

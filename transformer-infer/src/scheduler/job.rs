@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::event::JobEvent;
 use crate::search::Search;
 use crate::translator::{Translation, TranslatorError};
 
@@ -35,6 +36,17 @@ pub struct JobLine {
 /// What is called with the index and the result of each line.
 pub(super) type OnDone = Box<dyn FnMut(usize, Result<Translation, TranslatorError>) + Send>;
 
+/// What is called with each event.
+pub(super) type OnEvent = Box<dyn FnMut(JobEvent) + Send>;
+
+/// What a job calls.
+pub(super) enum Callback {
+    /// Only when a line is done.
+    Results(OnDone),
+    /// Also after each token.
+    Events(OnEvent),
+}
+
 /// What the lines of a job have in common. Its callback is dropped with the last line, whatever becomes of it.
 pub(super) struct JobState {
     pub(super) caller: u64,
@@ -42,8 +54,10 @@ pub(super) struct JobState {
     /// The settings that lines of a batch must share: all but the number of hypotheses.
     pub(super) shared_search: Search,
     pub(super) progress: Arc<Progress>,
+    /// Whether it reports each token.
+    pub(super) is_streamed: bool,
     /// Empty when all lines are done, or the job is cancelled.
-    on_done: Mutex<Option<OnDone>>,
+    callback: Mutex<Option<Callback>>,
 }
 
 /// What the ticket of a job shares with its lines.
@@ -69,7 +83,7 @@ impl Progress {
 }
 
 impl JobState {
-    pub(super) fn new(caller: u64, search: Search, n_lines: usize, on_done: OnDone) -> Self {
+    pub(super) fn new(caller: u64, search: Search, n_lines: usize, callback: Callback) -> Self {
         let shared_search = Search {
             n_best: 1,
             ..search.clone()
@@ -82,26 +96,39 @@ impl JobState {
                 is_cancelled: AtomicBool::new(false),
                 n_left: AtomicUsize::new(n_lines),
             }),
-            on_done: Mutex::new(Some(on_done)),
+            is_streamed: matches!(callback, Callback::Events(_)),
+            callback: Mutex::new(Some(callback)),
         }
     }
 
-    /// Calls the callback, unless the job is cancelled. A callback that panics cancels its job.
-    pub(super) fn deliver(&self, index: usize, result: Result<Translation, TranslatorError>) {
-        let mut slot = self.on_done.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Calls the callback with a result, unless the job is cancelled. A callback that panics cancels its job.
+    pub(super) fn deliver(&self, line: usize, result: Result<Translation, TranslatorError>) {
+        self.call(JobEvent::Done { line, result });
+    }
+
+    /// Calls the callback with an event, unless the job is cancelled.
+    pub(super) fn call(&self, event: JobEvent) {
+        let is_result = matches!(event, JobEvent::Done { .. });
+        let mut slot = self.callback.lock().unwrap_or_else(PoisonError::into_inner);
         if self.progress.is_cancelled() {
-            let on_done = slot.take();
+            let callback = slot.take();
             drop(slot);
-            drop(on_done);
+            drop(callback);
             return;
         }
-        if let Some(on_done) = slot.as_mut() {
-            let call = AssertUnwindSafe(|| on_done(index, result));
+        if let Some(callback) = slot.as_mut() {
+            let call = AssertUnwindSafe(|| match (callback, event) {
+                (Callback::Events(on_event), event) => on_event(event),
+                (Callback::Results(on_done), JobEvent::Done { line, result }) => {
+                    on_done(line, result);
+                }
+                (Callback::Results(_), JobEvent::Growing { .. }) => {}
+            });
             if catch_unwind(call).is_err() {
                 self.progress.cancel();
             }
         }
-        let is_last = self.progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+        let is_last = is_result && self.progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
         let ended = (is_last || self.progress.is_cancelled())
             .then(|| slot.take())
             .flatten();

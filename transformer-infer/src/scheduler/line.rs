@@ -34,6 +34,16 @@ pub(super) struct Ended {
     pub(super) result: LineResult,
 }
 
+/// A line whose translation has one more token.
+#[derive(Debug)]
+pub(super) struct Grown {
+    pub(super) job: Arc<JobState>,
+    /// The index of the line in the job.
+    pub(super) index: usize,
+    /// The tokens so far.
+    pub(super) ids: Vec<u32>,
+}
+
 impl Line {
     /// Returns the number of source tokens, EOS included.
     pub(super) fn n_tokens(&self) -> usize {

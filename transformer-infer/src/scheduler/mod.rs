@@ -6,11 +6,13 @@
 //! ```
 //!
 //! - [`Scheduler`]: takes [`Job`]s, and owns the threads.
+//! - [`JobStream`]: the events of a job: each token of a greedy search, and each translation.
 //! - [`SchedulerOptions`]: their number, and how much runs and waits at most.
 //! - [`SchedulerStats`]: what runs and waits, and totals.
 
 mod batch;
 mod error;
+mod event;
 mod group;
 mod handle;
 mod job;
@@ -20,6 +22,7 @@ mod options;
 mod queue;
 mod state;
 mod stats;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod ticket;
@@ -27,8 +30,10 @@ mod whole_batch;
 mod worker;
 
 pub use error::SchedulerError;
+pub use event::JobEvent;
 pub use handle::Scheduler;
 pub use job::{Job, JobLine};
 pub use options::SchedulerOptions;
 pub use stats::{ROW_BORDERS, SchedulerStats, SchedulerTotals};
+pub use stream::JobStream;
 pub use ticket::Ticket;

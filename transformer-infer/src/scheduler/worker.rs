@@ -6,8 +6,9 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use super::batch::{RunningBatch, catching};
+use super::event::JobEvent;
 use super::job::Progress;
-use super::line::{Ended, Line};
+use super::line::{Ended, Grown, Line};
 use super::model::{BatchModel, PackedModels, Workspaces};
 use super::state::{Load, State};
 use super::stats::SchedulerTotals;
@@ -153,9 +154,28 @@ impl Shared {
             Err(_) => done.n_failed = 1,
         }
         self.add_totals(&done);
+        self.in_callback(|| line.job.deliver(index, result));
+    }
+
+    /// Reports the tokens of a line that did not end yet.
+    fn report(&self, grown: &Grown) {
+        let tokenizer = self.translator.tokenizers().tgt();
+        // If it panics, so does that of the whole translation, which reports it.
+        if let Ok(text) = catching(|| tokenizer.decode(&grown.ids)) {
+            let event = JobEvent::Growing {
+                line: grown.index,
+                n_tokens: grown.ids.len(),
+                text,
+            };
+            self.in_callback(|| grown.job.call(event));
+        }
+    }
+
+    /// Runs a callback, and records meanwhile that this thread does.
+    fn in_callback(&self, call: impl FnOnce()) {
         let this = thread::current().id();
         self.in_callbacks().push(this);
-        line.job.deliver(index, result);
+        call();
         self.in_callbacks().retain(|thread| *thread != this);
     }
 }
@@ -178,6 +198,13 @@ impl Batch<'_> {
         match self {
             Self::Running(batch) => batch.step(workspaces),
             Self::Whole(batch) => batch.step(),
+        }
+    }
+
+    fn grown(&self) -> Vec<Grown> {
+        match self {
+            Self::Running(batch) => batch.grown(),
+            Self::Whole(_) => Vec::new(),
         }
     }
 
@@ -252,6 +279,9 @@ fn steps(
         shared.add_totals(&SchedulerTotals::of_step(n_rows, begin.elapsed()));
         for ended in ended {
             shared.deliver(ended);
+        }
+        for grown in batch.grown() {
+            shared.report(&grown);
         }
         let mut state = shared.lock();
         if state.is_cancelled {

@@ -141,6 +141,18 @@ impl RunningSearch {
         self.rows.len()
     }
 
+    /// Returns the tokens so far of each sentence that has a single output, of which no token changes any more; none
+    /// before its first token.
+    pub(crate) fn growing(&self) -> impl Iterator<Item = (usize, &[u32])> {
+        self.sentences.iter().filter_map(|sentence| {
+            let ids = match &sentence.state {
+                State::Sequences(sequences) => sequences.only()?,
+                State::Beam(_) => return None,
+            };
+            (!ids.is_empty()).then_some((sentence.key, ids))
+        })
+    }
+
     /// Removes the sentences whose keys do not pass the test. Their rows leave the model with the next step.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(usize) -> bool) {
         self.found.retain(|found| is_kept(found.key));

@@ -38,6 +38,14 @@ impl Sequences {
         &self.prefixes
     }
 
+    /// Returns the tokens of the sequence; `None` if there are several.
+    pub(super) fn only(&self) -> Option<&[u32]> {
+        match (self.prefixes.as_slice(), self.found.len()) {
+            ([prefix], 1) => Some(&prefix.ids),
+            _ => None,
+        }
+    }
+
     /// Appends one token to all sequences, and returns for each that is not finished the index that it had.
     ///
     /// The sequences are the rows of the model from `first_row` on. Without `sampling`, the likeliest token is chosen.

@@ -34,6 +34,7 @@ mod scores;
 #[cfg(feature = "serve")]
 mod serve;
 mod significance;
+mod streaming;
 mod terms;
 #[cfg(target_os = "linux")]
 mod threads;

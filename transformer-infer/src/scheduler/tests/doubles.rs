@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use crate::scheduler::batch::RunningBatch;
-use crate::scheduler::job::JobState;
+use crate::scheduler::job::{Callback, JobState};
 use crate::scheduler::line::{Ended, Line};
 use crate::scheduler::model::{BatchModel, Workspaces};
 use crate::search::tests::Table;
@@ -75,16 +75,16 @@ pub(super) fn job(caller: u64, search: Search) -> Arc<JobState> {
         caller,
         search,
         usize::MAX,
-        Box::new(|_, _| ()),
+        Callback::Results(Box::new(|_, _| ())),
     ))
 }
 
 /// Returns a job, and a receiver that ends when its callback is dropped.
 pub(super) fn job_with_receiver(search: Search) -> (Arc<JobState>, mpsc::Receiver<usize>) {
     let (sender, receiver) = mpsc::channel();
-    let on_done = Box::new(move |index, _| {
+    let on_done = Callback::Results(Box::new(move |index, _| {
         let _ = sender.send(index);
-    });
+    }));
     (Arc::new(JobState::new(0, search, 9, on_done)), receiver)
 }
 
