@@ -31,6 +31,7 @@ mod parameters;
 mod properties;
 mod quantize;
 mod recomputation;
+mod shared;
 mod stacks;
 mod tolerances;
 mod weights;

@@ -33,6 +33,7 @@ mod scheduler;
 mod scores;
 #[cfg(feature = "serve")]
 mod serve;
+mod shared;
 mod significance;
 mod streaming;
 mod terms;

@@ -31,6 +31,7 @@ mod reproduction;
 mod resume;
 #[cfg(unix)]
 mod score_command;
+mod shared;
 mod store;
 mod tensorboard;
 mod trouble;
