@@ -120,7 +120,7 @@ impl Pieces {
                     return Err(CommandError::TooManyPieces { max: MAX_PIECES });
                 }
                 pieces.texts.push(piece);
-                let origin = format!("`{}`, line {}", lines.name(), lines.n_read());
+                let origin = format!("{}, line {}", lines.name(), lines.n_read());
                 pieces.origins.push(origin);
             }
         }

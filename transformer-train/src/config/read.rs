@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             message("\nqqqqqq = 1\n"),
             "`run.toml`, line 2: `qqqqqq` is unknown here; choose one of data, tokenizer, model, \
-             finetune, embeddings, training, validation, report"
+             finetune, adapters, embeddings, training, validation, report"
         );
     }
 

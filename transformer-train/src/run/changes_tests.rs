@@ -126,6 +126,7 @@ const OTHERS: [(&str, &str); 49] = [
     ("model.activation", "\"gelu\""),
     ("model.tying", "\"none\""),
     ("finetune.model", "\"other\""),
+    ("adapters.targets", "[\"attention.key\"]"),
     ("embeddings.src_word_vectors", "\"other\""),
     ("embeddings.tgt_word_vectors", "\"other\""),
     ("report.tensorboard", "\"off\""),

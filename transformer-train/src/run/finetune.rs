@@ -44,10 +44,15 @@ pub(super) fn with_adapters(model: Transformer, adapters: &AdapterConfig) -> Tra
     }
 }
 
-/// Describes the number of parameters of a model, and how many of them are trained, for the log.
+/// Logs the size of a model.
+pub(super) fn log_size(config: &TransformerConfig, adapters: &AdapterConfig, log: &LogFn) {
+    log(&size(config, adapters));
+}
+
+/// Returns the line of the log with the number of parameters, and how many of them are trained.
 pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> String {
     let n_parameters = config.parameter_count();
-    let size = format!("{n_parameters} parameters");
+    let size = format!("model       {n_parameters} parameters");
     if !adapters.is_on() {
         return size;
     }

@@ -75,10 +75,7 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &MemoryEstima
     let (frozen, trained) = n_frozen_and_trained(experiment, &config);
     let checkpoint = BYTES_PER_VALUE * (frozen * (1.0 + n_averages) + trained * (3.0 + n_averages));
     vec![
-        format!(
-            "model       {}",
-            finetune::size(&config, &experiment.adapters)
-        ),
+        finetune::size(&config, &experiment.adapters),
         format!(
             "batches     {per_pass} updates a pass over the data, {:.1}% padding",
             100.0 * prepared.plan.padding_fraction()

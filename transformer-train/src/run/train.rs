@@ -71,8 +71,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     )?;
     prepared.languages.write_to(&mut publisher.training);
     let started = Instant::now();
-    let size = finetune::size(&prepared.config, &experiment.adapters);
-    log(&format!("model       {size}"));
+    finetune::log_size(&prepared.config, &experiment.adapters, log);
     let objective = shared_objective(model, training, &start, environment.ranks)?;
     let scorer = CommandScorer::new(experiment, environment, &prepared);
     if !start.is_finished(training) {
