@@ -19,9 +19,8 @@ use transformer_infer::Translator;
 use transformer_infer::program::allocator;
 use transformer_infer::search::Search;
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
-use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
-use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
+use transformer_train::{RunEnvironment, ThreadCount, train};
 
 const SEED: u64 = 1;
 const N_UPDATES: u64 = 2000;
@@ -92,16 +91,9 @@ fn main() -> Result<()> {
     };
     let n_cores = thread::available_parallelism().map_or(1, usize::from);
     let environment = RunEnvironment {
-        directory: FOLDER.into(),
-        existing: Existing::Resume,
         threads: ThreadCount::Suggested(n_cores),
-        device: device.clone(),
-        more_devices: Vec::new(),
-        ranks: Ranks::default(),
         log: Arc::new(|line| println!("{line}")),
-        display: Display::Lines,
-        status: None,
-        interrupt: Interrupt::default(),
+        ..RunEnvironment::new(FOLDER, &device)
     };
     let outcome = train(&experiment, &environment)?;
 

@@ -22,22 +22,13 @@
 //!
 //! use transformer_core::device;
 //! use transformer_train::config::Experiment;
-//! use transformer_train::step::ranks::Ranks;
 //! use transformer_train::tasks::Task;
-//! use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
+//! use transformer_train::{RunEnvironment, train};
 //!
 //! let (_, device) = device::choose(None)?;
 //! let environment = RunEnvironment {
-//!     directory: "runs/copy".into(),
-//!     existing: Existing::Resume,
-//!     device,
-//!     more_devices: Vec::new(),
-//!     ranks: Ranks::default(),
-//!     threads: ThreadCount::Exactly(1),
 //!     log: Arc::new(|line| println!("{line}")),
-//!     display: Display::Lines,
-//!     status: None,
-//!     interrupt: Interrupt::default(),
+//!     ..RunEnvironment::new("runs/copy", &device)
 //! };
 //! let outcome = train(&Experiment::for_task(Task::Copy), &environment)?;
 //! println!("perplexity {:.3}, in {}", outcome.valid_perplexity, outcome.model.display());

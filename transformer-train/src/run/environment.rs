@@ -1,6 +1,7 @@
 //! Where a run happens and how it reports: what a program decides and the settings do not.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 use transformer_core::device;
@@ -68,6 +69,25 @@ pub enum Display {
 }
 
 impl RunEnvironment {
+    /// Returns the environment of a program that trains in passing: on one device with one thread, without a log.
+    ///
+    /// A run that is in the folder already is [resumed](Existing::Resume). Change the fields that differ for your
+    /// program: `RunEnvironment { existing: Existing::Replace, ..RunEnvironment::new(folder, &device) }`.
+    pub fn new(directory: impl Into<PathBuf>, device: &Device) -> Self {
+        Self {
+            directory: directory.into(),
+            existing: Existing::Resume,
+            device: device.clone(),
+            more_devices: Vec::new(),
+            ranks: Ranks::default(),
+            threads: ThreadCount::Exactly(1),
+            log: Arc::new(|_| ()),
+            display: Display::Lines,
+            status: None,
+            interrupt: Interrupt::default(),
+        }
+    }
+
     /// Returns the reporter of the phases before the first update.
     pub(crate) fn progress(&self) -> Progress {
         Progress::new(&self.log, self.status.as_ref(), &self.interrupt)
