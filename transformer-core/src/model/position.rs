@@ -91,6 +91,24 @@ impl PositionalEncoding {
             )),
         }
     }
+
+    /// Adds the vectors of the positions from `offset` on; without a positional encoding, returns `x`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, len, d_model]`
+    /// - returns: the same
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`forward`](Self::forward) does.
+    pub fn add_to(&self, x: Tensor<3>, offset: usize) -> Tensor<3> {
+        let [_, len, _] = x.dims();
+        match self.forward(offset, len, (&x.device(), x.dtype())) {
+            Some(vectors) => x + vectors.unsqueeze(),
+            None => x,
+        }
+    }
 }
 
 /// Returns the sinusoids of the positions `offset .. offset + len` (§3.5), in the device's default

@@ -346,12 +346,7 @@ impl Transformer {
         positions: &PositionalEncoding,
         offset: usize,
     ) -> Tensor<3> {
-        let [_, len, _] = x.dims();
-        let x = match positions.forward(offset, len, (&x.device(), x.dtype())) {
-            Some(vectors) => x + vectors.unsqueeze(),
-            None => x,
-        };
-        self.dropout.forward(x)
+        self.dropout.forward(positions.add_to(x, offset))
     }
 
     pub(super) fn src_vocabulary(&self) -> &VocabularyMatrix {

@@ -1,0 +1,142 @@
+//! [`LanguageModel`]: one stack instead of two, for models of one text: GPT and BERT.
+
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor};
+
+use super::dropout::Dropout;
+use super::embedding::VocabularyMatrix;
+use super::encoder::Encoder;
+use super::init::validated;
+use super::mask::Mask;
+use super::position::PositionalEncoding;
+use crate::config::{ConfigError, TransformerConfig};
+
+/// One stack over embedded tokens, and a logit of every token at every position.
+///
+/// A decoder without cross-attention is an encoder with another mask. With [`Mask::causal`] this is a model that
+/// predicts the next token (GPT), without it one that predicts a token from both sides (BERT). The embedding is also
+/// the pre-softmax matrix (§3.4).
+///
+/// # Example
+///
+/// ```
+/// use burn::tensor::{Int, Tensor};
+/// use transformer_core::model::LanguageModel;
+/// use transformer_core::{Mask, TransformerConfig, device};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
+/// let model = LanguageModel::init(11, &config, &device)?;
+/// let ids = Tensor::<2, Int>::from_data([[2, 8, 5]], &device);
+/// let logits = model.forward(ids, Mask::causal(0, 3, &device));
+/// assert_eq!(logits.dims(), [1, 3, 11]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Module, Debug)]
+pub struct LanguageModel {
+    vocabulary: VocabularyMatrix,
+    positions: PositionalEncoding,
+    dropout: Dropout,
+    stack: Encoder,
+}
+
+impl LanguageModel {
+    /// Builds the model with random weights: `n_encoder_layers` layers of the config, and `vocab_size` tokens.
+    ///
+    /// The config's vocabularies and decoder are not used. To train it, build it on `device.autodiff()`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`ConfigError`] if the config is not valid.
+    pub fn init(
+        vocab_size: usize,
+        config: &TransformerConfig,
+        device: &Device,
+    ) -> Result<Self, ConfigError> {
+        validated(config, || Self {
+            vocabulary: VocabularyMatrix::new(vocab_size, config, device),
+            positions: PositionalEncoding::new(config, device),
+            dropout: Dropout::new(config.dropout),
+            stack: Encoder::new(config, device),
+        })
+    }
+
+    /// Returns the logits of every position.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`
+    /// - `mask`: `[batch or 1, n_heads or 1, len or 1, len]`
+    /// - returns: `[batch, len, vocab]`
+    ///
+    /// # Panics
+    ///
+    /// Panics if the mask does not fit, or if `len` exceeds the learned positions.
+    pub fn forward(&self, ids: Tensor<2, Int>, mask: Option<Mask>) -> Tensor<3> {
+        let x = self.stack.forward(self.embed(ids), mask);
+        self.vocabulary.logits(x)
+    }
+
+    /// Like [`forward`](Self::forward), and returns the attention weights of every layer too.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`
+    /// - `mask`: `[batch or 1, n_heads or 1, len or 1, len]`
+    /// - returns: `[batch, len, vocab]`, and for each layer `[batch, n_heads, len, len]`
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`forward`](Self::forward) does.
+    pub fn forward_with_weights(
+        &self,
+        ids: Tensor<2, Int>,
+        mask: Option<Mask>,
+    ) -> (Tensor<3>, Vec<Tensor<4>>) {
+        let (x, weights) = self.stack.forward_with_weights(self.embed(ids), mask);
+        (self.vocabulary.logits(x), weights)
+    }
+
+    fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        let x = self.vocabulary.embed(ids); // [batch, len, d_model]
+        self.dropout.forward(self.positions.add_to(x, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device;
+
+    const VOCAB: usize = 9;
+
+    /// Returns the largest change of a logit at each position, when the last of four tokens is another.
+    fn changes(is_causal: bool) -> Vec<f32> {
+        let (_, device) = device::choose(None).expect("there is a backend");
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 12,
+            n_heads: 2,
+            ..TransformerConfig::tiny(VOCAB, VOCAB)
+        };
+        let model = LanguageModel::init(VOCAB, &config, &device).expect("the config is valid");
+        let logits = |last: i32| {
+            let ids = Tensor::<2, Int>::from_data([[4, 7, 5, last]], &device);
+            model.forward(ids, Mask::causal(0, 4, &device).filter(|_| is_causal))
+        };
+        let change = (logits(6) - logits(8)).abs().max_dim(2);
+        change.into_data().iter::<f32>().collect()
+    }
+
+    #[test]
+    fn behind_a_causal_mask_a_token_changes_no_logit_before_it() {
+        let changes = changes(true);
+        assert_eq!(changes[..3], [0.0; 3]);
+        assert!(changes[3] > 0.0);
+    }
+
+    #[test]
+    fn without_a_mask_a_token_changes_the_logits_of_all() {
+        assert!(changes(false).iter().all(|change| *change > 0.0));
+    }
+}
