@@ -1,70 +1,90 @@
 //! One map as an SVG figure, for papers and slides.
 
-use std::fmt::Write;
-
 use unicode_width::UnicodeWidthStr;
 
-use super::{Attention, AttentionError, GENERATOR, Head, Map, Selection, Token, View};
+use super::drawing::{Drawing, GAP, MARGIN, ROW};
+use super::{
+    Attention, AttentionError, ColorScale, Head, Kind, Map, Selection, Token, View, colors,
+};
 use crate::xml::escape_xml;
-
-/// Height of a row of tokens, in pixels.
-const ROW: f32 = 22.0;
 
 /// Estimated width of a character, in pixels; a little wide, because the reader's font is unknown.
 const CHARACTER: f32 = 7.8;
 
-/// Space around the figure, and between labels and cells or lines, in pixels.
-const MARGIN: f32 = 12.0;
-const GAP: f32 = 8.0;
+/// Height of the title, and of the names of the two sides, in pixels.
+const TITLE: f32 = 34.0;
+const SIDE: f32 = 20.0;
 
 /// Width of the space between the two columns of the lines view, in pixels.
 const FIELD: f32 = 220.0;
 
+/// Width of an entry of a legend, in pixels.
+const ENTRY: f32 = 62.0;
+
+/// The color of lines that are not of several heads.
+const ONE_COLOR: &str = "#2459a9";
+
 /// Lines with a lower weight are not drawn, because they would be nearly invisible.
 const FAINT: f32 = 0.01;
 
-/// Colors of the weights 0, ¼ and 1, with interpolation between them; the same as on the page.
-const RAMP: [[f32; 3]; 3] = [
-    [238.0, 242.0, 248.0],
-    [76.0, 139.0, 214.0],
-    [12.0, 36.0, 97.0],
-];
-
-/// Draws one map as an SVG file on a white background.
+/// Draws one map as an SVG file on a white background, with a title, the names of both sides and a legend.
+///
+/// Marks of a tokenizer at the start of words are left out.
 ///
 /// # Errors
 ///
 /// Returns an [`AttentionError`] if there is no such layer or no such head.
 pub fn figure(attention: &Attention, selection: Selection) -> Result<String, AttentionError> {
-    let Selection {
-        kind,
-        layer_head,
-        view,
-    } = selection;
+    let (kind, layer_head) = (selection.kind, selection.layer_head);
     let map = layer_head.map(attention, kind)?;
     let layer = layer_head.layer_of(attention, kind)?;
-    let (rows, columns) = (
-        labels(&attention.rows(kind)),
-        labels(&attention.columns(kind)),
-    );
-    let head = match layer_head.head {
-        Head::Mean => "mean of all heads".to_owned(),
-        Head::One(head) => format!("head {head}"),
+    let layers = attention.layers(kind);
+    let heads = &layers[layer - 1];
+    let head = match (layer_head.head, selection.view) {
+        (Head::Mean, View::HeadLines) => format!("all {} heads", heads.len()),
+        (Head::Mean, _) => "mean of all heads".to_owned(),
+        (Head::One(head), _) => format!("head {head}"),
     };
-    let title = format!("{kind} attention, layer {layer}, {head}: {}", attention.src);
-    let drawn = match view {
-        View::HeatMap => draw_map(&map, &rows, &columns),
-        View::Lines => draw_lines(&map, &rows, &columns),
+    let name = match kind {
+        Kind::Encoder => "Encoder self-attention",
+        Kind::Decoder => "Decoder self-attention",
+        Kind::Cross => "Cross-attention",
     };
-    Ok(drawn.done(&title))
+    let sides = Sides::new(attention, kind);
+    let mut drawing = match selection.view {
+        View::HeatMap => draw_map(&map, &sides, selection.scale),
+        View::Lines => draw_lines(&[(&map, ONE_COLOR.to_owned())], &sides),
+        View::HeadLines => {
+            let all = (1..).zip(heads);
+            let shown = all.filter(|(head, _)| match layer_head.head {
+                Head::Mean => true,
+                Head::One(one) => *head == one,
+            });
+            let color = |head: usize| colors::of_head(head, heads.len());
+            let maps: Vec<_> = shown.map(|(head, map)| (map, color(head))).collect();
+            let mut drawing = draw_lines(&maps, &sides);
+            if layer_head.head == Head::Mean {
+                draw_heads(&mut drawing, &maps);
+            }
+            drawing
+        }
+    };
+    drawing.title(&format!(
+        "{name}, layer {layer} of {}, {head}",
+        layers.len()
+    ));
+    Ok(drawing.done(&format!(
+        "{kind} attention, layer {layer}, {head}: {}",
+        attention.src
+    )))
 }
 
-/// A figure while it is drawn.
-#[derive(Debug, Default)]
-struct Drawing {
-    body: String,
-    width: f32,
-    height: f32,
+/// The tokens of the queries and of the keys, and what they are.
+#[derive(Debug)]
+struct Sides {
+    rows: Vec<Label>,
+    columns: Vec<Label>,
+    names: [&'static str; 2],
 }
 
 /// A token as it is drawn.
@@ -74,22 +94,29 @@ struct Label {
     width: f32,
 }
 
-fn labels(tokens: &[Token]) -> Vec<Label> {
-    tokens.iter().map(label).collect()
+impl Sides {
+    fn new(attention: &Attention, kind: Kind) -> Self {
+        let labels = |tokens: Vec<Token>| tokens.iter().map(label).collect();
+        Self {
+            rows: labels(attention.rows(kind)),
+            columns: labels(attention.columns(kind)),
+            names: match kind {
+                Kind::Encoder => ["source (queries)", "source (keys)"],
+                Kind::Decoder => ["output, generated (queries)", "output, read (keys)"],
+                Kind::Cross => ["output (queries)", "source (keys)"],
+            },
+        }
+    }
 }
 
 fn label(token: &Token) -> Label {
-    let spelled = if token.text.trim().is_empty() {
-        "␣"
-    } else {
-        token.text.as_str()
-    };
-    let svg = match spelled.strip_prefix('▁') {
-        Some(rest) => format!("<tspan fill=\"#9aa4b2\">▁</tspan>{}", escape_xml(rest)),
-        None => escape_xml(spelled),
+    let spelled = token.text.strip_prefix('▁').unwrap_or(&token.text);
+    let spelled = match spelled.trim().is_empty() {
+        true => "␣".to_owned(),
+        false => spelled.replace('▁', " "),
     };
     Label {
-        svg,
+        svg: escape_xml(&spelled),
         width: spelled.width() as f32 * CHARACTER,
     }
 }
@@ -98,165 +125,105 @@ fn widest(labels: &[Label]) -> f32 {
     labels.iter().map(|label| label.width).fold(0.0, f32::max)
 }
 
-fn draw_map(map: &Map, rows: &[Label], columns: &[Label]) -> Drawing {
-    let left = MARGIN + widest(rows) + GAP;
-    let top = MARGIN + widest(columns) + GAP;
-    let bottom = top + ROW * rows.len() as f32;
-    let mut drawing = Drawing {
-        width: left + (ROW * columns.len() as f32).max(5.0 * 62.0) + MARGIN,
-        height: bottom + 48.0 + MARGIN,
-        ..Drawing::default()
-    };
+fn draw_map(map: &Map, sides: &Sides, scale: ColorScale) -> Drawing {
+    let [row_name, column_name] = sides.names;
+    let (rows, columns) = (&sides.rows, &sides.columns);
+    let left = MARGIN + SIDE + widest(rows) + GAP;
+    let top = MARGIN + TITLE + SIDE + widest(columns) + GAP;
+    let (right, bottom) = (
+        left + ROW * columns.len() as f32,
+        top + ROW * rows.len() as f32,
+    );
+    // The name of the rows is written upwards, and may be longer than they are.
+    let name_height = row_name.width() as f32 * CHARACTER;
+    let middle = f32::midpoint(top, bottom).max(MARGIN + TITLE + name_height / 2.0);
+    let bottom = bottom.max(middle + name_height / 2.0);
+    let mut drawing = Drawing::new(right.max(left + 5.0 * ENTRY), bottom + 62.0);
+    drawing.text(left, MARGIN + TITLE + 6.0, "start", column_name);
+    drawing.upwards(MARGIN + 6.0, middle, "middle", row_name);
     for (row, label) in rows.iter().enumerate() {
-        drawing.text(
-            left - GAP,
-            top + ROW * (row as f32 + 0.5),
-            "end",
-            &label.svg,
-        );
+        let y = top + ROW * (row as f32 + 0.5);
+        drawing.text(left - GAP, y, "end", &label.svg);
     }
     for (column, label) in columns.iter().enumerate() {
         let x = left + ROW * (column as f32 + 0.5);
-        drawing.upwards(x, top - GAP, &label.svg);
+        drawing.upwards(x, top - GAP, "start", &label.svg);
     }
     for (row, weights) in map.iter().enumerate() {
         for (column, weight) in weights.iter().enumerate() {
             let (x, y) = (left + ROW * column as f32, top + ROW * row as f32);
-            drawing.cell(x, y, *weight);
+            drawing.cell(x, y, &colors::of_weight(*weight, scale));
         }
     }
-    for (index, weight) in [0.0, 0.05, 0.25, 0.5, 1.0].into_iter().enumerate() {
-        let (x, y) = (left + 62.0 * index as f32, bottom + 26.0);
-        drawing.cell(x, y, weight);
+    let note = match scale {
+        ColorScale::Root => "weight; colors by its square root",
+        ColorScale::Linear => "weight; colors in proportion",
+    };
+    drawing.text(left, bottom + 20.0, "start", note);
+    for (index, weight) in scale.marks().into_iter().enumerate() {
+        let (x, y) = (left + ENTRY * index as f32, bottom + 34.0);
+        drawing.cell(x, y, &colors::of_weight(weight, scale));
         drawing.text(x + ROW + 3.0, y + ROW / 2.0, "start", &weight.to_string());
     }
     drawing
 }
 
-fn draw_lines(map: &Map, rows: &[Label], columns: &[Label]) -> Drawing {
-    let left = MARGIN + widest(rows) + GAP;
+/// Draws the lines of maps, each in its color.
+fn draw_lines(maps: &[(&Map, String)], sides: &Sides) -> Drawing {
+    let [row_name, column_name] = sides.names;
+    let (rows, columns) = (&sides.rows, &sides.columns);
+    let wide = |labels: &[Label], name: &str| widest(labels).max(name.width() as f32 * CHARACTER);
+    let left = MARGIN + wide(rows, row_name) + GAP;
     let right = left + FIELD;
     let n_lines = rows.len().max(columns.len()) as f32;
-    let mut drawing = Drawing {
-        width: right + GAP + widest(columns) + MARGIN,
-        height: 2.0 * MARGIN + ROW * n_lines,
-        ..Drawing::default()
-    };
+    let top = MARGIN + TITLE + SIDE + GAP;
+    let width = right + GAP + wide(columns, column_name);
+    let mut drawing = Drawing::new(width, top + ROW * n_lines);
     // The shorter column is centered beside the longer one.
     let y_of =
-        |index: usize, n: usize| MARGIN + ROW * (index as f32 + 0.5 + (n_lines - n as f32) / 2.0);
-    for (row, weights) in map.iter().enumerate() {
-        for (column, weight) in weights
-            .iter()
-            .enumerate()
-            .filter(|(_, weight)| **weight >= FAINT)
-        {
-            let (start, end) = (y_of(row, rows.len()), y_of(column, columns.len()));
-            drawing.line([left, start], [right, end], *weight);
+        |index: usize, n: usize| top + ROW * (index as f32 + 0.5 + (n_lines - n as f32) / 2.0);
+    for (at, (map, color)) in maps.iter().enumerate() {
+        // Lines of several heads are beside each other.
+        let shift =
+            (at as f32 - (maps.len() - 1) as f32 / 2.0) * (0.6 * ROW / maps.len() as f32).min(2.0);
+        for (row, weights) in map.iter().enumerate() {
+            let weights = weights.iter().enumerate();
+            for (column, weight) in weights.filter(|(_, weight)| **weight >= FAINT) {
+                let (start, end) = (y_of(row, rows.len()), y_of(column, columns.len()));
+                drawing.line([left, start + shift], [right, end + shift], color, *weight);
+            }
         }
     }
+    drawing.text(left - GAP, MARGIN + TITLE + 6.0, "end", row_name);
+    drawing.text(right + GAP, MARGIN + TITLE + 6.0, "start", column_name);
     for (row, label) in rows.iter().enumerate() {
         drawing.text(left - GAP, y_of(row, rows.len()), "end", &label.svg);
     }
     for (column, label) in columns.iter().enumerate() {
-        drawing.text(
-            right + GAP,
-            y_of(column, columns.len()),
-            "start",
-            &label.svg,
-        );
+        let y = y_of(column, columns.len());
+        drawing.text(right + GAP, y, "start", &label.svg);
     }
     drawing
 }
 
-impl Drawing {
-    fn text(&mut self, x: f32, y: f32, anchor: &str, svg: &str) {
-        let geometry = format!("x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\"");
-        self.add(&format!(
-            "<text {geometry} dominant-baseline=\"central\">{svg}</text>"
-        ));
+/// Draws the legend of all heads below the lines.
+fn draw_heads(drawing: &mut Drawing, maps: &[(&Map, String)]) {
+    const WIDTH: f32 = 84.0;
+    let per_row = ((drawing.width() - 2.0 * MARGIN) / WIDTH).floor().max(1.0) as usize;
+    let top = drawing.height() + GAP;
+    for (index, (_, color)) in maps.iter().enumerate() {
+        let x = MARGIN + WIDTH * (index % per_row) as f32;
+        let y = top + ROW * ((index / per_row) as f32 + 0.5);
+        drawing.line([x, y], [x + 18.0, y], color, 1.0);
+        drawing.text(x + 24.0, y, "start", &format!("head {}", index + 1));
     }
-
-    fn upwards(&mut self, x: f32, y: f32, svg: &str) {
-        let geometry = format!("transform=\"translate({x} {y}) rotate(-90)\"");
-        self.add(&format!(
-            "<text {geometry} dominant-baseline=\"central\">{svg}</text>"
-        ));
-    }
-
-    fn cell(&mut self, x: f32, y: f32, weight: f32) {
-        let size = ROW - 1.0;
-        let geometry = format!("x=\"{x}\" y=\"{y}\" width=\"{size}\" height=\"{size}\"");
-        self.add(&format!(
-            "<rect {geometry} rx=\"2\" fill=\"{}\"/>",
-            color(weight)
-        ));
-    }
-
-    fn line(&mut self, start: [f32; 2], end: [f32; 2], weight: f32) {
-        let [[x1, y1], [x2, y2]] = [start, end];
-        let geometry = format!("x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"");
-        let stroke = "stroke=\"#2459a9\" stroke-width=\"2.4\"";
-        self.add(&format!(
-            "<line {geometry} {stroke} stroke-opacity=\"{weight:.3}\"/>"
-        ));
-    }
-
-    fn add(&mut self, element: &str) {
-        self.body.push_str(element);
-        self.body.push('\n');
-    }
-
-    fn done(self, title: &str) -> String {
-        let Self {
-            body,
-            width,
-            height,
-        } = self;
-        let mut svg = String::new();
-        let size =
-            format!("width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\"");
-        let pieces = [
-            format!("<svg xmlns=\"http://www.w3.org/2000/svg\" {size}>"),
-            format!("<!-- {GENERATOR} -->"),
-            format!("<title>{}</title>", escape_xml(title)),
-            "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>".to_owned(),
-            "<g font-family=\"'Helvetica Neue', Arial, 'Noto Sans', sans-serif\" font-size=\"13\" \
-             fill=\"#1c2430\">"
-                .to_owned(),
-            format!("{body}</g></svg>"),
-        ];
-        for piece in pieces {
-            let _ = writeln!(svg, "{piece}"); // writing to a string does not fail
-        }
-        svg
-    }
-}
-
-/// Returns the color of a weight. The scale is the square root, which makes small weights visible.
-fn color(weight: f32) -> String {
-    let position = weight.clamp(0.0, 1.0).sqrt() * 2.0;
-    let (from, to) = if position < 1.0 {
-        (RAMP[0], RAMP[1])
-    } else {
-        (RAMP[1], RAMP[2])
-    };
-    let share = if position < 1.0 {
-        position
-    } else {
-        position - 1.0
-    };
-    let mut color = String::from("#");
-    for (from, to) in from.iter().zip(to) {
-        let _ = write!(color, "{:02x}", (from + (to - from) * share).round() as u8);
-    }
-    color
+    drawing.extend_to(top + ROW * maps.len().div_ceil(per_row) as f32);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attention::{Kind, LayerHead};
+    use crate::attention::LayerHead;
 
     fn attention(words: [&str; 2], row: [f32; 2]) -> Attention {
         let token = |word: &str| Token {
@@ -280,6 +247,7 @@ mod tests {
             kind: Kind::Cross,
             layer_head: LayerHead::default(),
             view,
+            scale: ColorScale::default(),
         };
         figure(attention, selection).expect("there is one layer")
     }
@@ -299,16 +267,55 @@ mod tests {
     }
 
     #[test]
-    fn the_weights_of_the_ramp_have_its_colors() {
-        assert_eq!(
-            (color(0.0), color(0.25), color(1.0)),
-            ("#eef2f8".into(), "#4c8bd6".into(), "#0c2461".into())
-        );
+    fn a_figure_names_its_kind_layer_head_and_sides() {
+        let svg = drawn(&attention(["a", "b"], [0.75, 0.25]), View::HeatMap);
+        for text in [
+            ">Cross-attention, layer 1 of 1, mean of all heads<",
+            ">output (queries)<",
+            ">source (keys)<",
+        ] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+    }
+
+    #[test]
+    fn the_legend_of_a_map_names_the_scale_of_its_colors() {
+        let attention = attention(["a", "b"], [0.75, 0.25]);
+        let drawn = |scale| {
+            let selection = Selection {
+                scale,
+                ..Selection::default()
+            };
+            figure(&attention, selection).expect("there is one layer")
+        };
+        assert!(drawn(ColorScale::Root).contains(">weight; colors by its square root<"));
+        assert!(drawn(ColorScale::Linear).contains(">weight; colors in proportion<"));
+    }
+
+    #[test]
+    fn marks_of_word_starts_are_left_out() {
+        let svg = drawn(&attention(["▁a", "▁"], [0.75, 0.25]), View::Lines);
+        let mut texts = svg.lines().filter(|line| line.starts_with("<text"));
+        assert!(!texts.any(|text| text.contains('▁')), "{svg}");
+        assert!(svg.contains(">a<") && svg.contains(">␣<"), "{svg}");
+    }
+
+    #[test]
+    fn each_head_has_lines_of_its_color() {
+        let mut attention = attention(["a", "b"], [0.75, 0.25]);
+        attention.cross[0].push(vec![vec![1.0, 0.0]]);
+        let svg = drawn(&attention, View::HeadLines);
+        for (head, n_lines) in [(1, 2), (2, 1)] {
+            // One line more is in the legend.
+            let stroke = format!("stroke=\"{}\"", colors::of_head(head, 2));
+            assert_eq!(svg.matches(&stroke).count(), n_lines + 1, "{svg}");
+        }
+        assert!(svg.contains("all 2 heads"), "{svg}");
     }
 
     #[test]
     fn tokens_that_look_like_markup_stay_text() {
-        for view in [View::HeatMap, View::Lines] {
+        for view in [View::HeatMap, View::Lines, View::HeadLines] {
             let nasty = drawn(&attention(["</text><script>&", "\u{1}"], [0.6, 0.4]), view);
             let plain = drawn(&attention(["a", "b"], [0.6, 0.4]), view);
             assert!(

@@ -9,6 +9,8 @@
 
 mod align_lines;
 mod alignment;
+mod colors;
+mod drawing;
 mod error;
 mod figure;
 mod kind;
@@ -26,5 +28,5 @@ pub use kind::{Head, Kind};
 pub use layer_head::LayerHead;
 pub use link::Link;
 pub use page::{GENERATOR, page, page_data};
-pub use selection::{Selection, View};
+pub use selection::{ColorScale, Selection, View};
 pub use weights::{Attention, Map, Token};

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Attention, AttentionError, Head, Kind, Map, Selection};
+use super::{Attention, AttentionError, Head, Kind, Map, Selection, View};
 use crate::xml::escape_xml;
 
 /// The name of the generator in every page and figure, by which `attention` recognizes its own files.
@@ -41,6 +41,9 @@ struct Start {
     layer: usize,
     head: usize,
     view: &'static str,
+    /// Whether the lines of all heads have colors of their own.
+    by_head: bool,
+    scale: &'static str,
 }
 
 /// Returns an HTML page with all layers and heads, which needs no network and no other file; `selection` is what it
@@ -92,6 +95,7 @@ pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, 
         kind,
         layer_head,
         view,
+        scale,
     } = selection;
     let start = Start {
         kind: kind.name(),
@@ -100,7 +104,12 @@ pub fn page_data(attention: &Attention, selection: Selection) -> Result<String, 
             Head::Mean => 0,
             Head::One(head) => head,
         },
-        view: view.name(),
+        view: match view {
+            View::HeatMap => "map",
+            View::Lines | View::HeadLines => "lines",
+        },
+        by_head: view == View::HeadLines,
+        scale: scale.name(),
     };
     let data = Data {
         src: &attention.src,
@@ -142,7 +151,7 @@ fn in_script(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attention::{LayerHead, Token};
+    use crate::attention::{ColorScale, LayerHead, Token};
 
     const NASTY: &str =
         "</script><!-- <img src=x onerror=alert(1)> {data} {script} &amp; \" \u{2028} \0";
@@ -226,11 +235,13 @@ mod tests {
                 layer: Some(1),
                 head: Head::One(1),
             },
-            view: crate::attention::View::Lines,
+            view: View::HeadLines,
+            scale: ColorScale::Linear,
         };
         let page = page(&attention("a"), selection).expect("there is one head");
-        let expected =
-            serde_json::json!({"kind": "decoder", "layer": 0, "head": 1, "view": "lines"});
+        let expected = serde_json::json!({
+            "kind": "decoder", "layer": 0, "head": 1, "view": "lines", "by_head": true, "scale": "linear",
+        });
         assert_eq!(data(&page)["start"], expected);
     }
 }

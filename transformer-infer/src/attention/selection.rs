@@ -11,6 +11,8 @@ pub struct Selection {
     pub layer_head: LayerHead,
     /// How the map is drawn.
     pub view: View,
+    /// How the weights of a heat map become colors.
+    pub scale: ColorScale,
 }
 
 /// How a map is drawn.
@@ -19,8 +21,11 @@ pub enum View {
     /// A heat map: a row for each query, a column for each key.
     #[default]
     HeatMap,
-    /// Lines between two columns of tokens, as in the paper's Figures 3 to 5.
+    /// Lines between two columns of tokens.
     Lines,
+    /// Lines in a color for each head, as in the paper's Figures 3 to 5: of all heads of the layer if the selection is
+    /// their mean, otherwise of the selected one.
+    HeadLines,
 }
 
 impl View {
@@ -29,6 +34,44 @@ impl View {
         match self {
             Self::HeatMap => "map",
             Self::Lines => "lines",
+            Self::HeadLines => "heads",
+        }
+    }
+}
+
+/// How the weights of a heat map become colors; the legend names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorScale {
+    /// By the square root of the weight, which makes small weights visible.
+    #[default]
+    Root,
+    /// In proportion to the weight.
+    Linear,
+}
+
+impl ColorScale {
+    /// Returns the name in commands and pages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Linear => "linear",
+        }
+    }
+
+    /// Returns the position of a weight in the range of colors, from 0 to 1.
+    pub(super) fn position(self, weight: f32) -> f32 {
+        let weight = weight.clamp(0.0, 1.0);
+        match self {
+            Self::Root => weight.sqrt(),
+            Self::Linear => weight,
+        }
+    }
+
+    /// Returns the weights that a legend shows.
+    pub(super) const fn marks(self) -> [f32; 5] {
+        match self {
+            Self::Root => [0.0, 0.05, 0.25, 0.5, 1.0],
+            Self::Linear => [0.0, 0.25, 0.5, 0.75, 1.0],
         }
     }
 }

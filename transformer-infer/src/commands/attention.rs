@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use transformer_core::device::{self, Backend};
 use transformer_infer::attention::{
-    Attention, GENERATOR, Head, Kind, LayerHead, Selection, View, figure, page,
+    Attention, ColorScale, GENERATOR, Head, Kind, LayerHead, Selection, View, figure, page,
 };
 use transformer_infer::search::Search;
 use transformer_infer::{OpenOptions, Translator};
@@ -44,9 +44,12 @@ pub(crate) struct AttentionCommand {
     /// Which head, counted from 1, or `mean`.
     #[arg(long, value_name = "HEAD", default_value_t = Head::Mean)]
     head: Head,
-    /// How to draw it: as a heat map, or as lines between two columns of tokens.
+    /// How to draw it: as a heat map, as lines between two columns of tokens, or as lines in a color for each head.
     #[arg(long, value_name = "VIEW", value_enum, default_value_t = ViewName::Map)]
     view: ViewName,
+    /// The colors of a heat map: by the square root of the weight, so that small ones are visible, or linear.
+    #[arg(long, value_name = "SCALE", value_enum, default_value_t = ScaleName::Root)]
+    scale: ScaleName,
     /// Print errors only to standard error.
     #[arg(long, short)]
     quiet: bool,
@@ -66,6 +69,13 @@ enum KindName {
 enum ViewName {
     Map,
     Lines,
+    Heads,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ScaleName {
+    Root,
+    Linear,
 }
 
 /// The content of a `.json` file.
@@ -136,6 +146,11 @@ impl AttentionCommand {
             view: match self.view {
                 ViewName::Map => View::HeatMap,
                 ViewName::Lines => View::Lines,
+                ViewName::Heads => View::HeadLines,
+            },
+            scale: match self.scale {
+                ScaleName::Root => ColorScale::Root,
+                ScaleName::Linear => ColorScale::Linear,
             },
         };
         Ok(match format {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use transformer_infer::attention::{Attention, Selection, Token, page};
+use transformer_infer::attention::{Attention, Selection, Token, View, page};
 
 use crate::chromium::Browser;
 use crate::model::write_model;
@@ -71,6 +71,46 @@ fn clicks_and_keys_change_the_figure() {
 
     browser.click("[data-view=lines]");
     assert!(picture(&mut browser).starts_with("<svg"));
+}
+
+#[test]
+fn colors_in_proportion_change_the_map_and_the_marks_of_its_legend() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("the system has temporary directories");
+    open(&mut browser, &write_page(folder.path()));
+    let by_root = picture(&mut browser);
+    assert_eq!(browser.text("#marks"), "00.050.250.51");
+    let half = "[...document.querySelectorAll('#marks span')].find((it) => it.textContent === '0.5').style.left";
+    assert_eq!(
+        browser.value(&format!("parseFloat({half}).toFixed(1)")),
+        "70.7"
+    );
+
+    browser.click("#linear");
+    assert_ne!(picture(&mut browser), by_root);
+    assert_eq!(browser.text("#marks"), "00.250.50.751");
+    assert_eq!(browser.value(half), "50%");
+}
+
+#[test]
+fn a_page_of_all_heads_begins_with_a_color_for_each() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("the system has temporary directories");
+    let attention = write_model(folder.path()).forced_attention("a bad cab", "feed");
+    let attention = attention.expect("the lines are short");
+    let selection = Selection {
+        view: View::HeadLines,
+        ..Selection::default()
+    };
+    let path = folder.path().join("page.html");
+    let page = page(&attention, selection).expect("there are three layers");
+    fs::write(&path, page).expect("the temporary directory is writable");
+    open(&mut browser, &path);
+    assert_eq!(browser.text("#swatches"), "head 1head 2head 3");
 }
 
 #[test]

@@ -88,7 +88,7 @@
 
   let palette = [];
 
-  /** Prepares 256 colors, which are indexed by the square root of the weight. */
+  /** Prepares 256 colors, from the weight 0 to 1. */
   function readColors() {
     const style = getComputedStyle(document.documentElement);
     const stops = ["--ramp-low", "--ramp-middle", "--ramp-high"].map((name) => {
@@ -103,7 +103,9 @@
     });
   }
 
-  const colorOf = (number) => palette[Math.round(Math.sqrt(Math.min(number / ONE, 1)) * 255)];
+  /** The position of a weight in the range of colors: its square root, which makes small weights visible, or itself. */
+  const positionOf = (weight) => (byId("linear").checked ? Math.min(weight, 1) : Math.sqrt(Math.min(weight, 1)));
+  const colorOf = (number) => palette[Math.round(positionOf(number / ONE) * 255)];
   const headColor = (head, n) => `hsl(${Math.round((head * 360) / n + 215) % 360} 72% ${darkness.matches ? 64 : 44}%)`;
 
   /** Returns the map as a canvas with one pixel per cell. */
@@ -211,6 +213,7 @@
       : "Tokens on the left attend to those on the right: the higher the weight, the stronger the line. "
         + "Weights below 1 % are not drawn.";
     byId("legend").hidden = shown.view !== "map";
+    byId("linear-label").hidden = shown.view !== "map";
     byId("by-head-label").hidden = shown.view !== "lines" || shown.head !== 0;
     byId("unit").textContent = "";
     byId("swatches").replaceChildren();
@@ -480,13 +483,22 @@
     drawFigure();
   }
 
+  /** Draws all colors, with marks where weights are: not equally spaced unless the colors are in proportion. */
+  function drawLegend() {
+    const { width, height } = byId("ramp");
+    const ramp = byId("ramp").getContext("2d");
+    for (let x = 0; x < width; x++) {
+      ramp.fillStyle = `rgb(${palette[Math.round((x / (width - 1)) * 255)].join()})`;
+      ramp.fillRect(x, 0, 1, height);
+    }
+    const marks = byId("linear").checked ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.05, 0.25, 0.5, 1];
+    byId("marks").replaceChildren(...marks.map((weight) => element(
+      "span", { style: `left:${100 * positionOf(weight)}%` }, String(weight))));
+  }
+
   function drawAll() {
     readColors();
-    const ramp = byId("ramp").getContext("2d");
-    for (let x = 0; x < 160; x++) {
-      ramp.fillStyle = `rgb(${colorOf((x / 159) * ONE).join()})`;
-      ramp.fillRect(x, 0, 1, 10);
-    }
+    drawLegend();
     drawOverview();
     drawFigure();
   }
@@ -494,9 +506,12 @@
   byId("src").textContent = data.src;
   byId("tgt").textContent = data.tgt;
   document.querySelector("header").classList.toggle("is-long", data.src.length + data.tgt.length > 240);
+  byId("linear").checked = data.start.scale === "linear";
+  byId("by-head").checked = data.start.by_head;
   drawChoices();
   drawAll();
   byId("by-head").onchange = drawFigure;
+  byId("linear").onchange = drawAll;
   darkness.addEventListener("change", drawAll);
   addEventListener("hashchange", () => { Object.assign(shown, fromAddress()); unpin(); drawAll(); });
   addEventListener("keydown", (event) => { if (event.key === "Escape") { unpin(); point(null, null); } });
