@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use transformer_infer::escape_xml;
 
-use super::axis::Panel;
+use super::axis::{self, Panel};
 
 /// Size of the image and horizontal edges of its panels, in pixels.
 const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 660.0;
+const HEIGHT: f64 = 714.0;
 pub(super) const LEFT: f64 = 62.0;
 pub(super) const RIGHT: f64 = 846.0;
 
@@ -65,8 +65,23 @@ impl Drawing {
         ));
     }
 
-    /// Draws horizontal grid lines with labels on the left.
+    /// Writes the name of a panel's vertical axis, which is read from bottom to top.
+    pub(super) fn upwards(&mut self, x: f64, panel: &Panel, name: &str) {
+        let y = f64::midpoint(panel.top, panel.bottom());
+        let name = escape_xml(name);
+        self.add(format_args!(
+            "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\" class=\"middle\">{name}</text>"
+        ));
+    }
+
+    /// Draws grid lines, horizontal ones with labels on the left.
     pub(super) fn frame(&mut self, panel: &Panel, ticks: &[(f64, String)]) {
+        for update in axis::ticks(0.0, self.last, 8) {
+            let (x, top, bottom) = (self.x(update), panel.top, panel.bottom());
+            self.add(format_args!(
+                "<path class=\"grid\" d=\"M{x:.1} {top:.1}V{bottom:.1}\"/>"
+            ));
+        }
         for (value, label) in ticks {
             let y = panel.y(*value);
             self.add(format_args!(
