@@ -201,6 +201,7 @@ fn benchmark(root: &Path, flags: &Flags, preset: Preset, varies: bool, out: &Pat
         varied: varies.then_some(flags.varied),
         out: Some(out.join(name(&preset))),
         json: None,
+        draw: None,
     };
     match bench_backends::compare(root, &flags) {
         Ok(outcome) => [outcome.faults, outcome.troubles].concat(),

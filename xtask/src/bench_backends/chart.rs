@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::figures::{Figures, Spread};
+use super::figures::{Figures, Kind, Spread};
 use super::table::rounded;
 
 /// A group of bars on one scale: its title, and the values of a column.
@@ -15,15 +15,21 @@ const PANELS: [Panel; 5] = [
     ("greedy, 1 sentence at once, tokens a second", |it| {
         speed(it, 1, 1)
     }),
-    ("beam 4, 1 sentence at once", |it| speed(it, 1, 4)),
-    ("greedy, 32 sentences at once", |it| speed(it, 32, 1)),
-    ("beam 4, 32 sentences at once", |it| speed(it, 32, 4)),
+    ("beam 4, 1 sentence at once, tokens a second", |it| {
+        speed(it, 1, 4)
+    }),
+    ("greedy, 32 sentences at once, tokens a second", |it| {
+        speed(it, 32, 1)
+    }),
+    ("beam 4, 32 sentences at once, tokens a second", |it| {
+        speed(it, 32, 4)
+    }),
 ];
 
 /// All sizes are in pixels.
 const WIDTH: f64 = 720.0;
 const MARGIN: f64 = 20.0;
-const LABEL: f64 = 120.0;
+const LABEL: f64 = 175.0;
 const VALUE: f64 = 70.0;
 const BAR: f64 = 16.0;
 const STEP: f64 = 22.0;
@@ -31,9 +37,10 @@ const STEP: f64 = 22.0;
 const STYLE: &str = "\
 text{font:13px system-ui,sans-serif;fill:#1c2430}\
 .title{font-weight:600;font-size:15px}.panel{font-weight:600}.quiet{fill:#5b6675}\
-.bar{fill:#2f6fbf}.spread{stroke:#0c2461;stroke-width:1.5}.back{fill:#fff}\
-@media(prefers-color-scheme:dark){text{fill:#e6ebf2}.quiet{fill:#9aa6b6}.bar{fill:#4c8bd6}\
-.spread{stroke:#dbe7f7}.back{fill:#141a22}}";
+.ours{fill:#2f6fbf}.peer{fill:#b0700f}.software{fill-opacity:.35;stroke-width:1.5;stroke-dasharray:4 2}\
+.ours.software{stroke:#2f6fbf}.peer.software{stroke:#b0700f}.spread{stroke:#0c2461;stroke-width:1.5}.back{fill:#fff}\
+@media(prefers-color-scheme:dark){text{fill:#e6ebf2}.quiet{fill:#9aa6b6}.ours{fill:#4c8bd6}\
+.peer{fill:#d99a3a}.ours.software{stroke:#4c8bd6}.peer.software{stroke:#d99a3a}.spread{stroke:#dbe7f7}.back{fill:#141a22}}";
 
 /// Draws the medians of all columns as bars, and the ranges as lines.
 ///
@@ -60,11 +67,13 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
         "quiet",
         &format!("{machine}; median, and the range of all runs"),
     );
-    y += 14.0;
+    y += 12.0;
+    draw_legend(&mut body, y, columns);
+    y += 16.0;
     for (title, numbers) in PANELS {
-        let bars: Vec<(&str, Spread)> = columns
+        let bars: Vec<(&Figures, Spread)> = columns
             .iter()
-            .filter_map(|it| Some((it.backend.as_str(), Spread::of(numbers(it)?)?)))
+            .filter_map(|it| Some((it, Spread::of(numbers(it)?)?)))
             .collect();
         let max = bars.iter().map(|(_, it)| it.max).fold(0.0, f64::max);
         if max <= 0.0 {
@@ -74,8 +83,8 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
         line(&mut body, y, "panel", title);
         y += 8.0;
         let scale = (WIDTH - 2.0 * MARGIN - LABEL - VALUE) / max;
-        for (name, spread) in bars {
-            draw_bar(&mut body, y, name, spread, scale);
+        for (figures, spread) in bars {
+            draw_bar(&mut body, y, figures, spread, scale);
             y += STEP;
         }
     }
@@ -88,14 +97,52 @@ pub(super) fn svg(preset: &str, machine: &str, columns: &[Figures]) -> String {
     )
 }
 
-fn draw_bar(body: &mut String, y: f64, name: &str, spread: Spread, scale: f64) {
+/// Draws which bars are ours, and which computed on a GPU that the processor emulates, if there are such.
+fn draw_legend(body: &mut String, y: f64, columns: &[Figures]) {
+    let has = |class: &str| columns.iter().any(|it| class_of(it) == class);
+    let entries = [
+        ("ours", "ours"),
+        ("peer", "other programs"),
+        ("ours software", "ours, on a GPU that the CPU emulates"),
+        ("peer software", "other programs, on an emulated GPU"),
+    ];
+    let mut x = MARGIN;
+    for (class, name) in entries.into_iter().filter(|(class, _)| has(class)) {
+        let text = x + 20.0;
+        let _ = writeln!(
+            body,
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\"/>\
+             <text x=\"{text}\" y=\"{}\">{name}</text>",
+            y + 11.0
+        );
+        x = text + 7.2 * name.len() as f64 + 18.0;
+    }
+}
+
+/// Returns the classes of a bar.
+fn class_of(figures: &Figures) -> &'static str {
+    match (figures.is_peer(), figures.is_emulated()) {
+        (false, false) => "ours",
+        (false, true) => "ours software",
+        (true, false) => "peer",
+        (true, true) => "peer software",
+    }
+}
+
+fn draw_bar(body: &mut String, y: f64, figures: &Figures, spread: Spread, scale: f64) {
     let left = MARGIN + LABEL;
+    let (class, name) = (class_of(figures), &figures.backend);
+    let hardware = match (figures.is_emulated(), figures.kind()) {
+        (true, _) => "emulated GPU",
+        (false, Kind::Cpu) => "CPU",
+        (false, Kind::Gpu) => "GPU",
+    };
     let [min, median, max] = [spread.min, spread.median, spread.max].map(|number| number * scale);
     let (middle, text) = (y + BAR / 2.0, y + BAR - 3.5);
     let _ = writeln!(
         body,
-        "<text x=\"{:.1}\" y=\"{text}\" text-anchor=\"end\">{name}</text>\
-         <rect class=\"bar\" x=\"{left}\" y=\"{y}\" width=\"{median:.1}\" height=\"{BAR}\" rx=\"2\"/>\
+        "<text x=\"{:.1}\" y=\"{text}\" text-anchor=\"end\">{name} <tspan class=\"quiet\">{hardware}</tspan></text>\
+         <rect class=\"{class}\" x=\"{left}\" y=\"{y}\" width=\"{median:.1}\" height=\"{BAR}\" rx=\"2\"/>\
          <line class=\"spread\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{middle}\" y2=\"{middle}\"/>\
          <text x=\"{:.1}\" y=\"{text}\">{}</text>",
         left - 8.0,
@@ -130,9 +177,12 @@ mod tests {
 
     /// Returns the widths of all bars.
     fn widths(svg: &str) -> Vec<f64> {
-        let bars = svg.split("class=\"bar\"").skip(1);
+        let bars = svg
+            .split(" rx=\"2\"")
+            .map(|it| it.rsplit('<').next().unwrap_or_default());
+        let bars = bars.filter(|it| it.starts_with("rect class=\"ours\" x"));
         let width = |bar: &str| {
-            bar.split("width=\"")
+            bar.split(" width=\"")
                 .nth(1)?
                 .split('"')
                 .next()?
@@ -153,6 +203,25 @@ mod tests {
             panic!("two bars are expected: {svg}");
         };
         assert!((flex - 2.0 * tch).abs() < 0.2, "{flex} {tch}");
+    }
+
+    #[test]
+    fn the_legend_tells_ours_from_others_and_hardware_from_its_emulation() {
+        let emulated = Figures {
+            device: Some("llvmpipe (LLVM 19)".to_owned()),
+            ..column("wgpu", 2.0)
+        };
+        let svg = svg("tiny", "2 cores", &[emulated, column("pytorch", 3.0)]);
+        assert!(svg.contains("class=\"ours software\""), "{svg}");
+        assert!(svg.contains("class=\"peer\""), "{svg}");
+        assert!(
+            svg.contains(">ours, on a GPU that the CPU emulates<"),
+            "{svg}"
+        );
+        assert!(
+            !svg.contains(">ours<"),
+            "nothing else of ours is drawn: {svg}"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::figures::{Figures, Kind};
 use super::measure::Contender;
 use super::peers::Peers;
-use super::{build, chart, files, measure, table, verdict};
+use super::{build, chart, files, measure, redraw, table, verdict};
 use crate::process::target_folder;
 
 /// What is compared, for how long, and where the results are written.
@@ -51,6 +51,9 @@ pub(crate) struct Flags {
     /// Writes the figures to this file as well.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Measures nothing, and draws the figures of an earlier comparison again: NAME.json as NAME.svg beside it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) draw: Option<PathBuf>,
 }
 
 /// A backend, by the name of its cargo feature.
@@ -99,6 +102,9 @@ pub(crate) struct Outcome {
 
 /// Compares the backends, and fails if the results of one are wrong.
 pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
+    if let Some(path) = &flags.draw {
+        return redraw::redraw(path);
+    }
     let outcome = compare(root, flags)?;
     ensure!(
         outcome.faults.is_empty(),

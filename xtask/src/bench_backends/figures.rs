@@ -89,6 +89,9 @@ const ON_CPU: [&str; 6] = [
     "ctranslate2",
 ];
 
+/// How the names of other programs begin.
+const PEERS: [&str; 2] = ["pytorch", "ctranslate2"];
+
 /// Names of devices that emulate a GPU on the CPU.
 const SOFTWARE: [&str; 3] = ["llvmpipe", "SwiftShader", "Microsoft Basic Render"];
 
@@ -141,11 +144,20 @@ impl Figures {
         tolerance.is_some_and(|tolerance| tolerance > SINGLE)
     }
 
+    /// Returns whether the device is a GPU that the CPU emulates.
+    pub(super) fn is_emulated(&self) -> bool {
+        let device = self.device.as_deref().unwrap_or_default();
+        SOFTWARE.iter().any(|name| device.contains(name))
+    }
+
+    /// Returns whether it is another program, which we are compared with.
+    pub(super) fn is_peer(&self) -> bool {
+        PEERS.iter().any(|name| self.backend.starts_with(name))
+    }
+
     /// Returns the kind of hardware, derived from the names of backend and device.
     pub(super) fn kind(&self) -> Kind {
-        let device = self.device.as_deref().unwrap_or_default();
-        let is_software = SOFTWARE.iter().any(|name| device.contains(name));
-        if is_software || ON_CPU.contains(&self.backend.as_str()) {
+        if self.is_emulated() || ON_CPU.contains(&self.backend.as_str()) {
             Kind::Cpu
         } else {
             Kind::Gpu

@@ -10,6 +10,7 @@ mod figures;
 mod files;
 mod measure;
 mod peers;
+mod redraw;
 mod table;
 mod verdict;
 
