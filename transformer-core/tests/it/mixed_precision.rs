@@ -1,5 +1,10 @@
 //! Matrix products of training in 16 bits, compared with single precision.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the log shows skipped tests and the reason"
+)]
+
 use std::collections::BTreeMap;
 
 use burn::module::Module;

@@ -77,7 +77,7 @@ impl Stacks {
         model.decoder().forward_with(tgt, &mut state, &masks, None)
     }
 
-    fn check_output(&self, output: Tensor<3>) {
+    fn check_output(&self, output: &Tensor<3>) {
         let found = difference(output.clone(), self.output.tensor(&output.device()));
         assert!(found < tolerances().logits, "{found:e}");
     }
@@ -104,7 +104,7 @@ fn vectors_with_padding_give_what_pytorchs_transformer_gives() {
     let (golden, device) = (Stacks::read(POST_NORM), test_device());
     let (src, tgt) = (golden.src.tensor(&device), golden.tgt.tensor(&device));
     let hidden = golden.hidden(&device);
-    golden.check_output(golden.model().forward_embedded(src, Some(hidden), tgt));
+    golden.check_output(&golden.model().forward_embedded(src, Some(hidden), tgt));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn gradients_of_vectors_with_padding_are_those_of_pytorchs_transformer() {
 fn vectors_under_float_masks_give_what_pytorchs_transformer_gives() {
     let (golden, device) = (Stacks::read(PRE_NORM), test_device());
     let (src, tgt) = (golden.src.tensor(&device), golden.tgt.tensor(&device));
-    golden.check_output(golden.run_masked(&golden.model(), src, tgt));
+    golden.check_output(&golden.run_masked(&golden.model(), src, tgt));
 }
 
 #[test]
@@ -167,5 +167,5 @@ fn vectors_decoded_in_pieces_give_what_they_give_at_once() {
             .decoder()
             .forward_with(piece, &mut state, &masks, None)
     });
-    golden.check_output(Tensor::cat(pieces.to_vec(), 1));
+    golden.check_output(&Tensor::cat(pieces.to_vec(), 1));
 }

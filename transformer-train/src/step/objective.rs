@@ -116,16 +116,16 @@ impl Objective {
     }
 
     /// Computes the gradient and loss of one shard.
-    fn shard_gradients(&self, batch: Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
+    fn shard_gradients(&self, batch: &Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
         seed_dropout(&self.model.output_weight().device(), seed);
         match self.settings.checkpointing {
             Checkpointing::None => {
                 let features = self.model.forward_features(&batch.src, batch.tgt.ids());
-                let (sums, surrogate) = self.loss_with_gradient(features, &batch, scale);
+                let (sums, surrogate) = self.loss_with_gradient(features, batch, scale);
                 let gradients = surrogate.backward();
                 (GradientsParams::from_grads(gradients, self), sums)
             }
-            Checkpointing::Layers => self.recomputed_gradients(&batch, seed, scale),
+            Checkpointing::Layers => self.recomputed_gradients(batch, seed, scale),
         }
     }
 
@@ -180,7 +180,7 @@ impl Objective {
         let shards = shards.into_iter().zip(seeds);
         match &self.settings.threads {
             None => shards
-                .map(|(shard, seed)| self.shard_gradients(shard, seed, scale))
+                .map(|(shard, seed)| self.shard_gradients(&shard, seed, scale))
                 .collect(),
             Some(threads) => {
                 // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its
@@ -188,7 +188,7 @@ impl Objective {
                 let device = self.model.output_weight().device();
                 let shards = shards.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
                 threads.run(shards.collect(), |(objective, shard, seed)| {
-                    objective.shard_gradients(shard, seed, scale)
+                    objective.shard_gradients(&shard, seed, scale)
                 })
             }
         }

@@ -1,5 +1,10 @@
 //! Training with matrix products in 16 bits.
 
+#![expect(
+    clippy::print_stdout,
+    reason = "the log shows skipped tests and the reason"
+)]
+
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{DType, Tensor};
@@ -18,7 +23,7 @@ struct Weights(Vec<f32>);
 impl ModuleVisitor for Weights {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let weights = param.val().into_data();
-        assert_eq!(weights.dtype, DType::F32);
+        assert_eq!(weights.dtype(), DType::F32);
         self.0.extend(weights.iter::<f32>());
     }
 }
