@@ -20,6 +20,20 @@ const D_MODEL: usize = 128;
 const N_TONES: usize = 21;
 /// Length of the masked sequences, in tokens.
 const LEN: usize = 8;
+/// What the encoder reads, and what the decoder reads.
+const SRC: [&str; LEN] = [
+    "a", "black", "dog", "barks", "</s>", "<pad>", "<pad>", "<pad>",
+];
+const TGT: [&str; LEN] = [
+    "<s>",
+    "ein",
+    "schwarzer",
+    "Hund",
+    "bellt",
+    "<pad>",
+    "<pad>",
+    "<pad>",
+];
 
 /// Dark on light, or light on dark where the reader's system is set to that.
 const STYLE: &str = "<style>text{font:13px sans-serif;fill:#24292f}.title{font-size:17px;font-weight:600}\
@@ -107,56 +121,74 @@ fn masks(device: &Device) -> String {
     let causal = Mask::causal(0, LEN, device);
     let window = Mask::window(2, 0, LEN, device);
     let both = |one: &Option<Mask>, other: &Option<Mask>| Some(one.clone()?.and(other.clone()?));
-    let (causal_window, padded_window) = (both(&causal, &window), both(&window, &padding));
     let panels = [
-        ("Padding", "encoder", padding.clone(), LEN),
-        ("Causal", "decoder", causal, LEN),
-        ("Padding", "decoder to memory", padding, 4),
-        ("Window of 2 (§4)", "encoder, no padding", window, LEN),
-        ("Causal and window", "decoder", causal_window, LEN),
-        ("Window and padding", "encoder", padded_window, LEN),
+        ("Padding", "encoder", padding.clone(), SRC, SRC),
+        ("Causal", "decoder", causal.clone(), TGT, TGT),
+        (
+            "Causal and padding",
+            "decoder",
+            both(&causal, &padding),
+            TGT,
+            TGT,
+        ),
+        ("Padding", "decoder to memory", padding.clone(), TGT, SRC),
+        (
+            "Window of 2 (§4) and padding",
+            "encoder",
+            both(&window, &padding),
+            SRC,
+            SRC,
+        ),
+        (
+            "Window of 2 and causal",
+            "decoder",
+            both(&window, &causal),
+            TGT,
+            TGT,
+        ),
     ];
-    let mut svg = Svg::new(850, 700);
-    svg.text(50, 34, "title", &"Which keys a query sees");
-    let about =
-        "A sequence of 5 tokens is padded to 8. A query without visible keys attends to nothing.";
-    svg.text(50, 57, "", &about);
-    for (x, class, name) in [(650, "seen", "seen"), (740, "hidden", "hidden")] {
-        svg.cell(x, 22, class);
-        svg.text(x + 28, 37, "", &name);
+    let mut svg = Svg::new(1010, 790);
+    svg.text(30, 34, "title", &"Which keys a query sees");
+    let about = "A row for each query, a column for each key. Sentences of 5 tokens are padded to 8. \
+                 A query without visible keys attends to nothing.";
+    svg.text(30, 57, "", &about);
+    for (x, class, name) in [(810, "seen", "seen"), (890, "hidden", "hidden")] {
+        svg.cell(x, 20, class);
+        svg.text(x + 28, 35, "", &name);
     }
-    for (number, (title, layer, mask, n_queries)) in panels.into_iter().enumerate() {
-        let (left, top) = (70 + number % 3 * 265, 130 + number / 3 * 300);
-        svg.text(left, top - 42, "head", &title);
-        svg.text(left, top - 25, "small", &layer);
-        for key in 0..LEN {
-            svg.text(left + 24 * key + 11, top - 6, "small middle", &key);
+    for (number, (title, layer, mask, queries, keys)) in panels.into_iter().enumerate() {
+        let (left, top) = (125 + number % 3 * 325, 185 + number / 3 * 350);
+        svg.text(left - 95, top - 90, "head", &title);
+        svg.text(left - 95, top - 73, "small", &layer);
+        for (key, word) in keys.iter().enumerate() {
+            svg.upwards(left + 24 * key + 15, top - 6, "small", word);
         }
-        for (query, row) in hidden(mask, n_queries).chunks(LEN).enumerate() {
+        for (query, row) in hidden(mask).chunks(LEN).enumerate() {
             let y = top + 24 * query;
-            svg.text(left - 7, y + 15, "small end", &query);
+            svg.text(left - 7, y + 15, "small end", &escaped(queries[query]));
             for (key, is_hidden) in row.iter().enumerate() {
                 let class = if *is_hidden { "hidden" } else { "seen" };
                 svg.cell(left + 24 * key, y, class);
             }
         }
-        let below = top + 24 * n_queries + 16;
-        svg.text(left + 12 * LEN, below, "small middle", &"key");
-        svg.upwards(left - 26, top + 12 * n_queries, "small middle", "query");
+        svg.text(left + 12 * LEN, top + 24 * LEN + 16, "small middle", &"key");
+        svg.upwards(left - 87, top + 12 * LEN, "small middle", "query");
     }
     svg.done()
 }
 
 /// Returns which keys are hidden from each query of the batch's last sequence.
-fn hidden(mask: Option<Mask>, n_queries: usize) -> Vec<bool> {
+fn hidden(mask: Option<Mask>) -> Vec<bool> {
     let Some(hidden) = mask.and_then(|mask| mask.hidden_keys()) else {
-        return vec![false; n_queries * LEN];
+        return vec![false; LEN * LEN];
     };
     let [batch, ..] = hidden.dims();
-    let hidden = hidden
-        .narrow(0, batch - 1, 1)
-        .expand([1, 1, n_queries, LEN]);
+    let hidden = hidden.narrow(0, batch - 1, 1).expand([1, 1, LEN, LEN]);
     hidden.into_data().iter::<bool>().collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('<', "&lt;")
 }
 
 /// An SVG picture that is being drawn.
@@ -178,6 +210,7 @@ impl Svg {
     /// Writes a text rotated by 90 degrees, to be read from bottom to top.
     fn upwards(&mut self, x: usize, y: usize, class: &str, text: &str) {
         let turn = format!("transform=\"translate({x} {y}) rotate(-90)\"");
+        let text = escaped(text);
         self.0 += &format!("<text {turn} class=\"{class}\">{text}</text>\n");
     }
 
