@@ -1,10 +1,14 @@
-//! What the programs of the book share: they print tensors and draw pictures with it.
+//! What the programs of the book share: they print tensors, draw pictures and record data with it.
 //!
 //! The programs are in `src/bin`, one for each chapter of `docs/book`; `cargo run -p book --bin 03_dot_products`
-//! runs one. It writes its pictures to `runs/book`, or to the folder given as its argument.
+//! runs one. It writes its pictures and data to `runs/book`, or to the folder given as its argument.
 
 mod drawing;
+mod output;
 mod print;
+mod search_tree;
 
 pub use drawing::{BarChart, Chart, Diagram, HeatMap, Picture, Scale, Tree, figures};
+pub use output::save_data;
 pub use print::{show, table, values};
+pub use search_tree::SearchTree;

@@ -1,4 +1,4 @@
-//! Every program prints what the book shows, and draws its pictures.
+//! Every program prints what the book shows, draws its pictures, and records its data.
 //!
 //! `NAME.txt` beside a program is what it printed when its chapter was written; `cargo xtask book --update` writes it
 //! anew. Numbers may differ by one unit of their last digit, because processors round matrix products differently.
@@ -11,14 +11,17 @@ use std::{env, fs};
 
 /// The programs that train a model, each with the largest difference of its numbers, as a share of the larger one.
 ///
-/// They take seconds, and run only with `RUN_SLOW_TESTS=1`. Of their pictures, only the titles are compared.
-const TRAINED: [(&str, f64); 4] = [
+/// They take seconds, and run only with `RUN_SLOW_TESTS=1`, one after the other in one folder, since `19_view` needs what
+/// `19_translator` trains. Of their pictures and data, only the titles are compared.
+const TRAINED: [(&str, f64); 5] = [
     // Losses, printed with one decimal.
     ("11_copy_task", 0.5),
     // Numbers of sentences that are right, of 200.
     ("16_attention_maps", 0.05),
     // BLEU.
     ("19_translator", 0.05),
+    // Translations, which are right.
+    ("19_view", 0.0),
     // Texts that must be right.
     ("21_gpt_and_bert", 0.0),
 ];
@@ -27,8 +30,9 @@ const TRAINED: [(&str, f64); 4] = [
 fn programs_that_only_compute_print_and_draw_what_the_book_shows() {
     let names = programs();
     assert!(names.len() > 10, "the programs are found");
+    let scratch = scratch();
     for name in names.iter().filter(|name| tolerance(name).is_none()) {
-        check(name, None);
+        check(name, None, scratch.path());
     }
 }
 
@@ -38,9 +42,10 @@ fn programs_that_train_print_about_what_the_book_shows() {
         println!("skipped: training takes a minute; set RUN_SLOW_TESTS=1");
         return;
     }
+    let scratch = scratch();
     for name in programs() {
         if let Some(tolerance) = tolerance(&name) {
-            check(&name, Some(tolerance));
+            check(&name, Some(tolerance), scratch.path());
         }
     }
 }
@@ -48,15 +53,17 @@ fn programs_that_train_print_about_what_the_book_shows() {
 #[test]
 fn every_picture_is_drawn_by_a_program() {
     let sources = programs().into_iter().map(|name| {
-        fs::read_to_string(folder().join(format!("{name}.rs"))).expect("the program is readable")
+        fs::read_to_string(programs_folder().join(format!("{name}.rs")))
+            .expect("the program is readable")
     });
     let sources: String = sources.collect();
     let is_drawn = |path: &PathBuf| {
         let name = path.file_stem().expect("a picture has a name").to_string_lossy();
-        sources.contains(&format!(".save(\"{name}\")"))
+        let writes = [".save", ".save_data", "save_data"].map(|it| format!("{it}(\"{name}\""));
+        writes.iter().any(|it| sources.contains(it))
     };
-    let orphans: Vec<PathBuf> =
-        files(&pictures(), "svg").into_iter().filter(|path| !is_drawn(path)).collect();
+    let all = ["svg", "js"].into_iter().flat_map(|extension| files(&pictures(), extension));
+    let orphans: Vec<PathBuf> = all.filter(|path| !is_drawn(path)).collect();
     assert_eq!(orphans, Vec::<PathBuf>::new());
 }
 
@@ -64,7 +71,7 @@ fn tolerance(name: &str) -> Option<f64> {
     TRAINED.iter().find(|(trained, _)| *trained == name).map(|(_, tolerance)| *tolerance)
 }
 
-fn folder() -> PathBuf {
+fn programs_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin")
 }
 
@@ -84,35 +91,43 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 
 fn programs() -> Vec<String> {
     let stem = |path: PathBuf| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    files(&folder(), "rs").into_iter().filter_map(stem).collect()
+    files(&programs_folder(), "rs").into_iter().filter_map(stem).collect()
 }
 
-/// Runs a program in a folder of its own, and compares its output and its pictures; `tolerance` is that of a
-/// program that trains.
-fn check(name: &str, tolerance: Option<f64>) {
-    let scratch = tempfile::tempdir().expect("a temporary folder can be made");
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder can be made")
+}
+
+/// Runs a program in a folder, and compares its output, its pictures and its data; `tolerance` is that of a program
+/// that trains.
+fn check(name: &str, tolerance: Option<f64>, folder: &Path) {
+    let drawn = folder.join(name);
     // Cargo builds all programs of the package into one folder before this test.
     let program = Path::new(env!("CARGO_BIN_EXE_00_why"))
         .with_file_name(format!("{name}{}", env::consts::EXE_SUFFIX));
-    let output = Command::new(&program).arg(scratch.path()).current_dir(scratch.path()).output();
+    let output = Command::new(&program).arg(&drawn).current_dir(folder).output();
     let output =
         output.unwrap_or_else(|error| panic!("`{}` cannot be run: {error}", program.display()));
     assert!(output.status.success(), "{name} fails: {}", String::from_utf8_lossy(&output.stderr));
-    let expected = fs::read_to_string(folder().join(format!("{name}.txt")));
+    let expected = fs::read_to_string(programs_folder().join(format!("{name}.txt")));
     let expected = expected
         .unwrap_or_else(|_| panic!("{name}.txt is missing; run `cargo xtask book --update`"));
     let found = String::from_utf8(output.stdout).expect("programs print UTF-8");
     if let Some(difference) = difference(&expected, &found, tolerance.unwrap_or(0.0)) {
         panic!("{name} prints something else: {difference}");
     }
-    for drawn in files(scratch.path(), "svg") {
+    let extensions = ["svg", "js"].into_iter();
+    let drawn = extensions.filter(|_| drawn.is_dir()).flat_map(|it| files(&drawn, it));
+    for drawn in drawn {
         let file = drawn.file_name().expect("a picture has a name");
         let committed = fs::read_to_string(pictures().join(file));
         let committed = committed.unwrap_or_else(|_| {
             panic!("{} is missing; run `cargo xtask book --update`", file.display())
         });
         let drawn = fs::read_to_string(&drawn).expect("the picture was just written");
-        let title = |svg: &str| svg.lines().nth(1).map(str::to_owned);
+        // A picture begins with its size, data with a comment.
+        let title =
+            |file: &str| file.lines().nth(1).map(|it| it.chars().take(60).collect::<String>());
         let difference = match tolerance {
             None => difference(&committed, &drawn, 0.0),
             Some(_) => (title(&committed) != title(&drawn)).then(|| "the title".to_owned()),

@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings whose default is text, or none.
-const OTHERS: [(&str, &str); 49] = [
+const OTHERS: [(&str, &str); 51] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),

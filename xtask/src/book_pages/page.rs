@@ -1,6 +1,6 @@
 //! A chapter as an HTML page.
 
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html};
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
 use super::chapters::Chapter;
 
@@ -11,14 +11,16 @@ body{margin:0;color:var(--text);background:var(--page);font:17px/1.6 Georgia,ser
 nav{font:14px/1.5 sans-serif;width:250px;flex:none;height:100vh;overflow:auto;position:sticky;top:0;
 background:var(--soft);border-right:1px solid var(--line);padding:16px;box-sizing:border-box}
 nav ol{list-style:none;margin:0;padding:0}nav li{margin:5px 0}nav .here{font-weight:bold}
-main{max-width:52em;padding:16px 32px 64px;min-width:0;margin:0 auto}a{color:var(--link);text-decoration:none}
+main{max-width:52em;width:100%;box-sizing:border-box;padding:16px 32px 64px;min-width:0;margin:0 auto}a{color:var(--link);text-decoration:none}
 h1,h2,h3{font-family:sans-serif;line-height:1.25}pre{background:var(--soft);border:1px solid var(--line);
 padding:10px 14px;overflow:auto;font-size:13px;line-height:1.45}code{font-family:ui-monospace,Menlo,monospace;font-size:.87em}
 pre code{font-size:13px}pre i{font-style:normal;opacity:.65}img{max-width:100%}table{border-collapse:collapse;font-size:.9em}
 td,th{border:1px solid var(--line);padding:4px 10px;text-align:left;vertical-align:top}
 details{border-left:3px solid var(--line);padding-left:14px;margin:12px 0}summary{cursor:pointer}
 .turn{display:flex;justify-content:space-between;font:15px sans-serif;margin-top:40px}
-@media(max-width:800px){body{display:block}nav{width:auto;height:auto;position:static}}";
+main>table{display:block;overflow:auto}
+@media(max-width:800px){body{flex-direction:column}nav{width:auto;height:auto;position:static;order:1}
+main{padding:8px 16px 32px}}";
 
 /// Renders one chapter of the book.
 ///
@@ -49,8 +51,9 @@ pub(super) fn render(
         event => event,
     });
     let mut body = String::new();
-    html::push_html(&mut body, events);
+    html::push_html(&mut body, with_ids(events.collect()).into_iter());
     let body = mark_comments(&body);
+    let scripts = scripts(text);
     let link =
         |chapter: &Chapter| format!("<a href=\"{}.html\">{}</a>", chapter.name, chapter.title);
     let entries = chapters
@@ -69,9 +72,54 @@ pub(super) fn render(
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title} · {book}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<nav><b>{book}</b>\n<ol>\n{entries}</ol></nav>\n<main>\n\
+         <style>{STYLE}</style>\n{scripts}</head>\n<body>\n<nav><b>{book}</b>\n<ol>\n{entries}</ol></nav>\n<main>\n\
          {body}<p class=\"turn\"><span>{before}</span><span>{after}</span></p>\n</main>\n</body>\n</html>\n"
     )
+}
+
+/// Gives each heading an id, so that links lead to it: its text in lower case, with hyphens for spaces.
+fn with_ids(mut events: Vec<Event<'_>>) -> Vec<Event<'_>> {
+    let mut words = String::new();
+    // From the end, so that the words of a heading are known at its start.
+    for event in events.iter_mut().rev() {
+        match event {
+            Event::End(TagEnd::Heading(_)) => words.clear(),
+            Event::Text(text) | Event::Code(text) => words.insert_str(0, &text.to_lowercase()),
+            Event::Start(Tag::Heading { id, .. }) => {
+                let kept = words
+                    .chars()
+                    .filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+                *id = Some(kept.collect::<String>().replace(' ', "-").into());
+            }
+            _ => {}
+        }
+    }
+    events
+}
+
+/// Returns the elements that load the interactive parts of a chapter, and nothing for a chapter without any.
+///
+/// `data-shows="NAME"` needs the script `interactive/NAME.js`, `data-from="NAME"` the data `pictures/NAME.js`.
+fn scripts(text: &str) -> String {
+    let mut files = Vec::new();
+    for (folder, attribute) in [("interactive", "data-shows"), ("pictures", "data-from")] {
+        files.extend(attributes(text, attribute).map(|name| format!("{folder}/{name}.js")));
+    }
+    files.dedup();
+    if files.is_empty() {
+        return String::new();
+    }
+    let script = |file: &str| format!("<script defer src=\"{file}\"></script>\n");
+    let files: String = files.iter().map(|file| script(file)).collect();
+    let style = "<link rel=\"stylesheet\" href=\"interactive/style.css\">\n";
+    [style, &script("interactive/book.js"), &files].concat()
+}
+
+/// Returns the values of an attribute in a text.
+fn attributes<'a>(text: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let start = format!("{name}=\"");
+    let values = text.split(&start).skip(1).collect::<Vec<_>>().into_iter();
+    values.filter_map(|rest| Some(rest.split_once('"')?.0))
 }
 
 /// Marks the comments of a page's Rust code.
@@ -138,10 +186,42 @@ mod tests {
     }
 
     #[test]
+    fn a_heading_has_the_id_that_links_name() {
+        let page = render(
+            "Book",
+            &chapters(),
+            0,
+            "## Why `√d_k`, and not\n\ntext\n\n## Two\n",
+            "",
+        );
+        assert!(page.contains("<h2 id=\"why-d_k-and-not\">"), "{page}");
+        assert!(page.contains("<h2 id=\"two\">Two</h2>"));
+    }
+
+    #[test]
     fn comments_are_marked_in_rust_only() {
         let code = |language| format!("<code class=\"language-{language}\">a // b\n</code>");
         assert!(mark_comments(&code("rust")).contains("a <i>// b</i>\n"));
         assert!(!mark_comments(&code("text")).contains("<i>"));
+    }
+
+    #[test]
+    fn a_chapter_loads_the_scripts_and_data_of_what_it_shows() {
+        let text = "<div class=\"interactive\" data-shows=\"beam\" data-from=\"search\">x</div>";
+        let scripts = scripts(text);
+        let files = [
+            "interactive/book.js",
+            "interactive/beam.js",
+            "pictures/search.js",
+        ];
+        let positions = files.map(|file| scripts.find(&format!("src=\"{file}\"")));
+        assert!(positions.iter().all(Option::is_some), "{scripts}");
+        assert!(positions.is_sorted(), "{scripts}");
+    }
+
+    #[test]
+    fn a_chapter_without_interactive_parts_loads_nothing() {
+        assert_eq!(scripts("# One\n\n![picture](pictures/a.svg)\n"), "");
     }
 
     #[test]
@@ -153,7 +233,7 @@ mod tests {
             "# One\n\n[next](masks.md)\n",
             "../src",
         );
-        assert!(page.contains("<h1>One</h1>"));
+        assert!(page.contains("<h1 id=\"one\">One</h1>"));
         assert!(page.contains("<a href=\"masks.html\">next</a>"));
         assert!(page.contains("<a href=\"masks.html\">MASKS</a> →"));
     }

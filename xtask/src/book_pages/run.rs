@@ -15,6 +15,14 @@ const TITLE: &str = "The Transformer in Rust, step by step";
 const SOURCE: &str = "docs/book/chapters";
 const PROGRAMS: &str = "examples/book/src/bin";
 
+/// The files that the pages load: their folders below [`SOURCE`], and their extensions.
+const COPIED: [(&str, &str); 4] = [
+    ("pictures", "svg"),
+    ("pictures", "js"),
+    ("interactive", "js"),
+    ("interactive", "css"),
+];
+
 /// What to do beside writing the pages.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Flags {
@@ -43,23 +51,27 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     let target = target_folder(root)?.join("book");
     let chapters = chapters::list(&source)?;
     let outside = relative(&target, &source);
-    fs::create_dir_all(target.join("pictures"))
-        .with_context(|| format!("cannot make the folder `{}`", target.display()))?;
+    for folder in ["pictures", "interactive"] {
+        fs::create_dir_all(target.join(folder))
+            .with_context(|| format!("cannot make the folder `{}`", target.display()))?;
+    }
     for (index, chapter) in chapters.iter().enumerate() {
         let text = chapters::text(&source, chapter)?;
         let html = page::render(TITLE, &chapters, index, &text, &outside);
         fs::write(target.join(format!("{}.html", chapter.name)), html)?;
     }
-    for picture in files(&source.join("pictures"), "svg")? {
-        let name = picture.file_name().context("a picture has a name")?;
-        fs::copy(&picture, target.join("pictures").join(name))?;
+    for (folder, extension) in COPIED {
+        for file in files(&source.join(folder), extension)? {
+            let name = file.file_name().context("a file has a name")?;
+            fs::copy(&file, target.join(folder).join(name))?;
+        }
     }
     let first = target.join(format!("{}.html", chapters[0].name));
     println!("{} chapters; open {}", chapters.len(), first.display());
     Ok(())
 }
 
-/// Runs programs, and writes their outputs beside them and their pictures into the book.
+/// Runs programs, and writes their outputs beside them and their pictures and data into the book.
 fn update(root: &Path, prefix: &str) -> Result<()> {
     call(cargo(root).args(["build", "-p", "book", "--bins"]))?;
     for program in files(&root.join(PROGRAMS), "rs")? {

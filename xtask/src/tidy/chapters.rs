@@ -1,6 +1,6 @@
 //! The chapters of the book, its list and its programs belong together.
 //!
-//! - Every file that a chapter includes exists.
+//! - Every file that a chapter includes exists, and so do the scripts and data of its interactive parts.
 //! - Every chapter is in the list.
 //! - Every program is in a chapter, with what it prints.
 
@@ -25,6 +25,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     let mut included = Vec::new();
     for chapter in chapters() {
         for (line, number) in chapter.text.lines().zip(1..) {
+            problems.extend(missing_scripts(tree, line).map(|path| Problem {
+                location: format!("{}:{number}", chapter.path),
+                message: format!("needs `{path}`, which does not exist"),
+            }));
             let path = line
                 .strip_prefix("{{#include ")
                 .and_then(|it| it.strip_suffix("}}"));
@@ -66,6 +70,19 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     problems
 }
 
+/// Returns the scripts and data that a line's interactive part needs and that do not exist.
+fn missing_scripts<'a>(tree: &'a Tree, line: &'a str) -> impl Iterator<Item = String> + 'a {
+    let parts = [
+        ("data-shows=\"", "interactive"),
+        ("data-from=\"", "pictures"),
+    ];
+    let paths = parts.into_iter().filter_map(move |(attribute, folder)| {
+        let (name, _) = line.split_once(attribute)?.1.split_once('"')?;
+        Some(format!("{CHAPTERS}{folder}/{name}.js"))
+    });
+    paths.filter(|path| !tree.paths.contains(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +113,13 @@ mod tests {
     #[test]
     fn a_program_in_no_chapter_is_found() {
         assert_eq!(locations(&[PROGRAM]), [PROGRAM.0, OUTPUT.0]);
+    }
+
+    #[test]
+    fn an_interactive_part_without_its_script_is_found() {
+        let chapter = "<div class=\"interactive\" data-shows=\"beam\">";
+        let files = [("docs/book/chapters/a.md", chapter), (LIST, "- [A](a.md)")];
+        assert_eq!(locations(&files), ["docs/book/chapters/a.md:1"]);
     }
 
     #[test]

@@ -6,6 +6,8 @@ use transformer_core::model::VocabularyMatrix;
 use transformer_core::text::{EOS, Tokenizer, TokenizerConfig, TokenizerKind};
 use transformer_core::{Padded, TransformerConfig, device};
 
+const D_MODEL: usize = 6;
+
 fn main() -> Result<()> {
     // A vocabulary is learnt from text: here it is simply the words.
     let words = TokenizerConfig { kind: TokenizerKind::Word, ..TokenizerConfig::default() };
@@ -27,7 +29,7 @@ fn main() -> Result<()> {
     let (_, device) = device::choose(Some("flex"))?;
     device.seed(4);
     let config =
-        TransformerConfig { d_model: 6, n_heads: 1, ..TransformerConfig::tiny(vocab, vocab) };
+        TransformerConfig { d_model: D_MODEL, n_heads: 1, ..TransformerConfig::tiny(vocab, vocab) };
     let vocabulary = VocabularyMatrix::init(vocab, &config, &device)?;
     show("matrix", &vocabulary.weight());
     let x = vocabulary.embed(Padded::new(&[ids], &device).ids()); // [batch, len, d_model]
@@ -38,7 +40,7 @@ fn main() -> Result<()> {
     let likeliest: Vec<u32> = likeliest.iter::<u32>().collect();
     println!("\nback: {likeliest:?}");
 
-    let features: Vec<String> = (0..6).map(|feature| feature.to_string()).collect();
+    let features: Vec<String> = (0..D_MODEL).map(|feature| feature.to_string()).collect();
     HeatMap::new("One row for each token", Scale::Signed, "token", "feature")
         .panel("the embedding matrix", &tokens, &features, &vocabulary.weight())
         .save("embeddings")

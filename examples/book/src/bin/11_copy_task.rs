@@ -13,23 +13,22 @@ use transformer_core::{
 };
 
 const N_UPDATES: usize = 200;
-const N_LETTERS: usize = 8;
+const N_LETTERS: u64 = 8;
 
-/// Draws 32 sequences of 2 to 6 letters: those that the encoder reads, those that the decoder reads, and the labels.
-fn batch(random: &mut SplitMix64, device: &Device) -> (Padded, Padded, Padded) {
-    let words: Vec<Vec<u32>> = (0..32)
-        .map(|_| {
-            let len = 2 + random.below(5);
-            (0..len).map(|_| N_SPECIAL as u32 + random.below(N_LETTERS as u64) as u32).collect()
-        })
-        .collect();
+/// Draws 32 words of 2 to 6 letters: what the encoder reads, what the decoder reads, and the labels.
+fn batch(random: &mut SplitMix64, device: &Device) -> [Padded; 3] {
+    let mut word = || -> Vec<u32> {
+        let len = 2 + random.below(5);
+        (0..len).map(|_| (N_SPECIAL + random.below(N_LETTERS) as usize) as u32).collect()
+    };
+    let words: Vec<Vec<u32>> = (0..32).map(|_| word()).collect();
     let ended: Vec<Vec<u32>> = words.iter().map(|word| [&word[..], &[EOS]].concat()).collect();
     let begun: Vec<Vec<u32>> = words.iter().map(|word| [&[BOS], &word[..]].concat()).collect();
-    (Padded::new(&ended, device), Padded::new(&begun, device), Padded::new(&ended, device))
+    [&ended, &begun, &ended].map(|rows| Padded::new(rows, device))
 }
 
 /// Returns the share of labels, without padding, that are the likeliest token of their position.
-fn accuracy(model: &Transformer, (src, tgt, labels): &(Padded, Padded, Padded)) -> f32 {
+fn accuracy(model: &Transformer, [src, tgt, labels]: &[Padded; 3]) -> f32 {
     let right = model.forward(src, tgt.ids()).argmax(2).squeeze_dim::<2>(2).equal(labels.ids());
     let real = labels.ids().not_equal_elem(PAD);
     let n_right = right.bool_and(real.clone()).int().sum().into_scalar::<i64>();
@@ -41,7 +40,7 @@ fn main() -> Result<()> {
     let device = plain.clone().autodiff();
     device.seed(1);
     seed_dropout(&device, 1);
-    let vocab = N_SPECIAL + N_LETTERS;
+    let vocab = N_SPECIAL + N_LETTERS as usize;
     let config = TransformerConfig {
         d_model: 32,
         d_ff: 64,
@@ -59,11 +58,10 @@ fn main() -> Result<()> {
     let mut random = SplitMix64::new(1);
     let mut curve = Vec::new();
     for update in 1..=N_UPDATES {
-        let (src, tgt, labels) = batch(&mut random, &device);
+        let [src, tgt, labels] = batch(&mut random, &device);
         let logits = model.forward(&src, tgt.ids());
-        let [batch, len, vocab] = logits.dims();
-        let loss = loss_of
-            .forward(logits.reshape([batch * len, vocab]), labels.ids().reshape([batch * len]));
+        // One row of logits for each label.
+        let loss = loss_of.forward(logits.flatten::<2>(0, 1), labels.ids().flatten::<1>(0, 1));
         if update % 5 == 0 {
             curve.push((update as f64, f64::from(loss.clone().into_scalar::<f32>())));
         }
@@ -81,20 +79,16 @@ fn main() -> Result<()> {
         .line("loss", curve)
         .save("copy-loss")?;
 
-    let (src, tgt) = (
-        Padded::new(&[[4, 5, 6, 7, EOS]], &plain),
-        Tensor::<2, Int>::from_data([[BOS, 4, 5, 6, 7]], &plain),
-    );
+    // What does the decoder look at while it copies a b c d?
+    let src = Padded::new(&[[4, 5, 6, 7, EOS]], &plain);
+    let tgt = Tensor::<2, Int>::from_data([[BOS, 4, 5, 6, 7]], &plain);
     let mut maps = AttentionMaps::default();
     model.forward_with(&src, tgt, &AttentionMasks::default(), Some(&mut maps));
-    let cross =
-        maps.cross.first().context("one layer is recorded")?.clone().mean_dim(1).reshape([5, 5]);
-    HeatMap::new(
-        "Where the decoder looks, mean of two heads",
-        Scale::Share,
-        "decoder reads",
-        "source",
-    )
-    .panel("copying a b c d", &["<s>", "a", "b", "c", "d"], &["a", "b", "c", "d", "</s>"], &cross)
-    .save("copy-attention")
+    let cross = maps.cross.first().context("one layer is recorded")?.clone();
+    let mean = cross.mean_dim(1).reshape([5, 5]); // over the heads
+    let (reads, source) = (["<s>", "a", "b", "c", "d"], ["a", "b", "c", "d", "</s>"]);
+    let title = "Where the decoder looks, mean of two heads";
+    HeatMap::new(title, Scale::Share, "decoder reads", "source")
+        .panel("copying a b c d", &reads, &source, &mean)
+        .save("copy-attention")
 }

@@ -116,11 +116,26 @@ impl HeatMap {
         let rows = self.panels.iter().map(|panel| panel.dims[0]).max().unwrap_or(0) as f64;
         // Titles are longer than narrow pictures.
         let wide = right.fold(0.0, f64::max).max(10.8 * self.title.chars().count() as f64) + 25.0;
-        let mut picture = Picture::new(wide, TOP + rows * height + 45.0, &self.title);
+        let has_legend = self.scale == Scale::Signed && width < READABLE;
+        let below = if has_legend { 65.0 } else { 45.0 };
+        let mut picture = Picture::new(wide, TOP + rows * height + below, &self.title);
         for (panel, left) in self.panels.iter().zip(lefts) {
             self.draw_panel(panel, left, &mut picture);
         }
+        if has_legend {
+            self.draw_legend(TOP + rows * height + 36.0, &mut picture);
+        }
         picture
+    }
+
+    /// Draws what the colors mean, for cells that are too small for their values.
+    fn draw_legend(&self, y: f64, picture: &mut Picture) {
+        for (index, value) in [-1.0_f32, -0.5, 0.0, 0.5, 1.0].into_iter().enumerate() {
+            let x = 60.0 + 62.0 * index as f64;
+            let color = self.scale.color(value);
+            picture.push(&format!("<path fill=\"{color}\" d=\"M{x} {y}h16v16h-16z\"/>"));
+            picture.text(x + 21.0, y + 13.0, "small", value.to_string().replace('-', "−"));
+        }
     }
 
     fn draw_panel(&self, panel: &Panel, left: f64, picture: &mut Picture) {

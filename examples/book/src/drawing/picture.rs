@@ -1,10 +1,10 @@
 //! [`Picture`]: an SVG file that is being drawn.
 
 use std::fmt::Display;
-use std::path::PathBuf;
-use std::{env, fs};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+
+use crate::output;
 
 /// Dark on light, or light on dark where the reader's system is set to that.
 const STYLE: &str = "<style>\
@@ -91,12 +91,7 @@ impl Picture {
     ///
     /// Returns an error if the file cannot be written.
     pub fn save(&self, name: &str) -> Result<()> {
-        let folder = env::args_os().nth(1);
-        let folder = folder.map_or_else(|| PathBuf::from("runs/book"), PathBuf::from);
-        let path = folder.join(format!("{name}.svg"));
-        fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(&path, self.svg()))
-            .with_context(|| format!("cannot write `{}`", path.display()))
+        output::write(&format!("{name}.svg"), &self.svg())
     }
 }
 

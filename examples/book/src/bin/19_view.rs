@@ -1,0 +1,43 @@
+//! Chapter 19, part 2: what the translator looks at, and what its search ranks. `19_translator` trains it.
+
+use anyhow::{Context, Result};
+use book::{SearchTree, save_data};
+use transformer_core::device;
+use transformer_infer::attention::{Selection, page_data};
+use transformer_infer::search::{Recorder, Request, Search, beam_search};
+use transformer_infer::{OpenOptions, Scorer, Translator};
+
+/// Two pairs that differ in the nouns: their genders change the German words around them.
+const LINES: [&str; 4] = [
+    "the small horse sees a black cat",
+    "the small cat sees a black horse",
+    "the old king likes a young queen",
+    "the old queen likes a young king",
+];
+
+fn main() -> Result<()> {
+    let (_, device) = device::choose(Some("flex"))?;
+    // Attention is recorded by the model as modules, which also computes what is asked for training.
+    let options = OpenOptions { as_module: true, ..OpenOptions::default() };
+    let translator = Translator::open_ensemble(&["runs/book/translator"], &device, &options)
+        .context("there is no translator yet; run `19_translator` first")?;
+
+    let mut maps = Vec::new();
+    for (line, found) in LINES.iter().zip(translator.translate(&LINES, translator.search())?) {
+        println!("{line} → {}", found.text());
+        let attention = translator.attention(line, &found.candidates[0].hypothesis)?;
+        maps.push(page_data(&attention, Selection::default())?);
+    }
+    save_data("attention", &format!("[\n{}]", maps.join(",\n")))?;
+
+    // A search with a beam of 3, step by step.
+    let ids = translator.tokenizers().src().encode(LINES[0]);
+    let mut model = Recorder::new(Scorer::new(translator.model()?, &[ids]));
+    let search = Search { beam_size: 3, n_best: 3, ..translator.search().clone() };
+    let found = beam_search(&mut model, &[Request::up_to(30)], &search).remove(0);
+    let tokenizer = translator.tokenizers().tgt();
+    println!("beam of 3: {}", tokenizer.decode(&found[0].ids));
+    let text =
+        |id| tokenizer.token(id).unwrap_or_default().replace('▁', " ").replace("</s>", " </s>");
+    SearchTree::new(LINES[0], model.steps(), 3, &found, text).save_data("translation")
+}
