@@ -42,7 +42,7 @@ enum Chore {
     Settings,
     /// Builds the book of docs/book; runs its programs on request.
     Book(book_pages::Flags),
-    /// Packages the crates, and compiles them from their packages alone.
+    /// Packages the crates, compiles them from their packages alone, and runs a program that uses them.
     Package,
     /// Writes THIRD-PARTY.txt: the licenses of the crates in the programs.
     Notices,

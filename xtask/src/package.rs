@@ -1,4 +1,5 @@
-//! `cargo xtask package`: the crates as a registry would get them, and whether they compile that way.
+//! `cargo xtask package`: the crates as a registry would get them, whether they compile that way, and whether a program
+//! outside of this workspace runs with them.
 //!
 //! `cargo package` checks each package by a build of its own, with other profiles, and so compiles Burn again.
 //! Here the packages are unpacked into one workspace with this repository's profiles: the same check, in
@@ -15,7 +16,10 @@ use crate::process::{call, cargo, target_folder};
 /// The crates that can be published, in the order in which they depend on each other.
 const PACKAGES: [&str; 3] = ["transformer-core", "transformer-infer", "transformer-train"];
 
-/// Packages the crates, unpacks them side by side, and compiles them there.
+/// The program outside of the workspace.
+const OUTSIDE: &str = "outside";
+
+/// Packages the crates, unpacks them side by side, compiles them there, and runs a program that depends on them.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let target = target_folder(root)?;
     let mut package = cargo(root);
@@ -49,15 +53,29 @@ pub(crate) fn run(root: &Path) -> Result<()> {
                 .arg(&folder),
         )?;
     }
+    copy_outside(root, &folder)?;
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     fs::write(folder.join("Cargo.toml"), workspace(&manifest, version)?)?;
     fs::copy(root.join("Cargo.lock"), folder.join("Cargo.lock"))?;
     // Not `--locked`: this lock file loses the members that are not packaged. But nothing is downloaded.
-    call(
-        cargo(&folder)
-            .args(["check", "--offline", "--workspace", "--target-dir"])
-            .arg(&target),
-    )
+    let mut check = cargo(&folder);
+    check.args(["check", "--offline", "--workspace", "--target-dir"]);
+    call(check.arg(&target))?;
+    let mut run = cargo(&folder);
+    run.args(["run", "--offline", "--quiet", "-p", OUTSIDE, "--target-dir"]);
+    call(run.arg(&target))
+}
+
+/// Copies the program outside of the workspace beside the packages.
+fn copy_outside(root: &Path, folder: &Path) -> Result<()> {
+    let (from, to) = (root.join("examples").join(OUTSIDE), folder.join(OUTSIDE));
+    fs::create_dir_all(to.join("src"))?;
+    for file in ["Cargo.toml", "src/main.rs"] {
+        let path = from.join(file);
+        fs::copy(&path, to.join(file))
+            .with_context(|| format!("cannot copy `{}`", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Returns the manifest of the unpacked packages' workspace, with the profiles of this one.
@@ -66,6 +84,7 @@ fn workspace(manifest: &str, version: &str) -> Result<String> {
         .find("[profile.")
         .context("Cargo.toml has no profiles")?;
     let folders = PACKAGES.map(|name| format!("\"{name}-{version}\""));
+    let members = [&folders[..], &[format!("\"{OUTSIDE}\"")]].concat();
     let patches: String = PACKAGES
         .iter()
         .zip(&folders)
@@ -73,7 +92,7 @@ fn workspace(manifest: &str, version: &str) -> Result<String> {
         .collect();
     Ok(format!(
         "[workspace]\nresolver = \"3\"\nmembers = [{}]\n\n[patch.crates-io]\n{patches}\n{}",
-        folders.join(", "),
+        members.join(", "),
         &manifest[profiles..]
     ))
 }
