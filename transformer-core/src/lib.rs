@@ -8,6 +8,21 @@
 //!            logits ◀─ Transformer::decode ◀─ DecoderState ◀───┘
 //! ```
 //!
+//! # Where to begin
+//!
+//! - [`TransformerConfig`]: all hyper-parameters; [`init`](TransformerConfig::init) builds the model.
+//! - [`Transformer`]: the model, on ids or on vectors ([`forward_embedded`](Transformer::forward_embedded)).
+//! - [`Padded`]: a batch of sequences, and its padding.
+//! - [`DecoderState`]: the cache of decoding, a value that you own.
+//! - [`Mask`]: what attention must not see.
+//! - [`model::Encoder`], [`model::Decoder`] and [`model::MultiHeadAttention`]: parts of the model, to be used alone.
+//! - [`device::choose`]: a backend and its device.
+//! - [`text::Tokenizer`]: words, characters, BPE, unigram, SentencePiece.
+//! - [`ModelDirectory`]: a model on disk, written atomically and checked when read.
+//! - [`import`] and [`export`]: weights of PyTorch, Marian, CTranslate2 and Transformers.
+//!
+//! # Conventions
+//!
 //! Axes have the same names everywhere: `batch`, `src_len` and `tgt_len` tokens, `d_model` features,
 //! `n_heads` heads of `d_k` and `d_v` features, `d_ff` inner features, `vocab` tokens. In masks
 //! `true` means hidden.

@@ -4,18 +4,21 @@
 //! line ─ Tokenizer ─▶ ids ─ Scorer ─▶ log-probabilities ─ Search ─▶ ids ─ Tokenizer ─▶ line
 //! ```
 //!
+//! # Where to begin
+//!
 //! - [`Translator`]: translates lines of text with the model of a directory.
-//! - [`translate_ids`]: the same on token ids, for validation during training.
-//! - [`Translator::score`] and [`score_ids`]: the log-probability of given translations.
+//! - [`scheduler::Scheduler`]: the lines of many callers, translated together; finished lines by callback.
+//! - [`scheduler::JobStream`]: each token as it is decoded, and cancelling.
+//! - [`search::Search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
+//! - [`Translator::score`]: the log-probability of given translations.
 //! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
-//! - [`search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
-//! - [`Scorer`]: the Transformer as a `NextToken`.
-//! - [`scheduler`]: the lines of many callers, translated together.
-//! - [`document`]: documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
+//! - [`document::DocumentTranslator`]: documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
 //! - [`program::allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
-//! - [`program`]: arguments and standard output of the programs.
+//!
+//! Programs that tokenize themselves use [`translate_ids`] and [`score_ids`], and the [`Scorer`], which is the
+//! Transformer as a `NextToken`. [`program`] is what the programs of this repository share.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
 //! rounding of the backend's matrix products.

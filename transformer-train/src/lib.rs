@@ -5,6 +5,8 @@
 //!                                                         └─ checkpoint ─▶ weights ─ average ─▶ model
 //! ```
 //!
+//! # Where to begin
+//!
 //! - [`train`](fn@train): a whole run; [`dry_run`]: a forecast of it.
 //! - [`config::Experiment`]: everything that a run depends on, in one TOML file.
 //! - [`corpus`]: parallel text from files, filtered and tokenized into a compact store.

@@ -110,6 +110,7 @@ pub enum NormPlacement {
 /// How positions are encoded (§3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Positions {
     /// `sin` in even features, `cos` in odd ones: the paper's formula as printed.
     Sinusoidal,
@@ -124,6 +125,7 @@ pub enum Positions {
 /// The non-linearity of a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Activation {
     /// `max(0, x)` (Eq. 2).
     Relu,
@@ -136,6 +138,7 @@ pub enum Activation {
 /// How matrices and embeddings are drawn before training; biases begin with 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Initialization {
     /// Xavier-uniform matrices (Glorot and Bengio 2010), and embeddings from `N(0, 1/d_model)`.
     Xavier,

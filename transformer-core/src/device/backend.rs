@@ -6,6 +6,7 @@ use burn::tensor::Device;
 
 /// A backend of Burn, named after its cargo feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Backend {
     /// NVIDIA GPUs through CUDA.
     Cuda,

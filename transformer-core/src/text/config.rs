@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How text is split into tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum TokenizerKind {
     /// Words separated by whitespace; a word outside the vocabulary is `<unk>`.
     Word,

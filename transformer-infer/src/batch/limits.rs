@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use transformer_core::TransformerConfig;
-use transformer_core::config::Positions;
 
 use crate::search::{Request, Search};
 
@@ -41,16 +40,13 @@ impl BatchLimits {
     /// Lowers the limits to the number of learned positions; other positional encodings have no limit.
     #[must_use]
     pub fn within(self, config: &TransformerConfig) -> Self {
-        match config.positions {
-            Positions::Sinusoidal | Positions::SinusoidalHalves | Positions::None => self,
-            Positions::Learned => {
-                let most = config.max_positions;
-                Self {
-                    max_src_len: self.max_src_len.min(most - 1), // EOS has a position, too
-                    max_tgt_len: Some(self.max_tgt_len.map_or(most, |len| len.min(most))),
-                    ..self
-                }
-            }
+        match config.position_limit() {
+            None => self,
+            Some(most) => Self {
+                max_src_len: self.max_src_len.min(most - 1), // EOS has a position, too
+                max_tgt_len: Some(self.max_tgt_len.map_or(most, |len| len.min(most))),
+                ..self
+            },
         }
     }
 
@@ -67,6 +63,8 @@ impl BatchLimits {
 
 #[cfg(test)]
 mod tests {
+    use transformer_core::config::Positions;
+
     use super::*;
 
     #[test]

@@ -47,6 +47,7 @@ pub enum Orders {
 /// The treatment of an order of n-grams without a match, whose precision of 0 would make the score 0 (Chen and
 /// Cherry 2014, <https://aclanthology.org/W14-3346/>).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Smoothing {
     /// The first such order counts as half a match, the next as a quarter, and so on.
     #[default]

@@ -10,6 +10,7 @@ use super::python;
 /// A way to split a line into words, with sacreBLEU's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Tokenization {
     /// The rules of `mteval-v13a.pl`, used by WMT: ASCII punctuation is separate, except within numbers.
     #[default]

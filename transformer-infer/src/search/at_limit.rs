@@ -12,6 +12,7 @@ use super::SearchError;
 /// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix takes precedence over all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum AtLimit {
     /// No special rule: the output is cut after this token, and ranks behind all outputs that end with EOS.
     #[default]

@@ -12,6 +12,7 @@ use super::{NextToken, SearchError};
 /// Written as text, the kinds are `probs` and `log-probs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum EnsembleMean {
     /// The mean of the probabilities: a token is likely if at least one model finds it likely.
     #[default]

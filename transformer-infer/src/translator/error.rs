@@ -123,6 +123,7 @@ pub enum TranslatorError {
 
 /// Where a model is from, by its manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ModelOrigin {
     /// The program transformer-train.
     Trained,

@@ -14,6 +14,7 @@ pub struct ReportSettings {
 /// The content of the event file of TensorBoard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum TensorBoard {
     /// No event file.
     Off,

@@ -125,6 +125,7 @@ pub struct TrainingSettings {
 /// 5. `cargo xtask settings` updates the documentation of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ScheduleKind {
     /// Falls with the inverse square root of the update: the paper's Eq. 3, also called Noam. It
     /// does not depend on the number of updates, so a run can be extended.
@@ -156,6 +157,7 @@ impl ScheduleKind {
 /// The two forms in use give the same loss if their `ε` differ by the factor `V/(V−1)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SmoothingForm {
     /// Every token of the vocabulary, including the gold one, receives `ε/V`:
     /// `torch.nn.CrossEntropyLoss`.
@@ -200,6 +202,7 @@ pub enum Checkpointing {
 /// The metric that ranks checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum BestBy {
     /// The loss without label smoothing on all validation pairs; lower is better. It ranks like
     /// perplexity.

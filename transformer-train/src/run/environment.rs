@@ -61,6 +61,7 @@ impl ThreadCount {
 
 /// How the progress of training is displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Display {
     /// Burn's dashboard, which takes the whole terminal.
     Dashboard,

@@ -7,6 +7,7 @@ use crate::validation::{Sample, TextScores};
 
 /// The model that a run has made, and its scores.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The model directory.
     pub model: PathBuf,

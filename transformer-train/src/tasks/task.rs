@@ -30,6 +30,7 @@ const N_RETRIES: usize = 16;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Task {
     /// From English number words to digits, 0 to 999,999,999: `one million and seven` to `1000007`.
     Numbers,

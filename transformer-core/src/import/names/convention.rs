@@ -8,6 +8,7 @@ use crate::config::TransformerConfig;
 ///
 /// `docs/importing.md` has the whole table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Names {
     /// `torch.nn.Transformer` (`self_attn.in_proj_weight`, `linear1`, `norm1`), with embeddings and output
     /// under names of the user's choice.

@@ -14,6 +14,7 @@ use crate::document::{DocumentError, Part};
 
 /// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Format {
     /// Plain text.
     Text,
