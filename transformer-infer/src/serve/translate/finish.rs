@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use super::plain::Text;
 use super::request::{Alternative, SentenceTranslation};
 use super::work::compute;
 use crate::attention::{LayerHead, Link, Selection, page_data};
-use crate::document::DraftSentence;
+use crate::document::{DraftSentence, TextDraft};
 use crate::one_line;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::translator::{Candidate, Translation, Warning};
+
+/// A text with its sentences.
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) draft: TextDraft,
+}
 
 /// What is needed on the way from a line to a sentence.
 #[derive(Clone)]

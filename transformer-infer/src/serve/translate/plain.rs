@@ -6,10 +6,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::document::splitter;
 use super::failure::{of_scheduler, of_translator};
-use super::finish::{Finisher, Line};
+use super::finish::{Finisher, Line, Text};
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
 use super::work::{PLACEHOLDERS, prepare};
-use crate::document::{DocumentTranslator, DraftSentence, ModelLines, TextDraft};
+use crate::document::{DocumentTranslator, DraftSentence, ModelLines};
 use crate::scheduler::{Job, JobLine, Ticket};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -42,12 +42,6 @@ struct Submitted {
     results: UnboundedReceiver<Done>,
     /// Cancels the lines when the request ends.
     _ticket: Option<Ticket>,
-}
-
-/// A text with its sentences.
-pub(super) struct Text {
-    pub(super) text: String,
-    pub(super) draft: TextDraft,
 }
 
 /// Translates texts. Each sentence that is done is sent to `events`, too.
