@@ -9,6 +9,7 @@ use crate::document::{DraftSentence, TextDraft};
 use crate::one_line;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
+use crate::serve::state::Share;
 use crate::translator::{Candidate, Translation, Warning};
 
 /// A text with its sentences.
@@ -24,7 +25,10 @@ pub(super) struct Finisher {
     pub(super) texts: Arc<Vec<Text>>,
     pub(super) terms: Arc<Vec<Vec<String>>>,
     pub(super) alignments: bool,
-    pub(super) attention: bool,
+    /// What another model's translation of each line must contain, if that was looked for.
+    pub(super) found_terms: Arc<Vec<Vec<String>>>,
+    /// Held while weights are computed, even if nobody waits for them any more.
+    pub(super) attention: Option<Arc<Share>>,
 }
 
 /// A line that is translated, with the index of its text and its sentence.
@@ -42,7 +46,7 @@ impl Finisher {
         lines: Vec<Line>,
     ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
         let needs_links = |line: &Line| self.alignments || self.draft(line).needs_links();
-        if !self.attention && !lines.iter().any(needs_links) {
+        if self.attention.is_none() && !lines.iter().any(needs_links) {
             let sentences = lines.iter().map(|line| self.sentence(line, &[], None));
             return Ok(sentences.collect());
         }
@@ -71,8 +75,8 @@ impl Finisher {
         let others = others.into_iter().map(|line| (line, Vec::new()));
         let sentences = needing.chain(others).map(|(line, links)| {
             let attention = match self.attention {
-                true => self.weights(line)?,
-                false => None,
+                Some(_) => self.weights(line)?,
+                None => None,
             };
             Ok(self.sentence(line, &links, attention))
         });
@@ -131,6 +135,11 @@ impl Finisher {
             alternatives: alternatives.collect(),
             alignment,
             attention,
+            terms: self
+                .found_terms
+                .get(line.index)
+                .cloned()
+                .unwrap_or_default(),
             warning: self.warning(line, draft.n_parts),
             text: best.text,
         };
@@ -161,8 +170,13 @@ impl Finisher {
         }
         for index in &line.translation.unmet_terms {
             let term = &self.terms[line.index][*index];
-            warnings.push(format!("the translation lacks the term `{term}`"));
+            warnings.push(lacks_term(term));
         }
         (!warnings.is_empty()).then(|| warnings.join("; "))
     }
+}
+
+/// Says that a term is missing.
+pub(super) fn lacks_term(term: &str) -> String {
+    format!("the translation lacks the term `{term}`")
 }

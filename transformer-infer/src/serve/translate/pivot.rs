@@ -1,19 +1,22 @@
 //! [`through_pivot`]: plain text through a third language, sentence by sentence.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::finish::lacks_term;
 use super::plain::{PlainTexts, translate_plain};
 use super::request::{
     Alternative, SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions,
 };
+use super::work::compute;
 use crate::attention::Link;
 use crate::document::Split;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
-use crate::translator::Glossary;
 
 /// Translates the sentences into the third language, and each of them further, as a line. Terms are found in the source,
 /// and required of the second model. Words belong together if they do through a word of the third language.
@@ -28,18 +31,17 @@ pub(super) async fn through_pivot(
     let best = TranslateOptions {
         n_best: 1,
         beam_size: None,
-        glossary: None,
         ..options.clone()
     };
-    let sources = options.glossary.is_some().then(|| texts.clone());
-    let middle = translate_plain(first, PlainTexts::of(texts), &best, caller, None).await?;
+    let texts = PlainTexts {
+        only_finds_terms: true,
+        ..PlainTexts::of(texts)
+    };
+    let middle = translate_plain(first, texts, &best, caller, None).await?;
     let sentences = || middle.iter().flat_map(|text| &text.sentences);
     let lines = PlainTexts {
-        terms: match options.glossary.as_deref().zip(sources) {
-            Some((glossary, sources)) => terms(glossary, &sources, &middle),
-            None => Vec::new(),
-        },
-        texts: sentences().map(|sentence| sentence.text.clone()).collect(),
+        terms: sentences().map(|sentence| sentence.terms.clone()).collect(),
+        ..PlainTexts::of(sentences().map(|sentence| sentence.text.clone()).collect())
     };
     let whole_lines = TranslateOptions {
         split: Split::None,
@@ -47,14 +49,10 @@ pub(super) async fn through_pivot(
         ..options.clone()
     };
     let further = translate_plain(second, lines, &whole_lines, caller, None).await?;
-    let mut further = further.into_iter();
-    let mut translated = Vec::with_capacity(middle.len());
-    for (index, text) in middle.into_iter().enumerate() {
-        let sentences = text.sentences.into_iter().zip(further.by_ref());
-        let sentences = sentences.map(|(before, after)| joined(before, after));
-        let sentences: Vec<SentenceTranslation> = sentences.collect();
-        if let Some(events) = events {
-            for (sentence, translation) in sentences.iter().enumerate() {
+    let joined = compute(move || Ok(joined_texts(middle, further))).await?;
+    for (index, text) in joined.iter().enumerate() {
+        for (sentence, translation) in text.sentences.iter().enumerate() {
+            if let Some(events) = events {
                 let _ = events.send(SentenceEvent {
                     text: index,
                     sentence,
@@ -62,30 +60,39 @@ pub(super) async fn through_pivot(
                 });
             }
         }
-        translated.push(TextTranslation::join(sentences, text.gaps));
     }
-    Ok(translated)
+    Ok(joined)
 }
 
-/// Returns the terms that the translation of each sentence must contain.
-fn terms(glossary: &Glossary, sources: &[String], middle: &[TextTranslation]) -> Vec<Vec<String>> {
-    let texts = sources.iter().zip(middle);
-    let sentences = texts.flat_map(|(source, text)| {
-        let sentences = text.sentences.iter();
-        sentences.map(|sentence| &source[sentence.source.clone()])
+/// Makes texts of the translations into the third language and of the translation of each of their sentences.
+fn joined_texts(
+    middle: Vec<TextTranslation>,
+    further: Vec<TextTranslation>,
+) -> Vec<TextTranslation> {
+    let mut further = further.into_iter();
+    let texts = middle.into_iter().map(|text| {
+        let sentences = text.sentences.into_iter().zip(further.by_ref());
+        let sentences = sentences.map(|(before, after)| joined(before, after));
+        TextTranslation::join(sentences.collect(), text.gaps)
     });
-    let targets = sentences.map(|sentence| {
-        let terms = glossary.terms_in(sentence).into_iter();
-        terms.map(|term| term.target.to_owned()).collect()
-    });
-    targets.collect()
+    texts.collect()
 }
 
 /// Makes one sentence of its translation into the third language and the translation of that.
 fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTranslation {
     let alignment = composed(&before.alignment, &after);
     let warnings = after.sentences.iter().filter_map(|it| it.warning.clone());
-    let warnings: Vec<String> = before.warning.into_iter().chain(warnings).collect();
+    let mut warnings: Vec<String> = before.warning.into_iter().chain(warnings).collect();
+    let unmet = before
+        .terms
+        .iter()
+        .filter(|term| !after.text.contains(*term));
+    for warning in unmet.map(|term| lacks_term(term)) {
+        // A sentence that the second model translates at once says it already.
+        if !warnings.iter().any(|said| said.contains(&warning)) {
+            warnings.push(warning);
+        }
+    }
     let (score, alternatives) = match after.sentences.as_slice() {
         [sentence] => (sentence.score, sentence.alternatives.clone()),
         _ => (None, Vec::<Alternative>::new()),
@@ -101,34 +108,37 @@ fn joined(before: SentenceTranslation, after: TextTranslation) -> SentenceTransl
     }
 }
 
-/// Returns the words of source and translation that belong to the same word of the third language.
+/// Returns the words of source and translation that belong to the same word of the third language, in the order of the
+/// translation.
 fn composed(before: &[Link], after: &TextTranslation) -> Vec<Link> {
-    let mut links: Vec<Link> = Vec::new();
+    let links = after.sentences.iter().flat_map(|sentence| {
+        let start = sentence.target.start;
+        let links = sentence.alignment.iter();
+        links.map(move |link| (&link.src, start + link.tgt.start, start + link.tgt.end))
+    });
+    // Words do not overlap, so that their ends are in this order, too.
+    let mut second: Vec<(&Range<usize>, usize, usize)> = links.collect();
+    second.sort_by_key(|(src, ..)| src.start);
+    let mut found = BTreeSet::new();
     for first in before {
-        for sentence in &after.sentences {
-            for second in &sentence.alignment {
-                if first.tgt.start >= second.src.end || second.src.start >= first.tgt.end {
-                    continue;
-                }
-                let start = sentence.target.start;
-                let link = Link {
-                    src: first.src.clone(),
-                    tgt: start + second.tgt.start..start + second.tgt.end,
-                };
-                if !links.contains(&link) {
-                    links.push(link);
-                }
-            }
+        let begin = second.partition_point(|(src, ..)| src.end <= first.tgt.start);
+        let meeting = second[begin..].iter();
+        for (_, start, end) in meeting.take_while(|(src, ..)| src.start < first.tgt.end) {
+            found.insert((*start, *end, first.src.start, first.src.end));
         }
     }
-    links
+    let links = found.into_iter().map(|(start, end, src, src_end)| Link {
+        src: src..src_end,
+        tgt: start..end,
+    });
+    links.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn link(src: std::ops::Range<usize>, tgt: std::ops::Range<usize>) -> Link {
+    fn link(src: Range<usize>, tgt: Range<usize>) -> Link {
         Link { src, tgt }
     }
 
@@ -148,7 +158,7 @@ mod tests {
             ],
             ..TextTranslation::default()
         };
-        let expected = [link(0..3, 0..2), link(4..8, 9..14), link(9..13, 3..8)];
+        let expected = [link(0..3, 0..2), link(9..13, 3..8), link(4..8, 9..14)];
         assert_eq!(composed(&before, &after), expected);
     }
 }

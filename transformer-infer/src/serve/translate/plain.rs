@@ -22,14 +22,18 @@ const MAX_AT_ONCE: usize = 64;
 /// A line that is done, with its index in the job.
 type Done = (usize, Result<Translation, TranslatorError>);
 
-/// Most tokens of all sentences of a request that asks for attention: the weights grow with the square of the length.
+/// Most source tokens of all sentences of a request that asks for attention, and most sentences, whose translations
+/// may all be longer: the weights grow with the square of the length.
 const MAX_ATTENTION_TOKENS: usize = 200;
+const MAX_ATTENTION_SENTENCES: usize = 16;
 
 /// Texts to translate.
 pub(super) struct PlainTexts {
     pub(super) texts: Vec<String>,
     /// What the translation of each text must contain, besides the terms of the glossary; or nothing at all.
     pub(super) terms: Vec<Vec<String>>,
+    /// Whether the terms of the glossary are only found, for another model, and not required of this one.
+    pub(super) only_finds_terms: bool,
 }
 
 /// Texts with their sentences, of which the scheduler has those to translate.
@@ -39,6 +43,8 @@ struct Submitted {
     lines: Vec<(usize, usize)>,
     /// What each line must contain.
     terms: Arc<Vec<Vec<String>>>,
+    /// What another model's translation of it must contain.
+    found_terms: Arc<Vec<Vec<String>>>,
     results: UnboundedReceiver<Done>,
     /// Cancels the lines when the request ends.
     _ticket: Option<Ticket>,
@@ -63,7 +69,8 @@ pub(super) async fn translate_plain(
         texts: submitted.texts.clone(),
         terms: submitted.terms.clone(),
         alignments: options.alignments,
-        attention: options.attention,
+        found_terms: submitted.found_terms.clone(),
+        attention: options.attention.clone(),
     };
     let sentences = finish_all(submitted, &finisher, events).await?;
     let texts = finisher.texts.iter().zip(sentences);
@@ -87,6 +94,7 @@ fn submit(
     let PlainTexts {
         texts,
         terms: of_texts,
+        only_finds_terms,
     } = texts;
     let texts: Vec<Text> = texts
         .into_iter()
@@ -97,7 +105,11 @@ fn submit(
         .collect();
     let (lines, terms) = lines_of(&texts, &of_texts, options);
     let draft = |&(text, sentence): &(usize, usize)| &texts[text].draft.sentences[sentence];
-    if options.attention {
+    let (terms, found_terms) = match only_finds_terms {
+        true => (vec![Vec::new(); lines.len()], terms),
+        false => (terms, Vec::new()),
+    };
+    if options.attention.is_some() {
         check_attention(served, lines.iter().map(draft))?;
     }
     let job_lines = lines.iter().zip(&terms).enumerate();
@@ -127,6 +139,7 @@ fn submit(
         texts: Arc::new(texts),
         lines,
         terms: Arc::new(terms),
+        found_terms: Arc::new(found_terms),
         results,
         _ticket: ticket,
     })
@@ -167,7 +180,13 @@ fn check_attention<'a>(
 ) -> Result<(), ApiError> {
     let tokenizer = served.translator().tokenizers().src();
     let (limit, mut n_tokens) = (MAX_ATTENTION_TOKENS, 0);
-    for sentence in sentences {
+    for (index, sentence) in sentences.enumerate() {
+        if index == MAX_ATTENTION_SENTENCES {
+            return Err(ApiError::request(format!(
+                "attention is for at most {MAX_ATTENTION_SENTENCES} sentences of a request; send fewer, or leave out \
+                 `attention`"
+            )));
+        }
         n_tokens += tokenizer.encode(sentence.line()).len();
         if n_tokens > limit {
             return Err(ApiError::TooManyTokens { n_tokens, limit });
@@ -233,8 +252,11 @@ async fn finish_all(
 impl PlainTexts {
     /// Texts of which nothing is required but what the glossary does.
     pub(super) fn of(texts: Vec<String>) -> Self {
-        let terms = Vec::new();
-        Self { texts, terms }
+        Self {
+            texts,
+            terms: Vec::new(),
+            only_finds_terms: false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::document::Split;
 use crate::search::Search;
 use crate::serve::config::Limits;
 use crate::serve::http::ApiError;
+use crate::serve::state::Share;
 use crate::translator::Glossary;
 
 /// The format of texts to translate.
@@ -31,8 +32,9 @@ pub(crate) struct TranslateOptions {
     pub(crate) beam_size: Option<usize>,
     /// Whether words are aligned; for plain text only.
     pub(crate) alignments: bool,
-    /// Whether sentences have their attention weights; for plain text and without pivot only.
-    pub(crate) attention: bool,
+    /// If sentences have their attention weights, the share of the budget for these, which the work holds, too; for
+    /// plain text and without pivot only.
+    pub(crate) attention: Option<Arc<Share>>,
     /// What translations must contain.
     pub(crate) glossary: Option<Arc<Glossary>>,
 }
@@ -65,6 +67,8 @@ pub(crate) struct SentenceTranslation {
     pub(crate) alignment: Vec<Link>,
     /// The attention weights of all layers and heads, if they were asked for: JSON.
     pub(crate) attention: Option<Arc<str>>,
+    /// The terms that it must contain, if they were only looked for; [`PlainTexts`](super::plain::PlainTexts).
+    pub(super) terms: Vec<String>,
     /// What is wrong with it.
     pub(crate) warning: Option<String>,
 }
@@ -96,7 +100,7 @@ impl Default for TranslateOptions {
             n_best: 1,
             beam_size: None,
             alignments: false,
-            attention: false,
+            attention: None,
             glossary: None,
         }
     }

@@ -63,14 +63,18 @@ pub(crate) async fn translate_texts_with(
             let texts = PlainTexts::of(texts);
             translate_plain(served, texts, options, caller, events).await
         }
-        (TextFormat::Text, Route::Pivot { .. }) if options.attention => Err(ApiError::request(
-            "attention is of one model, and this is a translation through a third language; leave out `attention`, or \
+        (TextFormat::Text, Route::Pivot { .. }) if options.attention.is_some() => {
+            Err(ApiError::request(
+                "attention is of one model, and this is a translation through a third language; leave out `attention`, or \
              choose a `model`",
-        )),
+            ))
+        }
         (TextFormat::Text, Route::Pivot { first, second }) => {
             through_pivot(first, second, texts, options, caller, events).await
         }
-        (TextFormat::Html, _) if options.n_best > 1 || options.alignments || options.attention => {
+        (TextFormat::Html, _)
+            if options.n_best > 1 || options.alignments || options.attention.is_some() =>
+        {
             Err(ApiError::request(
                 "alternatives, alignments and attention are for plain text; leave them out for HTML",
             ))

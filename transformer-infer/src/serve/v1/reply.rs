@@ -92,6 +92,7 @@ pub(super) struct Fields {
     pub(super) alternatives: bool,
     pub(super) scores: bool,
     pub(super) alignments: bool,
+    pub(super) attention: bool,
 }
 
 impl Fields {
@@ -158,13 +159,14 @@ impl Fields {
             source: src.range(&link.src),
             target: tgt.range(&(start + link.tgt.start..start + link.tgt.end)),
         });
+        let weights = sentence.attention.as_ref().filter(|_| self.attention);
         SentenceReply {
             source: src.range(&sentence.source),
             target: None,
             alternatives: self.alternatives.then(|| alternatives.collect()),
             score: sentence.score.filter(|_| self.scores),
             alignment: self.alignments.then(|| pairs.collect()),
-            attention: sentence.attention.as_ref().and_then(raw),
+            attention: weights.and_then(raw),
             warning: sentence.warning,
             text: sentence.text,
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -10,6 +11,7 @@ use utoipa::ToSchema;
 use crate::document::Split;
 use crate::serve::http::ApiError;
 use crate::serve::models::Selection;
+use crate::serve::state::Share;
 use crate::serve::translate::{TextFormat, TranslateOptions, glossary};
 
 /// The body of `POST /v1/translate`. All but `text` may be left out.
@@ -97,7 +99,11 @@ impl TranslateRequest {
         }
     }
 
-    pub(super) fn options(&self) -> Result<TranslateOptions, ApiError> {
+    /// `attention` is the share of the budget for weights, if they are asked for.
+    pub(super) fn options(
+        &self,
+        attention: Option<Arc<Share>>,
+    ) -> Result<TranslateOptions, ApiError> {
         Ok(TranslateOptions {
             split: match self.split {
                 true => Split::Sentences,
@@ -106,7 +112,7 @@ impl TranslateRequest {
             n_best: self.n_best,
             beam_size: self.beam_size,
             alignments: self.alignments,
-            attention: self.attention,
+            attention,
             glossary: glossary(&self.terms)?,
         })
     }

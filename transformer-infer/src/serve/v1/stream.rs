@@ -96,7 +96,12 @@ impl Work {
                     return Err(ApiError::Timeout { seconds });
                 }
             };
-        Ok(self.fields.reply(&self.route, &self.texts, translations))
+        // The events had the weights, which are large.
+        let fields = Fields {
+            attention: false,
+            ..self.fields
+        };
+        Ok(fields.reply(&self.route, &self.texts, translations))
     }
 }
 

@@ -41,13 +41,7 @@ pub(super) async fn translate(
     let JsonBody(request) = body;
     let models = shared.models()?;
     let route = models.route(request.selection())?;
-    let (format, options) = (request.format(), request.options()?);
-    let fields = Fields {
-        alternatives: request.n_best > 1,
-        scores: request.scores,
-        alignments: request.alignments,
-    };
-    // Held until the reply, which is large, was sent.
+    // Held until the work has ended, and the reply, which is large, was sent.
     let share = match request.attention {
         true => Some(
             shared
@@ -56,6 +50,14 @@ pub(super) async fn translate(
                 .ok_or(ApiError::Busy { retry_after: 1 })?,
         ),
         false => None,
+    };
+    let share = share.map(Arc::new);
+    let (format, options) = (request.format(), request.options(share.clone())?);
+    let fields = Fields {
+        alternatives: request.n_best > 1,
+        scores: request.scores,
+        alignments: request.alignments,
+        attention: request.attention,
     };
     let texts = request.text.0;
     if request.stream || accepts_events(&headers) {

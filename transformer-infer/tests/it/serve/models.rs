@@ -101,6 +101,17 @@ fn terms_of_the_source_are_required_of_the_second_model() {
 }
 
 #[test]
+fn a_placeholder_that_spells_a_term_requires_nothing_of_the_second_model() {
+    let models = Models::new();
+    let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
+    let terms = json!({ "Hund": "chien" });
+    let request =
+        json!({ "text": "Siehe {Hund}.", "source": "de", "target": "fr", "terms": terms });
+    let reply = server.post("/v1/translate", &request).json();
+    assert_eq!(reply["translations"][0]["text"], "Siehe {Hund}.");
+}
+
+#[test]
 fn languages_have_names_and_targets_also_through_a_third_language() {
     let models = Models::new();
     let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
