@@ -1,0 +1,122 @@
+//! The language model of both examples: one stack over embedded characters, and a logit for each character.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use burn::module::Module;
+use burn::nn::loss::CrossEntropyLossConfig;
+use burn::optim::{AdamConfig, GradientsParams};
+use burn::tensor::{Device, Int, Tensor};
+use transformer_core::config::{Activation, NormPlacement};
+use transformer_core::model::{Encoder, PositionalEncoding, VocabularyMatrix};
+use transformer_core::{Mask, TransformerConfig, seed_dropout};
+
+use crate::text::{MASK, tensor};
+
+/// Characters of a row.
+pub(crate) const LEN: usize = 64;
+/// Rows of an update.
+pub(crate) const BATCH: usize = 24;
+const SEED: u64 = 1;
+const N_UPDATES: usize = 800;
+/// Updates in which the learning rate rises.
+const N_WARMUP: usize = 40;
+const LEARNING_RATE: f64 = 4e-3;
+
+/// The paper's sinusoids and initialization, by which so small a model learns soon to look at its neighbors; of GPT-2
+/// the GELU and the normalization before each sub-layer. GPT-2's learned positions and `Initialization::Bert` are for
+/// longer training.
+pub(crate) fn config(vocab_size: usize) -> TransformerConfig {
+    TransformerConfig {
+        d_model: 64,
+        d_ff: 256,
+        n_encoder_layers: 2,
+        norm_placement: NormPlacement::Pre,
+        final_norm: true,
+        activation: Activation::Gelu,
+        dropout: 0.0,
+        ..TransformerConfig::tiny(vocab_size, vocab_size)
+    }
+}
+
+/// One stack over embedded characters.
+#[derive(Module, Debug)]
+pub(crate) struct LanguageModel {
+    vocabulary: VocabularyMatrix,
+    positions: PositionalEncoding,
+    stack: Encoder,
+}
+
+impl LanguageModel {
+    fn init(config: &TransformerConfig, device: &Device) -> Result<Self> {
+        Ok(Self {
+            vocabulary: VocabularyMatrix::init(config.src_vocab_size, config, device)?,
+            positions: PositionalEncoding::init(config, device)?,
+            stack: Encoder::init(config, device)?,
+        })
+    }
+
+    /// Returns a logit for each character at each position.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`
+    /// - returns: `[batch, len, vocab]`
+    pub(crate) fn logits(&self, ids: Tensor<2, Int>, mask: Option<Mask>) -> Tensor<3> {
+        let ([_, len], device) = (ids.dims(), ids.device());
+        let x = self.vocabulary.embed(ids);
+        let x = match self.positions.forward(0, len, &device) {
+            Some(positions) => x + positions.unsqueeze(),
+            None => x,
+        };
+        self.vocabulary.logits(self.stack.forward(x, mask))
+    }
+
+    /// Returns the mean loss of the labels that are not [`MASK`], in nats.
+    pub(crate) fn loss(&self, (inputs, labels): Rows, mask: Option<Mask>) -> Tensor<1> {
+        let device = self.vocabulary.weight().device();
+        let logits = self.logits(tensor(&inputs, &device), mask);
+        let [batch, len, vocab] = logits.dims();
+        let labels = tensor(&labels, &device).reshape([batch * len]);
+        let cross_entropy =
+            CrossEntropyLossConfig::new().with_pad_tokens(Some(vec![MASK as usize]));
+        cross_entropy
+            .init(&device)
+            .forward(logits.reshape([batch * len, vocab]), labels)
+    }
+}
+
+/// Rows of inputs, and of labels.
+pub(crate) type Rows = (Vec<Vec<i64>>, Vec<Vec<i64>>);
+
+/// Trains a model on what `draw` returns, and prints how the loss falls. `mask` says what attention must not see.
+pub(crate) fn train(
+    config: &TransformerConfig,
+    device: &Device,
+    mask: impl Fn(&Device) -> Option<Mask>,
+    mut draw: impl FnMut() -> Rows,
+) -> Result<LanguageModel> {
+    let device = device.clone().autodiff();
+    device.seed(SEED);
+    seed_dropout(&device, SEED);
+    let mut model = LanguageModel::init(config, &device)?;
+    println!("{} parameters", model.num_params());
+    let mut optimizer = AdamConfig::new().with_beta_2(0.98).init();
+    let started = Instant::now();
+    for update in 0..N_UPDATES {
+        let loss = model.loss(draw(), mask(&device));
+        if update == 0 || update % 160 == 159 {
+            let nats = loss.clone().into_scalar::<f32>();
+            println!("update {:>3}  loss {nats:.3}", update + 1);
+        }
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        let rise = (update + 1) as f64 / N_WARMUP as f64;
+        let fall = (N_UPDATES - update) as f64 / (N_UPDATES - N_WARMUP) as f64;
+        model = optimizer.step(LEARNING_RATE * rise.min(fall), model, gradients);
+    }
+    println!(
+        "{N_UPDATES} updates in {:.0} s",
+        started.elapsed().as_secs_f64()
+    );
+    Ok(model.valid())
+}
