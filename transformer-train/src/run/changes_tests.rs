@@ -91,7 +91,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
 }
 
 /// Other values of the settings whose default is text, or none.
-const OTHERS: [(&str, &str); 51] = [
+const OTHERS: [(&str, &str); 52] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),
     ("data.tgt", "\"other\""),
@@ -125,6 +125,7 @@ const OTHERS: [(&str, &str); 51] = [
     ("model.decoder_window", "3"),
     ("model.activation", "\"gelu\""),
     ("model.tying", "\"none\""),
+    ("model.initialization", "\"bert\""),
     ("finetune.model", "\"other\""),
     ("adapters.targets", "[\"attention.key\"]"),
     ("embeddings.src_word_vectors", "\"other\""),
