@@ -11,7 +11,7 @@ use transformer_core::directory::{ModelDirectory, Tokenizers, create_folder};
 use transformer_core::random::hash;
 
 use crate::config::{
-    CorpusSource, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource,
+    CorpusSource, DataSource, Experiment, LineLimit, Store, Tags, ValidationSource, Vocabularies,
 };
 use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
@@ -79,7 +79,7 @@ impl StoreLocation {
         let mut facts = vec![
             format!("format {FORMAT}"),
             format!("{:?}", data.filter()),
-            format!("{:?}", experiment.vocabularies()),
+            fact_of_vocabularies(&experiment.vocabularies()),
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
         facts.extend(base.map(tokenizers_of));
@@ -294,6 +294,13 @@ fn hash_of_blocks(path: &Path, n_bytes: u64) -> io::Result<u64> {
     Ok(hashed)
 }
 
+/// Returns what identifies the settings of tokenizers. Those without user-defined symbols leave them
+/// out, so that the stores of versions without this setting stay usable.
+fn fact_of_vocabularies(vocabularies: &Vocabularies) -> String {
+    // A symbol cannot spell this, because it has no spaces.
+    format!("{vocabularies:?}").replace(", user_symbols: []", "")
+}
+
 /// Returns what identifies the tokenizers of a model: their hashes.
 fn tokenizers_of(model: &ModelDirectory) -> String {
     let files = &model.manifest().files;
@@ -326,6 +333,26 @@ mod tests {
         assert!(contains_only_stores(run.path()));
         File::create(run.path().join("experiment.toml")).expect("the folder is writable");
         assert!(!contains_only_stores(run.path()), "a run has started");
+    }
+
+    #[test]
+    fn a_store_without_symbols_has_the_name_that_it_had_before_there_were_any() {
+        let vocabularies = Experiment::default().vocabularies();
+        let before = "Joint(TokenizerConfig { kind: Bpe, vocab_size: 37000, case: Keep, byte_fallback: \
+                      false })";
+        assert_eq!(fact_of_vocabularies(&vocabularies), before);
+    }
+
+    #[test]
+    fn stores_with_different_symbols_have_different_names() {
+        let fact = |symbols: &[&str]| {
+            let mut experiment = Experiment::default();
+            let symbols = symbols.iter().map(|it| (*it).to_owned());
+            experiment.tokenizer.user_symbols = symbols.collect();
+            fact_of_vocabularies(&experiment.vocabularies())
+        };
+        assert_ne!(fact(&["<2de>"]), fact(&["<2fr>"]));
+        assert_ne!(fact(&["<2de>"]), fact(&[]));
     }
 
     /// Writes a file of zeros but for one byte, and returns its hash.
