@@ -1,11 +1,9 @@
 //! [`encode`]: tokenizes and filters a corpus.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
-use transformer_core::text::UNK;
-
-use crate::config::{Copies, Duplicates, Empty, Filter, OverLong};
+use crate::config::{Empty, Filter, Tags};
+use crate::corpus::counted_filter::CountedFilter;
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
 /// Number of pairs that are tokenized together: enough for all threads, and little memory.
@@ -17,7 +15,8 @@ pub(crate) const CHUNK_BYTES: usize = 1 << 22;
 /// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
 /// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each
-/// line, without `BOS` and `EOS`. The text itself is not stored.
+/// line, without `BOS` and `EOS`. The tags of a corpus are among the lines once. The text itself is not
+/// stored.
 ///
 /// # Errors
 ///
@@ -71,10 +70,12 @@ pub(crate) fn encode_into(
         if chunk.is_empty() {
             break;
         }
-        chunk.retain(|read| counted.keeps_text(read));
+        chunk.retain(|read| counted.keeps_text(&read.pair, read.is_copy));
+        let tags = new_tags(&chunk, &counted);
         let corpora: Vec<usize> = chunk.iter().map(|read| read.corpus).collect();
-        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) =
-            chunk.into_iter().map(|read| read.pair).unzip();
+        let lines = tags.iter().map(|(_, tags)| tag_lines(tags));
+        let lines = lines.chain(chunk.into_iter().map(|read| read.pair));
+        let (src_lines, tgt_lines): (Vec<String>, Vec<String>) = lines.unzip();
         let src = encode_src(&src_lines);
         let tgt = encode_tgt(&tgt_lines);
         assert_eq!(
@@ -87,7 +88,11 @@ pub(crate) fn encode_into(
             tgt_lines.len(),
             "`encode_tgt` must return one item per line"
         );
-        for ((src, tgt), corpus) in src.iter().zip(&tgt).zip(corpora) {
+        let mut encoded = src.iter().zip(&tgt);
+        for ((corpus, _), (src, tgt)) in tags.iter().zip(encoded.by_ref()) {
+            counted.set_tags(*corpus, src.clone(), tgt.clone());
+        }
+        for ((src, tgt), corpus) in encoded.zip(corpora) {
             if let Some((src, tgt)) = counted.filter_tokens(corpus, src, tgt) {
                 fingerprint.push(src, tgt);
                 sink(src, tgt)?;
@@ -110,9 +115,33 @@ pub(crate) fn encode_into(
     }
 }
 
-/// A pair that was read, the index of its corpus, and whether its sides are equal without their tags.
+/// Returns the tags of the corpora of these pairs that have some and are not known yet, with the
+/// indices of the corpora.
+fn new_tags(chunk: &[ReadPair], counted: &CountedFilter) -> Vec<(usize, Arc<Tags>)> {
+    let mut tags: Vec<(usize, Arc<Tags>)> = Vec::new();
+    for read in chunk {
+        // The pairs of a corpus follow each other.
+        let is_known = tags
+            .last()
+            .is_some_and(|(corpus, _)| *corpus == read.corpus);
+        if !is_known && *read.tags != Tags::default() && !counted.knows_tags(read.corpus) {
+            tags.push((read.corpus, Arc::clone(&read.tags)));
+        }
+    }
+    tags
+}
+
+/// Returns tags as lines; a side without a tag is an empty line.
+fn tag_lines(tags: &Tags) -> (String, String) {
+    let line = |tag: &Option<String>| tag.clone().unwrap_or_default();
+    (line(&tags.src), line(&tags.tgt))
+}
+
+/// A pair that was read, the index and the tags of its corpus, and whether its sides are equal without
+/// their tags.
 struct ReadPair {
     corpus: usize,
+    tags: Arc<Tags>,
     is_copy: bool,
     pair: (String, String),
 }
@@ -139,6 +168,7 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
         n_bytes += pair.0.len() + pair.1.len();
         chunk.push(ReadPair {
             corpus: pairs.corpus(),
+            tags: pairs.tags(),
             is_copy: pairs.is_copy(),
             pair,
         });
@@ -153,108 +183,12 @@ fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
     empty.map(|(_, side)| side)
 }
 
-/// A filter that counts what it keeps and drops.
-struct CountedFilter<'a> {
-    filter: &'a Filter,
-    summary: CorpusSummary,
-    /// A 64-bit hash of each pair. Among four million pairs, a collision has a probability of one
-    /// in a million.
-    seen: HashSet<u64>,
-}
-
-impl<'a> CountedFilter<'a> {
-    fn new(filter: &'a Filter) -> Self {
-        Self {
-            filter,
-            summary: CorpusSummary::default(),
-            seen: HashSet::new(),
-        }
-    }
-
-    /// Whether a pair passes the checks that need no tokens.
-    fn keeps_text(&mut self, ReadPair { is_copy, pair, .. }: &ReadPair) -> bool {
-        let summary = &mut self.summary;
-        summary.read += 1;
-        if pair.0.trim().is_empty() {
-            summary.empty_src += 1;
-            return false;
-        }
-        if pair.1.trim().is_empty() {
-            summary.empty_tgt += 1;
-            return false;
-        }
-        if *is_copy {
-            summary.copies += 1;
-            if self.filter.copies == Copies::Drop {
-                summary.copies_dropped += 1;
-                return false;
-            }
-        }
-        let mut hasher = DefaultHasher::new();
-        pair.hash(&mut hasher);
-        if self.seen.insert(hasher.finish()) {
-            return true;
-        }
-        summary.identical += 1;
-        let dropped = self.filter.duplicates == Duplicates::Drop;
-        summary.identical_dropped += u64::from(dropped);
-        !dropped
-    }
-
-    /// Checks the token ids of a pair of this corpus. Returns the ids to keep, or `None` for a
-    /// dropped pair.
-    fn filter_tokens<'i>(
-        &mut self,
-        corpus: usize,
-        src: &'i [u32],
-        tgt: &'i [u32],
-    ) -> Option<(&'i [u32], &'i [u32])> {
-        let summary = &mut self.summary;
-        if summary.kept_of.len() <= corpus {
-            summary.kept_of.resize(corpus + 1, 0);
-        }
-        let max_len = self.filter.max_len;
-        // A tokenizer can drop all characters of a line that is not blank.
-        if src.is_empty() {
-            summary.empty_src += 1;
-            return None;
-        }
-        if tgt.is_empty() {
-            summary.empty_tgt += 1;
-            return None;
-        }
-        let (longer, shorter) = (src.len().max(tgt.len()), src.len().min(tgt.len()));
-        summary.longest = summary.longest.max(longer as u64);
-        let is_too_long = longer > max_len;
-        if is_too_long && self.filter.over_long == OverLong::Drop {
-            summary.too_long += 1;
-            return None;
-        }
-        let ratio = longer as f64 / shorter as f64;
-        if self.filter.max_ratio.is_some_and(|max| ratio > max) {
-            summary.unbalanced += 1;
-            return None;
-        }
-        summary.cut += u64::from(is_too_long);
-        let src = &src[..src.len().min(max_len)];
-        let tgt = &tgt[..tgt.len().min(max_len)];
-        summary.kept += 1;
-        summary.kept_of[corpus] += 1;
-        summary.src_tokens += src.len() as u64;
-        summary.tgt_tokens += tgt.len() as u64;
-        summary.src_unknown += n_unknown(src);
-        summary.tgt_unknown += n_unknown(tgt);
-        Some((src, tgt))
-    }
-}
-
-fn n_unknown(ids: &[u32]) -> u64 {
-    ids.iter().filter(|&&id| id == UNK).count() as u64
-}
-
 #[cfg(test)]
 mod tests {
+    use transformer_core::text::UNK;
+
     use super::*;
+    use crate::config::{Copies, Duplicates, OverLong};
 
     /// Returns one id per lower-case letter; other characters are dropped.
     fn letters(lines: &[String]) -> Vec<Vec<u32>> {
@@ -310,6 +244,21 @@ mod tests {
             ..CorpusSummary::default()
         };
         assert_eq!(summary, expected);
+    }
+
+    #[test]
+    fn a_line_of_which_only_the_tag_is_left_is_empty() {
+        let pairs = [("ab", "x"), ("12", "x"), ("c", "34")];
+        let pairs = pairs.map(|(src, tgt)| (src.to_owned(), tgt.to_owned()));
+        let tags = Tags {
+            src: Some("<2de>".to_owned()),
+            tgt: Some("<de>".to_owned()),
+        };
+        let text = ParallelText::from_pairs(pairs.into()).tagged(&tags);
+        let (corpus, summary) =
+            encode(&text, &Filter::default(), letters, letters).expect("a pair is fine");
+        assert_eq!(corpus.all_lengths(), [(4, 3)]);
+        assert_eq!((summary.empty_src, summary.empty_tgt), (1, 1));
     }
 
     #[test]

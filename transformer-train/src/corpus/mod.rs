@@ -1,6 +1,7 @@
 //! Parallel text: files, pairs of lines, and the token store that is built from them.
 
 mod bpe_dropout;
+mod counted_filter;
 mod disk_store;
 mod encode;
 mod encoded_corpus;

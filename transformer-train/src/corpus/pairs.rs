@@ -93,6 +93,16 @@ impl Pairs {
         }
     }
 
+    /// Returns the tags of the last pair.
+    pub(super) fn tags(&self) -> Arc<Tags> {
+        match &self.source {
+            PairSource::Corpora { corpora, current } => {
+                corpora.get(*current).map(Self::tags).unwrap_or_default()
+            }
+            _ => Arc::clone(&self.tags),
+        }
+    }
+
     /// Returns the number of pairs read so far, held-out ones included.
     pub(crate) fn n_read(&self) -> u64 {
         self.n_read
