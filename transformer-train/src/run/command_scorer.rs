@@ -7,6 +7,7 @@ use burn_train::Interrupter;
 use super::environment::{Display, RunEnvironment};
 use super::error::TrainError;
 use super::prepare::Prepared;
+use super::validation_pairs::without_tag;
 use crate::config::{CommandFailure, Experiment};
 use crate::progress::LogFn;
 use crate::validation::{CommandMetric, ExternalScorer, ScoreError};
@@ -33,10 +34,14 @@ impl CommandScorer {
         prepared: &Prepared,
     ) -> Option<Self> {
         let settings = &experiment.validation;
+        let tags = experiment.data.tags_of(|tags| &tags.src);
+        let pairs = prepared.valid_text.iter().take(settings.max_sentences);
+        let pairs = pairs.map(|(src, tgt)| (without_tag(src, &tags).to_owned(), tgt.clone()));
+        let pairs: Vec<(String, String)> = pairs.collect();
         let scorer = ExternalScorer::new(
             settings,
             &environment.directory,
-            &prepared.valid_text,
+            &pairs,
             &environment.interrupt,
         )?;
         Some(Self {

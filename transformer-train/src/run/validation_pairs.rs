@@ -72,14 +72,20 @@ impl ValidationPairs {
     /// Removes these tags from the text of targets, because translations are scored without them.
     pub(super) fn without_tags(mut self, tags: &[String]) -> Self {
         for (_, tgt) in &mut self.text {
-            let rests = tags.iter().filter_map(|tag| tgt.strip_prefix(tag.as_str()));
-            // A tag can be the start of another one.
-            if let Some(rest) = rests.min_by_key(|rest| rest.len()) {
-                *tgt = rest.trim_start().to_owned();
-            }
+            *tgt = without_tag(tgt, tags).to_owned();
         }
         self
     }
+}
+
+/// Returns a line without the one of these tags that it begins with.
+pub(super) fn without_tag<'a>(line: &'a str, tags: &[String]) -> &'a str {
+    let rests = tags
+        .iter()
+        .filter_map(|tag| line.strip_prefix(tag.as_str()));
+    // A tag can be the start of another one.
+    let rest = rests.min_by_key(|rest| rest.len());
+    rest.map_or(line, str::trim_start)
 }
 
 /// Largest corpus in which the validation pairs are looked up, in pairs: this takes about a second.
