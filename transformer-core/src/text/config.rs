@@ -68,7 +68,10 @@ pub struct TokenizerConfig {
     /// gets 256 tokens: `<0x00>` to `<0xFF>`, as in SentencePiece. Then no text is unknown. Default `false`.
     pub byte_fallback: bool,
     /// Texts that are one token wherever they occur in a line, even within a word, and are never split: for example
-    /// `<2de>`, which requests a language. They are found before normalization, so their case matters. Default: none.
+    /// `<2de>`, which requests a language. They are found before normalization, so their case matters. But
+    /// text that normalization turns into a word, character or piece with this very spelling is encoded as the symbol
+    /// too: with [`Case::Lower`] `DE` as the symbol `de`, and for [`TokenizerKind::Word`] `<2DE>` as `<2de>`. In the other
+    /// kinds no symbol of punctuation and letters, such as `<2de>`, is affected. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_symbols: Vec<String>,
 }

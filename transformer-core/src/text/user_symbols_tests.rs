@@ -80,6 +80,21 @@ fn a_symbol_in_another_spelling_is_ordinary_text() -> Outcome {
 }
 
 #[test]
+fn lower_case_makes_no_symbol_with_punctuation_and_letters_but_of_whole_words() -> Outcome {
+    for kind in KINDS {
+        let lower = TokenizerConfig {
+            case: Case::Lower,
+            user_symbols: vec!["<2de>".to_owned()],
+            ..config(kind)
+        };
+        let tokenizer = Tokenizer::train(&lower, ["<2DE> <2DE> <2DE>a", "<2DE> de"])?;
+        let found = symbols_in(&tokenizer, "<2DE> de");
+        assert_eq!(found.is_empty(), kind != TokenizerKind::Word, "{kind}");
+    }
+    Ok(())
+}
+
+#[test]
 fn nothing_is_learned_from_symbols() -> Outcome {
     let with = LINES.map(|line| line.replace(' ', " <2de> "));
     for kind in [

@@ -234,7 +234,10 @@ pub(super) const SECTIONS: &[Section] = &[
                 meaning: "Texts that are one token wherever they occur, even within a word, and \
                           are never split: for example `[\"<2de>\", \"<2fr>\"]`. The tags of \
                           `data.corpora` are such symbols without being listed here. They are \
-                          found before `case` applies, spelled exactly like that. Default: none.",
+                          found before `case` applies, in this spelling. With `case = \"lower\"`, \
+                          text that gets this spelling is the symbol too if `kind = \"word\"`, or \
+                          if the symbol has letters and digits only, or punctuation only. Default: \
+                          none.",
                 example: Some("[\"TEXT\"]"),
             },
             Key {

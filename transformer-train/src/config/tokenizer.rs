@@ -28,7 +28,9 @@ pub struct TokenizerSettings {
     pub byte_fallback: bool,
     /// Texts that are one token wherever they occur, even within a word, and are never split: for
     /// example `["<2de>", "<2fr>"]`. The tags of `data.corpora` are such symbols without being listed
-    /// here. They are found before `case` applies, spelled exactly like that. Default: none.
+    /// here. They are found before `case` applies, in this spelling. With `case = "lower"`, text that
+    /// gets this spelling is the symbol too if `kind = "word"`, or if the symbol has letters and
+    /// digits only, or punctuation only. Default: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub user_symbols: Vec<String>,
     /// BPE-dropout: probability of skipping a merge while a training line is tokenized, so that the
