@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use transformer_core::Padded;
 use transformer_core::text::{BOS, EOS};
+use transformer_infer::batches_within;
 
 use crate::corpus::SentencePair;
 
@@ -56,15 +57,21 @@ pub struct ShardSpec {
     pub device: usize,
     /// Number of shards per micro-batch, one per thread.
     pub n_shards: usize,
+    /// Maximum size of a micro-batch: its sentences times the tokens of the longest side, `EOS`
+    /// included. One that noise has made larger is split. The plan has the same limit for the text
+    /// without noise.
+    pub max_tokens: usize,
 }
 
 impl ShardSpec {
-    /// Returns the split for a single device whose threads compute `n_shards` shards.
+    /// Returns the split for a single device whose threads compute `n_shards` shards, without a limit
+    /// of size.
     pub fn single_device(n_shards: usize) -> Self {
         Self {
             n_devices: 1,
             device: 0,
             n_shards,
+            max_tokens: usize::MAX,
         }
     }
 }
@@ -140,15 +147,15 @@ impl Batch {
 }
 
 impl Update {
-    /// Selects a device's micro-batches from those of a whole update, splits each into shards, and
-    /// creates their tensors on the device.
+    /// Selects a device's micro-batches from those of a whole update, splits each into micro-batches
+    /// within the limit and these into shards, and creates their tensors on the device.
     ///
     /// # Panics
     ///
     /// Panics if a micro-batch is empty, `shard_spec` has no shards, or the number of micro-batches
     /// is not a multiple of the number of devices.
     pub fn new(
-        mut micro_batches: Vec<Vec<SentencePair>>,
+        micro_batches: Vec<Vec<SentencePair>>,
         number: u64,
         seed: u64,
         shard_spec: ShardSpec,
@@ -164,8 +171,11 @@ impl Update {
         let n_labels = pairs.map(|pair| pair.tgt.len() + 1).sum();
         let n_shards = |pairs: &Vec<SentencePair>| shard_spec.n_shards.min(pairs.len());
         let first = shard_spec.device * n_own;
-        let first_shard = micro_batches[..first].iter().map(n_shards).sum::<usize>() as u64;
-        let own = micro_batches.drain(first..first + n_own);
+        let within = |pairs| parts_within(shard_spec.max_tokens, pairs);
+        let mut parts: Vec<_> = micro_batches.into_iter().map(within).collect();
+        let before = parts[..first].iter().flatten();
+        let first_shard = before.map(n_shards).sum::<usize>() as u64;
+        let own = parts.drain(first..first + n_own).flatten();
         let micro_batches: Vec<Vec<Batch>> = own
             .map(|pairs| shards(pairs, shard_spec.n_shards, device))
             .collect();
@@ -180,6 +190,20 @@ impl Update {
             timing: IntervalTiming::default(),
         }
     }
+}
+
+/// Splits a micro-batch that is larger than `max_tokens` into as few as pairs of similar length allow.
+fn parts_within(max_tokens: usize, pairs: Vec<SentencePair>) -> Vec<Vec<SentencePair>> {
+    let width = |pair: &SentencePair| pair.src.len().max(pair.tgt.len()) + 1;
+    let widest = pairs.iter().map(width).max().unwrap_or(0);
+    if widest.saturating_mul(pairs.len()) <= max_tokens {
+        return vec![pairs];
+    }
+    let mut order: Vec<usize> = (0..pairs.len()).collect();
+    order.sort_by_key(|index| width(&pairs[*index]));
+    let parts = batches_within(max_tokens, order, |index| width(&pairs[index]));
+    let part = |indices: Vec<usize>| indices.iter().map(|index| pairs[*index].clone()).collect();
+    parts.into_iter().map(part).collect()
 }
 
 /// Distributes pairs over `n_shards` batches in turn; with fewer pairs, one each.
@@ -242,6 +266,23 @@ mod tests {
     }
 
     #[test]
+    fn a_micro_batch_that_noise_made_larger_is_split_by_length() {
+        let pair = |n_src: usize| SentencePair {
+            src: vec![9; n_src],
+            tgt: vec![5],
+        };
+        let lengths = |sources: [usize; 5], max_tokens| -> Vec<Vec<usize>> {
+            let parts = parts_within(max_tokens, sources.map(pair).into());
+            let lengths = |part: &Vec<SentencePair>| part.iter().map(|it| it.src.len()).collect();
+            parts.iter().map(lengths).collect()
+        };
+        assert_eq!(lengths([2, 3, 1, 3, 3], 20), [[2, 3, 1, 3, 3]]);
+        // Five times ten tokens are too many; four times four and one times ten are not.
+        let expected = [vec![1, 2, 3, 3], vec![9]];
+        assert_eq!(lengths([2, 9, 1, 3, 3], 20), expected);
+    }
+
+    #[test]
     fn every_pair_is_in_exactly_one_shard() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         let pair = |id: u32| SentencePair {
@@ -272,7 +313,7 @@ mod tests {
             let shard_spec = ShardSpec {
                 n_devices: 2,
                 device: index,
-                n_shards: 2,
+                ..ShardSpec::single_device(2)
             };
             let update = Update::new(micro_batches.clone(), 3, 1, shard_spec, &device);
             (update.size.n_labels, update.n_labels, update.first_shard)

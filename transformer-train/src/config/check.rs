@@ -2,7 +2,7 @@
 
 use toml::Table;
 use transformer_core::config::AdapterConfig;
-use transformer_core::text::{N_SPECIAL, TokenizerConfig, TokenizerKind};
+use transformer_core::text::{Case, N_SPECIAL, TokenizerConfig, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::range::{at_most, fraction, positive, require, within};
@@ -51,6 +51,7 @@ impl Experiment {
         } = self;
         validate_paths(self)?;
         validate_data(data)?;
+        validate_noise(self)?;
         validate_tokenizer(tokenizer, finetune.model.is_some())?;
         for key in ["src_vocab_size", "tgt_vocab_size"] {
             if model.overrides.contains_key(key) {
@@ -118,7 +119,44 @@ fn validate_paths(experiment: &Experiment) -> Result<(), ConfigError> {
             .is_none_or(|path| !path.as_os_str().is_empty());
         require(key, "empty", is_path, "the path of a file or folder")?;
     }
+    for (corpus, number) in data.corpora.iter().zip(1..) {
+        let checked = corpus.check_paths();
+        checked.map_err(ConfigError::in_corpus(number))?;
+    }
     Ok(())
+}
+
+/// Refuses noise that would have no effect.
+fn validate_noise(experiment: &Experiment) -> Result<(), ConfigError> {
+    let Experiment {
+        data,
+        tokenizer,
+        finetune,
+        ..
+    } = experiment;
+    let noise = data.noise();
+    noise.validate()?;
+    let is_lower = tokenizer.case == Case::Lower && finetune.model.is_none();
+    let without_case = is_lower.then_some("tokenizer.case = \"lower\"");
+    let of_task = data.task.map(|_| "data.task");
+    let settings = [
+        (
+            "data.noise_lowercase",
+            noise.lowercase,
+            of_task.or(without_case),
+        ),
+        (
+            "data.noise_uppercase",
+            noise.uppercase,
+            of_task.or(without_case),
+        ),
+        ("data.noise_typos", noise.typos, of_task),
+    ];
+    let mut without_effect = settings.into_iter().filter(|(_, rate, _)| *rate > 0.0);
+    let found = without_effect.find_map(|(first, _, second)| Some((first, second?)));
+    found.map_or(Ok(()), |(first, second)| {
+        Err(ConfigError::Conflict { first, second })
+    })
 }
 
 /// Checks the number of updates, and what one consists of.
@@ -242,7 +280,6 @@ fn validate_validation(
 
 fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
     data.source()?;
-    data.noise().validate()?;
     let temperature = data.sampling_temperature;
     let is_temperature = (1.0..=MAX_TEMPERATURE).contains(&temperature);
     let allowed = "1 to 1,000,000, for example 5";
@@ -251,6 +288,12 @@ fn validate_data(data: &DataSettings) -> Result<(), ConfigError> {
         temperature,
         is_temperature,
         allowed,
+    )?;
+    require(
+        "data.sampling_temperature",
+        temperature,
+        temperature == 1.0 || data.corpora.len() > 1,
+        "1, or at least two `data.corpora` to mix",
     )?;
     within(
         "data.max_line_bytes",

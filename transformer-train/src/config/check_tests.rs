@@ -1,5 +1,7 @@
 //! Tests of the checks of settings.
 
+use transformer_core::text::Case;
+
 use crate::config::{
     Checkpointing, ComputePrecision, ConfigError, CorpusSettings, Experiment, ScheduleKind,
 };
@@ -254,7 +256,7 @@ fn a_weight_of_a_corpus_that_overflows_sums_is_refused() {
         }];
     });
     assert!(
-        message.starts_with("`data.corpora.weight` is 1"),
+        message.starts_with("in corpus 1 of `data.corpora`: `weight` is 1"),
         "{message}"
     );
     assert!(message.ends_with("; choose at most a million"), "{message}");
@@ -269,6 +271,34 @@ fn an_empty_path_is_refused_by_name() {
     );
     let expected = "`finetune.model` is empty; choose the path of a file or folder";
     assert_eq!(message(|it| it.finetune.model = Some("".into())), expected);
+    let expected = "in corpus 1 of `data.corpora`: `valid_tsv` is empty; choose the path of a file";
+    let corpus = CorpusSettings {
+        valid_tsv: Some("".into()),
+        ..CorpusSettings::default()
+    };
+    assert_eq!(message(|it| it.data.corpora = vec![corpus]), expected);
+}
+
+#[test]
+fn noise_without_effect_is_refused() {
+    let expected = "`data.noise_typos` and `data.task` exclude each other; remove one of them";
+    assert_eq!(message(|it| it.data.noise_typos = 0.1), expected);
+    let message = message(|experiment| {
+        experiment.data.task = None;
+        experiment.data.tsv = Some("c".into());
+        experiment.data.noise_uppercase = 0.1;
+        experiment.tokenizer.case = Case::Lower;
+    });
+    let expected = "`data.noise_uppercase` and `tokenizer.case = \"lower\"` exclude each other; remove one of \
+                    them";
+    assert_eq!(message, expected);
+}
+
+#[test]
+fn a_sampling_temperature_without_corpora_to_mix_is_refused() {
+    let expected =
+        "`data.sampling_temperature` is 5; choose 1, or at least two `data.corpora` to mix";
+    assert_eq!(message(|it| it.data.sampling_temperature = 5.0), expected);
 }
 
 #[test]

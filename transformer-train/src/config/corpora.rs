@@ -112,17 +112,31 @@ impl Default for CorpusSettings {
 }
 
 impl CorpusSettings {
+    /// Returns the keys of files, and the files.
+    fn paths(&self) -> [(&'static str, &Option<PathBuf>); 6] {
+        [
+            ("src", &self.src),
+            ("tgt", &self.tgt),
+            ("tsv", &self.tsv),
+            ("valid_src", &self.valid_src),
+            ("valid_tgt", &self.valid_tgt),
+            ("valid_tsv", &self.valid_tsv),
+        ]
+    }
+
+    /// Refuses empty paths.
+    pub(super) fn check_paths(&self) -> Result<(), ConfigError> {
+        for (key, path) in self.paths() {
+            let is_path = path.as_ref().is_none_or(|it| !it.as_os_str().is_empty());
+            range::require(key, "empty", is_path, "the path of a file")?;
+        }
+        Ok(())
+    }
+
     /// Returns all files that are set.
     pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let files = [
-            &self.src,
-            &self.tgt,
-            &self.tsv,
-            &self.valid_src,
-            &self.valid_tgt,
-            &self.valid_tsv,
-        ];
-        files.into_iter().flatten().cloned()
+        let files = self.paths().into_iter();
+        files.filter_map(|(_, path)| path.clone())
     }
 
     /// Returns the tags.
@@ -137,10 +151,10 @@ impl CorpusSettings {
     pub(super) fn train(&self) -> Result<(TaggedCorpus, f64), ConfigError> {
         let files = [("src", &self.src), ("tgt", &self.tgt), ("tsv", &self.tsv)];
         let source = corpus(files)?.ok_or(ConfigError::NoFilesInCorpus)?;
-        range::positive("data.corpora.weight", self.weight)?;
+        range::positive("weight", self.weight)?;
         let allowed = "at most a million";
         let is_allowed = self.weight <= 1e6;
-        range::require("data.corpora.weight", self.weight, is_allowed, allowed)?;
+        range::require("weight", self.weight, is_allowed, allowed)?;
         let tags = self.tags();
         for (key, tag) in [("tag", &tags.src), ("target_tag", &tags.tgt)] {
             let symbols = TokenizerConfig {

@@ -110,12 +110,12 @@ pub struct DataSettings {
     /// Probability that a training source is written in lower case, so that the model learns to read
     /// such text; others each time. Default 0 (not in the paper).
     pub noise_lowercase: f64,
-    /// Probability that a training source is written in upper case. Default 0 (not in the paper).
+    /// Probability that a training source is written in upper case, which has more tokens: a batch that
+    /// exceeds `training.tokens_per_batch` by noise is computed in parts. Default 0 (not in the paper).
     pub noise_uppercase: f64,
     /// Probability that a word of a training source, of at least four letters, has a typing error:
     /// two letters swapped, one dropped, doubled, or replaced by a neighbor on the keyboard (Belinkov
-    /// and Bisk 2018). Sources get longer, but `training.tokens_per_batch` counts them
-    /// without it. Default 0 (not in the paper).
+    /// and Bisk 2018). Default 0 (not in the paper).
     pub noise_typos: f64,
 }
 
@@ -294,7 +294,9 @@ impl DataSettings {
 
     /// Returns the files and weights of `corpora`, unless it is empty.
     fn weighted_corpora(&self) -> Result<Option<Vec<(TaggedCorpus, f64)>>, ConfigError> {
-        let corpora = self.corpora.iter().map(CorpusSettings::train);
+        let corpora = self.corpora.iter().zip(1..);
+        let corpora =
+            corpora.map(|(corpus, number)| corpus.train().map_err(ConfigError::in_corpus(number)));
         let corpora = corpora.collect::<Result<Vec<_>, _>>()?;
         Ok(Some(corpora).filter(|corpora| !corpora.is_empty()))
     }
@@ -306,14 +308,18 @@ impl DataSettings {
     ) -> Result<ValidationSource, ConfigError> {
         let mut of_corpora = Vec::new();
         for (it, number) in self.corpora.iter().zip(1..) {
-            of_corpora.extend(it.valid()?.map(|corpus| (number, corpus)));
+            let valid = it.valid().map_err(ConfigError::in_corpus(number))?;
+            of_corpora.extend(valid.map(|corpus| (number, corpus)));
         }
         match (files, of_corpora.is_empty()) {
             (None, true) => Ok(ValidationSource::HeldOut),
             (None, false) => Ok(ValidationSource::OfCorpora(of_corpora)),
             (Some(files), true) => Ok(ValidationSource::Files(files)),
             (Some(_), false) => Err(ConfigError::Conflict {
-                first: "corpora.valid_src",
+                first: match self.corpora.iter().any(|it| it.valid_src.is_some()) {
+                    true => "corpora.valid_src",
+                    false => "corpora.valid_tsv",
+                },
                 second: self.first_valid_key(),
             }),
         }

@@ -126,7 +126,7 @@ fn a_corpus_has_tags_on_its_training_and_its_validation_pairs() {
 #[test]
 fn validation_files_of_corpora_together_with_those_of_all_are_an_error() {
     let data = parsed("valid_tsv = 'v'\ncorpora = [{ tsv = 'a', valid_tsv = 'w' }]");
-    let expected = "`corpora.valid_src` and `valid_tsv` exclude each other; remove one of them";
+    let expected = "`corpora.valid_tsv` and `valid_tsv` exclude each other; remove one of them";
     assert_eq!(message(&data), expected);
 }
 
@@ -135,18 +135,18 @@ fn one_validation_file_of_a_corpus_without_the_other_is_an_error() {
     let data = parsed("corpora = [{ tsv = 'a', valid_src = 'v' }]");
     assert_eq!(
         message(&data),
-        "`valid_src` is set without `valid_tgt`; set both"
+        "in corpus 1 of `data.corpora`: `valid_src` is set without `valid_tgt`; set both"
     );
 }
 
 #[test]
 fn a_tag_that_cannot_be_a_token_is_an_error() {
-    let expected =
-        "in `data.corpora.tag`: \"to German:\" cannot be a user-defined symbol: it has whitespace";
+    let expected = "in corpus 1 of `data.corpora`: in `tag`: \"to German:\" cannot be a user-defined symbol: it has whitespace";
     let data = parsed("corpora = [{ tsv = 'a', tag = 'to German:' }]");
     assert!(message(&data).starts_with(expected), "{}", message(&data));
-    let expected = "in `data.corpora.target_tag`: \"\" cannot be a user-defined symbol: it is empty; remove it";
-    let data = parsed("corpora = [{ tsv = 'a', target_tag = '' }]");
+    let expected = "in corpus 2 of `data.corpora`: in `target_tag`: \"\" cannot be a user-defined symbol: it is \
+                    empty; remove it";
+    let data = parsed("corpora = [{ tsv = 'a' }, { tsv = 'a', target_tag = '' }]");
     assert_eq!(message(&data), expected);
 }
 
@@ -166,13 +166,13 @@ fn a_task_together_with_corpora_is_an_error() {
 
 #[test]
 fn a_corpus_without_files_is_an_error() {
-    let expected = "one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`";
+    let expected = "in corpus 1 of `data.corpora`: it has no files; set `src` and `tgt`, or `tsv`";
     assert_eq!(message(&parsed("corpora = [{ weight = 2.0 }]")), expected);
 }
 
 #[test]
 fn a_weight_of_zero_is_an_error() {
     let data = parsed("corpora = [{ tsv = 'c', weight = 0.0 }]");
-    let expected = "`data.corpora.weight` is 0; choose a number greater than 0";
+    let expected = "in corpus 1 of `data.corpora`: `weight` is 0; choose a number greater than 0";
     assert_eq!(message(&data), expected);
 }

@@ -88,11 +88,19 @@ pub enum ConfigError {
         /// The key that is missing.
         missing: &'static str,
     },
+    /// The settings of one of several corpora are wrong.
+    #[error("in corpus {number} of `data.corpora`: {source}")]
+    InCorpus {
+        /// The number of the corpus, from 1.
+        number: usize,
+        /// What is wrong.
+        source: Box<Self>,
+    },
     /// One of several corpora has no files.
-    #[error("one of `data.corpora` has no files; set its `src` and `tgt`, or its `tsv`")]
+    #[error("it has no files; set `src` and `tgt`, or `tsv`")]
     NoFilesInCorpus,
     /// A text cannot be the tag of a corpus.
-    #[error("in `data.corpora.{key}`: {source}")]
+    #[error("in `{key}`: {source}")]
     Tag {
         /// The key.
         key: &'static str,
@@ -104,12 +112,14 @@ pub enum ConfigError {
     UserSymbol(#[source] TokenizerError),
     /// The tokenizer of a model that is trained further does not know the tag of a corpus.
     #[error(
-        "the tokenizer of the model that is trained further does not know the tag `{tag}`; choose one that it knows, or \
-         train a new model"
+        "the tokenizer of the model that is trained further does not know the tag `{tag}` of corpus {number}; choose \
+         one that it knows, or train a new model"
     )]
     UnknownTag {
         /// The tag.
         tag: String,
+        /// The number of the corpus, from 1.
+        number: usize,
     },
     /// Two files are standard input.
     #[error("two files are `-`; only one of them can be standard input")]
@@ -220,6 +230,16 @@ pub enum ConfigError {
         /// The key.
         key: &'static str,
     },
+}
+
+impl ConfigError {
+    /// Returns a function that adds the number of the corpus whose settings are wrong.
+    pub(super) fn in_corpus(number: usize) -> impl Fn(Self) -> Self {
+        move |error| Self::InCorpus {
+            number,
+            source: Box::new(error),
+        }
+    }
 }
 
 impl PartialEq for ConfigError {

@@ -179,17 +179,17 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "noise_uppercase",
-                meaning: "Probability that a training source is written in upper case. Default 0 \
-                          (not in the paper).",
+                meaning: "Probability that a training source is written in upper case, which has \
+                          more tokens: a batch that exceeds `training.tokens_per_batch` by noise \
+                          is computed in parts. Default 0 (not in the paper).",
                 example: None,
             },
             Key {
                 name: "noise_typos",
                 meaning: "Probability that a word of a training source, of at least four letters, \
                           has a typing error: two letters swapped, one dropped, doubled, or \
-                          replaced by a neighbor on the keyboard (Belinkov and Bisk 2018). Sources \
-                          get longer, but `training.tokens_per_batch` counts them without it. \
-                          Default 0 (not in the paper).",
+                          replaced by a neighbor on the keyboard (Belinkov and Bisk 2018). Default \
+                          0 (not in the paper).",
                 example: None,
             },
         ],

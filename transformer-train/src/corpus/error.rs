@@ -75,8 +75,8 @@ pub enum CorpusError {
     },
     /// No validation pair of one of several corpora passes the filter.
     #[error(
-        "no validation pair of corpus {number} passes the filters; check its `valid_src` and `valid_tgt`, or raise \
-         `data.max_len`"
+        "no validation pair of corpus {number} of `data.corpora` passes the filters; check its `valid_src` and \
+         `valid_tgt`, or `valid_tsv`, or raise `data.max_len`"
     )]
     NothingToValidate {
         /// The number of the corpus, from 1.

@@ -25,6 +25,9 @@ pub(crate) struct SourceNoise {
     pub(crate) tokenizer: Tokenizer,
     /// The ids of the tokens that stay as they are, in ascending order.
     pub(crate) symbols: Vec<u32>,
+    /// The tags of sources, as ids. The tokenizer of a model that is trained further may have split
+    /// them into several.
+    pub(crate) tags: Vec<Vec<u32>>,
     pub(crate) noise: Noise,
     pub(crate) seed: u64,
     /// Maximum length, in tokens. Sources that noise would make longer are not changed.
@@ -41,22 +44,40 @@ impl SourceNoise {
         let seed = hash(hash(self.seed ^ MISTYPED, update), position);
         let mut random = SplitMix64::new(seed);
         let case = LetterCase::drawn(&self.noise, &mut random);
-        let is_symbol = |id: &u32| self.symbols.binary_search(id).is_ok();
+        let tags = self.tags.iter().filter(|tag| ids.starts_with(tag));
+        let (tag, rest) = ids.split_at(tags.map(Vec::len).max().unwrap_or(0));
         let mut noisy = Vec::with_capacity(ids.len() + 4);
-        for run in ids.chunk_by(|left, right| is_symbol(left) == is_symbol(right)) {
-            match is_symbol(&run[0]) {
+        noisy.extend_from_slice(tag);
+        for run in rest.chunk_by(|left, right| self.is_symbol(*left) == self.is_symbol(*right)) {
+            match self.is_symbol(run[0]) {
                 true => noisy.extend_from_slice(run),
-                false => {
-                    let text = case.of(&self.tokenizer.decode(run));
-                    let text = mistyped(&text, self.noise.typos, &mut random);
-                    noisy.extend(self.tokenizer.encode(&text));
-                }
+                false => noisy.extend(self.noisy_text(run, case, &mut random)),
             }
         }
-        match noisy.is_empty() || noisy.len() > self.max_len {
+        match noisy.len() > self.max_len {
             true => ids.to_vec(),
             false => noisy,
         }
+    }
+
+    /// Returns tokens between symbols with noise. They stay as they are if the text does not change,
+    /// or if the noise would make unknown tokens or symbols of it.
+    fn noisy_text(&self, ids: &[u32], case: LetterCase, random: &mut SplitMix64) -> Vec<u32> {
+        let text = self.tokenizer.decode(ids);
+        let noisy = mistyped(&case.of(&text), self.noise.typos, random);
+        if noisy == text {
+            return ids.to_vec();
+        }
+        let noisy = self.tokenizer.encode(&noisy);
+        let is_other = |id: &u32| *id == UNK || self.is_symbol(*id);
+        match noisy.is_empty() || noisy.iter().any(is_other) {
+            true => ids.to_vec(),
+            false => noisy,
+        }
+    }
+
+    fn is_symbol(&self, id: u32) -> bool {
+        self.symbols.binary_search(&id).is_ok()
     }
 }
 
@@ -101,8 +122,18 @@ fn mistyped(text: &str, rate: f64, random: &mut SplitMix64) -> String {
     noisy
 }
 
+/// A typing error.
+#[derive(Clone, Copy, Debug)]
+enum Typo {
+    Swapped,
+    Dropped,
+    Doubled,
+    Neighbor,
+}
+
 /// Returns a word with one error between its first and its last letter: two letters swapped, a
-/// letter dropped, doubled, or replaced by a neighbor on the keyboard.
+/// letter dropped, doubled, or replaced by a neighbor on the keyboard. Only errors that change the
+/// word are drawn: equal letters are not swapped, and a letter without a key has no neighbor.
 fn mistyped_word(word: &str, random: &mut SplitMix64) -> Vec<char> {
     let mut chars: Vec<char> = word.chars().collect();
     let is_letter = |index: &usize| chars[*index].is_alphabetic();
@@ -110,50 +141,55 @@ fn mistyped_word(word: &str, random: &mut SplitMix64) -> Vec<char> {
     if letters.len() < MIN_LETTERS {
         return chars;
     }
-    let inner = letters.len() as u64 - 2;
-    let at = |random: &mut SplitMix64, n: u64| 1 + random.below(n) as usize;
-    match random.below(4) {
-        0 => {
-            let first = at(random, inner - 1);
-            chars.swap(letters[first], letters[first + 1]);
+    let inner = &letters[1..letters.len() - 1];
+    let pairs = inner.windows(2).map(|pair| (pair[0], pair[1]));
+    let swaps = pairs.filter(|(left, right)| chars[*left] != chars[*right]);
+    let swaps: Vec<(usize, usize)> = swaps.collect();
+    let with_key = inner.iter().map(|&index| (index, neighbors(chars[index])));
+    let with_key = with_key.filter(|(_, neighbors)| !neighbors.is_empty());
+    let with_key: Vec<(usize, Vec<char>)> = with_key.collect();
+
+    let mut typos = vec![Typo::Dropped, Typo::Doubled];
+    typos.extend((!swaps.is_empty()).then_some(Typo::Swapped));
+    typos.extend((!with_key.is_empty()).then_some(Typo::Neighbor));
+    match drawn(&typos, random) {
+        Typo::Swapped => {
+            let (left, right) = drawn(&swaps, random);
+            chars.swap(*left, *right);
         }
-        1 => {
-            chars.remove(letters[at(random, inner)]);
+        Typo::Dropped => {
+            chars.remove(*drawn(inner, random));
         }
-        2 => {
-            let index = letters[at(random, inner)];
+        Typo::Doubled => {
+            let index = *drawn(inner, random);
             chars.insert(index, chars[index]);
         }
-        _ => {
-            let index = letters[at(random, inner)];
-            chars[index] = neighbor(chars[index], random);
+        Typo::Neighbor => {
+            let (index, neighbors) = drawn(&with_key, random);
+            chars[*index] = *drawn(neighbors, random);
         }
     }
     chars
 }
 
-/// Returns a letter beside this one on the keyboard, in the same case; the letter itself if it has
-/// no key.
-fn neighbor(letter: char, random: &mut SplitMix64) -> char {
+/// Returns one of several items, which all have the same probability.
+fn drawn<'a, T>(items: &'a [T], random: &mut SplitMix64) -> &'a T {
+    &items[random.below(items.len() as u64) as usize]
+}
+
+/// Returns the letters beside this one on the keyboard, in the same case; none if it has no key.
+fn neighbors(letter: char) -> Vec<char> {
     let lower = letter.to_ascii_lowercase();
-    let right = random.below(2) == 1;
-    let found = KEYS.iter().find_map(|row| {
+    let beside = KEYS.iter().find_map(|row| {
         let index = row.find(lower)?;
-        let beside = match right {
-            true => row[index + 1..].chars().next(),
-            false => row[..index].chars().next_back(),
-        };
-        // At the end of a row there is one neighbor.
-        beside.or_else(|| match right {
-            true => row[..index].chars().next_back(),
-            false => row[index + 1..].chars().next(),
-        })
+        let left = row[..index].chars().next_back();
+        Some(left.into_iter().chain(row[index + 1..].chars().next()))
     });
-    match found {
-        Some(found) if letter.is_ascii_uppercase() => found.to_ascii_uppercase(),
-        Some(found) => found,
-        None => letter,
-    }
+    let in_case = |found: char| match letter.is_ascii_uppercase() {
+        true => found.to_ascii_uppercase(),
+        false => found,
+    };
+    beside.into_iter().flatten().map(in_case).collect()
 }
 
 #[cfg(test)]
@@ -164,27 +200,38 @@ mod tests {
 
     const LINE: &str = "<2de> Two white dogs are running, x";
 
-    fn noise(lowercase: f64, uppercase: f64, typos: f64) -> SourceNoise {
-        let config = TokenizerConfig {
-            kind: TokenizerKind::Bpe,
-            vocab_size: 200,
-            byte_fallback: false,
-            user_symbols: vec!["<2de>".to_owned()],
-            ..TokenizerConfig::default()
-        };
+    /// Returns noise of sources, for a tokenizer with this configuration.
+    fn noise_with(config: &TokenizerConfig, noise: Noise) -> SourceNoise {
         let letters = ('a'..='z').chain('A'..='Z').collect::<String>();
-        let tokenizer = Tokenizer::train(&config, [LINE, &letters]).expect("it is text");
+        let text = [LINE, LINE, "<2DE>", &letters];
+        let tokenizer = Tokenizer::train(config, text).expect("it is text");
         SourceNoise {
             symbols: tokenizer.user_symbols(),
+            tags: Vec::new(),
             tokenizer,
-            noise: Noise {
-                lowercase,
-                uppercase,
-                typos,
-            },
+            noise,
             seed: 5,
             max_len: 99,
         }
+    }
+
+    fn config(user_symbols: &[&str]) -> TokenizerConfig {
+        TokenizerConfig {
+            kind: TokenizerKind::Bpe,
+            vocab_size: 200,
+            byte_fallback: false,
+            user_symbols: user_symbols.iter().map(|it| (*it).to_owned()).collect(),
+            ..TokenizerConfig::default()
+        }
+    }
+
+    fn noise(lowercase: f64, uppercase: f64, typos: f64) -> SourceNoise {
+        let noise = Noise {
+            lowercase,
+            uppercase,
+            typos,
+        };
+        noise_with(&config(&["<2de>"]), noise)
     }
 
     fn text(noise: &SourceNoise, update: u64) -> String {
@@ -257,12 +304,70 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_their_neighbors_in_the_same_case() {
-        let mut random = SplitMix64::new(1);
-        for (letter, expected) in [('q', "w"), ('G', "FH"), ('m', "n"), ('ß', "ß")] {
-            for _ in 0..9 {
-                assert!(expected.contains(neighbor(letter, &mut random)), "{letter}");
+    fn a_tag_of_several_tokens_stays() {
+        let upper = Noise {
+            uppercase: 1.0,
+            ..Noise::default()
+        };
+        let mut noise = noise_with(&config(&[]), upper);
+        // The start of another tag.
+        noise.tags = ["<2", "<2de>"]
+            .map(|tag| noise.tokenizer.encode(tag))
+            .into();
+        assert!(noise.tags[1].len() > 1);
+        assert_eq!(text(&noise, 7), "<2de> TWO WHITE DOGS ARE RUNNING, X");
+    }
+
+    #[test]
+    fn noise_that_would_spell_a_symbol_is_left_out() {
+        let noise = noise(1.0, 0.0, 0.0);
+        let ids = noise.tokenizer.encode("<2DE> Two");
+        assert!(!ids.contains(&noise.symbols[0]) && !ids.contains(&UNK));
+        assert_eq!(noise.apply(&ids, 7, 0), ids);
+    }
+
+    #[test]
+    fn noise_that_would_make_unknown_words_is_left_out() {
+        let upper = Noise {
+            uppercase: 1.0,
+            ..Noise::default()
+        };
+        let words = TokenizerConfig {
+            kind: TokenizerKind::Word,
+            ..config(&["<2de>"])
+        };
+        let noise = noise_with(&words, upper);
+        let ids = noise.tokenizer.encode(LINE);
+        assert!(!ids.contains(&UNK));
+        assert_eq!(noise.apply(&ids, 7, 0), ids);
+    }
+
+    #[test]
+    fn text_that_noise_does_not_change_keeps_its_tokens() {
+        let noise = noise(1.0, 0.0, 0.0);
+        // Letters that training would merge.
+        let ids: Vec<u32> = ["▁", "d", "o", "g", "s"]
+            .map(|token| noise.tokenizer.id(token).expect("it is a character"))
+            .into();
+        assert_ne!(noise.tokenizer.encode("dogs"), ids);
+        assert_eq!(noise.apply(&ids, 7, 0), ids);
+    }
+
+    #[test]
+    fn every_error_changes_words_with_equal_letters_or_without_keys() {
+        let mut random = SplitMix64::new(3);
+        for word in ["letter", "письмо", "oooo"] {
+            for _ in 0..200 {
+                let noisy: String = mistyped_word(word, &mut random).into_iter().collect();
+                assert_ne!(noisy, word);
             }
         }
+    }
+
+    #[test]
+    fn keys_have_their_neighbors_in_the_same_case() {
+        let found =
+            ['q', 'G', 'm', 'ß'].map(|letter| neighbors(letter).into_iter().collect::<String>());
+        assert_eq!(found, ["w", "FH", "n", ""]);
     }
 }

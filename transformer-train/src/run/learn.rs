@@ -370,6 +370,11 @@ impl Learning<'_> {
             n_devices: n_devices * ranks.n_ranks(),
             device: n_devices * ranks.rank(),
             n_shards: self.start.state.n_threads,
+            // BPE-dropout makes lines a little longer, which is not worth a further micro-batch.
+            max_tokens: match self.experiment.data.noise().is_none() {
+                true => usize::MAX,
+                false => self.experiment.training.tokens_per_batch,
+            },
         }
     }
 

@@ -32,7 +32,7 @@ fn corpus_weights(summary: &CorpusSummary, weights: &[f64], temperature: f64) ->
         weight,
     };
     let corpora: Vec<CorpusWeight> = weights.iter().zip(kept).map(weight).collect();
-    if temperature == 1.0 {
+    if temperature == 1.0 || corpora.len() < 2 {
         return corpora;
     }
     // The share per sentence: a corpus without sentences has none.

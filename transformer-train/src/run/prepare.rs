@@ -89,7 +89,7 @@ impl Prepared {
             test,
         } = LoadedData::load(experiment, known, store, progress)?;
         log(&format!("data        {train_summary}"));
-        let target_tags = tags::check(experiment, &tokenizers)?;
+        let [source_tags, target_tags] = tags::check(experiment, &tokenizers)?;
         let filter = validation_filter(experiment);
         let valid = ValidationPairs::encode(&valid, &filter, &tokenizers, &valid_numbers)?;
         let valid = valid.without_tags(&experiment.data.tags_of(|tags| &tags.tgt));
@@ -103,7 +103,7 @@ impl Prepared {
             tokenizers.check_tying(&config)?;
         }
         log(&format!("vocabulary  {}", vocabulary_sizes(&tokenizers)));
-        let noise = source_noise(experiment, &tokenizers);
+        let noise = source_noise(experiment, &tokenizers, source_tags);
         let bpe_dropout = bpe_dropout(experiment, &tokenizers)?;
         let embeddings = InitialEmbeddings::read(&embeddings, &config, &tokenizers, log)?;
         let weights = mixed(&train_summary, &weights, experiment, log);
@@ -237,11 +237,16 @@ fn validation_filter(experiment: &Experiment) -> Filter {
 }
 
 /// Returns the noise of the training sources, if it is set.
-fn source_noise(experiment: &Experiment, tokenizers: &Tokenizers) -> Option<SourceNoise> {
+fn source_noise(
+    experiment: &Experiment,
+    tokenizers: &Tokenizers,
+    tags: Vec<Vec<u32>>,
+) -> Option<SourceNoise> {
     let noise = experiment.data.noise();
     (!noise.is_none()).then(|| SourceNoise {
         tokenizer: tokenizers.src().clone(),
         symbols: tokenizers.src().user_symbols(),
+        tags,
         noise,
         seed: experiment.training.seed,
         max_len: experiment.data.max_len,

@@ -3,27 +3,42 @@
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, UNK};
 
-use crate::config::{ConfigError, Experiment};
+use crate::config::{ConfigError, DataSettings, Experiment, Tags};
 
-/// Checks that the tokenizers know the tags of the corpora, and returns those of targets as ids.
+/// Checks that the tokenizers know the tags of the corpora, and returns those of sources and those
+/// of targets as ids.
 ///
 /// Tokenizers that are trained here have each as a token. Those of a model that is trained further
 /// may split it into several.
 pub(super) fn check(
     experiment: &Experiment,
     tokenizers: &Tokenizers,
-) -> Result<Vec<Vec<u32>>, ConfigError> {
-    encoded(experiment.data.tags_of(|tags| &tags.src), tokenizers.src())?;
-    encoded(experiment.data.tags_of(|tags| &tags.tgt), tokenizers.tgt())
+) -> Result<[Vec<Vec<u32>>; 2], ConfigError> {
+    let data = &experiment.data;
+    Ok([
+        encoded(data, |tags| tags.src, tokenizers.src())?,
+        encoded(data, |tags| tags.tgt, tokenizers.tgt())?,
+    ])
 }
 
-fn encoded(tags: Vec<String>, tokenizer: &Tokenizer) -> Result<Vec<Vec<u32>>, ConfigError> {
-    let encode = |tag: String| {
+/// Returns the tags of one side, each once.
+fn encoded(
+    data: &DataSettings,
+    side: impl Fn(Tags) -> Option<String>,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<Vec<u32>>, ConfigError> {
+    let mut encoded = Vec::new();
+    for (corpus, number) in data.corpora.iter().zip(1..) {
+        let Some(tag) = side(corpus.tags()) else {
+            continue;
+        };
         let ids = tokenizer.encode(&tag);
-        match ids.is_empty() || ids.contains(&UNK) {
-            true => Err(ConfigError::UnknownTag { tag }),
-            false => Ok(ids),
+        if ids.is_empty() || ids.contains(&UNK) {
+            return Err(ConfigError::UnknownTag { tag, number });
         }
-    };
-    tags.into_iter().map(encode).collect()
+        if !encoded.contains(&ids) {
+            encoded.push(ids);
+        }
+    }
+    Ok(encoded)
 }

@@ -168,11 +168,11 @@ fn a_tag_is_one_token_and_a_target_tag_is_no_part_of_the_shown_translation() {
         &["--out", "run", "--set", "validation.n_samples=2"],
     );
     let lines = ended.lines();
-    assert!(
-        lines
-            .iter()
-            .any(|line| line.starts_with("source       <r> "))
-    );
+    let n_lines = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
+    assert!(n_lines("source       <r> ") > 0, "{ended:?}");
+    let n_sources = n_lines("source ");
+    assert_eq!(n_lines("reference "), n_sources, "{ended:?}");
+    assert_eq!(n_lines("translation "), n_sources, "{ended:?}");
     let shown = |line: &&&str| line.starts_with("reference ") || line.starts_with("translation ");
     assert!(lines.iter().filter(shown).all(|line| !line.contains("<R>")));
     let device = test_device();
@@ -193,6 +193,57 @@ fn a_tag_is_one_token_and_a_target_tag_is_no_part_of_the_shown_translation() {
 }
 
 #[test]
+fn the_command_gets_sources_and_references_without_tags() {
+    let workplace = tagged();
+    workplace.write("score.sh", "cp \"$1\" src; cp \"$3\" ref; echo 1");
+    let command = "validation.command=sh score.sh {src} {hyp} {ref}";
+    let more = [
+        "--out",
+        "run",
+        "--set",
+        command,
+        "--set",
+        "validation.max_sentences=9",
+    ];
+    train(&workplace, &more).lines();
+    for name in ["src", "ref"] {
+        let text = workplace.read(name);
+        assert_eq!(text.lines().count(), 9);
+        assert!(!text.contains('<'), "{text}");
+    }
+}
+
+#[test]
+fn the_listing_of_the_documentation_trains() {
+    let page = include_str!("../../../docs/training.md");
+    let marker = "<!-- run by CI: transformer-train/tests/it/corpora.rs -->\n```toml\n";
+    let (_, listing) = page.split_once(marker).expect("the page has the listing");
+    let (listing, _) = listing.split_once("```").expect("the listing ends");
+    let workplace = Workplace::new();
+    let data = "[data]\nmax_len = 13\nvalid_pairs = 3\n";
+    assert!(CONFIG.contains(data));
+    workplace.write("listing.toml", CONFIG.replace(data, "") + listing);
+    let (src, tgt): (Vec<String>, Vec<String>) = pairs().into_iter().unzip();
+    for (range, src_name, tgt_name, tsv_name) in [
+        (0..40, "train.en", "train.de", "en-fr.tsv.gz"),
+        (40..47, "valid.en", "valid.de", "valid.en-fr.tsv"),
+    ] {
+        let lines = |side: &[String]| side[range.clone()].join("\n") + "\n";
+        workplace.write(src_name, lines(&src));
+        workplace.write(tgt_name, lines(&tgt));
+        let rows = range
+            .clone()
+            .map(|row| format!("{}\t{}\n", src[row], tgt[row]));
+        workplace.write(tsv_name, rows.collect::<String>());
+    }
+    let more = "--config listing.toml --threads 1 --out run --updates 10 --set data.max_len=17";
+    let more: Vec<&str> = more.split(' ').collect();
+    let ended = workplace.run(&more);
+    let is_second = |line: &&str| line.starts_with("corpus 2    40 pairs, tag <2fr>, ");
+    assert!(ended.lines().iter().any(is_second), "{ended:?}");
+}
+
+#[test]
 fn a_finetuned_model_must_know_the_tags() {
     let workplace = tagged();
     workplace.train("plain", &[]).lines();
@@ -200,7 +251,7 @@ fn a_finetuned_model_must_know_the_tags() {
         "data.corpora=[{ tsv = 'octal.tsv', tag = '<8>', valid_tsv = 'octal-valid.tsv' }]";
     let more = ["--finetune", "plain", "--out", "tuned", "--set", corpora];
     let message = workplace.run(&more).failure().to_owned();
-    let expected = "the tokenizer of the model that is trained further does not know the tag `<8>`";
+    let expected = "the tokenizer of the model that is trained further does not know the tag `<8>` of corpus 1;";
     assert!(message.starts_with(expected), "{message}");
     train(&workplace, &["--out", "tagged"]).lines();
     let more = [
@@ -221,7 +272,7 @@ fn a_corpus_whose_validation_pairs_are_all_dropped_is_named() {
     let workplace = tagged();
     workplace.write("reversed-valid.tsv", " \t1\n");
     let message = train(&workplace, &["--out", "run"]).failure().to_owned();
-    let expected = "no validation pair of corpus 2 passes the filters; check its `valid_src`";
+    let expected = "no validation pair of corpus 2 of `data.corpora` passes the filters; check its `valid_src`";
     assert!(message.starts_with(expected), "{message}");
 }
 
