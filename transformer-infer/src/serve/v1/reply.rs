@@ -88,6 +88,10 @@ pub(crate) struct WordPair {
 
 /// Which optional fields a reply has, and how positions are counted.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the interface"
+)]
 pub(super) struct Fields {
     pub(super) alternatives: bool,
     pub(super) scores: bool,
