@@ -142,7 +142,9 @@ pub enum Activation {
 pub enum Initialization {
     /// Xavier-uniform matrices (Glorot and Bengio 2010), and embeddings from `N(0, 1/d_model)`.
     Xavier,
-    /// Matrices and embeddings from `N(0, 0.02²)`, as in BERT and GPT-2.
+    /// Matrices and embeddings from `N(0, 0.02²)`: the standard deviation is BERT's `initializer_range`. It is not
+    /// truncated, as BERT's is, and residual projections are not scaled, as GPT-2's are. Such models have
+    /// `scale_embeddings = false` and `positions = "learned"`.
     Bert,
 }
 
@@ -256,11 +258,25 @@ impl TransformerConfig {
         Ok(())
     }
 
+    /// Checks the size of a vocabulary, which the error calls `field`.
+    pub(crate) fn validate_vocab_size(field: &'static str, size: usize) -> Result<(), ConfigError> {
+        match size {
+            0 => Err(ConfigError::Zero { field }),
+            1..=N_SPECIAL => Err(ConfigError::VocabularyTooSmall { field, size }),
+            _ if size > MAX_ROWS => Err(ConfigError::TooLarge {
+                field,
+                size,
+                max: MAX_ROWS,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     fn validate_sizes(&self) -> Result<(), ConfigError> {
+        Self::validate_vocab_size("src_vocab_size", self.src_vocab_size)?;
+        Self::validate_vocab_size("tgt_vocab_size", self.tgt_vocab_size)?;
         let max_positions = self.position_limit().map_or(usize::MAX, |_| MAX_ROWS);
         let sizes = [
-            ("src_vocab_size", self.src_vocab_size, MAX_ROWS),
-            ("tgt_vocab_size", self.tgt_vocab_size, MAX_ROWS),
             ("d_model", self.d_model, MAX_FEATURES),
             ("d_ff", self.d_ff, MAX_FEATURES),
             ("n_heads", self.n_heads, MAX_HEADS),
@@ -277,10 +293,6 @@ impl TransformerConfig {
             if size > max {
                 return Err(ConfigError::TooLarge { field, size, max });
             }
-        }
-        let too_small = |(_, size, _): &(_, usize, _)| *size <= N_SPECIAL;
-        if let Some((field, size, _)) = sizes.into_iter().take(2).find(too_small) {
-            return Err(ConfigError::VocabularyTooSmall { field, size });
         }
         Ok(())
     }

@@ -17,6 +17,12 @@ use crate::config::{ConfigError, TransformerConfig};
 /// predicts the next token (GPT), without it one that predicts a token from both sides (BERT). The embedding is also
 /// the pre-softmax matrix (§3.4).
 ///
+/// Models like BERT and GPT-2 have [`scale_embeddings`](TransformerConfig::scale_embeddings) `= false` and
+/// [`Positions::Learned`](crate::config::Positions::Learned), which are not the defaults.
+///
+/// It is for training and for whole sequences: there is no cache, so that each generated token computes all before it
+/// again, no packed form, and no model directory. Save it as a record of Burn.
+///
 /// # Example
 ///
 /// ```
@@ -43,21 +49,29 @@ pub struct LanguageModel {
 impl LanguageModel {
     /// Builds the model with random weights: `n_encoder_layers` layers of the config, and `vocab_size` tokens.
     ///
-    /// The config's vocabularies and decoder are not used. To train it, build it on `device.autodiff()`.
+    /// The config's vocabularies, their tying, and the decoder are not used. To train it, build it on
+    /// `device.autodiff()`.
     ///
     /// # Errors
     ///
-    /// Returns a [`ConfigError`] if the config is not valid.
+    /// Returns a [`ConfigError`] if `vocab_size` or the config is not valid. The config's own vocabularies are not
+    /// checked.
     pub fn init(
         vocab_size: usize,
         config: &TransformerConfig,
         device: &Device,
     ) -> Result<Self, ConfigError> {
-        validated(config, || Self {
-            vocabulary: VocabularyMatrix::new(vocab_size, config, device),
-            positions: PositionalEncoding::new(config, device),
+        TransformerConfig::validate_vocab_size("vocab_size", vocab_size)?;
+        let config = TransformerConfig {
+            src_vocab_size: vocab_size,
+            tgt_vocab_size: vocab_size,
+            ..config.clone()
+        };
+        validated(&config, || Self {
+            vocabulary: VocabularyMatrix::new(vocab_size, &config, device),
+            positions: PositionalEncoding::new(&config, device),
             dropout: Dropout::new(config.dropout),
-            stack: Encoder::new(config, device),
+            stack: Encoder::new(&config, device),
         })
     }
 
@@ -126,6 +140,40 @@ mod tests {
         };
         let change = (logits(6) - logits(8)).abs().max_dim(2);
         change.into_data().iter::<f32>().collect()
+    }
+
+    /// Returns the message of the error for a size of the vocabulary, beside a config with vocabularies of size `other`.
+    fn refusal(vocab_size: usize, other: usize) -> Option<String> {
+        let (_, device) = device::choose(None).expect("there is a backend");
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 12,
+            n_heads: 2,
+            ..TransformerConfig::tiny(other, other)
+        };
+        let model = LanguageModel::init(vocab_size, &config, &device);
+        model.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_vocabulary_without_a_word_is_refused() {
+        assert_eq!(
+            refusal(4, VOCAB).as_deref(),
+            Some("`vocab_size` is 4; choose at least 5: the 4 special tokens and one more")
+        );
+    }
+
+    #[test]
+    fn a_vocabulary_that_is_too_large_is_refused_before_it_is_reserved() {
+        assert_eq!(
+            refusal(16_777_217, VOCAB).as_deref(),
+            Some("`vocab_size` is 16777217; choose at most 16777216")
+        );
+    }
+
+    #[test]
+    fn the_vocabularies_of_the_config_are_not_checked() {
+        assert_eq!(refusal(VOCAB, 0), None);
     }
 
     #[test]
