@@ -116,3 +116,38 @@ impl fmt::Debug for PackedScorer<'_> {
         write!(f, "PackedScorer {{ n_rows: {n_rows}, n_steps: {n_steps} }}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use transformer_core::{ComputePrecision, TransformerConfig, device};
+
+    use super::*;
+    use crate::search::{Recorder, Request, Search, beam_search};
+
+    #[test]
+    fn a_recorded_search_of_a_packed_model_finds_what_it_finds_from_the_likeliest_tokens() {
+        let (_, device) = device::choose(Some("flex")).expect("flex is compiled in");
+        let config = TransformerConfig {
+            d_model: 8,
+            d_ff: 12,
+            n_heads: 2,
+            ..TransformerConfig::tiny(50, 50)
+        };
+        let model = config.init(&device).expect("the config describes a model");
+        let model = PackedTransformer::of(&model, ComputePrecision::F32);
+        let search = Search {
+            beam_size: 3,
+            n_best: 3,
+            ..Search::default()
+        };
+        let (sources, requests) = ([[7, 30, 12], [9, 9, 41]], [6, 5].map(Request::up_to));
+        let found = |model: &mut dyn NextToken| beam_search(&mut { model }, &requests, &search);
+        let alone = found(&mut PackedScorer::new(&model, &sources));
+        let recorded = found(&mut Recorder::new(PackedScorer::new(&model, &sources)));
+        let hypotheses = alone.iter().flatten().zip(recorded.iter().flatten());
+        for (alone, recorded) in hypotheses {
+            assert_eq!(alone.ids, recorded.ids);
+            assert!((alone.log_prob - recorded.log_prob).abs() < 1e-4);
+        }
+    }
+}

@@ -4,8 +4,11 @@ use super::NextToken;
 
 /// Passes every call on to a model, and records it.
 ///
-/// A search over a recorder finds what it finds over the model alone. For displays and tests: each step keeps
-/// `n_rows · vocab_size` numbers.
+/// For displays and tests: each step keeps `n_rows · vocab_size` numbers. So every step asks the model for all
+/// log-probabilities, never for the likeliest tokens only ([`NextToken::best`], [`NextToken::top_k`]), which many models
+/// compute in another way. Both ways follow one definition, and a search over a recorder finds what it finds over the
+/// model alone, except that log-probabilities may differ by rounding, and with them the order of tokens that are equally
+/// likely up to that. The time of a step is not that of the model alone.
 ///
 /// # Example
 ///
