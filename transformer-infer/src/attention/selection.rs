@@ -28,17 +28,6 @@ pub enum View {
     HeadLines,
 }
 
-impl View {
-    /// Returns the name in commands and pages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::HeatMap => "map",
-            Self::Lines => "lines",
-            Self::HeadLines => "heads",
-        }
-    }
-}
-
 /// How the weights of a heat map become colors; the legend names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColorScale {
