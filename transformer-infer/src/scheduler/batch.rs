@@ -116,9 +116,10 @@ impl<'m> RunningBatch<'m> {
         mem::take(&mut self.ended)
     }
 
-    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them.
-    pub(super) fn grown(&self) -> Vec<Grown> {
-        self.groups.iter().flat_map(Group::grown).collect()
+    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. Of a line
+    /// that began again, tokens that were returned before are left out.
+    pub(super) fn grown(&mut self) -> Vec<Grown> {
+        self.groups.iter_mut().flat_map(Group::grown).collect()
     }
 
     fn remove_cancelled(&mut self) {

@@ -6,7 +6,8 @@ use crate::translator::{Translation, TranslatorError};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JobEvent {
-    /// The translation of a line has one more token.
+    /// The translation of a line has more tokens: one more, except in a [`JobStream`](super::JobStream) that is read more
+    /// slowly. The numbers of tokens of a line only grow.
     ///
     /// Reported for greedy search, and for sampling with [`n_best`](crate::search::Search::n_best) 1: a beam has no
     /// token that is certain before its end. Lines with terms, and models that are not on a CPU, report only their

@@ -82,11 +82,15 @@ impl<'m> Group<'m> {
         ended.collect()
     }
 
-    /// Returns the tokens so far of the lines whose jobs ask for them.
-    pub(super) fn grown(&self) -> impl Iterator<Item = Grown> {
-        let growing = self.running.growing();
-        growing.filter_map(|(key, ids)| {
-            let line = self.lines.get(&key).filter(|line| line.job.is_streamed)?;
+    /// Returns the tokens so far of the lines whose jobs ask for them, if they are more than were returned before.
+    pub(super) fn grown(&mut self) -> impl Iterator<Item = Grown> {
+        let Self { running, lines, .. } = self;
+        running.growing().filter_map(|(key, ids)| {
+            let line = lines.get_mut(&key).filter(|line| line.job.is_streamed)?;
+            if ids.len() <= line.n_reported {
+                return None;
+            }
+            line.n_reported = ids.len();
             Some(Grown {
                 job: Arc::clone(&line.job),
                 index: line.index,

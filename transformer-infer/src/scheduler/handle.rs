@@ -106,8 +106,11 @@ impl Scheduler {
     /// Accepts lines to translate, and tokenizes them on the calling thread.
     ///
     /// `on_done` is called once for each line, with its index in the job, from a thread of the scheduler, in the order in
-    /// which they end, and is dropped after its last call. It should return soon, since the thread's batch waits for it. If
-    /// it panics, its job is cancelled. Numbers of lines in errors count those of the job.
+    /// which they end, and is dropped after its last call. If it panics, its job is cancelled; a panic of what it owns, when it
+    /// is dropped, is ignored. Numbers of lines in errors count those of the job.
+    ///
+    /// It must not block: the lines of all callers in the thread's batch wait for it, and `shut_down` and dropping the
+    /// scheduler never return while it waits. Send to a channel without a bound, or with `try_send`.
     ///
     /// # Errors
     ///
@@ -123,6 +126,9 @@ impl Scheduler {
 
     /// Like [`submit`](Self::submit), and calls `on_event` after each token of a greedy search too, not only when a line
     /// is done. [`stream`](Self::stream) returns the events instead.
+    ///
+    /// Like `on_done`, it must not block. A channel without a bound keeps each event that is not read yet, which has the
+    /// whole text so far: the memory grows with the square of the length. `stream` keeps only the newest of each line.
     ///
     /// # Errors
     ///
@@ -231,6 +237,7 @@ impl Scheduler {
             n_src_tokens,
             terms: line.terms,
             known,
+            n_reported: 0,
         }
     }
 
@@ -262,7 +269,7 @@ impl Scheduler {
     /// Waits for the threads, unless it is called by a callback, for which they wait.
     fn join(&self) {
         self.shared.wake_all();
-        if self.shared.is_in_callback() {
+        if self.shared.is_worker() {
             return;
         }
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);

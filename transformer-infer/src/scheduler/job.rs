@@ -1,6 +1,7 @@
 //! [`Job`]: lines to translate for one caller; and [`JobState`], which its lines share.
 
 use std::fmt;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,25 +107,26 @@ impl JobState {
         self.call(JobEvent::Done { line, result });
     }
 
-    /// Calls the callback with an event, unless the job is cancelled.
+    /// Calls the callback with an event, unless the job is cancelled. Returns normally even if the callback panics, or
+    /// what it owns when it is dropped.
     pub(super) fn call(&self, event: JobEvent) {
         let is_result = matches!(event, JobEvent::Done { .. });
         let mut slot = self.callback.lock().unwrap_or_else(PoisonError::into_inner);
         if self.progress.is_cancelled() {
             let callback = slot.take();
             drop(slot);
-            drop(callback);
+            drop_callback(callback);
             return;
         }
         if let Some(callback) = slot.as_mut() {
-            let call = AssertUnwindSafe(|| match (callback, event) {
+            let is_caught = catches(|| match (callback, event) {
                 (Callback::Events(on_event), event) => on_event(event),
                 (Callback::Results(on_done), JobEvent::Done { line, result }) => {
                     on_done(line, result);
                 }
                 (Callback::Results(_), JobEvent::Growing { .. }) => {}
             });
-            if catch_unwind(call).is_err() {
+            if is_caught {
                 self.progress.cancel();
             }
         }
@@ -133,8 +135,34 @@ impl JobState {
             .then(|| slot.take())
             .flatten();
         drop(slot);
-        drop(ended);
+        drop_callback(ended);
     }
+}
+
+impl Drop for JobState {
+    /// Drops the callback of a job whose lines left without a result, on whatever thread the last of them does.
+    fn drop(&mut self) {
+        let slot = self.callback.get_mut();
+        drop_callback(slot.unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Drops a callback. A panic of what it owns ends here.
+fn drop_callback(callback: Option<Callback>) {
+    // The job has ended: there is nothing to cancel.
+    let _ = catches(|| drop(callback));
+}
+
+/// Runs code of a caller, and returns whether it panicked.
+fn catches(call: impl FnOnce()) -> bool {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else {
+        return false;
+    };
+    // What it panicked with belongs to the caller, too, and may panic when it is dropped.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        mem::forget(panic);
+    }
+    true
 }
 
 impl fmt::Debug for JobState {

@@ -25,6 +25,8 @@ pub(super) struct Line {
     pub(super) n_rows: usize,
     /// The result, if it is known without a search.
     pub(super) known: Option<LineResult>,
+    /// The number of tokens that were reported last. If its batch panics, it begins again, and they are not repeated.
+    pub(super) n_reported: usize,
 }
 
 /// A line whose translation ended.

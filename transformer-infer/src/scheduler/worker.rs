@@ -26,8 +26,22 @@ pub(super) struct Shared {
     /// Wakes threads that have nothing to do.
     work: Condvar,
     totals: Mutex<SchedulerTotals>,
-    /// The threads that run a callback.
-    in_callbacks: Mutex<Vec<ThreadId>>,
+    /// The threads that the scheduler waits for when it ends: its own, and those of pools that take its steps.
+    workers: Mutex<Vec<ThreadId>>,
+}
+
+/// The calling thread as one of [`Shared::workers`], until this is dropped.
+struct Worker<'s>(&'s Shared);
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        let this = thread::current().id();
+        let mut workers = self.0.workers();
+        // Once: a thread may be here twice.
+        if let Some(index) = workers.iter().position(|worker| *worker == this) {
+            workers.swap_remove(index);
+        }
+    }
 }
 
 /// What a thread does next.
@@ -46,7 +60,7 @@ impl Shared {
             state: Mutex::new(state),
             work: Condvar::new(),
             totals: Mutex::default(),
-            in_callbacks: Mutex::default(),
+            workers: Mutex::default(),
         }
     }
 
@@ -76,14 +90,20 @@ impl Shared {
         drop(removed);
     }
 
-    fn in_callbacks(&self) -> MutexGuard<'_, Vec<ThreadId>> {
-        let in_callbacks = self.in_callbacks.lock();
-        in_callbacks.unwrap_or_else(PoisonError::into_inner)
+    fn workers(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the calling thread runs a callback, and so cannot wait for the threads of the scheduler.
-    pub(super) fn is_in_callback(&self) -> bool {
-        self.in_callbacks().contains(&thread::current().id())
+    /// Records that the calling thread works for the scheduler.
+    fn enter(&self) -> Worker<'_> {
+        self.workers().push(thread::current().id());
+        Worker(self)
+    }
+
+    /// Returns whether the calling thread works for the scheduler, and so cannot wait for its threads: a callback runs on
+    /// it, or is dropped.
+    pub(super) fn is_worker(&self) -> bool {
+        self.workers().contains(&thread::current().id())
     }
 
     pub(super) fn totals(&self) -> SchedulerTotals {
@@ -154,7 +174,7 @@ impl Shared {
             Err(_) => done.n_failed = 1,
         }
         self.add_totals(&done);
-        self.in_callback(|| line.job.deliver(index, result));
+        line.job.deliver(index, result);
     }
 
     /// Reports the tokens of a line that did not end yet.
@@ -167,16 +187,8 @@ impl Shared {
                 n_tokens: grown.ids.len(),
                 text,
             };
-            self.in_callback(|| grown.job.call(event));
+            grown.job.call(event);
         }
-    }
-
-    /// Runs a callback, and records meanwhile that this thread does.
-    fn in_callback(&self, call: impl FnOnce()) {
-        let this = thread::current().id();
-        self.in_callbacks().push(this);
-        call();
-        self.in_callbacks().retain(|thread| *thread != this);
     }
 }
 
@@ -201,7 +213,7 @@ impl Batch<'_> {
         }
     }
 
-    fn grown(&self) -> Vec<Grown> {
+    fn grown(&mut self) -> Vec<Grown> {
         match self {
             Self::Running(batch) => batch.grown(),
             Self::Whole(_) => Vec::new(),
@@ -232,6 +244,7 @@ impl Batch<'_> {
 
 /// Translates until the scheduler ends.
 pub(super) fn work(shared: &Shared, thread: usize) {
+    let _worker = shared.enter();
     let models = shared.translator.packed_models();
     let new_model = |search: &Search| -> Box<dyn BatchModel + '_> {
         Box::new(PackedModels::new(
@@ -270,6 +283,8 @@ fn steps(
     mut lines: Vec<Line>,
     is_alone: bool,
 ) -> Option<Vec<Line>> {
+    // A pool runs this on another thread.
+    let _worker = shared.enter();
     let mut workspaces = Workspaces::new();
     loop {
         add(shared, batch, lines, &mut workspaces);

@@ -1,7 +1,8 @@
 //! A streamed job reports each token of a greedy search, ends with what the translator returns, and is cancelled within
 //! a step.
 
-use std::sync::Arc;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, mpsc};
 
 use transformer_core::device::is_cpu_memory;
 use transformer_infer::scheduler::{Job, JobEvent, JobLine, Scheduler, SchedulerOptions};
@@ -13,11 +14,15 @@ use crate::model::{random_model, test_device, tokenizers};
 const LINES: [&str; 3] = ["a dog runs", "two men play", ""];
 
 fn scheduler() -> Scheduler {
+    scheduler_with(&SchedulerOptions::default())
+}
+
+fn scheduler_with(options: &SchedulerOptions) -> Scheduler {
     let tokenizers = tokenizers();
     let (_, config, model) = random_model(tokenizers.src().vocab_size());
     let translator = Translator::new(model, &config, tokenizers);
     let translator = Arc::new(translator.expect("the tokenizers are the model's"));
-    Scheduler::new(translator, &SchedulerOptions::default()).expect("threads can be started")
+    Scheduler::new(translator, options).expect("threads can be started")
 }
 
 fn job(search: Search) -> Job {
@@ -46,18 +51,34 @@ fn of_len(len: usize) -> Search {
     }
 }
 
-/// Returns the texts so far of each line, and its translation.
-fn events(scheduler: &Scheduler, search: Search) -> Vec<(Vec<String>, Option<Translation>)> {
+/// The numbers of tokens and the texts so far of a line, and its translation.
+type LineEvents = (Vec<(usize, String)>, Option<Translation>);
+
+/// Returns what a stream reports of each line.
+fn streamed(scheduler: &Scheduler, search: Search) -> Vec<LineEvents> {
+    by_line(scheduler.stream(job(search)).expect("the job is accepted"))
+}
+
+/// Returns what the callback of a job is called with, for each line.
+fn reported(scheduler: &Scheduler, search: Search) -> Vec<LineEvents> {
+    let (sender, events) = mpsc::channel();
+    let send = move |event| drop(sender.send(event));
+    let ticket = scheduler.submit_streaming(job(search), send);
+    let _ticket = ticket.expect("the job is accepted");
+    by_line(events)
+}
+
+fn by_line(events: impl IntoIterator<Item = JobEvent>) -> Vec<LineEvents> {
     let mut lines = vec![(Vec::new(), None); LINES.len()];
-    for event in scheduler.stream(job(search)).expect("the job is accepted") {
+    for event in events {
         match event {
             JobEvent::Growing {
                 line,
                 n_tokens,
                 text,
             } => {
-                lines[line].0.push(text);
-                assert_eq!(lines[line].0.len(), n_tokens, "no token is left out");
+                assert_eq!(lines[line].1, None, "nothing follows the end");
+                lines[line].0.push((n_tokens, text));
             }
             JobEvent::Done { line, result } => {
                 let before = lines[line].1.replace(result.expect("the model has no NaN"));
@@ -72,7 +93,7 @@ fn events(scheduler: &Scheduler, search: Search) -> Vec<(Vec<String>, Option<Tra
 #[test]
 fn a_stream_ends_each_line_with_what_the_translator_returns() {
     let (scheduler, search) = (scheduler(), of_len(6));
-    let found = events(&scheduler, search.clone());
+    let found = streamed(&scheduler, search.clone());
     let found: Option<Vec<Translation>> = found.into_iter().map(|(_, result)| result).collect();
     let expected = scheduler.translator().translate(&LINES, &search);
     assert_eq!(found, Some(expected.expect("the lines can be translated")));
@@ -85,11 +106,26 @@ fn each_token_of_a_greedy_search_is_reported_as_the_text_so_far() {
     }
     let scheduler = scheduler();
     let tokenizer = scheduler.translator().tokenizers().tgt().clone();
-    for (texts, translation) in events(&scheduler, of_len(6)) {
+    for (texts, translation) in reported(&scheduler, of_len(6)) {
         let translation = translation.expect("each line ends");
         let ids = &translation.candidates[0].hypothesis.ids;
         // The last token ends the line, which is reported as its translation.
-        let prefixes = (1..ids.len()).map(|len| tokenizer.decode(&ids[..len]));
+        let prefixes = (1..ids.len()).map(|len| (len, tokenizer.decode(&ids[..len])));
+        assert_eq!(texts, prefixes.collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_texts_of_a_stream_are_texts_so_far_of_more_and_more_tokens() {
+    let scheduler = scheduler();
+    let tokenizer = scheduler.translator().tokenizers().tgt().clone();
+    for (texts, translation) in streamed(&scheduler, of_len(50)) {
+        let translation = translation.expect("each line ends");
+        let ids = &translation.candidates[0].hypothesis.ids;
+        assert!(texts.is_sorted_by(|(n, _), (more, _)| n < more));
+        let prefixes = texts
+            .iter()
+            .map(|(n, _)| (*n, tokenizer.decode(&ids[..*n])));
         assert_eq!(texts, prefixes.collect::<Vec<_>>());
     }
 }
@@ -100,23 +136,60 @@ fn a_beam_reports_only_its_ends() {
         beam_size: 3,
         ..of_len(6)
     };
-    let found = events(&scheduler(), search);
+    let found = reported(&scheduler(), search);
     assert!(found.iter().all(|(texts, _)| texts.is_empty()));
 }
 
 #[test]
-fn a_dropped_stream_leaves_its_batch_at_once() {
+fn the_line_of_a_dropped_ticket_leaves_its_batch_before_the_next_token() {
     if !is_cpu_memory(&test_device()) {
         return; // Only CPUs decode in steps.
     }
-    let (scheduler, len) = (scheduler(), 3000);
-    let mut stream = scheduler.stream(job(of_len(len))).expect("it is accepted");
-    let n_read = stream.by_ref().take(4).count();
-    assert_eq!(n_read, 4);
-    drop(stream);
+    let scheduler = scheduler();
+    let mut job = job(of_len(3000));
+    job.lines.truncate(1);
+    let (reached, is_reached) = mpsc::channel();
+    let (dropped, is_dropped) = mpsc::channel();
+    let ticket = scheduler.submit_streaming(job, move |event| {
+        if matches!(event, JobEvent::Growing { n_tokens: 4, .. }) {
+            reached.send(()).expect("the test waits for it");
+            is_dropped.recv().expect("the test sends it");
+        }
+    });
+    let ticket = ticket.expect("the job is accepted");
+    is_reached.recv().expect("a fourth token is reported");
+    drop(ticket);
+    dropped.send(()).expect("the callback waits for it");
     scheduler.shut_down();
+    // The step that removes the line is counted, too.
     let totals = scheduler.stats().totals;
-    assert!(totals.n_steps < len as u64 / 2, "{} steps", totals.n_steps);
+    assert!(totals.n_steps <= 5, "{} steps", totals.n_steps);
+}
+
+#[test]
+fn a_panic_of_what_a_callback_owns_leaves_the_thread_to_other_jobs() {
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            std::panic::panic_any("a panic of the test");
+        }
+    }
+
+    let scheduler = scheduler_with(&SchedulerOptions {
+        n_threads: Some(NonZeroUsize::MIN),
+        ..SchedulerOptions::default()
+    });
+    for _ in 0..2 {
+        let value = Panics;
+        let (sender, results) = mpsc::channel();
+        let ticket = scheduler.submit(job(of_len(3)), move |_, result| {
+            let _ = &value;
+            drop(sender.send(result));
+        });
+        let _ticket = ticket.expect("the job is accepted");
+        assert_eq!(results.iter().filter(Result::is_ok).count(), LINES.len());
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::doubles::{
-    BAD, alone, finish, job, job_with_receiver, line, line_of_length, search, with_batch,
+    BAD, alone, callback_that_panics_when_dropped, finish, job, job_with_receiver, line,
+    line_of_length, search, streamed_job, with_batch,
 };
 use crate::scheduler::job::JobState;
 use crate::scheduler::line::Line;
@@ -177,6 +178,50 @@ fn the_callback_of_a_cancelled_job_is_dropped() {
     job.progress.cancel();
     job.deliver(4, Err(TranslatorError::LongPrefix { line: 1, most: 1 }));
     assert_eq!(receiver.iter().collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn a_panic_of_what_a_callback_owns_ends_with_its_last_call() {
+    let job = JobState::new(1, search(1), 1, callback_that_panics_when_dropped());
+    job.deliver(0, Err(TranslatorError::LongPrefix { line: 1, most: 1 }));
+    assert!(job.progress.is_done());
+}
+
+#[test]
+fn a_panic_of_what_the_callback_of_a_cancelled_job_owns_leaves_the_other_lines() {
+    let callback = callback_that_panics_when_dropped();
+    let cancelled = Arc::new(JobState::new(2, search(1), 1, callback));
+    let kept = job(1, search(1));
+    let lines = vec![line(&cancelled, 9, 2, 5), line(&kept, 8, 2, 5)];
+    cancelled.progress.cancel();
+    drop(cancelled);
+    with_batch(|batch| {
+        batch.add(lines, &mut Workspaces::new());
+        assert_eq!(finish(batch).len(), 1);
+    });
+}
+
+#[test]
+fn a_line_that_begins_again_reports_no_number_of_tokens_twice() {
+    let job = streamed_job(search(1));
+    let mut lines: Vec<Line> = (5..9).map(|first| line_of_length(&job, first, 7)).collect();
+    lines[2].request.prefix = vec![5, 6, BAD, 7];
+    let mut reported: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    with_batch(|batch| {
+        batch.add(lines, &mut Workspaces::new());
+        while !batch.is_empty() {
+            batch.step(&mut Workspaces::new());
+            for grown in batch.grown() {
+                let of_line = reported.entry(grown.index).or_default();
+                of_line.push(grown.ids.len());
+            }
+        }
+    });
+    // The panic is at the fourth step; a seventh token ends a line, and is not reported alone.
+    let all: Vec<usize> = (1..7).collect();
+    let expected =
+        [5, 6, 7, 8].map(|index| (index, all[..if index == 7 { 3 } else { 6 }].to_vec()));
+    assert_eq!(reported, BTreeMap::from(expected));
 }
 
 #[test]

@@ -79,6 +79,28 @@ pub(super) fn job(caller: u64, search: Search) -> Arc<JobState> {
     ))
 }
 
+/// Returns a job of one caller that reports each token.
+pub(super) fn streamed_job(search: Search) -> Arc<JobState> {
+    let on_event = Callback::Events(Box::new(|_| ()));
+    Arc::new(JobState::new(1, search, usize::MAX, on_event))
+}
+
+/// Returns a callback that owns a value whose drop panics.
+pub(super) fn callback_that_panics_when_dropped() -> Callback {
+    struct Panics;
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            std::panic::panic_any("a panic of the test");
+        }
+    }
+
+    let value = Panics;
+    Callback::Results(Box::new(move |_, _| {
+        let _ = &value;
+    }))
+}
+
 /// Returns a job, and a receiver that ends when its callback is dropped.
 pub(super) fn job_with_receiver(search: Search) -> (Arc<JobState>, mpsc::Receiver<usize>) {
     let (sender, receiver) = mpsc::channel();
@@ -105,6 +127,7 @@ pub(super) fn line(job: &Arc<JobState>, first: u32, len: usize, max_len: usize) 
         terms: Vec::new(),
         n_rows: job.search.n_rows(),
         known: None,
+        n_reported: 0,
     }
 }
 
