@@ -26,8 +26,8 @@ infer translate --quiet --model "$OUT/reverse" --beam 1 <"$OUT/mono.$TGT" >"$OUT
 sed 's/^/<BT> /' "$OUT/mono.$SRC" >"$OUT/tagged.$SRC"
 cat "$OUT/pairs.$SRC" "$OUT/tagged.$SRC" >"$OUT/all.$SRC"
 cat "$OUT/pairs.$TGT" "$OUT/mono.$TGT" >"$OUT/all.$TGT"
-# 4. As many updates on both.
-new back-translated --src "$OUT/all.$SRC" --tgt "$OUT/all.$TGT"
+# 4. As many updates on both; the tag is one token.
+new back-translated --set 'tokenizer.user_symbols=["<BT>"]' --src "$OUT/all.$SRC" --tgt "$OUT/all.$TGT"
 
 score "pairs alone" "$OUT/baseline" "$TEST"
 score "and back-translations" "$OUT/back-translated" "$TEST"

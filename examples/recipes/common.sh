@@ -10,6 +10,10 @@ VALID=${VALID:-valid}
 TEST=${TEST:-test}
 UPDATES=${UPDATES:-3000}
 mkdir -p "$OUT"
+if [ "$DATA" -ef "$OUT" ]; then
+    echo "OUT is the folder of the text, whose files the recipe would overwrite; choose another" >&2
+    exit 1
+fi
 
 # The programs: those in PATH, or those of this clone.
 infer() {

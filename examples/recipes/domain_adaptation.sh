@@ -15,7 +15,7 @@ text "$OWN" "$SRC" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$SRC"
 text "$OWN" "$TGT" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$TGT"
 for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
 
-# A short run with a constant learning rate, which adapters need ten times as large.
+# A short run whose learning rate rises and then falls linearly; adapters need ten times the peak.
 adapt() {
     local name=$1 rate=$2
     shift 2

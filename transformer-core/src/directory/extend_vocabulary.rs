@@ -195,7 +195,8 @@ fn rows_of(name: &str, tying: Tying, added: &ExtendedVocabulary) -> Option<Vec<V
     let ExtendedVocabulary { src, tgt } = added;
     let parts = |tokens: &[AddedToken]| tokens.iter().map(|it| it.parts.clone()).collect();
     match name {
-        "src_vocabulary.weight" if tying == Tying::All => {
+        // With one matrix, a logit is of the same tokens as its vector.
+        "src_vocabulary.weight" | "output_bias" if tying == Tying::All => {
             // Two SentencePiece models may spell a piece of the same vocabulary in two ways; that of its own language
             // has fewer parts.
             let pairs = src.iter().zip(tgt);
@@ -273,6 +274,7 @@ mod tests {
         };
         let rows = rows_of("src_vocabulary.weight", Tying::All, &added);
         assert_eq!(rows, Some(vec![vec![8, 9], vec![5], vec![4]]));
+        assert_eq!(rows_of("output_bias", Tying::All, &added), rows);
         assert_eq!(rows_of("encoder.layers.0.x", Tying::All, &added), None);
     }
 }

@@ -32,7 +32,8 @@ pub(crate) struct ExtendVocabulary {
     /// Pieces, separated by commas, or given several times.
     #[arg(long, value_name = "PIECE,…", value_delimiter = ',')]
     symbols: Vec<String>,
-    /// Leave out pieces that the vocabulary has already, instead of refusing them.
+    /// Leave out pieces that the vocabulary has already, instead of refusing them; with `--side both`, those that one
+    /// of the two has.
     #[arg(long)]
     skip_known: bool,
     /// Where in a word the pieces are found.
@@ -64,6 +65,18 @@ enum Side {
     Tgt,
 }
 
+impl Side {
+    /// Returns the tokenizers of these sides.
+    fn of(self, model: &ModelDirectory) -> Vec<&Tokenizer> {
+        let (src, tgt) = (model.tokenizers().src(), model.tokenizers().tgt());
+        match self {
+            Self::Both => vec![src, tgt],
+            Self::Src => vec![src],
+            Self::Tgt => vec![tgt],
+        }
+    }
+}
+
 impl ExtendVocabulary {
     /// Writes the larger model, and prints the new tokens.
     pub(crate) fn run(&self) -> Result<(), CommandError> {
@@ -75,7 +88,7 @@ impl ExtendVocabulary {
         };
         let extend = |model: &ModelDirectory| {
             let pieces = match self.skip_known {
-                true => all.unknown_to(model, position),
+                true => all.unknown_to(&self.side.of(model), position),
                 false => all.clone(),
             };
             let new = NewPieces {
@@ -131,9 +144,8 @@ impl Pieces {
         Ok(pieces)
     }
 
-    /// Returns the pieces that are tokens of neither side of a model.
-    fn unknown_to(&self, model: &ModelDirectory, position: PiecePosition) -> Self {
-        let sides = [model.tokenizers().src(), model.tokenizers().tgt()];
+    /// Returns the pieces that are tokens of none of these tokenizers.
+    fn unknown_to(&self, sides: &[&Tokenizer], position: PiecePosition) -> Self {
         let is_unknown = |text: &str| sides.iter().all(|side| !side.has_piece(text, position));
         let pieces = self.texts.iter().zip(&self.origins);
         let pieces = pieces.filter(|(text, _)| is_unknown(text));

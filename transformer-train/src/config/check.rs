@@ -1,10 +1,10 @@
 //! Checks that the settings of an experiment are valid and consistent.
 
 use toml::Table;
-use transformer_core::config::AdapterConfig;
 use transformer_core::text::{Case, N_SPECIAL, TokenizerConfig, TokenizerKind};
 use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
 
+use crate::config::adapters::validate_adapters;
 use crate::config::range::{at_most, fraction, positive, require, within};
 use crate::config::{
     BestBy, Checkpointing, ConfigError, CorpusSettings, DataSettings, Experiment, ScheduleKind,
@@ -29,7 +29,6 @@ const MAX_RANKS: u64 = 65_536;
 const MAX_SECONDS: u64 = 1_000_000;
 const MAX_LINE_BYTES: u64 = 1 << 30;
 const MAX_TEMPERATURE: f64 = 1e6;
-const MAX_RANK: u64 = 1 << 16;
 
 impl Experiment {
     /// Checks that each setting is valid and that they are consistent with each other. No file is
@@ -63,13 +62,7 @@ impl Experiment {
             Some(_) => validate_finetuning(self)?,
             None => validate_model(self)?,
         }
-        validate_adapters(adapters, finetune.model.is_some())?;
-        require(
-            "training.checkpointing",
-            "`layers`",
-            !adapters.is_on() || training.checkpointing == Checkpointing::None,
-            "`none` if `adapters.rank` is not 0: layers with adapters are not computed twice",
-        )?;
+        validate_adapters(adapters, finetune.model.is_some(), training.checkpointing)?;
 
         let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
         within(
@@ -391,25 +384,6 @@ fn validate_tokenizer(
         }
         _ => Ok(()),
     }
-}
-
-/// Checks `[adapters]`; with a rank of 0, the other settings have no effect.
-fn validate_adapters(adapters: &AdapterConfig, is_finetuning: bool) -> Result<(), ConfigError> {
-    at_most("adapters.rank", adapters.rank as u64, MAX_RANK)?;
-    positive("adapters.alpha", adapters.alpha)?;
-    fraction("adapters.dropout", adapters.dropout)?;
-    if adapters.is_on() && !is_finetuning {
-        return Err(ConfigError::MissingSide {
-            given: "adapters.rank",
-            missing: "finetune.model",
-        });
-    }
-    require(
-        "adapters.targets",
-        "[]",
-        !adapters.targets.is_empty(),
-        "at least one kind of matrix, for example [\"attention\"]",
-    )
 }
 
 /// Refuses the settings that the model that a run starts from determines.

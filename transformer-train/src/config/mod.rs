@@ -1,5 +1,6 @@
 //! The experiment: every setting of a training run, read from one TOML file.
 
+mod adapters;
 mod check;
 #[cfg(test)]
 mod check_tests;
