@@ -1,6 +1,6 @@
 //! `POST /v1/attention`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::running::start;
 
@@ -72,11 +72,13 @@ fn a_translation_has_the_weights_of_each_sentence_if_they_are_asked_for() {
 }
 
 #[test]
-fn weights_of_long_texts_and_of_html_are_refused() {
+fn weights_of_long_texts_of_many_sentences_and_of_html_are_refused() {
     let (_models, server) = start();
-    let text = "A dog. ".repeat(60);
-    let long = server.post("/v1/translate", &json!({ "text": text, "attention": true }));
-    assert_eq!(long.status, 413, "{long:?}");
+    let status = |request: &Value| server.post("/v1/translate", request).status;
+    let long = "A dog runs and runs and runs. ".repeat(10);
+    assert_eq!(status(&json!({ "text": long, "attention": true })), 413);
+    let many = "A. ".repeat(17);
+    assert_eq!(status(&json!({ "text": many, "attention": true })), 400);
     let html = json!({ "text": "<p>A</p>", "format": "html", "attention": true });
-    assert_eq!(server.post("/v1/translate", &html).status, 400);
+    assert_eq!(status(&html), 400);
 }
