@@ -43,7 +43,10 @@ proptest! {
             // A search that was cut did not get to EOS.
             let n_found = best.ids.len() + usize::from(best.finished);
             let expected: f64 = score.log_probs[..n_found].iter().sum();
-            prop_assert!((expected - best.log_prob).abs() < TOLERANCE);
+            // Each of up to 57 terms is rounded.
+            let tolerance = TOLERANCE / 10.0 * (10 + n_found) as f64;
+            let found = best.log_prob;
+            prop_assert!((expected - found).abs() < tolerance, "{expected} {found} {n_found}");
         }
     }
 

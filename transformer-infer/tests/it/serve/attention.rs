@@ -77,7 +77,7 @@ fn weights_of_long_texts_of_many_sentences_and_of_html_are_refused() {
     let status = |request: &Value| server.post("/v1/translate", request).status;
     let long = "A dog runs and runs and runs. ".repeat(10);
     assert_eq!(status(&json!({ "text": long, "attention": true })), 413);
-    let many = "A. ".repeat(17);
+    let many = "A dog. ".repeat(17);
     assert_eq!(status(&json!({ "text": many, "attention": true })), 400);
     let html = json!({ "text": "<p>A</p>", "format": "html", "attention": true });
     assert_eq!(status(&html), 400);
