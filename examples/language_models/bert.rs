@@ -11,7 +11,7 @@ use anyhow::Result;
 use transformer_core::random::SplitMix64;
 use transformer_core::{TransformerConfig, device};
 
-use crate::model::{BATCH, LEN, Rows, config, train};
+use crate::model::{BATCH, LEN, Rows, config, loss, train};
 use crate::text::{MASK, Text, compare, rows, tensor};
 
 /// The share of characters that the model has to predict (Devlin et al. 2019, §3.1).
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     let mut random = SplitMix64::new(2);
     let valid = rows(&text.valid, 200, LEN, &mut random);
     let valid = masked(valid, &text, &mut random);
-    let loss = bert.loss(valid, None).into_scalar::<f32>();
+    let loss = loss(&bert, valid, None, &device).into_scalar::<f32>();
     compare(f64::from(loss), &text)?;
 
     // Every eighth character is a gap.
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
     let gaps = (0..LEN).map(|at| if is_gap(at) { MASK } else { whole[at] });
     let gaps: Vec<i64> = gaps.collect();
     let likeliest = bert
-        .logits(tensor(slice::from_ref(&gaps), &device), None)
+        .forward(tensor(slice::from_ref(&gaps), &device), None)
         .argmax(2)
         .into_data();
     let likeliest: Vec<i64> = likeliest.iter::<i64>().collect();

@@ -12,10 +12,11 @@ use std::{env, slice};
 
 use anyhow::{Context, Result};
 use burn::tensor::{Device, activation};
+use transformer_core::model::LanguageModel;
 use transformer_core::random::SplitMix64;
 use transformer_core::{Mask, device};
 
-use crate::model::{BATCH, LEN, LanguageModel, Rows, config, train};
+use crate::model::{BATCH, LEN, Rows, config, loss, train};
 use crate::text::{Text, compare, rows, tensor};
 
 fn main() -> Result<()> {
@@ -31,7 +32,7 @@ fn main() -> Result<()> {
     })?;
 
     let valid = shifted(rows(&text.valid, 200, LEN + 1, &mut SplitMix64::new(2)));
-    let loss = gpt.loss(valid, causal(&device)).into_scalar::<f32>();
+    let loss = loss(&gpt, valid, causal(&device), &device).into_scalar::<f32>();
     compare(f64::from(loss), &text)?;
     let begin = &text.valid[..LEN / 2];
     let continued = continuation(&gpt, begin, &device)?;
@@ -52,7 +53,7 @@ fn shifted(rows: Vec<Vec<i64>>) -> Rows {
 fn continuation(gpt: &LanguageModel, begin: &[i64], device: &Device) -> Result<Vec<i64>> {
     let (mut ids, mut random) = (begin.to_vec(), SplitMix64::new(3));
     while ids.len() < LEN {
-        let logits = gpt.logits(
+        let logits = gpt.forward(
             tensor(slice::from_ref(&ids), device),
             Mask::causal(0, ids.len(), device),
         );

@@ -1,4 +1,4 @@
-//! The language model of both examples: one stack over embedded characters, and a logit for each character.
+//! What both examples share: the sizes of their language model, its loss, and its training.
 
 use std::time::Instant;
 
@@ -6,9 +6,9 @@ use anyhow::Result;
 use burn::module::Module;
 use burn::nn::loss::CrossEntropyLossConfig;
 use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Tensor};
 use transformer_core::config::{Activation, NormPlacement};
-use transformer_core::model::{Encoder, PositionalEncoding, VocabularyMatrix};
+use transformer_core::model::LanguageModel;
 use transformer_core::{Mask, TransformerConfig, seed_dropout};
 
 use crate::text::{MASK, tensor};
@@ -39,51 +39,20 @@ pub(crate) fn config(vocab_size: usize) -> TransformerConfig {
     }
 }
 
-/// One stack over embedded characters.
-#[derive(Module, Debug)]
-pub(crate) struct LanguageModel {
-    vocabulary: VocabularyMatrix,
-    positions: PositionalEncoding,
-    stack: Encoder,
-}
-
-impl LanguageModel {
-    fn init(config: &TransformerConfig, device: &Device) -> Result<Self> {
-        Ok(Self {
-            vocabulary: VocabularyMatrix::init(config.src_vocab_size, config, device)?,
-            positions: PositionalEncoding::init(config, device)?,
-            stack: Encoder::init(config, device)?,
-        })
-    }
-
-    /// Returns a logit for each character at each position.
-    ///
-    /// # Shapes
-    ///
-    /// - `ids`: `[batch, len]`
-    /// - returns: `[batch, len, vocab]`
-    pub(crate) fn logits(&self, ids: Tensor<2, Int>, mask: Option<Mask>) -> Tensor<3> {
-        let ([_, len], device) = (ids.dims(), ids.device());
-        let x = self.vocabulary.embed(ids);
-        let x = match self.positions.forward(0, len, &device) {
-            Some(positions) => x + positions.unsqueeze(),
-            None => x,
-        };
-        self.vocabulary.logits(self.stack.forward(x, mask))
-    }
-
-    /// Returns the mean loss of the labels that are not [`MASK`], in nats.
-    pub(crate) fn loss(&self, (inputs, labels): Rows, mask: Option<Mask>) -> Tensor<1> {
-        let device = self.vocabulary.weight().device();
-        let logits = self.logits(tensor(&inputs, &device), mask);
-        let [batch, len, vocab] = logits.dims();
-        let labels = tensor(&labels, &device).reshape([batch * len]);
-        let cross_entropy =
-            CrossEntropyLossConfig::new().with_pad_tokens(Some(vec![MASK as usize]));
-        cross_entropy
-            .init(&device)
-            .forward(logits.reshape([batch * len, vocab]), labels)
-    }
+/// Returns the mean loss of the labels that are not [`MASK`], in nats.
+pub(crate) fn loss(
+    model: &LanguageModel,
+    (inputs, labels): Rows,
+    mask: Option<Mask>,
+    device: &Device,
+) -> Tensor<1> {
+    let logits = model.forward(tensor(&inputs, device), mask);
+    let [batch, len, vocab] = logits.dims();
+    let labels = tensor(&labels, device).reshape([batch * len]);
+    let cross_entropy = CrossEntropyLossConfig::new().with_pad_tokens(Some(vec![MASK as usize]));
+    cross_entropy
+        .init(device)
+        .forward(logits.reshape([batch * len, vocab]), labels)
 }
 
 /// Rows of inputs, and of labels.
@@ -99,12 +68,12 @@ pub(crate) fn train(
     let device = device.clone().autodiff();
     device.seed(SEED);
     seed_dropout(&device, SEED);
-    let mut model = LanguageModel::init(config, &device)?;
+    let mut model = LanguageModel::init(config.src_vocab_size, config, &device)?;
     println!("{} parameters", model.num_params());
     let mut optimizer = AdamConfig::new().with_beta_2(0.98).init();
     let started = Instant::now();
     for update in 0..N_UPDATES {
-        let loss = model.loss(draw(), mask(&device));
+        let loss = loss(&model, draw(), mask(&device), &device);
         if update == 0 || update % 160 == 159 {
             let nats = loss.clone().into_scalar::<f32>();
             println!("update {:>3}  loss {nats:.3}", update + 1);

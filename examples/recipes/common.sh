@@ -50,6 +50,14 @@ copy() {
     text "$1" "$TGT" >"$OUT/$1.$TGT"
 }
 
+# Copies the pairs of the domain, the first N_PAIRS of them: `own_pairs`.
+own_pairs() {
+    local language
+    for language in "$SRC" "$TGT"; do
+        text "$OWN" "$language" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$language"
+    done
+}
+
 # Trains a new model of the preset: `new NAME FLAGS…`.
 new() {
     local name=$1

@@ -11,8 +11,7 @@ MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
 OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
 RANK=${RANK:-8}
 
-text "$OWN" "$SRC" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$SRC"
-text "$OWN" "$TGT" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$TGT"
+own_pairs
 for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
 
 # A short run whose learning rate rises and then falls linearly; adapters need ten times the peak.

@@ -10,8 +10,7 @@ MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
 OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
 N_WORDS=${N_WORDS:-500}
 
-text "$OWN" "$SRC" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$SRC"
-text "$OWN" "$TGT" | sed -n "1,${N_PAIRS:-1000000}p" >"$OUT/own.$TGT"
+own_pairs
 for name in "$OWN_VALID" "$OWN_TEST"; do copy "$name"; done
 
 # 1. The most frequent words of letters, of both sides: the vocabulary is joint.

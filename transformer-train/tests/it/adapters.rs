@@ -7,22 +7,10 @@ use crate::workplace::{Ended, Running, Workplace};
 /// A workplace with a trained model in `base`, and settings without a model or tokenizer in
 /// `tune.toml`, with adapters.
 fn workplace() -> Workplace {
-    let workplace = Workplace::new();
-    workplace.train("base", &[]).lines();
-    let config = workplace.read("run.toml");
-    let (before, from_model) = config
-        .split_once("[tokenizer]")
-        .expect("the config has a tokenizer");
-    let (_, training) = from_model
-        .split_once("[training]")
-        .expect("and says how to train it");
-    let adapters = "[adapters]\nrank = 3\nalpha = 6.0\ndropout = 0.1\n\
-                    targets = [\"attention.query\", \"feed_forward\"]\n";
-    workplace.write(
-        "tune.toml",
-        format!("{before}{adapters}[training]{training}"),
-    );
-    workplace
+    Workplace::with_base(
+        "[adapters]\nrank = 3\nalpha = 6.0\ndropout = 0.1\n\
+         targets = [\"attention.query\", \"feed_forward\"]\n",
+    )
 }
 
 fn arguments<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {

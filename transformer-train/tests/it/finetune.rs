@@ -9,17 +9,7 @@ use crate::workplace::{Ended, Workplace};
 /// A workplace with a trained model in `base`, and settings without a model or tokenizer in
 /// `tune.toml`.
 fn workplace() -> Workplace {
-    let workplace = Workplace::new();
-    workplace.train("base", &[]).lines();
-    let config = workplace.read("run.toml");
-    let (before, from_model) = config
-        .split_once("[tokenizer]")
-        .expect("the config has a tokenizer");
-    let (_, training) = from_model
-        .split_once("[training]")
-        .expect("and says how to train it");
-    workplace.write("tune.toml", format!("{before}[training]{training}"));
-    workplace
+    Workplace::with_base("")
 }
 
 fn finetune(workplace: &Workplace, out: &str, more: &[&str]) -> Ended {

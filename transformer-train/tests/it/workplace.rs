@@ -88,6 +88,25 @@ impl Workplace {
         workplace
     }
 
+    /// Makes a workplace with a trained model in `base`, and settings without a model or tokenizer in
+    /// `tune.toml`, where `section` stands in their place.
+    pub(crate) fn with_base(section: &str) -> Self {
+        let workplace = Self::new();
+        workplace.train("base", &[]).lines();
+        let config = workplace.read("run.toml");
+        let (before, from_model) = config
+            .split_once("[tokenizer]")
+            .expect("the config has a tokenizer");
+        let (_, training) = from_model
+            .split_once("[training]")
+            .expect("and says how to train it");
+        workplace.write(
+            "tune.toml",
+            format!("{before}{section}[training]{training}"),
+        );
+        workplace
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }

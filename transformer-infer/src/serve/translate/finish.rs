@@ -45,8 +45,7 @@ impl Finisher {
         &self,
         lines: Vec<Line>,
     ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
-        let needs_links = |line: &Line| self.alignments || self.draft(line).needs_links();
-        if self.attention.is_none() && !lines.iter().any(needs_links) {
+        if self.attention.is_none() && !lines.iter().any(|line| self.needs_links(line)) {
             let sentences = lines.iter().map(|line| self.sentence(line, &[], None));
             return Ok(sentences.collect());
         }
@@ -59,8 +58,8 @@ impl Finisher {
         &self,
         lines: &[Line],
     ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
-        let needs_links = |line: &&Line| self.alignments || self.draft(line).needs_links();
-        let (needing, others): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(needs_links);
+        let (needing, others): (Vec<&Line>, Vec<&Line>) =
+            lines.iter().partition(|line| self.needs_links(line));
         let texts = needing.iter().map(|line| self.draft(line).line());
         let texts: Vec<&str> = texts.collect();
         let translations = needing.iter().map(|line| line.translation.clone());
@@ -96,6 +95,10 @@ impl Finisher {
             ApiError::Internal
         })?;
         Ok(Some(weights.into()))
+    }
+
+    fn needs_links(&self, line: &Line) -> bool {
+        self.alignments || self.draft(line).needs_links()
     }
 
     fn draft(&self, line: &Line) -> &DraftSentence {

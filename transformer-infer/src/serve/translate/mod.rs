@@ -16,6 +16,7 @@ mod xml;
 
 pub(crate) use file::translate_file;
 pub(crate) use line::translate_line;
+pub(crate) use plain::MAX_ATTENTION_TOKENS;
 pub(crate) use request::{
     SentenceEvent, SentenceTranslation, TextFormat, TextTranslation, TranslateOptions,
 };

@@ -22,9 +22,9 @@ const MAX_AT_ONCE: usize = 64;
 /// A line that is done, with its index in the job.
 type Done = (usize, Result<Translation, TranslatorError>);
 
-/// Most source tokens of all sentences of a request that asks for attention, and most sentences, whose translations
-/// may all be longer: the weights grow with the square of the length.
-const MAX_ATTENTION_TOKENS: usize = 200;
+/// Most source tokens of a reply with attention weights: these grow with the square of the length.
+pub(crate) const MAX_ATTENTION_TOKENS: usize = 200;
+/// Most sentences of it, whose translations may all be longer.
 const MAX_ATTENTION_SENTENCES: usize = 16;
 
 /// Texts to translate.

@@ -16,10 +16,7 @@ use crate::one_line;
 use crate::serve::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::serve::models::{self, Route, Served};
 use crate::serve::state::Shared;
-use crate::serve::translate::{check_texts, translate_line};
-
-/// Most tokens of a side: the weights grow with the square of the length.
-const MAX_TOKENS: usize = 200;
+use crate::serve::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
 
 /// What the page of attention may do: run its own script, and nothing else.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \
@@ -126,10 +123,10 @@ fn check_length(served: &Served, request: &AttentionRequest) -> Result<(), ApiEr
     for (tokenizer, text) in sides {
         let text = text.map_or("", String::as_str);
         // Of a long text, the start is enough to see that it is too long.
-        let start = tokenizer.start_of_line(text, MAX_TOKENS);
+        let start = tokenizer.start_of_line(text, MAX_ATTENTION_TOKENS);
         let n_tokens = tokenizer.encode(start).len();
-        if n_tokens > MAX_TOKENS {
-            let limit = MAX_TOKENS;
+        if n_tokens > MAX_ATTENTION_TOKENS {
+            let limit = MAX_ATTENTION_TOKENS;
             return Err(ApiError::TooManyTokens { n_tokens, limit });
         }
     }
