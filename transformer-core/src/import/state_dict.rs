@@ -84,7 +84,7 @@ impl StateDict {
         self.tensors.get(name)
     }
 
-    /// Finds the first value of a tensor that is NaN or infinite in single precision.
+    /// Finds the first value of a tensor that is NaN or infinite in single precision, or larger than [`MAX_WEIGHT`].
     pub(crate) fn find_non_finite(&self, name: &str) -> Option<NonFinite> {
         let tensor = self.tensor(name)?;
         // Most files have this type, and a slice is read much faster.
@@ -139,7 +139,10 @@ impl StateDict {
     }
 }
 
-/// A value of a tensor that is NaN or infinite in single precision.
+/// The largest magnitude of a weight: the square of a larger one, as normalization computes it, can be infinite.
+const MAX_WEIGHT: f32 = 1e15;
+
+/// A value of a tensor that is NaN or infinite in single precision, or so large that what is computed with it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NonFinite {
     /// The tensor.
@@ -157,6 +160,13 @@ impl fmt::Display for NonFinite {
             position,
             value,
         } = self;
+        if value.is_finite() {
+            return write!(
+                f,
+                "`{name}` is {value:e} at {position:?}; with a weight beyond {MAX_WEIGHT:e} a model can compute NaN: get the \
+                 file again, or a checkpoint from before its training diverged"
+            );
+        }
         write!(
             f,
             "`{name}` is {value} at {position:?}, in single precision; every weight must be finite: get the file \
@@ -166,7 +176,8 @@ impl fmt::Display for NonFinite {
 }
 
 fn first_non_finite(values: impl Iterator<Item = f32>) -> Option<(usize, f32)> {
-    values.enumerate().find(|(_, value)| !value.is_finite())
+    let is_sound = |value: f32| value.is_finite() && value.abs() <= MAX_WEIGHT;
+    values.enumerate().find(|(_, value)| !is_sound(*value))
 }
 
 /// Checks for the start of a safetensors file: the length of the header in 8 bytes, then a brace.

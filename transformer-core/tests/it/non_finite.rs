@@ -40,6 +40,21 @@ fn a_weight_that_is_nan_or_infinite_is_refused_with_its_tensor_and_position() {
 }
 
 #[test]
+fn a_weight_that_makes_sums_overflow_is_refused() {
+    let Golden { config, .. } = pytorch();
+    let name = "transformer.encoder.layers.0.linear1.bias";
+    let broken = with_value(&read("pytorch.safetensors"), name, 1, -2.5e38);
+    let misfits = names_of(&misfits(&broken, &config, &pytorch_names()));
+    assert_eq!(
+        misfits,
+        [format!(
+            "`{name}` is -2.5e38 at [1]; with a weight beyond 1e15 a model can compute NaN: get the file again, or a \
+             checkpoint from before its training diverged"
+        )]
+    );
+}
+
+#[test]
 fn a_weight_beyond_single_precision_is_refused() {
     let Golden { config, .. } = pytorch();
     let name = "transformer.encoder.layers.0.linear1.bias";

@@ -23,13 +23,7 @@ pub(super) fn validate_adapters(
         "at least one kind of matrix, for example [\"attention\"]",
     )?;
     if !adapters.is_on() {
-        // Without a rank all weights would be trained, which nobody wants who sets the others.
-        return require(
-            "adapters.rank",
-            0,
-            *adapters == AdapterConfig::default(),
-            "at least 1, for example 8, if other keys of `adapters` are set",
-        );
+        return refuse_without_rank(adapters);
     }
     if !is_finetuning {
         return Err(ConfigError::MissingSide {
@@ -52,8 +46,27 @@ pub(super) fn validate_adapters(
     )
 }
 
+/// Refuses other keys than the rank: without one all weights would be trained, which nobody wants who sets them.
+fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
+    let AdapterConfig {
+        rank: _,
+        alpha,
+        dropout,
+        targets,
+    } = AdapterConfig::default();
+    let allowed = "the default while `adapters.rank` is 0, or set a rank, for example 8";
+    let same = adapters.alpha == alpha;
+    require("adapters.alpha", adapters.alpha, same, allowed)?;
+    let same = adapters.dropout == dropout;
+    require("adapters.dropout", adapters.dropout, same, allowed)?;
+    let same = adapters.targets == targets;
+    require("adapters.targets", "another list", same, allowed)
+}
+
 #[cfg(test)]
 mod tests {
+    use transformer_core::config::AdapterTarget;
+
     use super::*;
 
     fn error(adapters: &AdapterConfig) -> Option<String> {
@@ -68,13 +81,13 @@ mod tests {
             ..AdapterConfig::default()
         };
         assert_eq!(error(&AdapterConfig::default()), None);
-        let refused = error(&alone);
-        assert!(
-            refused
-                .as_ref()
-                .is_some_and(|it| it.contains("adapters.rank")),
-            "{refused:?}"
-        );
+        let expected = "`adapters.alpha` is 32; choose the default while `adapters.rank` is 0, or set a rank, for example 8";
+        assert_eq!(error(&alone).as_deref(), Some(expected));
+        let other_targets = AdapterConfig {
+            targets: vec![AdapterTarget::AttentionQuery],
+            ..AdapterConfig::default()
+        };
+        assert!(error(&other_targets).is_some_and(|it| it.starts_with("`adapters.targets`")));
     }
 
     #[test]
