@@ -76,7 +76,9 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
         }
         Ok(Err(error)) => {
             let (rank, error_line) = (ranks.rank(), one_line(&*error));
-            let _ = writeln!(io::stderr(), "error: rank {rank}: {error_line}");
+            // One write for the whole line: mpirun puts pieces of several processes between one another.
+            let error_line = format!("error: rank {rank}: {error_line}\n");
+            let _ = io::stderr().write_all(error_line.as_bytes());
             ranks.end_all(code_of(&*error))
         }
         Err(_) => ranks.end_all(PANICKED),
