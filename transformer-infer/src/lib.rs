@@ -37,6 +37,7 @@
 //! ```
 
 pub mod attention;
+#[cfg(feature = "documents")]
 pub mod document;
 pub mod metrics;
 pub mod program;

@@ -53,13 +53,15 @@ const STEPS: [Step; 10] = [
         name: "public interface",
         run: public_api::check,
     },
-    // Also without the feature `pytorch`. Other features mean that Burn is checked once more: a minute the first
-    // time, then seconds. The test of such a build, no_pytorch.rs, is not run: it would compile Burn once more.
+    // As libraries alone: also without the features `pytorch`, `cli`, `documents` and `serve`. Other features mean
+    // that Burn is checked once more: a minute the first time, then seconds. The test of such a build,
+    // no_pytorch.rs, is not run: it would compile Burn once more.
     Step {
         name: "without a backend",
         run: |root| {
             let mut clippy = cargo(root);
             clippy.args(["clippy", "--locked", "-p", "transformer-core"]);
+            clippy.args(["-p", "transformer-infer"]);
             call(clippy.args(["--no-default-features", "--", "-D", "warnings"]))
         },
     },

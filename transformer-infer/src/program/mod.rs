@@ -1,6 +1,6 @@
 //! What the programs of this repository have in common.
 //!
-//! - [`parse_arguments`]: the arguments, or help.
+//! - [`parse_arguments`]: the arguments, or help (feature `cli`).
 //! - [`check_output`]: whether everything printed has arrived.
 //! - [`start_global_pool`]: the threads that the system gives.
 //! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
@@ -13,5 +13,7 @@ mod output;
 mod threads;
 
 pub use one_line::{one_line, printable};
-pub use output::{OutputError, check_output, parse_arguments};
+#[cfg(feature = "cli")]
+pub use output::parse_arguments;
+pub use output::{OutputError, check_output};
 pub use threads::{ThreadsError, start_global_pool};

@@ -17,6 +17,7 @@ pub use marian::marian_search;
 pub use options::OpenOptions;
 pub use pair_score::{PairScore, TotalScore, score_ids};
 pub(crate) use prepared_line::PreparedLine;
+#[cfg(feature = "documents")]
 pub(crate) use terms::is_without_spaces;
 pub use terms::{Glossary, GlossaryError, Term};
 pub use translate::Translator;

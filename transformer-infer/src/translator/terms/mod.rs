@@ -9,4 +9,5 @@ pub(super) use contained::{capitalized, unmet_terms};
 pub use error::GlossaryError;
 pub use glossary::{Glossary, Term};
 pub(super) use pieces::continues_word;
+#[cfg(feature = "documents")]
 pub(crate) use pieces::is_without_spaces;
