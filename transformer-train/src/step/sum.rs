@@ -9,7 +9,10 @@ use super::loss::LossSums;
 use super::ranks::Ranks;
 use crate::batching::BatchSize;
 
-/// Sums the gradients of all processes (all-reduce).
+/// Elements of a gradient from which it is summed alone, without a copy between others: a quarter of a megabyte.
+const LARGE: usize = 1 << 16;
+
+/// Sums the gradients of all processes (all-reduce): large ones one after the other, small ones together.
 ///
 /// Burn hands out gradients when the backward pass is over, so that no communication can overlap it.
 pub(super) fn sum_gradients<M: Module>(
@@ -17,22 +20,19 @@ pub(super) fn sum_gradients<M: Module>(
     gradients: GradientsParams,
     ranks: Ranks,
 ) -> GradientsParams {
-    let mut flat = Flatten {
+    let mut large = SumLarge {
         gradients,
-        values: Vec::with_capacity(module.num_params()),
+        ranks,
+        small: Vec::new(),
     };
-    module.visit(&mut flat);
-    let Flatten {
-        gradients,
-        mut values,
-    } = flat;
-    ranks.sum(&mut values);
-    let mut restore = Restore {
-        gradients,
+    module.visit(&mut large);
+    let values = ranks.summed(large.small);
+    let mut small = ReplaceSmall {
+        gradients: large.gradients,
         values: &values,
     };
-    module.visit(&mut restore);
-    restore.gradients
+    module.visit(&mut small);
+    small.gradients
 }
 
 /// Sums the losses and the sizes of all processes.
@@ -75,41 +75,58 @@ fn on(device: &Device, value: f64) -> Tensor<1> {
     Tensor::from_data(TensorData::new(vec![value as f32], [1]), device)
 }
 
-/// Takes the gradients of all parameters to the host, in the order of the module.
-struct Flatten {
+/// Sums large gradients, and collects the elements of small ones, in the order of the module.
+struct SumLarge {
     gradients: GradientsParams,
-    values: Vec<f32>,
+    ranks: Ranks,
+    small: Vec<f32>,
 }
 
-impl ModuleVisitor for Flatten {
+impl ModuleVisitor for SumLarge {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            let data = gradient.into_data();
-            match data.as_slice::<f32>() {
-                Ok(values) => self.values.extend_from_slice(values),
-                Err(_) => self.values.extend(data.iter::<f32>()), // another type of floats
-            }
+        // Taken out of the gradients, its memory may be used as it is.
+        let Some(gradient) = self.gradients.remove::<D>(param.id) else {
+            return;
+        };
+        if gradient.shape().num_elements() < LARGE {
+            self.small.extend(floats(gradient.clone()));
+            self.gradients.register(param.id, gradient);
+            return;
         }
+        let (shape, device) = (gradient.shape(), gradient.device());
+        let sums = TensorData::new(self.ranks.summed(floats(gradient)), shape);
+        let sums = Tensor::<D>::from_data(sums, &device);
+        self.gradients.register(param.id, sums);
     }
 }
 
-/// Replaces the gradients by these values.
-struct Restore<'a> {
+/// Replaces small gradients by these values.
+struct ReplaceSmall<'a> {
     gradients: GradientsParams,
     values: &'a [f32],
 }
 
-impl ModuleVisitor for Restore<'_> {
+impl ModuleVisitor for ReplaceSmall<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.remove::<D>(param.id) {
-            let (values, rest) = self.values.split_at(gradient.shape().num_elements());
+        let Some(gradient) = self.gradients.get::<D>(param.id) else {
+            return;
+        };
+        let (shape, device) = (gradient.shape(), gradient.device());
+        if shape.num_elements() < LARGE {
+            let (values, rest) = self.values.split_at(shape.num_elements());
             self.values = rest;
-            let data = TensorData::new(values.to_vec(), gradient.shape());
-            let device = gradient.device();
-            self.gradients
-                .register(param.id, Tensor::<D>::from_data(data, &device));
+            let sums = TensorData::new(values.to_vec(), shape);
+            let sums = Tensor::<D>::from_data(sums, &device);
+            self.gradients.remove::<D>(param.id);
+            self.gradients.register(param.id, sums);
         }
     }
+}
+
+/// Returns the elements of a tensor, row by row, in single precision.
+fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    let data = tensor.into_data().convert::<f32>();
+    data.try_into_vec().expect("they are of single precision")
 }
 
 #[cfg(test)]
@@ -120,17 +137,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_alone_keeps_its_gradients() {
+    fn a_process_alone_keeps_its_gradients_large_or_small() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
-        let layer = LinearConfig::new(2, 1).with_bias(false).init(&device);
+        let config = LinearConfig::new(LARGE, 1).with_bias(true);
+        let layer = config.init(&device);
+        let bias = layer.bias.as_ref().expect("it has a bias");
+        let values: Vec<f32> = (0..LARGE as u32).map(|index| index as f32).collect();
         let mut gradients = GradientsParams::new();
-        let matrix = Tensor::<2>::from_data([[3.0], [-2.0]], &device);
-        gradients.register(layer.weight.id, matrix);
+        let large = TensorData::new(values.clone(), [LARGE, 1]);
+        gradients.register(layer.weight.id, Tensor::<2>::from_data(large, &device));
+        gradients.register(bias.id, Tensor::<1>::from_data([-2.0], &device));
         let summed = sum_gradients(&layer, gradients, Ranks::default());
         let found = summed.get::<2>(layer.weight.id).expect("it is registered");
-        assert_eq!(
-            found.into_data().iter::<f32>().collect::<Vec<_>>(),
-            [3.0, -2.0]
-        );
+        assert_eq!(found.dims(), [LARGE, 1]);
+        assert_eq!(floats(found), values);
+        let found = summed.get::<1>(bias.id).expect("it is registered");
+        assert_eq!(floats(found), [-2.0]);
     }
 }

@@ -51,14 +51,13 @@ fn world() -> SimpleCommunicator {
     SimpleCommunicator::world()
 }
 
-/// Replaces values by their sums over all processes; all of them get the same bits.
-pub(super) fn sum_f32(values: &mut [f32]) {
-    let mut sums = vec![0.0; values.len().min(BUCKET)];
-    for bucket in values.chunks_mut(BUCKET) {
-        let sums = &mut sums[..bucket.len()];
-        world().all_reduce_into(&*bucket, sums, SystemOperation::sum());
-        bucket.copy_from_slice(sums);
+/// Returns the sums of values over all processes; all of them get the same bits.
+pub(super) fn summed(values: &[f32]) -> Vec<f32> {
+    let mut sums = vec![0.0; values.len()];
+    for (values, sums) in values.chunks(BUCKET).zip(sums.chunks_mut(BUCKET)) {
+        world().all_reduce_into(values, sums, SystemOperation::sum());
     }
+    sums
 }
 
 /// Does it in double precision, for a few values.

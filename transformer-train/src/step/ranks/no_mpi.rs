@@ -26,7 +26,9 @@ impl Link {
     }
 }
 
-pub(super) fn sum_f32(_values: &mut [f32]) {}
+pub(super) fn summed(values: &[f32]) -> Vec<f32> {
+    values.to_vec()
+}
 
 pub(super) fn sum_f64(_values: &mut [f64]) {}
 

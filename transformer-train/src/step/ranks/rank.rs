@@ -61,10 +61,11 @@ impl Ranks {
         link::end_all(exit_code)
     }
 
-    /// Replaces values by their sums over all processes; all of them get the same bits.
-    pub(crate) fn sum(self, values: &mut [f32]) {
-        if !self.is_alone() {
-            link::sum_f32(values);
+    /// Returns the sums of values over all processes; all of them get the same bits.
+    pub(crate) fn summed(self, values: Vec<f32>) -> Vec<f32> {
+        match self.is_alone() {
+            true => values,
+            false => link::summed(&values),
         }
     }
 
@@ -125,9 +126,7 @@ mod tests {
     #[test]
     fn a_process_alone_agrees_with_itself_and_keeps_its_values() {
         let alone = Ranks::default();
-        let mut values = [1.0, 2.0];
-        alone.sum(&mut values);
-        assert_eq!(values, [1.0, 2.0]);
+        assert_eq!(alone.summed(vec![1.0, 2.0]), [1.0, 2.0]);
         assert_eq!(alone.sum_doubles([3.0]), [3.0]);
         assert!(alone.agree_on(u64::MAX) && alone.agree_on(0));
         assert!(alone.any(true) && !alone.any(false));
