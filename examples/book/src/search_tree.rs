@@ -106,8 +106,10 @@ impl SearchTree {
     /// Returns an error if the file cannot be written.
     pub fn save(&self, name: &str) -> Result<()> {
         let mut tree = Tree::new(&self.title, &self.nodes[0].text);
-        for node in &self.nodes[1..] {
-            let probability = format!("{:.3}", node.log_prob.exp());
+        let best = self.found.first().map(|(node, _)| *node);
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            let mark = if best == Some(index) { "best: " } else { "" };
+            let probability = format!("{mark}{:.3}", node.log_prob.exp());
             tree.node(node.parent, &node.text, &probability, node.fate != Fate::Dropped);
         }
         tree.save(name)

@@ -29,6 +29,7 @@ fn main() -> Result<()> {
         .save("sinusoids")?;
 
     // The dot product of two positions depends only on their distance.
+    println!("\nd_model = {D_MODEL}, dot products:");
     let products = table.clone().matmul(table.clone().transpose()) / (D_MODEL as f64 / 2.0); // [len, len]
     for distance in [0, 1, 2, 5, 20] {
         let at = |position: usize| {

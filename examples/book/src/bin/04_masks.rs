@@ -1,7 +1,7 @@
 //! Chapter 4: which keys a query may see (§3.2.3).
 
 use anyhow::{Context, Result};
-use book::{HeatMap, Scale, table};
+use book::{HeatMap, Scale, table, values};
 use burn::tensor::{Distribution, Tensor};
 use transformer_core::model::{AttentionConfig, MultiHeadAttention};
 use transformer_core::{Mask, Padded, device};
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let causal = Mask::causal(0, LEN, &device).context("five tokens have a future")?;
     let both = causal.clone().and(padding.clone());
 
-    let attention = AttentionConfig::new(8, 1).init(&device);
+    let attention = AttentionConfig::new(8, 1).init(&device); // 8 features, 1 head (chapter 5)
     let x = Tensor::<3>::random([2, LEN, 8], Distribution::Normal(0.0, 1.0), &device);
     let mut picture = HeatMap::new("Weights under masks", Scale::Share, "query", "key");
     for (name, mask) in [
@@ -57,10 +57,9 @@ fn main() -> Result<()> {
     let (_, changed) = attend(&attention, &changed, Some(&causal));
     for position in 0..LEN {
         let difference = (output.clone() - changed.clone()).narrow(1, position, 1);
-        println!(
-            "position {position}: changed by {:.3}",
-            difference.abs().max().into_scalar::<f32>()
-        );
+        let changed = values(&difference).into_iter().filter(|change| *change != 0.0).count();
+        let most = difference.abs().max().into_scalar::<f32>();
+        println!("position {position}: {changed:>2} of 16 features changed, by {most:.3} at most");
     }
     Ok(())
 }

@@ -36,9 +36,10 @@ fn main() -> Result<()> {
         let project =
             |matrix: &Tensor<2>| x.clone().matmul(matrix.clone().narrow(1, head * D_K, D_K)); // [len, d_k]
         let (output, weights) = attend(project(&wq), project(&wk), project(&wv));
-        table(&format!("head {head}"), &WORDS, &WORDS, &weights);
+        let name = format!("head {}", head + 1);
+        table(&name, &WORDS, &WORDS, &weights);
         println!();
-        picture = picture.panel(&format!("head {head}"), &WORDS, &WORDS, &weights);
+        picture = picture.panel(&name, &WORDS, &WORDS, &weights);
         outputs.push(output);
     }
     let by_hand = Tensor::cat(outputs, 1).matmul(wo.clone()); // [len, d_model]

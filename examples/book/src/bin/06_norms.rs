@@ -29,7 +29,7 @@ fn config(norm_placement: NormPlacement) -> TransformerConfig {
     }
 }
 
-/// Returns the width of a token's features: their standard deviation.
+/// Returns the standard deviation of a token's features.
 fn deviation(x: &Tensor<3>) -> f32 {
     let first = &values(x)[..4];
     let mean = first.iter().sum::<f32>() / 4.0;
@@ -47,17 +47,17 @@ fn main() -> Result<()> {
     show("batch norm, alone", &batch_norm(alone.clone()));
     show("batch norm, in a batch", &batch_norm(batched).narrow(0, 0, 1));
 
-    // Twelve sub-layers that double their input: post-norm keeps the width, pre-norm adds to it.
+    // Twelve sub-layers that double their input: post-norm keeps the deviation, pre-norm adds to it.
     for (name, placement) in [("post-norm", NormPlacement::Post), ("pre-norm", NormPlacement::Pre)]
     {
         let residual = Residual::init(&config(placement), device)?;
         let mut x = norm.forward(alone.clone());
-        let mut widths = String::new();
+        let mut deviations = String::new();
         for _ in 0..12 {
             x = residual.forward(x, |x| x * 2.0);
-            widths += &format!("{:6.1}", deviation(&x));
+            deviations += &format!("{:6.1}", deviation(&x));
         }
-        println!("{name:<9} {widths}");
+        println!("{name:<9} {deviations}");
     }
     Ok(())
 }

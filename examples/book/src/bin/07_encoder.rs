@@ -41,20 +41,20 @@ fn main() -> Result<()> {
     let config = config();
     let vocabulary = VocabularyMatrix::init(9, &config, &device)?;
     let positions = PositionalEncoding::init(&config, &device)?;
-    let attention = AttentionConfig::new(4, 2).init(&device);
+    let attention = AttentionConfig::new(config.d_model, config.n_heads).init(&device);
     let network = FeedForward::init(&config, &device)?;
     let residual = Residual::init(&config, &device)?; // γ = 1, β = 0: one serves for both
 
-    let words = embed([4, 5, 6], None, &vocabulary, &device);
-    show("embedded", &words);
-    let x = embed([4, 5, 6], Some(&positions), &vocabulary, &device);
-    show("with positions", &x);
-    let keys_values = attention.keys_values(x.clone());
-    let (attended, weights) = attention.attend_with_weights(x.clone(), keys_values, None);
+    show("embedded", &embed([4, 5, 6], None, &vocabulary, &device));
+    let input = embed([4, 5, 6], Some(&positions), &vocabulary, &device);
+    show("with positions", &input);
+    let keys_values = attention.keys_values(input.clone());
+    // Without a mask. The weights: [batch, n_heads, query, key].
+    let (attended, weights) = attention.attend_with_weights(input.clone(), keys_values, None);
     let head = weights.narrow(1, 0, 1).reshape([3, 3]);
-    table("head 0", &WORDS, &WORDS, &head);
+    table("head 1", &WORDS, &WORDS, &head);
     show("attention", &attended);
-    let x = residual.forward(x, |_| attended);
+    let x = residual.forward(input.clone(), |_| attended);
     show("LayerNorm(x + attention)", &x);
     let transformed = network.forward(x.clone());
     show("feed-forward, 4 → 6 → 4", &transformed);
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
         println!("{name} positions, `dog` at 1 and at 0 differ by {difference:.3}");
     }
     HeatMap::new("A sentence through one layer", Scale::Signed, "token", "feature")
-        .panel("embedded", &WORDS, &["0", "1", "2", "3"], &words.reshape([3, 4]))
-        .panel("encoded", &WORDS, &["0", "1", "2", "3"], &x.reshape([3, 4]))
+        .panel("input, with positions", &WORDS, &["0", "1", "2", "3"], &input.reshape([3, 4]))
+        .panel("output", &WORDS, &["0", "1", "2", "3"], &x.reshape([3, 4]))
         .save("encoder-layer")
 }

@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let memory = model.encode(&batch);
     println!("\nmemory {:?}: batch, src_len, d_model", memory.states().dims());
 
-    // Training: all positions at once.
+    // Training: all positions at once. The decoder adds its causal mask itself.
     let mut maps = AttentionMaps::default();
     let logits = model.forward_with(&batch, tgt.ids(), &AttentionMasks::default(), Some(&mut maps));
     println!("logits {:?}: batch, tgt_len, vocab", logits.dims());
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         println!("position {position} alone differs by {:.3}", difference.into_scalar::<f32>());
     }
 
-    // The loss: how surprised the model is by each label. Untrained, it is near that of a blind guess.
+    // The loss: how surprised the model is by each label. Untrained, it is above that of a blind guess.
     let log_probs = values(&model.log_probs(&batch, tgt.ids())); // [1, tgt_len, vocab]
     let losses =
         labels.iter().zip(log_probs.chunks(vocab)).map(|(label, row)| -row[*label as usize]);
@@ -67,7 +67,7 @@ fn main() -> Result<()> {
     let cross = maps.cross.first().context("two layers are recorded")?.clone();
     let cross = cross.narrow(1, 0, 1).reshape([4, 4]);
     HeatMap::new(
-        "What the first decoder layer attends to, untrained",
+        "What head 1 of the first decoder layer attends to, untrained",
         Scale::Share,
         "decoder reads",
         "key",

@@ -57,8 +57,8 @@ fn main() -> Result<()> {
         .bars("ε = 0.4", target(0.4))
         .save("targets")?;
     let curve = |epsilon: f64| {
-        (8..200).map(move |step| {
-            let gold = f64::from(step) / 200.0;
+        (40..1000).map(move |step| {
+            let gold = f64::from(step) / 1000.0;
             (gold, cross_entropy(target(epsilon), prediction(gold)))
         })
     };

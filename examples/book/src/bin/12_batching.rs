@@ -44,11 +44,11 @@ fn main() -> Result<()> {
         .map(|_| 2 + ((1 + random.below(6)) * (1 + random.below(6))) as u32)
         .collect();
 
-    let by_sentences: Vec<Vec<u32>> = lengths.chunks(16).map(<[u32]>::to_vec).collect();
+    let by_sentences: Vec<Vec<u32>> = lengths.chunks(16).map(|it| it.to_vec()).collect();
     report("16 sentences, as they come", &by_sentences);
     let mut sorted = lengths.clone();
     sorted.sort_unstable();
-    let by_length: Vec<Vec<u32>> = sorted.chunks(16).map(<[u32]>::to_vec).collect();
+    let by_length: Vec<Vec<u32>> = sorted.chunks(16).map(|it| it.to_vec()).collect();
     report("16 sentences, sorted", &by_length);
 
     // The trainer's plan: sentences of like length, up to the budget; the order of the batches is random.

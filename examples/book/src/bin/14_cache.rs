@@ -42,14 +42,14 @@ fn main() -> Result<()> {
         largest = largest.max((logits - expected).abs().max().into_scalar::<f32>());
     }
     println!("with the cache: {LEN} positions decoded");
-    println!("largest difference of a logit: {largest:.4}");
+    println!("largest difference of a logit: {largest:.1e}");
 
     // What it costs: keys and values of every position in every decoder layer.
     let base = TransformerConfig::default();
     let floats = |len: usize| 2 * base.n_decoder_layers * base.d_model * len;
     for len in [1, 50, 1000] {
         println!(
-            "base model, {len:>4} tokens: {:>5} KiB of keys and values",
+            "base model, {len:>4} tokens of source or target: {:>5} KiB of keys and values",
             floats(len) * 4 / 1024
         );
     }

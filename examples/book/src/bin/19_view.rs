@@ -1,9 +1,10 @@
 //! Chapter 19, part 2: what the translator looks at, and what its search ranks. `19_translator` trains it.
 
 use anyhow::{Context, Result};
-use book::{SearchTree, save_data};
+use book::{HeatMap, Scale, SearchTree, save_data};
+use burn::tensor::{Tensor, TensorData};
 use transformer_core::device;
-use transformer_infer::attention::{Selection, page_data};
+use transformer_infer::attention::{Selection, Token, page_data};
 use transformer_infer::search::{Recorder, Request, Search, beam_search};
 use transformer_infer::{OpenOptions, Scorer, Translator};
 
@@ -23,11 +24,22 @@ fn main() -> Result<()> {
         .context("there is no translator yet; run `19_translator` first")?;
 
     let mut maps = Vec::new();
+    let title = "Cross-attention, layer 2, head 2";
+    let mut picture = HeatMap::new(title, Scale::Share, "writes", "source").cells(52.0, 26.0);
     for (line, found) in LINES.iter().zip(translator.translate(&LINES, translator.search())?) {
         println!("{line} → {}", found.text());
         let attention = translator.attention(line, &found.candidates[0].hypothesis)?;
         maps.push(page_data(&attention, Selection::default())?);
+        if maps.len() <= 2 {
+            let words = |tokens: &[Token]| -> Vec<String> {
+                tokens.iter().map(|token| token.text.replace('▁', "")).collect()
+            };
+            let (tgt, src) = (words(&attention.tgt_tokens), words(&attention.src_tokens));
+            let weights = TensorData::new(attention.cross[1][1].concat(), [tgt.len(), src.len()]);
+            picture = picture.panel(line, &tgt, &src, &Tensor::from_data(weights, &device));
+        }
     }
+    picture.save("translator")?;
     save_data("attention", &format!("[\n{}]", maps.join(",\n")))?;
 
     // A search with a beam of 3, step by step.

@@ -110,7 +110,7 @@ pub fn many_heads(d_model: usize, n_heads: usize) -> Diagram {
         let shift = 9.0 * f64::from(step);
         drawing.main_block(320.0 + shift, 250.0 - shift, 570.0, "scaled dot-product attention");
     }
-    drawing.text(605.0, 268.0, "small end", &format!("{n_heads} heads side by side"));
+    drawing.text(622.0, 194.0, "small end", &format!("{n_heads} heads side by side"));
     drawing.arrow(&[(320.0, 200.0), (320.0, 172.0)]);
     drawing.block(320.0, 170.0, 260.0, &format!("concatenate: [len, {n_heads} × {d_k}]"));
     drawing.arrow(&[(320.0, 140.0), (320.0, 112.0)]);
