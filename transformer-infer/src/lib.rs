@@ -12,7 +12,7 @@
 //! - [`search::Search`]: greedy and beam search (§6.1 of the paper) and sampling, over any [`search::NextToken`].
 //! - [`Translator::score`]: the log-probability of given translations.
 //! - [`Glossary`]: terms of the source, each with the term that its translation must contain.
-//! - [`document::DocumentTranslator`]: documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
+//! - `document::DocumentTranslator` (feature `documents`): documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
 //! - [`program::allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.

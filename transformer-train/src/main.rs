@@ -42,10 +42,17 @@ fn main() -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&*error));
+            print_error("", &*error);
             ExitCode::from(code_of(&*error))
         }
     }
+}
+
+/// Prints why the program ends, by one write: mpirun puts pieces of several processes between one another.
+fn print_error(who: &str, error: &(dyn std::error::Error + 'static)) {
+    let line = format!("error: {who}{}\n", one_line(error));
+    // If standard error is closed, nothing can be reported.
+    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Returns the exit code of a program that fails.
@@ -75,10 +82,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
             Ok(code)
         }
         Ok(Err(error)) => {
-            let (rank, error_line) = (ranks.rank(), one_line(&*error));
-            // One write for the whole line: mpirun puts pieces of several processes between one another.
-            let error_line = format!("error: rank {rank}: {error_line}\n");
-            let _ = io::stderr().write_all(error_line.as_bytes());
+            print_error(&format!("rank {}: ", ranks.rank()), &*error);
             ranks.end_all(code_of(&*error))
         }
         Err(_) => ranks.end_all(PANICKED),

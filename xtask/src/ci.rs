@@ -59,10 +59,19 @@ const STEPS: [Step; 10] = [
     Step {
         name: "without a backend",
         run: |root| {
-            let mut clippy = cargo(root);
-            clippy.args(["clippy", "--locked", "-p", "transformer-core"]);
-            clippy.args(["-p", "transformer-infer"]);
-            call(clippy.args(["--no-default-features", "--", "-D", "warnings"]))
+            for features in ["", "documents", "cli"] {
+                let mut clippy = cargo(root);
+                clippy.args(["clippy", "--locked", "--no-default-features", "--features"]);
+                clippy.args([
+                    features,
+                    "-p",
+                    "transformer-infer",
+                    "-p",
+                    "transformer-core",
+                ]);
+                call(clippy.args(["--", "-D", "warnings"]))?;
+            }
+            Ok(())
         },
     },
     Step {

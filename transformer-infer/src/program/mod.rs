@@ -1,6 +1,6 @@
 //! What the programs of this repository have in common.
 //!
-//! - [`parse_arguments`]: the arguments, or help (feature `cli`).
+//! - `parse_arguments`: the arguments, or help (feature `arguments`).
 //! - [`check_output`]: whether everything printed has arrived.
 //! - [`start_global_pool`]: the threads that the system gives.
 //! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
@@ -13,7 +13,7 @@ mod output;
 mod threads;
 
 pub use one_line::{one_line, printable};
-#[cfg(feature = "cli")]
+#[cfg(feature = "arguments")]
 pub use output::parse_arguments;
 pub use output::{OutputError, check_output};
 pub use threads::{ThreadsError, start_global_pool};

@@ -5,13 +5,13 @@
 //! starts (`>&-` in a shell), before any code of the program runs; so that case looks like `> /dev/null`.
 
 use std::io::{self, ErrorKind, Write};
-#[cfg(feature = "cli")]
+#[cfg(feature = "arguments")]
 use std::process::ExitCode;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "arguments")]
 use clap::Parser;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "arguments")]
 use super::one_line;
 
 /// Standard output did not take everything that was printed.
@@ -32,7 +32,7 @@ impl OutputError {
 ///
 /// Returns the exit code of a program that ends now: 0 after help, 2 after wrong arguments, and 1 if what was printed
 /// did not arrive.
-#[cfg(feature = "cli")]
+#[cfg(feature = "arguments")]
 pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
     let error = match P::try_parse() {
         Ok(arguments) => return Ok(arguments),

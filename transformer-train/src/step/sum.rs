@@ -1,7 +1,9 @@
 //! Data parallelism over processes: every one has computed the gradient of its own micro-batches, divided by the target
 //! tokens of the whole update, so that the sum is the gradient of the update.
 
-use burn::module::{Module, ModuleVisitor, Param};
+use std::collections::HashSet;
+
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -9,7 +11,7 @@ use super::loss::LossSums;
 use super::ranks::Ranks;
 use crate::batching::BatchSize;
 
-/// Elements of a gradient from which it is summed alone, without a copy between others: a quarter of a megabyte.
+/// Elements of a gradient from which it is summed by a call of its own: a quarter of a megabyte.
 const LARGE: usize = 1 << 16;
 
 /// Sums the gradients of all processes (all-reduce): large ones one after the other, small ones together.
@@ -23,6 +25,7 @@ pub(super) fn sum_gradients<M: Module>(
     let mut large = SumLarge {
         gradients,
         ranks,
+        summed: HashSet::new(),
         small: Vec::new(),
     };
     module.visit(&mut large);
@@ -79,6 +82,8 @@ fn on(device: &Device, value: f64) -> Tensor<1> {
 struct SumLarge {
     gradients: GradientsParams,
     ranks: Ranks,
+    /// The large ones: a parameter that occurs twice has one gradient.
+    summed: HashSet<ParamId>,
     small: Vec<f32>,
 }
 
@@ -90,6 +95,10 @@ impl ModuleVisitor for SumLarge {
         };
         if gradient.shape().num_elements() < LARGE {
             self.small.extend(floats(gradient.clone()));
+            self.gradients.register(param.id, gradient);
+            return;
+        }
+        if !self.summed.insert(param.id) {
             self.gradients.register(param.id, gradient);
             return;
         }

@@ -83,9 +83,12 @@ mod with_mpi {
     }
 
     /// Compares the curves of two and four processes with that of one, which has the same batches and the same dropout.
-    fn assert_curve_of_one_process(dropout: f64) {
+    fn assert_curve_of_one_process(dropout: f64, d_ff: usize) {
         let workplace = workplace(dropout);
-        workplace.train("alone", &["--set", &accumulate(4)]).lines();
+        let d_ff = format!("model.d_ff={d_ff}");
+        workplace
+            .train("alone", &["--set", &accumulate(4), "--set", &d_ff])
+            .lines();
         let alone = metrics(&workplace, "alone");
         for n_ranks in [2, 4] {
             let out = format!("of-{n_ranks}");
@@ -93,7 +96,7 @@ mod with_mpi {
                 &workplace,
                 n_ranks,
                 &out,
-                &["--set", &accumulate(4 / n_ranks)],
+                &["--set", &accumulate(4 / n_ranks), "--set", &d_ff],
             );
             assert_eq!(ended.code, Some(0), "{ended:?}");
             // The same sums in another order, in single precision, over 25 updates.
@@ -103,12 +106,18 @@ mod with_mpi {
 
     #[test]
     fn several_processes_give_the_curve_of_one() {
-        assert_curve_of_one_process(0.0);
+        assert_curve_of_one_process(0.0, 24);
+    }
+
+    /// Each matrix of the feed-forward networks has more elements than one call of MPI sums.
+    #[test]
+    fn several_processes_sum_large_gradients() {
+        assert_curve_of_one_process(0.0, 70_000);
     }
 
     #[test]
     fn several_processes_draw_the_dropout_of_one() {
-        assert_curve_of_one_process(0.2);
+        assert_curve_of_one_process(0.2, 24);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         largest = largest.max((logits - expected).abs().max().into_scalar::<f32>());
     }
     println!("with the cache: {LEN} positions decoded");
-    println!("largest difference of a logit: {largest:.1e}");
+    println!("largest difference of a logit: {largest:.4}");
 
     // What it costs: keys and values of every position in every decoder layer.
     let base = TransformerConfig::default();

@@ -12,18 +12,21 @@ fn product(rows: f64, inner: f64, columns: f64) -> (f64, f64) {
 
 /// The products of one decoder layer over so many tokens: projections of attention, and the feed-forward network.
 ///
-/// Training projects 8 times. A step of decoding projects 6 times, since keys and values of the memory are cached, and
-/// each of its tokens reads so many cached keys and values.
-fn layer(rows: f64, n_projections: f64, n_cached: f64) -> (f64, f64) {
+/// Training projects 8 times, a step of decoding 6 times, since keys and values of the memory are cached.
+fn layer(rows: f64, n_projections: f64) -> (f64, f64) {
     let config = TransformerConfig::default(); // the base model
     let (d, inner) = (config.d_model as f64, config.d_ff as f64);
     let (attention, there, back) =
         (product(rows, d, d), product(rows, d, inner), product(rows, inner, d));
-    let cached = rows * n_cached * 2.0 * d;
-    (
-        n_projections * attention.0 + there.0 + back.0 + cached,
-        n_projections * attention.1 + there.1 + back.1 + 4.0 * cached,
-    )
+    let operations = n_projections * attention.0 + there.0 + back.0;
+    (operations, n_projections * attention.1 + there.1 + back.1)
+}
+
+/// Attention to cached keys and values, in the middle of a translation: 25 tokens of each row, and the 50 of each
+/// source, which the rows of its beam share.
+fn cached(rows: f64, n_sentences: f64) -> (f64, f64) {
+    let width = 2.0 * TransformerConfig::default().d_model as f64;
+    (rows * 75.0 * width, 4.0 * (rows * 25.0 + n_sentences * 50.0) * width)
 }
 
 fn main() -> Result<()> {
@@ -31,14 +34,16 @@ fn main() -> Result<()> {
         "{:<34}{:>8}{:>16}{:>10}{:>10}",
         "one decoder layer, base model", "tokens", "multiplications", "bytes", "ratio"
     );
-    // A step in the middle of a translation: 25 tokens are written, and the source has 50.
-    for (name, rows, n_projections, n_cached) in [
-        ("one sentence, one step", 1.0, 6.0, 75.0),
-        ("beam of 4, one step", 4.0, 6.0, 75.0),
-        ("64 sentences, beam of 4, one step", 256.0, 6.0, 75.0),
-        ("training, 25,000 tokens", 25_000.0, 8.0, 0.0),
+    let decoding = |rows, n_sentences| {
+        let (layer, cached) = (layer(rows, 6.0), cached(rows, n_sentences));
+        (layer.0 + cached.0, layer.1 + cached.1)
+    };
+    for (name, rows, (operations, bytes)) in [
+        ("one sentence, one step", 1.0, decoding(1.0, 1.0)),
+        ("beam of 4, one step", 4.0, decoding(4.0, 1.0)),
+        ("64 sentences, beam of 4, one step", 256.0, decoding(256.0, 64.0)),
+        ("training, 25,000 tokens", 25_000.0, layer(25_000.0, 8.0)),
     ] {
-        let (operations, bytes) = layer(rows, n_projections, n_cached);
         let (operations_m, bytes_m) = (operations / 1e6, bytes / 1e6);
         println!(
             "{name:<34}{rows:>8}{operations_m:>14.1} M{bytes_m:>8.1} M{:>10.2}",
@@ -56,7 +61,7 @@ fn main() -> Result<()> {
     .logarithmic();
     for (name, peak, bandwidth) in processors {
         let speed = |rows: f64| {
-            let (operations, bytes) = layer(rows, 8.0, 0.0);
+            let (operations, bytes) = layer(rows, 8.0);
             peak.min(operations / bytes * bandwidth) / 1e9
         };
         let needed = (1..30_000).find(|rows| speed(f64::from(*rows)) >= peak / 1e9);

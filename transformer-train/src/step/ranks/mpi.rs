@@ -15,7 +15,7 @@ use super::RanksError;
 /// What launchers set in the environment of a process, one of them at least: Open MPI, PMIx, MPICH and Slurm.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];
 
-/// Elements that are summed by one call: large enough for the bandwidth of a network, small enough for a buffer.
+/// Elements that are summed by one call: large enough for the bandwidth of a network, and far below MPI's limit of 2³¹.
 const BUCKET: usize = 1 << 20;
 
 /// Time between two looks at what takes long, such as the preparation of the data by another process. MPI itself
