@@ -95,7 +95,7 @@ impl Golden {
     }
 
     fn logit_difference(&self, model: &Transformer) -> f64 {
-        let batch = self.batch(&model.output_weight().device());
+        let batch = self.batch(&model.device());
         let logits = model
             .forward(&batch.src, batch.tgt.ids())
             .flatten::<2>(0, 1);
@@ -126,7 +126,7 @@ impl Golden {
     }
 
     fn gradient_difference(&self, model: &Transformer) -> f64 {
-        let batch = self.batch(&model.output_weight().device());
+        let batch = self.batch(&model.device());
         let smoothing = LabelSmoothing {
             epsilon: self.label_smoothing,
             form: SmoothingForm::AllTokens,

@@ -20,7 +20,7 @@ pub(crate) struct Recompute<'a> {
 impl<'a> Recompute<'a> {
     /// Encodes the sources, given without EOS.
     pub(crate) fn new<S: AsRef<[u32]>>(model: &'a Transformer, sources: &[S]) -> Self {
-        let device = model.output_weight().device();
+        let device = model.device();
         let ended: Vec<Vec<u32>> = sources
             .iter()
             .map(|source| [source.as_ref(), &[EOS]].concat())

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Adapts a trained model to a domain: all weights, or low-rank adapters alone (Hu et al. 2021, arXiv:2106.09685).
+# Adapts a trained model to a domain: all weights, or low-rank adapters (Hu et al. 2021, arXiv:2106.09685).
 #
 #   DATA=multi30k TEST=test_2016_flickr MODEL=runs/tiny OWN=train.lc.norm.tok OWN_VALID=val.lc.norm.tok \
 #       OWN_TEST=test_2016_flickr.lc.norm.tok examples/recipes/domain_adaptation.sh

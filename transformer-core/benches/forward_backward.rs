@@ -56,7 +56,7 @@ impl Bench {
         let log_probs = activation::log_softmax(logits, 2);
         let loss = log_probs.gather(2, self.labels.clone()).mean().neg();
         let gradients = GradientsParams::from_grads(loss.backward(), &self.model);
-        let device = self.model.output_weight().device();
+        let device = self.model.device();
         device.sync().expect("the device finishes its operations");
         gradients
     }

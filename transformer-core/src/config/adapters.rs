@@ -7,8 +7,8 @@ use super::TransformerConfig;
 /// Low-rank adapters of a model that is trained further (Hu et al. 2021,
 /// <https://arxiv.org/abs/2106.09685>).
 ///
-/// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` and every other
-/// weight of the model are not.
+/// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` is not, and of the other weights
+/// of the model at most the biases and the gains of normalizations are.
 ///
 /// # Example
 ///
@@ -19,6 +19,8 @@ use super::TransformerConfig;
 /// let adapters = AdapterConfig {
 ///     rank: 4,
 ///     targets: vec![AdapterTarget::AttentionQuery, AdapterTarget::AttentionValue],
+///     train_biases: false,
+///     train_norms: false,
 ///     ..AdapterConfig::default()
 /// };
 /// // 18 attentions, with two matrices each of 512 × 512.
@@ -29,17 +31,22 @@ use super::TransformerConfig;
 #[serde(default, deny_unknown_fields)]
 pub struct AdapterConfig {
     /// Number of columns of `A` and rows of `B`: the rank of what is added to a matrix, for example
-    /// 8. Only adapters are then trained. 0: no adapters, all weights are trained. Default 0.
+    /// 8. The matrices of the model are then not trained themselves. 0: no adapters, all weights are
+    /// trained. Default 0.
     pub rank: usize,
     /// The product `A·B` is multiplied by `alpha / rank`, so that another rank needs no other
     /// learning rate. Default 16.
     pub alpha: f64,
     /// Probability of dropping a feature of the input of an adapter during training, at least 0 and
-    /// less than 1. Default 0.
+    /// less than 1; those of embeddings have none. Default 0.
     pub dropout: f64,
-    /// The matrices that have adapters, in all layers: `attention`, `feed_forward`, or some of
-    /// theirs, as in `["attention.query", "attention.value"]`. Default: both.
+    /// The matrices that have adapters: `attention` and `feed_forward`, or some of theirs, as in
+    /// `["attention.query", "attention.value"]`, in all layers; `embeddings`. Default: all.
     pub targets: Vec<AdapterTarget>,
+    /// Whether the biases are trained too. Default: yes.
+    pub train_biases: bool,
+    /// Whether the gains and offsets of layer normalizations are trained too. Default: yes.
+    pub train_norms: bool,
 }
 
 /// Matrices of a model that have adapters.
@@ -69,6 +76,10 @@ pub enum AdapterTarget {
     /// The second matrix of the feed-forward networks, `W₂`.
     #[serde(rename = "feed_forward.outer")]
     FeedForwardOuter,
+    /// The embeddings of both languages and the pre-softmax matrix: as many matrices as the model has, one if all are
+    /// tied.
+    #[serde(rename = "embeddings")]
+    Embeddings,
 }
 
 /// A kind of matrix that can have an adapter.
@@ -80,16 +91,18 @@ pub(crate) enum AdaptedMatrix {
     Output,
     Inner,
     Outer,
+    Vocabulary,
 }
 
 impl AdaptedMatrix {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Query,
         Self::Key,
         Self::Value,
         Self::Output,
         Self::Inner,
         Self::Outer,
+        Self::Vocabulary,
     ];
 }
 
@@ -100,7 +113,13 @@ impl Default for AdapterConfig {
             rank: 0,
             alpha: 16.0,
             dropout: 0.0,
-            targets: vec![AdapterTarget::Attention, AdapterTarget::FeedForward],
+            targets: vec![
+                AdapterTarget::Attention,
+                AdapterTarget::FeedForward,
+                AdapterTarget::Embeddings,
+            ],
+            train_biases: true,
+            train_norms: true,
         }
     }
 }
@@ -111,15 +130,17 @@ impl AdapterConfig {
         self.rank > 0
     }
 
-    /// Returns the number of parameters of the adapters of a model.
+    /// Returns the number of parameters that are trained: those of the adapters, and of the biases and normalizations
+    /// if they are trained too. 0 without adapters.
     pub fn parameter_count(&self, config: &TransformerConfig) -> usize {
+        if !self.is_on() {
+            return 0;
+        }
         let adapted = AdaptedMatrix::ALL.into_iter().filter(|it| self.adapts(*it));
-        adapted
-            .map(|matrix| {
-                let (n_matrices, [d_in, d_out]) = matrices(matrix, config);
-                n_matrices * self.rank * (d_in + d_out)
-            })
-            .sum()
+        let n_sides: usize = adapted.map(|matrix| n_sides(matrix, config)).sum();
+        let biases = usize::from(self.train_biases) * config.bias_count();
+        let norms = usize::from(self.train_norms) * config.norm_count();
+        self.rank * n_sides + biases + norms
     }
 
     /// Returns whether matrices of this kind have adapters.
@@ -130,7 +151,7 @@ impl AdapterConfig {
 
 impl AdapterTarget {
     fn covers(self, matrix: AdaptedMatrix) -> bool {
-        use AdaptedMatrix::{Inner, Key, Outer, Output, Query, Value};
+        use AdaptedMatrix::{Inner, Key, Outer, Output, Query, Value, Vocabulary};
         match self {
             Self::Attention => matches!(matrix, Query | Key | Value | Output),
             Self::AttentionQuery => matrix == Query,
@@ -140,22 +161,27 @@ impl AdapterTarget {
             Self::FeedForward => matches!(matrix, Inner | Outer),
             Self::FeedForwardInner => matrix == Inner,
             Self::FeedForwardOuter => matrix == Outer,
+            Self::Embeddings => matrix == Vocabulary,
         }
     }
 }
 
-/// Returns how many matrices of a kind a model has, and their rows and columns.
-fn matrices(matrix: AdaptedMatrix, config: &TransformerConfig) -> (usize, [usize; 2]) {
+/// Returns the numbers of rows and of columns of all matrices of a kind, added up.
+fn n_sides(matrix: AdaptedMatrix, config: &TransformerConfig) -> usize {
     let d_model = config.d_model;
     let (n_encoder, n_decoder) = (config.n_encoder_layers, config.n_decoder_layers);
     let (n_attentions, n_networks) = (n_encoder + 2 * n_decoder, n_encoder + n_decoder);
-    let keys = config.n_heads * config.head_d_k();
-    let values = config.n_heads * config.head_d_v();
     match matrix {
-        AdaptedMatrix::Query | AdaptedMatrix::Key => (n_attentions, [d_model, keys]),
-        AdaptedMatrix::Value => (n_attentions, [d_model, values]),
-        AdaptedMatrix::Output => (n_attentions, [values, d_model]),
-        AdaptedMatrix::Inner => (n_networks, [d_model, config.d_ff]),
-        AdaptedMatrix::Outer => (n_networks, [config.d_ff, d_model]),
+        AdaptedMatrix::Query | AdaptedMatrix::Key => {
+            n_attentions * (d_model + config.n_heads * config.head_d_k())
+        }
+        AdaptedMatrix::Value | AdaptedMatrix::Output => {
+            n_attentions * (d_model + config.n_heads * config.head_d_v())
+        }
+        AdaptedMatrix::Inner | AdaptedMatrix::Outer => n_networks * (d_model + config.d_ff),
+        AdaptedMatrix::Vocabulary => {
+            let sizes = config.vocabulary_sizes();
+            sizes.iter().map(|size| size + d_model).sum()
+        }
     }
 }

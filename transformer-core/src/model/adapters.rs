@@ -8,10 +8,11 @@ use super::transformer::Transformer;
 use crate::config::{AdaptedMatrix, AdapterConfig};
 
 impl Transformer {
-    /// Adds adapters to matrices, and freezes all weights but the adapters.
+    /// Adds adapters to matrices, and freezes all weights but the adapters and what the config trains beside them.
     ///
-    /// `A` is drawn at random, as in the authors' code, by the generator of the device (`device.seed(…)`). `B` is zero,
-    /// so the model computes what it did before.
+    /// Of the two matrices of an adapter one is zero, so the model computes what it did before: `B` in layers, `A` for
+    /// embeddings, as in the authors' code. The other is drawn from `U(−1/√d, 1/√d)` for the `d` features on its side,
+    /// by the generator of the device (`device.seed(…)`).
     ///
     /// # Example
     ///
@@ -46,7 +47,7 @@ impl Transformer {
     }
 }
 
-/// Freezes every parameter, and adds the adapters.
+/// Adds the adapters, and freezes every other parameter that the config does not train.
 struct NewAdapters(AdapterConfig);
 
 impl Reparameterizer for NewAdapters {
@@ -57,19 +58,28 @@ impl Reparameterizer for NewAdapters {
         path: &str,
         param: Param<Tensor<D>>,
     ) -> (Param<Tensor<D>>, Option<LowRankAdapter>) {
-        let param = param.set_require_grad(false);
         let config = &self.0;
-        let is_adapted = matrix_of(path).is_some_and(|matrix| config.adapts(matrix));
+        if D == 1 && is_trained_vector(path, config) {
+            return (param, None);
+        }
+        let param = param.set_require_grad(false);
+        let adapted = matrix_of(path).filter(|matrix| config.adapts(*matrix));
         let shape = param.lazy_shape();
-        let (&[d_in, d_out], true) = (&shape[..], is_adapted) else {
+        let (&[n_rows, n_columns], Some(matrix)) = (&shape[..], adapted) else {
             return (param, None);
         };
         let device = param.lazy_device();
-        // The bound of loralib: `kaiming_uniform_` with `a = √5`.
-        let bound = (d_in as f64).powf(-0.5);
-        let uniform = Distribution::Uniform(-bound, bound);
-        let a = Tensor::random([d_in, config.rank], uniform, &device);
-        let b = Tensor::zeros([config.rank, d_out], &device);
+        let (a, b) = ([n_rows, config.rank], [config.rank, n_columns]);
+        let random = |shape, n_features: usize| {
+            // The bound of loralib's linear layers: `kaiming_uniform_` with `a = √5`. Its embeddings have `N(0, 1)`,
+            // which suits no embeddings that are multiplied by `√d_model`.
+            let bound = (n_features as f64).powf(-0.5);
+            Tensor::random(shape, Distribution::Uniform(-bound, bound), &device)
+        };
+        let (a, b) = match matrix {
+            AdaptedMatrix::Vocabulary => (Tensor::zeros(a, &device), random(b, n_columns)),
+            _ => (random(a, n_rows), Tensor::zeros(b, &device)),
+        };
         (param, Some(LowRankAdapter::new(a, b, config)))
     }
 }
@@ -80,19 +90,29 @@ const CROSS: &str = "cross_attention";
 
 /// Returns the kind of matrix that a parameter is, by its name; `None` if it has no adapter.
 fn matrix_of(path: &str) -> Option<AdaptedMatrix> {
-    let mut names = path.rsplit('.');
-    if names.next() != Some("weight") {
-        return None;
-    }
-    Some(match (names.next()?, names.next()?) {
+    let path = path.strip_suffix(".weight")?;
+    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let (_, parent) = parent.rsplit_once('.').unwrap_or(("", parent));
+    Some(match (name, parent) {
         ("query", SELF | CROSS) => AdaptedMatrix::Query,
         ("key", SELF | CROSS) => AdaptedMatrix::Key,
         ("value", SELF | CROSS) => AdaptedMatrix::Value,
         ("output", SELF | CROSS) => AdaptedMatrix::Output,
         ("inner", "feed_forward") => AdaptedMatrix::Inner,
         ("outer", "feed_forward") => AdaptedMatrix::Outer,
+        ("src_vocabulary" | "tgt_vocabulary" | "output", "") => AdaptedMatrix::Vocabulary,
         _ => return None,
     })
+}
+
+/// Returns whether a vector is trained beside the adapters, by its name.
+fn is_trained_vector(path: &str, config: &AdapterConfig) -> bool {
+    let (_, name) = path.rsplit_once('.').unwrap_or(("", path));
+    match name {
+        "bias" | "output_bias" => config.train_biases,
+        "gamma" | "beta" => config.train_norms,
+        _ => false,
+    }
 }
 
 struct TrainedParameters(usize);
@@ -112,7 +132,7 @@ mod tests {
     use burn::tensor::{Device, Int, TensorData};
 
     use super::*;
-    use crate::config::{AdapterTarget, TransformerConfig};
+    use crate::config::{AdapterTarget, NormPlacement, TransformerConfig, Tying};
     use crate::packed::Workspace;
     use crate::{ComputePrecision, PackedTransformer, Padded, device};
 
@@ -146,42 +166,75 @@ mod tests {
             rank: 3,
             alpha: 6.0,
             targets: ADAPTERS.to_vec(),
+            train_biases: false,
+            train_norms: false,
             ..AdapterConfig::default()
         }
     }
 
-    /// Returns a model, and a copy with adapters whose `B` is not zero.
-    fn models(device: &Device) -> (Transformer, Transformer) {
-        let model = config().init(device).expect("the config is valid");
-        let adapted = model.clone().with_adapters(&adapters());
-        let adapted = adapted.map(&mut MoveB(String::new()));
+    /// Adapters of all matrices, with trained biases and normalizations.
+    fn everything() -> AdapterConfig {
+        AdapterConfig {
+            rank: 2,
+            ..AdapterConfig::default()
+        }
+    }
+
+    /// Configs that differ in the vocabulary matrices and the biases.
+    fn configs() -> [TransformerConfig; 3] {
+        let decoder = TransformerConfig {
+            tgt_vocab_size: 15,
+            tying: Tying::Decoder,
+            output_bias: true,
+            ..config()
+        };
+        let none = TransformerConfig {
+            tgt_vocab_size: 15,
+            tying: Tying::None,
+            attention_bias: false,
+            norm_placement: NormPlacement::Pre,
+            final_norm: true,
+            ..config()
+        };
+        [config(), decoder, none]
+    }
+
+    /// Returns a model, and a copy with adapters neither of whose matrices is zero.
+    fn models(
+        config: &TransformerConfig,
+        adapters: &AdapterConfig,
+        device: &Device,
+    ) -> (Transformer, Transformer) {
+        let model = config.init(device).expect("the config is valid");
+        let adapted = model.clone().with_adapters(adapters);
+        let adapted = adapted.map(&mut Move(String::new()));
         (model, adapted)
     }
 
-    /// Gives the matrices `B` values, as training does.
-    struct MoveB(String);
+    /// Gives the matrices of adapters values, as training does.
+    struct Move(String);
 
-    impl ModuleMapper for MoveB {
+    impl ModuleMapper for Move {
         fn enter_module(&mut self, name: &str, _container_type: &str) {
             name.clone_into(&mut self.0);
         }
 
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            if self.0 != "b" {
+            if self.0 != "a" && self.0 != "b" {
                 return param;
             }
-            let moved = param.map(|b| {
-                let n = b.shape().num_elements();
+            let moved = param.map(|matrix| {
+                let n = matrix.shape().num_elements();
                 let values: Vec<f32> = (0..n).map(|i| (i * 7 % 11) as f32 * 0.05 - 0.2).collect();
-                let values = TensorData::new(values, b.shape());
-                Tensor::from_data(values, &b.device())
+                let values = TensorData::new(values, matrix.shape());
+                Tensor::from_data(values, &matrix.device())
             });
             moved.set_require_grad(true)
         }
     }
 
     fn logits(model: &Transformer) -> Vec<f32> {
-        let device = model.output_weight().device();
+        let device = model.device();
         let src = Padded::new(&[vec![4, 5, 6, 12], vec![7]], &device);
         let tgt = Tensor::<2, Int>::from_data([[2, 8, 9], [2, 9, 4]], &device);
         let logits = model.forward(&src, tgt).into_data();
@@ -198,60 +251,115 @@ mod tests {
 
     #[test]
     fn new_adapters_change_no_bit_of_the_output() {
-        let model = config().init(&test_device()).expect("the config is valid");
-        let adapted = model.clone().with_adapters(&adapters());
-        assert_eq!(logits(&adapted), logits(&model));
+        for adapters in [adapters(), everything()] {
+            let model = config().init(&test_device()).expect("the config is valid");
+            let adapted = model.clone().with_adapters(&adapters);
+            assert_eq!(logits(&adapted), logits(&model));
+        }
     }
 
     #[test]
     fn a_merged_model_computes_what_the_adapted_one_does() {
-        let (model, adapted) = models(&test_device());
-        let merged = adapted.clone().merge_adapters();
-        assert_eq!(merged.num_params(), model.num_params());
-        assert!(logits(&adapted) != logits(&model));
-        assert_close(&logits(&merged), &logits(&adapted));
+        for config in configs() {
+            for adapters in [adapters(), everything()] {
+                let (model, adapted) = models(&config, &adapters, &test_device());
+                let merged = adapted.clone().merge_adapters();
+                assert_eq!(merged.num_params(), model.num_params());
+                assert!(logits(&adapted) != logits(&model));
+                assert_close(&logits(&merged), &logits(&adapted));
+            }
+        }
     }
 
     #[test]
     fn a_model_packed_for_translation_has_its_adapters() {
-        let (_, adapted) = models(&test_device());
-        let merged = adapted.clone().merge_adapters();
-        let logits = |model: &Transformer| {
-            let packed = PackedTransformer::of(model, ComputePrecision::F32);
-            let mut workspace = Workspace::new();
-            let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
-            packed.step(&mut state, &[2], &mut workspace).to_vec()
+        for config in configs() {
+            let (_, adapted) = models(&config, &everything(), &test_device());
+            let merged = adapted.clone().merge_adapters();
+            let logits = |model: &Transformer| {
+                let packed = PackedTransformer::of(model, ComputePrecision::F32);
+                let mut workspace = Workspace::new();
+                let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
+                packed.step(&mut state, &[2], &mut workspace).to_vec()
+            };
+            assert_eq!(logits(&adapted), logits(&merged));
+        }
+    }
+
+    #[test]
+    fn embeddings_with_adapters_keep_what_they_learned_when_they_are_frozen() {
+        for config in configs() {
+            let (_, adapted) = models(&config, &everything(), &test_device().autodiff());
+            let frozen = adapted.clone().freeze_src_embedding();
+            let frozen = frozen.freeze_tgt_embedding();
+            assert_close(&logits(&frozen.clone().valid()), &logits(&adapted.valid()));
+            let mut paths = paths_with_gradients(&frozen).into_iter();
+            assert_eq!(paths.find(|path| path.contains("vocabulary")), None);
+        }
+    }
+
+    /// Returns the paths of the parameters that have gradients.
+    fn paths_with_gradients(model: &Transformer) -> Vec<String> {
+        let device = model.device();
+        let src = Padded::new(&[vec![4, 5, 6]], &device);
+        let tgt = Tensor::<2, Int>::from_data([[2, 8, 9]], &device);
+        let loss = model.forward(&src, tgt).powf_scalar(2.0).sum();
+        let mut visitor = PathsWithGradients {
+            gradients: GradientsParams::from_grads(loss.backward(), model),
+            path: Vec::new(),
+            found: Vec::new(),
         };
-        assert_eq!(logits(&adapted), logits(&merged));
+        model.visit(&mut visitor);
+        visitor.found
     }
 
     #[test]
     fn only_adapters_get_gradients() {
-        let (_, adapted) = models(&test_device().autodiff());
-        let device = adapted.output_weight().device();
-        let src = Padded::new(&[vec![4, 5, 6]], &device);
-        let tgt = Tensor::<2, Int>::from_data([[2, 8, 9]], &device);
-        let loss = adapted.forward(&src, tgt).powf_scalar(2.0).sum();
-        let gradients = GradientsParams::from_grads(loss.backward(), &adapted);
-        let mut check = CheckGradients {
-            gradients,
-            path: Vec::new(),
-            n_adapters: 0,
-        };
-        adapted.visit(&mut check);
+        let (_, adapted) = models(&config(), &adapters(), &test_device().autodiff());
+        let paths = paths_with_gradients(&adapted);
+        let others = paths
+            .iter()
+            .find(|path| !path.contains(LowRankAdapter::NAME));
+        assert_eq!(others, None);
         // Two attentions a decoder layer and one in the encoder, with two adapters each; three
         // networks with one.
-        assert_eq!(check.n_adapters, 2 * (5 * 2 + 3));
+        assert_eq!(paths.len(), 2 * (5 * 2 + 3));
     }
 
-    /// Checks that parameters of adapters have gradients, and that no others do.
-    struct CheckGradients {
+    #[test]
+    fn biases_and_normalizations_are_trained_beside_adapters() {
+        for config in configs() {
+            let (_, adapted) = models(&config, &everything(), &test_device().autodiff());
+            let paths = paths_with_gradients(&adapted);
+            let count = |is_it: &dyn Fn(&str) -> bool| paths.iter().filter(|it| is_it(it)).count();
+            let final_norms = if config.final_norm { 2 } else { 0 };
+            // Two norms in the layer of the encoder, three in each of the decoder.
+            let n_norms = 2 + 2 * 3 + final_norms;
+            assert_eq!(count(&|path| path.ends_with("gamma")), n_norms);
+            assert_eq!(count(&|path| path.ends_with("beta")), n_norms);
+            // Five attentions with four matrices, three networks with two.
+            let attention = if config.attention_bias { 4 } else { 0 };
+            let n_biases = 5 * attention + 3 * 2 + usize::from(config.output_bias);
+            assert_eq!(count(&|path| path.ends_with("bias")), n_biases);
+            let n_vocabularies = match config.tying {
+                Tying::All => 1,
+                Tying::Decoder => 2,
+                Tying::None => 3,
+            };
+            let n_adapters = 5 * 4 + 3 * 2 + n_vocabularies;
+            assert_eq!(count(&|path| path.contains("adapter")), 2 * n_adapters);
+            assert_eq!(paths.len(), 2 * n_norms + n_biases + 2 * n_adapters);
+        }
+    }
+
+    /// Collects the paths of parameters that have gradients.
+    struct PathsWithGradients {
         gradients: GradientsParams,
         path: Vec<String>,
-        n_adapters: usize,
+        found: Vec<String>,
     }
 
-    impl ModuleVisitor for CheckGradients {
+    impl ModuleVisitor for PathsWithGradients {
         fn enter_module(&mut self, name: &str, _container_type: &str) {
             self.path.push(name.to_owned());
         }
@@ -261,29 +369,27 @@ mod tests {
         }
 
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let is_adapter = self.path.iter().any(|name| name == LowRankAdapter::NAME);
-            let has_gradient = self.gradients.get::<D>(param.id).is_some();
-            assert_eq!(has_gradient, is_adapter, "{}", self.path.join("."));
-            self.n_adapters += usize::from(is_adapter);
+            if self.gradients.get::<D>(param.id).is_some() {
+                self.found.push(self.path.join("."));
+            }
         }
     }
 
     #[test]
-    fn the_formula_counts_the_parameters_of_adapters() {
-        let (_, adapted) = models(&test_device().autodiff());
-        let expected = adapters().parameter_count(&config());
-        assert_eq!(adapted.n_trained_parameters(), expected);
-        let everything = AdapterConfig {
-            rank: 2,
-            ..AdapterConfig::default()
+    fn the_formula_counts_the_trained_parameters() {
+        let biases_alone = AdapterConfig {
+            train_norms: false,
+            ..everything()
         };
-        let model = config().init(&test_device().autodiff());
-        let model = model.expect("the config is valid");
-        let adapted = model.with_adapters(&everything);
-        assert_eq!(
-            adapted.n_trained_parameters(),
-            everything.parameter_count(&config())
-        );
+        for config in configs() {
+            for adapters in [adapters(), everything(), biases_alone.clone()] {
+                let model = config.init(&test_device().autodiff());
+                let model = model.expect("the config is valid");
+                let adapted = model.with_adapters(&adapters);
+                let expected = adapters.parameter_count(&config);
+                assert_eq!(adapted.n_trained_parameters(), expected);
+            }
+        }
     }
 
     #[test]
@@ -299,7 +405,7 @@ mod tests {
         };
         let model = model.init(&device).expect("the config is valid");
         let adapted = model.with_adapters(&config_with_dropout);
-        let adapted = adapted.map(&mut MoveB(String::new()));
+        let adapted = adapted.map(&mut Move(String::new()));
         let merged = adapted.clone().valid().merge_adapters();
         assert_close(&logits(&adapted.valid()), &logits(&merged));
         assert!(logits(&adapted) != logits(&adapted));

@@ -5,6 +5,7 @@ use burn::tensor::{Device, Int, Tensor, module};
 
 use super::init::validated;
 use super::linear::apply_transposed;
+use super::low_rank::LowRankAdapter;
 use crate::config::{ConfigError, TransformerConfig};
 
 /// One vector for each token of a vocabulary.
@@ -64,7 +65,12 @@ impl VocabularyMatrix {
 
     /// Returns the number of tokens.
     pub fn size(&self) -> usize {
-        self.weight.val().dims()[0]
+        self.weight.dims()[0]
+    }
+
+    /// Returns the device of the matrix.
+    pub(super) fn device(&self) -> Device {
+        self.weight.device()
     }
 
     /// Returns the vectors of tokens, scaled.
@@ -74,7 +80,12 @@ impl VocabularyMatrix {
     /// - `ids`: `[batch, len]`
     /// - returns: `[batch, len, d_model]`
     pub fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
-        let embeddings = module::embedding(self.weight.val(), ids);
+        let embeddings = match self.adapter() {
+            None => module::embedding(self.weight.val(), ids),
+            Some(adapter) => {
+                module::embedding(self.weight.base(), ids.clone()) + adapter.embed(ids)
+            }
+        };
         if self.scale == 1.0 {
             embeddings
         } else {
@@ -89,7 +100,14 @@ impl VocabularyMatrix {
     /// - `x`: `[batch, len, d_model]`
     /// - returns: `[batch, len, vocab]`
     pub fn logits(&self, x: Tensor<3>) -> Tensor<3> {
-        apply_transposed(self.weight.val(), x)
+        match self.adapter() {
+            None => apply_transposed(self.weight.val(), x),
+            Some(adapter) => apply_transposed(self.weight.base(), x.clone()) + adapter.logits(x),
+        }
+    }
+
+    fn adapter(&self) -> Option<&LowRankAdapter> {
+        self.weight.reparameterization()
     }
 
     /// Returns the matrix, not scaled.
@@ -124,8 +142,8 @@ impl VocabularyMatrix {
         };
     }
 
-    /// Excludes the matrix from training.
+    /// Excludes the matrix from training. If it has an adapter, this is merged first.
     pub(super) fn freeze(&mut self) {
-        self.weight = self.weight.clone().set_require_grad(false);
+        self.weight = self.weight.clone().materialize().set_require_grad(false);
     }
 }

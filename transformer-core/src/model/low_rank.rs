@@ -2,19 +2,23 @@
 //! <https://arxiv.org/abs/2106.09685>).
 
 use burn::module::{Module, Param, Reparameterization};
-use burn::tensor::Tensor;
+use burn::tensor::{Int, Tensor, module};
 
 use super::affine::affine;
 use super::dropout::Dropout;
+use super::linear::apply_transposed;
 use super::matmul::MatmulPrecision;
 use crate::config::AdapterConfig;
 
-/// What is added to the matrix of a linear layer: `scale·A·B`.
+/// What is added to a matrix `[rows, columns]`: `scale·A·B`.
+///
+/// The rows of the matrix of a linear layer are the features of its input, those of embeddings the tokens. The product
+/// `A·B`, which is as large as the matrix, is computed neither for a layer nor for the vectors of tokens.
 #[derive(Module, Debug)]
 pub(super) struct LowRankAdapter {
-    /// `[d_in, rank]`.
+    /// `[rows, rank]`.
     a: Param<Tensor<2>>,
-    /// `[rank, d_out]`.
+    /// `[rank, columns]`.
     b: Param<Tensor<2>>,
     /// `alpha / rank`.
     scale: f64,
@@ -26,8 +30,8 @@ impl LowRankAdapter {
     ///
     /// # Shapes
     ///
-    /// - `a`: `[d_in, rank]`
-    /// - `b`: `[rank, d_out]`
+    /// - `a`: `[rows, rank]`
+    /// - `b`: `[rank, columns]`
     pub(super) fn new(a: Tensor<2>, b: Tensor<2>, config: &AdapterConfig) -> Self {
         Self {
             a: Param::from_tensor(a),
@@ -37,8 +41,7 @@ impl LowRankAdapter {
         }
     }
 
-    /// Computes `scale·(x·A)·B`, with dropout of `x`. The product `A·B`, which is as large as the matrix, is never
-    /// computed, and neither is its gradient.
+    /// Computes what is added to the output of a linear layer: `scale·(x·A)·B`, with dropout of `x`.
     ///
     /// # Shapes
     ///
@@ -48,13 +51,35 @@ impl LowRankAdapter {
         let down = affine(self.dropout.forward(x), self.a.val(), None, matmul); // [n, rank]
         affine(down * self.scale, self.b.val(), None, matmul)
     }
+
+    /// Returns what is added to the vectors of tokens: their rows of `scale·A·B`.
+    ///
+    /// # Shapes
+    ///
+    /// - `ids`: `[batch, len]`
+    /// - returns: `[batch, len, d_model]`
+    pub(super) fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        let rows = module::embedding(self.a.val(), ids); // [batch, len, rank]
+        apply_transposed(self.b.val().transpose(), rows * self.scale)
+    }
+
+    /// Computes what is added to the logits of tokens: `scale·(x·Bᵀ)·Aᵀ`.
+    ///
+    /// # Shapes
+    ///
+    /// - `x`: `[batch, len, d_model]`
+    /// - returns: `[batch, len, vocab]`
+    pub(super) fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+        let down = apply_transposed(self.b.val(), x); // [batch, len, rank]
+        apply_transposed(self.a.val(), down * self.scale)
+    }
 }
 
 impl Reparameterization for LowRankAdapter {
     const NAME: &'static str = "adapter";
 
     fn apply<const D: usize>(&self, base: Tensor<D>) -> Tensor<D> {
-        let product = self.a.val().matmul(self.b.val()) * self.scale;
+        let product = (self.a.val() * self.scale).matmul(self.b.val());
         let product = product.reshape(base.shape());
         base + product
     }

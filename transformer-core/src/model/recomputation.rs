@@ -105,7 +105,7 @@ impl Transformer {
         tgt: Tensor<2, Int>,
         seed: u64,
     ) -> RecomputedPass<'a> {
-        let device = self.output_weight().device();
+        let device = self.device();
         let mut n_parts = 0;
         let mut next_part = || {
             n_parts += 1;

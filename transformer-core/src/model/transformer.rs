@@ -233,6 +233,11 @@ impl Transformer {
         }
     }
 
+    /// Returns the device of the model.
+    pub fn device(&self) -> Device {
+        self.output_vocabulary().device()
+    }
+
     /// Returns the pre-softmax matrix (§3.4), for a loss that is fused with the projection.
     ///
     /// # Shapes

@@ -154,7 +154,7 @@ impl Golden {
     ///
     /// - returns: `[batch, tgt_len, vocab]`
     fn forward(&self, model: &Transformer, maps: Option<&mut AttentionMaps>) -> Tensor<3> {
-        let device = model.output_weight().device();
+        let device = model.device();
         let inputs: Vec<Vec<u32>> = self
             .tgt
             .iter()

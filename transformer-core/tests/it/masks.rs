@@ -70,7 +70,7 @@ fn src_len(batch: &Batch) -> usize {
 ///
 /// - returns: `[batch, tgt_len, vocab]`
 fn forward_with(model: &Transformer, batch: &Batch, masks: &AttentionMasks) -> Tensor<3> {
-    let device = model.output_weight().device();
+    let device = model.device();
     let src = Padded::new(&batch.src, &device);
     model.forward_with(&src, tgt_ids(&batch.tgt, &device), masks, None)
 }

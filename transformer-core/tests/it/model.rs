@@ -155,7 +155,7 @@ pub(crate) fn tgt_ids(rows: &[Vec<u32>], device: &Device) -> Tensor<2, Int> {
 ///
 /// - returns: `[batch, tgt_len, vocab]`
 pub(crate) fn forward(model: &Transformer, src: &[Vec<u32>], tgt: &[Vec<u32>]) -> Tensor<3> {
-    let device = model.output_weight().device();
+    let device = model.device();
     model.forward(&Padded::new(src, &device), tgt_ids(tgt, &device))
 }
 

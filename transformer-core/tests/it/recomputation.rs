@@ -28,7 +28,7 @@ fn labels(batch: &Batch) -> Labels {
 }
 
 fn kept(model: &Transformer, batch: &Batch) -> BTreeMap<String, Entry> {
-    let device = model.output_weight().device();
+    let device = model.device();
     seed_dropout(&device, SEED);
     let src = Padded::new(&batch.src, &device);
     let logits = model.forward(&src, tgt_ids(&batch.tgt, &device));
@@ -37,7 +37,7 @@ fn kept(model: &Transformer, batch: &Batch) -> BTreeMap<String, Entry> {
 }
 
 fn recomputed(model: &Transformer, batch: &Batch) -> BTreeMap<String, Entry> {
-    let device = model.output_weight().device();
+    let device = model.device();
     seed_dropout(&device, SEED);
     let src = Padded::new(&batch.src, &device);
     let pass = model.forward_recomputed(&src, tgt_ids(&batch.tgt, &device), SEED);
@@ -100,7 +100,7 @@ fn a_backward_pass_leaves_dropout_where_the_forward_pass_did() {
         return;
     }
     let model = random_model(&config, 3).train();
-    let device = model.output_weight().device();
+    let device = model.device();
     let batch = Batch {
         src: vec![vec![5, 7, 9], vec![4]],
         tgt: vec![vec![2, 8, 6], vec![2, 10, 5]],

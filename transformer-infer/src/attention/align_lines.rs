@@ -212,7 +212,7 @@ struct Weights {
 impl Weights {
     /// Encodes each line of a batch once, and decodes all its translations.
     fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
-        let device: Device = model.output_weight().device();
+        let device: Device = model.device();
         let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
         let targets = || {
             batch.iter().enumerate().flat_map(|(index, line)| {

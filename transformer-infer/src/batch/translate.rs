@@ -96,7 +96,7 @@ pub fn translate_sources(
 ) -> Vec<Vec<Hypothesis>> {
     let models: Vec<Transformer> = models.iter().copied().map(without_autodiff).collect();
     let first = models.first().expect("there is at least one model");
-    let device = first.output_weight().device();
+    let device = first.device();
     if is_cpu_memory(&device) {
         let pack = |model: &Transformer| PackedTransformer::of(model, ComputePrecision::F32);
         let packed: Vec<PackedTransformer> = models.iter().map(pack).collect();

@@ -6,7 +6,7 @@ use transformer_core::Transformer;
 /// Returns the model as inference uses it. On a device that records gradients, dropout would be active and the
 /// autodiff graph would grow.
 pub(crate) fn without_autodiff(model: &Transformer) -> Transformer {
-    if model.output_weight().device().is_autodiff() {
+    if model.device().is_autodiff() {
         model.valid()
     } else {
         model.clone()

@@ -82,7 +82,7 @@ impl LoadedModel {
 
     /// Returns the number format of the packed model; `None` if the tensors are not in CPU memory.
     pub(super) fn precision(&self) -> Option<ComputePrecision> {
-        let is_elsewhere = |model: &Transformer| !is_cpu_memory(&model.output_weight().device());
+        let is_elsewhere = |model: &Transformer| !is_cpu_memory(&model.device());
         let is_elsewhere = self.tensors.get().is_some_and(is_elsewhere);
         (!is_elsewhere).then_some(self.precision)
     }

@@ -90,7 +90,7 @@ pub fn score_ids<S: AsRef<[u32]>, T: AsRef<[u32]>>(
     limits: &BatchLimits,
 ) -> Vec<PairScore> {
     let model = without_autodiff(model);
-    let device = model.output_weight().device();
+    let device = model.device();
     let pairs: Vec<Pair> = pairs
         .iter()
         .map(|(src, tgt)| Pair::within(src.as_ref(), tgt.as_ref(), limits))

@@ -110,7 +110,7 @@ fn same(a: &[Hypothesis], b: &[Hypothesis]) -> bool {
 
 /// Returns the log-probability of each token of a hypothesis from one forward pass over all of them.
 fn rescore(model: &Transformer, source: &[u32], hypothesis: &Hypothesis) -> Vec<f64> {
-    let device = model.output_weight().device();
+    let device = model.device();
     let src = Padded::new(&[[source, &[EOS]].concat()], &device);
     let mut next = hypothesis.ids.clone();
     if hypothesis.finished {

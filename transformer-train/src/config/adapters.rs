@@ -1,18 +1,20 @@
 //! Checks the settings of low-rank adapters.
 
-use transformer_core::config::AdapterConfig;
+use transformer_core::config::{AdapterConfig, AdapterTarget};
 
 use crate::config::range::{at_most, fraction, positive, require};
-use crate::config::{Checkpointing, ConfigError};
+use crate::config::{Checkpointing, ConfigError, Experiment};
 
 const MAX_RANK: u64 = 1 << 16;
 
 /// Checks the settings of adapters, which need a model to start from.
-pub(super) fn validate_adapters(
-    adapters: &AdapterConfig,
-    is_finetuning: bool,
-    checkpointing: Checkpointing,
-) -> Result<(), ConfigError> {
+pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigError> {
+    let Experiment {
+        adapters,
+        embeddings,
+        training,
+        ..
+    } = experiment;
     at_most("adapters.rank", adapters.rank as u64, MAX_RANK)?;
     positive("adapters.alpha", adapters.alpha)?;
     fraction("adapters.dropout", adapters.dropout)?;
@@ -25,7 +27,7 @@ pub(super) fn validate_adapters(
     if !adapters.is_on() {
         return refuse_without_rank(adapters);
     }
-    if !is_finetuning {
+    if experiment.finetune.model.is_none() {
         return Err(ConfigError::MissingSide {
             given: "adapters.rank",
             missing: "finetune.model",
@@ -38,10 +40,28 @@ pub(super) fn validate_adapters(
         scale.is_finite(),
         "a number that single precision has, for example twice the rank",
     )?;
+    let with_embeddings = adapters.targets.contains(&AdapterTarget::Embeddings);
+    for (key, is_frozen) in [
+        ("embeddings.freeze_src", embeddings.freeze_src),
+        ("embeddings.freeze_tgt", embeddings.freeze_tgt),
+    ] {
+        require(
+            key,
+            is_frozen,
+            !(is_frozen && with_embeddings),
+            "false, or `adapters.targets` without `embeddings`, for example [\"attention\", \"feed_forward\"]",
+        )?;
+    }
+    require(
+        "adapters.dropout",
+        adapters.dropout,
+        adapters.dropout == 0.0 || adapters.targets != [AdapterTarget::Embeddings],
+        "0, or targets other than `embeddings`, which have no dropout",
+    )?;
     require(
         "training.checkpointing",
         "`layers`",
-        checkpointing == Checkpointing::None,
+        training.checkpointing == Checkpointing::None,
         "`none` if `adapters.rank` is not 0: layers with adapters have not been tried",
     )
 }
@@ -53,6 +73,8 @@ fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
         alpha,
         dropout,
         targets,
+        train_biases,
+        train_norms,
     } = AdapterConfig::default();
     let allowed = "the default while `adapters.rank` is 0, or set a rank, for example 8";
     let same = adapters.alpha == alpha;
@@ -60,17 +82,34 @@ fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
     let same = adapters.dropout == dropout;
     require("adapters.dropout", adapters.dropout, same, allowed)?;
     let same = adapters.targets == targets;
-    require("adapters.targets", "another list", same, allowed)
+    require("adapters.targets", "another list", same, allowed)?;
+    let same = adapters.train_biases == train_biases;
+    require(
+        "adapters.train_biases",
+        adapters.train_biases,
+        same,
+        allowed,
+    )?;
+    let same = adapters.train_norms == train_norms;
+    require("adapters.train_norms", adapters.train_norms, same, allowed)
 }
 
 #[cfg(test)]
 mod tests {
-    use transformer_core::config::AdapterTarget;
-
     use super::*;
 
+    /// An experiment that starts from a model.
+    fn experiment(adapters: &AdapterConfig) -> Experiment {
+        let mut experiment = Experiment {
+            adapters: adapters.clone(),
+            ..Experiment::default()
+        };
+        experiment.finetune.model = Some("model".into());
+        experiment
+    }
+
     fn error(adapters: &AdapterConfig) -> Option<String> {
-        let checked = validate_adapters(adapters, true, Checkpointing::None);
+        let checked = validate_adapters(&experiment(adapters));
         checked.err().map(|error| error.to_string())
     }
 
@@ -88,6 +127,36 @@ mod tests {
             ..AdapterConfig::default()
         };
         assert!(error(&other_targets).is_some_and(|it| it.starts_with("`adapters.targets`")));
+        let frozen = AdapterConfig {
+            train_norms: false,
+            ..AdapterConfig::default()
+        };
+        assert!(error(&frozen).is_some_and(|it| it.starts_with("`adapters.train_norms`")));
+    }
+
+    #[test]
+    fn adapters_of_frozen_embeddings_are_refused() {
+        let mut experiment = experiment(&AdapterConfig {
+            rank: 2,
+            ..AdapterConfig::default()
+        });
+        assert!(validate_adapters(&experiment).is_ok());
+        experiment.embeddings.freeze_tgt = true;
+        let message = validate_adapters(&experiment).expect_err("they are not trained");
+        assert!(message.to_string().starts_with("`embeddings.freeze_tgt`"));
+        experiment.adapters.targets = vec![AdapterTarget::Attention];
+        assert!(validate_adapters(&experiment).is_ok());
+    }
+
+    #[test]
+    fn dropout_that_no_adapter_has_is_refused() {
+        let embeddings_alone = AdapterConfig {
+            rank: 2,
+            dropout: 0.1,
+            targets: vec![AdapterTarget::Embeddings],
+            ..AdapterConfig::default()
+        };
+        assert!(error(&embeddings_alone).is_some_and(|it| it.contains("`adapters.dropout`")));
     }
 
     #[test]

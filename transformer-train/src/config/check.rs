@@ -43,7 +43,6 @@ impl Experiment {
             tokenizer,
             model,
             finetune,
-            adapters,
             training,
             validation,
             ..
@@ -62,7 +61,7 @@ impl Experiment {
             Some(_) => validate_finetuning(self)?,
             None => validate_model(self)?,
         }
-        validate_adapters(adapters, finetune.model.is_some(), training.checkpointing)?;
+        validate_adapters(self)?;
 
         let (tokens_per_batch, max_len) = (training.tokens_per_batch, data.max_len);
         within(

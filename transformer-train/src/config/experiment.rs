@@ -52,7 +52,7 @@ pub struct Experiment {
     pub model: ModelSettings,
     /// A trained model to start from.
     pub finetune: FinetuneSettings,
-    /// Low-rank adapters, which are trained instead of the weights of that model.
+    /// Low-rank adapters, which are trained instead of the matrices of that model.
     pub adapters: AdapterConfig,
     /// Initial values of the embeddings.
     pub embeddings: EmbeddingSettings,

@@ -434,13 +434,13 @@ pub(super) const SECTIONS: &[Section] = &[
     },
     Section {
         name: "adapters",
-        meaning: "Low-rank adapters, which are trained instead of the weights of that model.",
+        meaning: "Low-rank adapters, which are trained instead of the matrices of that model.",
         keys: &[
             Key {
                 name: "rank",
                 meaning: "Number of columns of `A` and rows of `B`: the rank of what is added to a \
-                          matrix, for example 8. Only adapters are then trained. 0: no adapters, \
-                          all weights are trained. Default 0.",
+                          matrix, for example 8. The matrices of the model are then not trained \
+                          themselves. 0: no adapters, all weights are trained. Default 0.",
                 example: None,
             },
             Key {
@@ -452,14 +452,26 @@ pub(super) const SECTIONS: &[Section] = &[
             Key {
                 name: "dropout",
                 meaning: "Probability of dropping a feature of the input of an adapter during \
-                          training, at least 0 and less than 1. Default 0.",
+                          training, at least 0 and less than 1; those of embeddings have none. \
+                          Default 0.",
                 example: None,
             },
             Key {
                 name: "targets",
-                meaning: "The matrices that have adapters, in all layers: `attention`, \
-                          `feed_forward`, or some of theirs, as in `[\"attention.query\", \
-                          \"attention.value\"]`. Default: both.",
+                meaning: "The matrices that have adapters: `attention` and `feed_forward`, or some \
+                          of theirs, as in `[\"attention.query\", \"attention.value\"]`, in all \
+                          layers; `embeddings`. Default: all.",
+                example: None,
+            },
+            Key {
+                name: "train_biases",
+                meaning: "Whether the biases are trained too. Default: yes.",
+                example: None,
+            },
+            Key {
+                name: "train_norms",
+                meaning: "Whether the gains and offsets of layer normalizations are trained too. \
+                          Default: yes.",
                 example: None,
             },
         ],

@@ -36,7 +36,7 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     model.is_some_and(|model| paths.any(|path| path == model))
 }
 
-/// Returns a model with new adapters, if there are some; all its other weights are then frozen.
+/// Returns a model with new adapters, if there are some; its matrices are then frozen.
 pub(super) fn with_adapters(model: Transformer, adapters: &AdapterConfig) -> Transformer {
     match adapters.is_on() {
         true => model.with_adapters(adapters),
@@ -57,11 +57,15 @@ pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> Stri
         return size;
     }
     let n_trained = adapters.parameter_count(config);
-    format!(
-        "{size}, and {n_trained} of adapters of rank {}, which alone are trained ({:.1}%)",
-        adapters.rank,
-        100.0 * n_trained as f64 / n_parameters as f64
-    )
+    let percent = 100.0 * n_trained as f64 / n_parameters as f64;
+    let beside = match (adapters.train_biases, adapters.train_norms) {
+        (true, true) => ", all biases and normalizations",
+        (true, false) => " and all biases",
+        (false, true) => " and all normalizations",
+        (false, false) => "",
+    };
+    let rank = adapters.rank;
+    format!("{size}; trained: {n_trained} ({percent:.1}%), adapters of rank {rank}{beside}")
 }
 
 /// Returns the languages of the experiment, or those of the model that it trains further.

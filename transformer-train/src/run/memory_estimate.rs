@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use transformer_core::TransformerConfig;
+use transformer_core::config::AdapterTarget;
 use transformer_infer::BatchLimits;
 
 use crate::config::{Checkpointing, Experiment};
@@ -104,8 +105,10 @@ impl MemoryEstimate {
         let with_average = f64::from(u8::from(training.ema_decay.is_some()));
         let copies = 4.0 + with_average + n_threads;
         let (frozen, trained) = n_frozen_and_trained(experiment, config);
+        let dense = n_threads * dense_gradient(experiment, config);
+        let values = copies * trained + (1.0 + with_average) * frozen + dense;
         Self {
-            parameters: BYTES_PER_VALUE * (copies * trained + (1.0 + with_average) * frozen),
+            parameters: BYTES_PER_VALUE * values,
             activations: activations(
                 config,
                 [src_tokens, tgt_tokens],
@@ -130,12 +133,20 @@ impl MemoryEstimate {
     }
 }
 
+/// Returns the values of the pre-softmax matrix with its adapter added, and of its gradient; 0 if it has no adapter.
+fn dense_gradient(experiment: &Experiment, config: &TransformerConfig) -> f64 {
+    let adapters = &experiment.adapters;
+    let is_adapted = adapters.is_on() && adapters.targets.contains(&AdapterTarget::Embeddings);
+    2.0 * f64::from(u8::from(is_adapted)) * (config.tgt_vocab_size * config.d_model) as f64
+}
+
 /// Returns the number of parameters that have neither gradients nor moments, and of all others.
 pub(super) fn n_frozen_and_trained(
     experiment: &Experiment,
     config: &TransformerConfig,
 ) -> (f64, f64) {
     let n_parameters = config.parameter_count() as f64;
+    // Trained biases and normalizations are counted twice; they are few.
     match experiment.adapters.is_on() {
         true => (
             n_parameters,

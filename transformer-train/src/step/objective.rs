@@ -117,7 +117,7 @@ impl Objective {
 
     /// Computes the gradient and loss of one shard.
     fn shard_gradients(&self, batch: &Batch, seed: u64, scale: f64) -> (GradientsParams, LossSums) {
-        seed_dropout(&self.model.output_weight().device(), seed);
+        seed_dropout(&self.model.device(), seed);
         match self.settings.checkpointing {
             Checkpointing::None => {
                 let features = self.model.forward_features(&batch.src, batch.tgt.ids());
@@ -185,7 +185,7 @@ impl Objective {
             Some(threads) => {
                 // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its
                 // own.
-                let device = self.model.output_weight().device();
+                let device = self.model.device();
                 let shards = shards.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
                 threads.run(shards.collect(), |(objective, shard, seed)| {
                     objective.shard_gradients(&shard, seed, scale)

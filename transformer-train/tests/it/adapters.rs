@@ -5,11 +5,21 @@ use std::fs;
 use crate::workplace::{Ended, Running, Workplace};
 
 /// A workplace with a trained model in `base`, and settings without a model or tokenizer in
-/// `tune.toml`, with adapters.
+/// `tune.toml`, with adapters of some matrices.
 fn workplace() -> Workplace {
     Workplace::with_base(
         "[adapters]\nrank = 3\nalpha = 6.0\ndropout = 0.1\n\
-         targets = [\"attention.query\", \"feed_forward\"]\n",
+         targets = [\"attention.query\", \"feed_forward\"]\n\
+         train_biases = false\ntrain_norms = false\n",
+    )
+}
+
+/// Like [`workplace`], with adapters of all matrices, and with biases and normalizations that are trained.
+fn everything() -> Workplace {
+    Workplace::with_base(
+        "[adapters]\nrank = 3\ndropout = 0.1\n\
+         targets = [\"attention\", \"feed_forward\", \"embeddings\"]\n\
+         train_biases = true\ntrain_norms = true\n",
     )
 }
 
@@ -45,6 +55,19 @@ fn n_different(workplace: &Workplace, one: &str, other: &str) -> usize {
     one.iter().zip(&other).filter(|(a, b)| a != b).count()
 }
 
+/// Returns the first weights of two models that differ by more than `tolerance`.
+fn far_weights(
+    workplace: &Workplace,
+    one: &str,
+    other: &str,
+    tolerance: f32,
+) -> Option<(f32, f32)> {
+    let (one, other) = (workplace.weights(one), workplace.weights(other));
+    let pairs = one.into_iter().flatten().zip(other.into_iter().flatten());
+    let mut pairs = pairs.filter(|(one, other)| (one - other).abs() > tolerance);
+    pairs.next()
+}
+
 #[test]
 fn only_adapted_matrices_of_the_model_change() {
     let workplace = workplace();
@@ -55,11 +78,43 @@ fn only_adapted_matrices_of_the_model_change() {
 }
 
 #[test]
+fn every_matrix_and_vector_of_the_model_can_change() {
+    let workplace = everything();
+    adapt(&workplace, "tuned", &[]).lines();
+    let n_weights = workplace.weights("base").len();
+    // The bias of keys, on which no softmax depends, moves by rounding alone.
+    let expected = n_weights - 3..=n_weights;
+    assert!(expected.contains(&n_different(&workplace, "tuned", "base")));
+    assert!(workplace.translates("tuned"));
+}
+
+#[test]
+fn biases_and_normalizations_change_only_if_they_are_trained() {
+    let workplace = everything();
+    let adapt = |out, key: &str| {
+        let frozen = format!("adapters.{key}=false");
+        adapt(&workplace, out, &["--set", &frozen]).lines();
+        n_different(&workplace, out, "base")
+    };
+    let n_weights = workplace.weights("base").len();
+    // Two biases of each of two networks, four of each of three attentions.
+    assert_eq!(adapt("without-biases", "train_biases"), n_weights - 4 - 12);
+    // Gains and offsets of two norms of the encoder's layer and three of the decoder's; the bias of keys moves by
+    // rounding alone.
+    let without_norms = adapt("without-norms", "train_norms");
+    assert!((n_weights - 10 - 3..=n_weights - 10).contains(&without_norms));
+}
+
+#[test]
 fn adapters_that_have_not_moved_leave_every_weight_as_it_was() {
-    let workplace = workplace();
     let still = ["--set", "training.learning_rate_factor=1e-30"];
-    adapt(&workplace, "tuned", &still).lines();
-    assert!(workplace.weights("tuned") == workplace.weights("base"));
+    let layers = workplace();
+    adapt(&layers, "tuned", &still).lines();
+    assert!(layers.weights("tuned") == layers.weights("base"));
+    let everything = everything();
+    adapt(&everything, "tuned", &still).lines();
+    // A bias of zero moves, but not by more than the learning rates together.
+    assert_eq!(far_weights(&everything, "tuned", "base", 1e-28), None);
 }
 
 #[test]
@@ -70,8 +125,8 @@ fn the_number_of_trained_parameters_is_logged() {
         let lines = ended.lines();
         let size = lines.iter().find(|line| line.starts_with("model "));
         let size = size.expect("the size is logged");
-        let expected =
-            format!("parameters, and {N_TRAINED} of adapters of rank 3, which alone are trained (");
+        let expected = format!("parameters; trained: {N_TRAINED} (");
+        assert!(size.ends_with("%), adapters of rank 3"), "{size}");
         assert!(size.contains(&expected), "{size}");
     }
 }
@@ -92,31 +147,37 @@ fn a_checkpoint_has_moments_of_adapters_only() {
 
 #[test]
 fn a_killed_run_resumes_with_equal_results() {
-    let workplace = workplace();
-    let updates = ["--updates", "200"];
-    adapt(&workplace, "whole", &updates).lines();
-    let mut running = Running::new(workplace.program(&arguments("run", &updates)));
-    running.wait_for_intervals(3);
-    running.kill();
-    fs::remove_dir_all(workplace.path("base")).expect("it is there");
-    workplace.run(&["--resume", "run"]).lines();
-    assert!(workplace.weights("run") == workplace.weights("whole"));
+    for workplace in [workplace(), everything()] {
+        let updates = ["--updates", "200"];
+        adapt(&workplace, "whole", &updates).lines();
+        let mut running = Running::new(workplace.program(&arguments("run", &updates)));
+        running.wait_for_intervals(3);
+        running.kill();
+        fs::remove_dir_all(workplace.path("base")).expect("it is there");
+        workplace.run(&["--resume", "run"]).lines();
+        assert!(workplace.weights("run") == workplace.weights("whole"));
+    }
 }
 
 #[test]
 fn threads_that_share_an_update_train_the_same_adapters() {
-    let workplace = workplace();
-    let without_dropout = ["--set", "adapters.dropout=0", "--set", "model.dropout=0"];
-    adapt(&workplace, "one", &without_dropout).lines();
-    let mut two = arguments("two", &without_dropout);
-    let threads = two.iter().position(|argument| *argument == "--threads");
-    two[threads.expect("it is given") + 1] = "2";
-    workplace.run(&two).lines();
-    let (one, two) = (workplace.weights("one"), workplace.weights("two"));
-    let mut pairs = one.iter().flatten().zip(two.iter().flatten());
-    // Sums in another order, over 25 updates of Adam, which amplifies rounding.
-    let far = pairs.find(|(one, two)| (*one - *two).abs() > 1e-3);
-    assert_eq!(far, None);
+    for workplace in [workplace(), everything()] {
+        let settings = [
+            "adapters.dropout=0",
+            "model.dropout=0",
+            // The bias of keys, on which no softmax depends, moves by rounding alone.
+            "adapters.train_biases=false",
+            "training.learning_rate_factor=0.1",
+        ];
+        let settings: Vec<&str> = settings.iter().flat_map(|it| ["--set", it]).collect();
+        adapt(&workplace, "one", &settings).lines();
+        let mut two = arguments("two", &settings);
+        let threads = two.iter().position(|argument| *argument == "--threads");
+        two[threads.expect("it is given") + 1] = "2";
+        workplace.run(&two).lines();
+        // Sums in another order, over 25 updates of Adam, which amplifies rounding.
+        assert_eq!(far_weights(&workplace, "one", "two", 1e-4), None);
+    }
 }
 
 #[test]
@@ -132,28 +193,33 @@ fn the_moving_average_of_adapters_is_published() {
 
 #[test]
 fn the_mean_of_checkpoints_is_that_of_the_merged_models() {
-    let workplace = workplace();
-    adapt(&workplace, "tuned", &["--updates", "20"]).lines();
-    let average = |updates, out| {
-        let arguments = [
-            "average",
-            "--run",
-            "tuned",
-            "--updates",
-            updates,
-            "--out",
-            out,
-        ];
-        workplace.run(&arguments).lines();
-        workplace.weights(out)
-    };
-    let [ten, twenty] = [average("10", "ten"), average("20", "twenty")];
-    let mean = average("10,20", "mean");
-    let ends = ten.iter().flatten().zip(twenty.iter().flatten());
-    let mut pairs = ends.zip(mean.iter().flatten());
-    // Single precision.
-    let far = pairs.find(|((a, b), mean)| (0.5 * (*a + *b) - **mean).abs() > 1e-6);
-    assert_eq!(far, None);
+    for workplace in [workplace(), everything()] {
+        adapt(&workplace, "tuned", &["--updates", "20"]).lines();
+        let average = |updates, out| {
+            let arguments = [
+                "average",
+                "--run",
+                "tuned",
+                "--updates",
+                updates,
+                "--out",
+                out,
+            ];
+            workplace.run(&arguments).lines();
+            workplace.weights(out)
+        };
+        let [ten, twenty] = [average("10", "ten"), average("20", "twenty")];
+        let mean = average("10,20", "mean");
+        let ends = ten.iter().flatten().zip(twenty.iter().flatten());
+        let mut pairs = ends.zip(mean.iter().flatten());
+        // Single precision.
+        let far = pairs.find(|((a, b), mean)| (0.5 * (*a + *b) - **mean).abs() > 1e-6);
+        assert_eq!(far, None);
+        assert_eq!(
+            n_different(&workplace, "ten", "twenty"),
+            n_different(&workplace, "tuned", "base")
+        );
+    }
 }
 
 #[test]
@@ -169,7 +235,12 @@ fn adapters_without_a_model_are_refused() {
 fn a_run_is_not_resumed_with_other_adapters() {
     let workplace = workplace();
     adapt(&workplace, "tuned", &["--updates", "10"]).lines();
-    for setting in ["adapters.rank=2", "adapters.targets=[\"attention\"]"] {
+    for setting in [
+        "adapters.rank=2",
+        "adapters.targets=[\"attention\"]",
+        "adapters.train_biases=true",
+        "adapters.train_norms=true",
+    ] {
         let more = ["--updates", "20", "--allow-changes", "--set", setting];
         let ended = adapt(&workplace, "tuned", &more);
         let (key, _) = setting.split_once('=').expect("it is a setting");

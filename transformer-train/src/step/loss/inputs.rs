@@ -45,7 +45,7 @@ impl Add for LossSums {
 
 /// The linear layer that turns features into logits (§3.4).
 ///
-/// Without autodiff it is constant: no gradient of it is computed.
+/// What is without autodiff gets no gradient, and that of a constant matrix is not computed.
 #[derive(Clone, Debug)]
 pub struct Projection {
     /// The pre-softmax matrix, `[vocab, d_model]`.
@@ -55,7 +55,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// Returns the projection of a model. What is frozen is without autodiff.
+    /// Returns the projection of a model. What has no gradient, because it is frozen, is without autodiff.
     pub fn of(model: &Transformer) -> Self {
         Self {
             weight: if_trained(model.output_weight()),
@@ -75,9 +75,9 @@ impl Projection {
     }
 }
 
-/// Returns a parameter without autodiff if it is frozen.
+/// Returns a parameter without autodiff if no gradient is to be computed for it: if it is frozen and has no adapter.
 fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
-    match parameter.is_require_grad() {
+    match parameter.is_tracked() {
         true => parameter,
         false => parameter.without_autodiff(),
     }

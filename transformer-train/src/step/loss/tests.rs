@@ -1,7 +1,12 @@
 //! Loss and gradients compared with the textbook formula and autodiff.
 
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, activation};
-use transformer_core::device;
+use transformer_core::config::{AdapterConfig, AdapterTarget, TransformerConfig, Tying};
+use transformer_core::{Padded, Transformer, device};
 
 use super::inputs::{LossInputs, MAX_LOGITS_CPU};
 use super::tensors::{self, ChunkedLoss};
@@ -173,4 +178,103 @@ fn features_have_the_same_gradient_whether_the_projection_is_trained_or_constant
     let trained = gradient(weight.clone().require_grad());
     let constant = gradient(weight.without_autodiff());
     constant.assert_eq(&trained, true);
+}
+
+/// Collects the gradients of a model's parameters by their paths.
+struct Gradients {
+    gradients: GradientsParams,
+    path: Vec<String>,
+    found: BTreeMap<String, TensorData>,
+}
+
+impl ModuleVisitor for Gradients {
+    fn enter_module(&mut self, name: &str, _container_type: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container_type: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(gradient) = self.gradients.get::<D>(param.id) {
+            self.found.insert(self.path.join("."), gradient.into_data());
+        }
+    }
+}
+
+fn gradients_of(model: &Transformer, loss: &Tensor<1>) -> BTreeMap<String, TensorData> {
+    let mut visitor = Gradients {
+        gradients: GradientsParams::from_grads(loss.backward(), model),
+        path: Vec::new(),
+        found: BTreeMap::new(),
+    };
+    model.visit(&mut visitor);
+    visitor.found
+}
+
+/// Gives every trained parameter random values, so that neither matrix of an adapter is zero.
+struct Randomize;
+
+impl ModuleMapper for Randomize {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if !param.is_require_grad() {
+            return param;
+        }
+        let random = |old: Tensor<D>| old.random_like(Distribution::Normal(0.0, 0.3));
+        param.map(random).set_require_grad(true)
+    }
+}
+
+/// The projection is a sum of matrices where it has an adapter, and no parameter itself.
+#[test]
+fn adapters_have_the_gradients_of_the_textbook() {
+    let device = device().autodiff();
+    let src = Padded::new(&[vec![4, 5, 6]], &device);
+    let tgt = || Tensor::<2, Int>::from_data([[2, 8, 9]], &device);
+    let all = AdapterConfig {
+        rank: 2,
+        ..AdapterConfig::default()
+    };
+    let layers_alone = AdapterConfig {
+        targets: vec![AdapterTarget::Attention],
+        ..all.clone()
+    };
+    let without_biases = AdapterConfig {
+        train_biases: false,
+        ..all.clone()
+    };
+    for tying in [Tying::All, Tying::Decoder, Tying::None] {
+        for adapters in [&all, &layers_alone, &without_biases] {
+            let config = TransformerConfig {
+                d_model: 8,
+                d_ff: 12,
+                n_heads: 2,
+                n_encoder_layers: 1,
+                n_decoder_layers: 1,
+                dropout: 0.0,
+                output_bias: true,
+                tying,
+                ..TransformerConfig::tiny(12, 12)
+            };
+            let model = config.init(&device).expect("the config is valid");
+            let model = model.with_adapters(adapters).map(&mut Randomize);
+            let features = model.forward_features(&src, tgt()).flatten::<2>(0, 1);
+            let labels = [8, 9, 3];
+            let gold = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
+            let projection = Projection::of(&model);
+            let (_, surrogate) =
+                projected_loss_with_gradient(features, projection, gold, &SMOOTHING, 1.0);
+            let ours = gradients_of(&model, &surrogate);
+
+            let logits = model.forward(&src, tgt()).flatten::<2>(0, 1);
+            let expected = gradients_of(&model, &textbook(logits, &labels, SMOOTHING));
+            let paths =
+                |gradients: &BTreeMap<_, _>| gradients.keys().cloned().collect::<Vec<String>>();
+            assert_eq!(paths(&ours), paths(&expected));
+            for (path, gradient) in &ours {
+                gradient.assert_approx_eq::<f32>(&expected[path], Tolerance::default());
+            }
+        }
+    }
 }
