@@ -1,4 +1,4 @@
-//! The product of a linear layer, by the fastest kernel that there is.
+//! Products of tokens with matrices, by the fastest kernels that there are.
 
 use burn::tensor::{Tensor, module};
 
@@ -28,4 +28,34 @@ pub(super) fn affine(
     }
     let output = cpu::linear(&x, &weight, bias.as_ref());
     output.unwrap_or_else(|| module::linear(x, weight, bias))
+}
+
+/// Multiplies every token by the transpose of a matrix: `x·Wᵀ`.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, len, d_in]`
+/// - `weight`: `[d_out, d_in]`
+/// - returns: `[batch, len, d_out]`
+pub(super) fn apply_transposed(weight: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
+    as_matrix(x, |tokens| {
+        let output = cpu::linear_transposed(&tokens, &weight);
+        output.unwrap_or_else(|| tokens.matmul(weight.transpose()))
+    })
+}
+
+/// Applies a function to all tokens of the batch as rows of one matrix.
+///
+/// With three dimensions, Burn may multiply each sentence by the matrix separately, and then
+/// compute a gradient of the matrix for each of them.
+///
+/// # Shapes
+///
+/// - `x`: `[batch, len, d_in]`; `function` turns `[batch * len, d_in]` into `[batch * len, d_out]`
+/// - returns: `[batch, len, d_out]`
+pub(super) fn as_matrix(x: Tensor<3>, function: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<3> {
+    let [batch, len, d_in] = x.dims();
+    let tokens = function(x.reshape([batch * len, d_in]));
+    let [_, d_out] = tokens.dims();
+    tokens.reshape([batch, len, d_out])
 }

@@ -3,8 +3,8 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, module};
 
+use super::affine::apply_transposed;
 use super::init::validated;
-use super::linear::apply_transposed;
 use super::low_rank::LowRankAdapter;
 use crate::config::{ConfigError, TransformerConfig};
 

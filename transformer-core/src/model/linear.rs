@@ -3,10 +3,9 @@
 use burn::nn::Linear;
 use burn::tensor::Tensor;
 
-use super::affine::affine;
+use super::affine::{affine, as_matrix};
 use super::low_rank::LowRankAdapter;
 use super::matmul::MatmulPrecision;
-use crate::cpu;
 
 /// Applies a linear layer to every token: `x·W + b`, and its adapter, if it has one. Products are in this precision.
 ///
@@ -27,36 +26,6 @@ pub(super) fn apply(linear: &Linear, x: Tensor<3>, matmul: MatmulPrecision) -> T
     })
 }
 
-/// Multiplies every token by the transpose of a matrix: `x·Wᵀ`.
-///
-/// # Shapes
-///
-/// - `x`: `[batch, len, d_in]`
-/// - `weight`: `[d_out, d_in]`
-/// - returns: `[batch, len, d_out]`
-pub(super) fn apply_transposed(weight: Tensor<2>, x: Tensor<3>) -> Tensor<3> {
-    as_matrix(x, |tokens| {
-        let output = cpu::linear_transposed(&tokens, &weight);
-        output.unwrap_or_else(|| tokens.matmul(weight.transpose()))
-    })
-}
-
-/// Applies a function to all tokens of the batch as rows of one matrix.
-///
-/// With three dimensions, Burn may multiply each sentence by the matrix separately, and then
-/// compute a gradient of the matrix for each of them.
-///
-/// # Shapes
-///
-/// - `x`: `[batch, len, d_in]`; `function` turns `[batch * len, d_in]` into `[batch * len, d_out]`
-/// - returns: `[batch, len, d_out]`
-fn as_matrix(x: Tensor<3>, function: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<3> {
-    let [batch, len, d_in] = x.dims();
-    let tokens = function(x.reshape([batch * len, d_in]));
-    let [_, d_out] = tokens.dims();
-    tokens.reshape([batch, len, d_out])
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, TensorData};
@@ -64,6 +33,7 @@ mod tests {
     use super::*;
     use crate::config::Initialization;
     use crate::device;
+    use crate::model::affine::apply_transposed;
 
     /// For `f32` sums of 512 products in another order, of absolute values up to 20.
     const TOLERANCE: f32 = 1e-4;

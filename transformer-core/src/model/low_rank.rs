@@ -4,9 +4,8 @@
 use burn::module::{Module, Param, Reparameterization};
 use burn::tensor::{Int, Tensor, module};
 
-use super::affine::affine;
+use super::affine::{affine, apply_transposed};
 use super::dropout::Dropout;
-use super::linear::apply_transposed;
 use super::matmul::MatmulPrecision;
 use crate::config::AdapterConfig;
 
