@@ -5,11 +5,14 @@
 #       OWN_TEST=test_2016_flickr.lc.norm.tok examples/recipes/domain_adaptation.sh
 #
 # OWN, OWN_VALID and OWN_TEST name texts of the domain; TEST is one of the text that the model was trained on,
-# to see what it forgets. RANK is the rank of the adapters, N_PAIRS the number of pairs.
+# to see what it forgets. RANK and ALPHA are those of the adapters, N_PAIRS is the number of pairs. Arguments, for
+# example `--seed 2`, go to both trainings.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
 OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
 RANK=${RANK:-8}
+ALPHA=${ALPHA:-$((8 * RANK))}
+more=("$@")
 
 own_pairs
 for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
@@ -22,10 +25,10 @@ adapt() {
     train --finetune "$MODEL" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$name" \
         --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$UPDATES" \
         --set training.schedule=linear --set training.warmup_steps="$((UPDATES / 10 + 1))" \
-        --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@"
+        --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@" "${more[@]}"
 }
 adapt full "${FULL_RATE:-5e-4}"
-adapt adapters "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" --set adapters.alpha="$((8 * RANK))"
+adapt adapters "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" --set adapters.alpha="$ALPHA"
 
 for text in "$OWN_TEST" "$TEST"; do
     score "before" "$MODEL" "$text"

@@ -130,8 +130,8 @@ impl AdapterConfig {
         self.rank > 0
     }
 
-    /// Returns the number of parameters that are trained: those of the adapters, and of the biases and normalizations
-    /// if they are trained too. 0 without adapters.
+    /// Returns the number of parameters that are trained in place of the model's own: those of the adapters, and of the
+    /// biases and normalizations if they are trained too. 0 without adapters, where there are no others.
     pub fn parameter_count(&self, config: &TransformerConfig) -> usize {
         if !self.is_on() {
             return 0;

@@ -59,7 +59,8 @@ fn machine_memory() -> Option<f64> {
 /// available to another.
 pub(super) struct MemoryEstimate {
     /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter,
-    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8.
+    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8. An adapted pre-softmax matrix takes 8 more
+    /// for each thread.
     pub(super) parameters: f64,
     /// Activations that the backward pass needs.
     pub(super) activations: f64,
