@@ -69,6 +69,11 @@ fn tiny() -> Experiment {
     Experiment {
         tokenizer: TokenizerSettings::for_small_data(),
         training: TrainingSettings::for_small_data(),
+        validation: ValidationSettings {
+            // With the paper's, translations are too short: 36.7 and 37.6 BLEU on Multi30k.
+            length_penalty: LengthPenalty::Power { alpha: 1.0 },
+            ..ValidationSettings::default()
+        },
         ..Experiment::default()
     }
 }

@@ -207,8 +207,9 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
     let scores = &directory.manifest().training["scores"];
     let device = test_device();
     let translator = Translator::open(directory.path(), &device).expect("the model is whole");
-    // The config has two sentences translated, and at most one token more than the source.
+    // The config has two sentences translated, and at most one token more than the source; the preset has the penalty.
     let search = Search {
+        length_penalty: LengthPenalty::Power { alpha: 1.0 },
         max_len: LengthLimit {
             factor: 1.0,
             extra: 1,
