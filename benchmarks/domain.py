@@ -5,9 +5,8 @@
 
 The domain is sport: pairs whose English has a word of the list below. FOLDER then has `base.en` and `base.de`, the
 training pairs without those words, for the model that is adapted; `base_test`, such pairs of the test set; `sport`, the
-training pairs about sport; and `sport_test`, the pairs about sport of test and validation set together. None of
-`sport_test` is used to choose anything: no checkpoint, and no rate unless all rates are reported. `base_valid` and
-`sport_valid` are for the validation during training: the first 500 pairs of the validation set without the words, and
+training pairs about sport; and `sport_test`, the pairs about sport of test and validation set together. `base_valid` and
+`sport_valid` are for the validation during training, so that `sport_test` chooses no checkpoint: the first 500 pairs of the validation set without the words, and
 the last 100 of `sport`, which `sport` then lacks.
 """
 

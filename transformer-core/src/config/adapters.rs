@@ -169,15 +169,12 @@ impl AdapterTarget {
 /// Returns the numbers of rows and of columns of all matrices of a kind, added up.
 fn n_sides(matrix: AdaptedMatrix, config: &TransformerConfig) -> usize {
     let d_model = config.d_model;
-    let (n_encoder, n_decoder) = (config.n_encoder_layers, config.n_decoder_layers);
-    let (n_attentions, n_networks) = (n_encoder + 2 * n_decoder, n_encoder + n_decoder);
+    let n_attentions = config.n_attentions();
+    let n_networks = config.n_encoder_layers + config.n_decoder_layers;
+    let [keys, values] = config.attention_widths();
     match matrix {
-        AdaptedMatrix::Query | AdaptedMatrix::Key => {
-            n_attentions * (d_model + config.n_heads * config.head_d_k())
-        }
-        AdaptedMatrix::Value | AdaptedMatrix::Output => {
-            n_attentions * (d_model + config.n_heads * config.head_d_v())
-        }
+        AdaptedMatrix::Query | AdaptedMatrix::Key => n_attentions * (d_model + keys),
+        AdaptedMatrix::Value | AdaptedMatrix::Output => n_attentions * (d_model + values),
         AdaptedMatrix::Inner | AdaptedMatrix::Outer => n_networks * (d_model + config.d_ff),
         AdaptedMatrix::Vocabulary => {
             let sizes = config.vocabulary_sizes();

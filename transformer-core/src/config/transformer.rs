@@ -195,10 +195,7 @@ impl TransformerConfig {
     /// Learned positions and final norms are added. The config must be valid.
     pub fn parameter_count(&self) -> usize {
         let d = self.d_model;
-        let (keys, values) = (
-            self.n_heads * self.head_d_k(),
-            self.n_heads * self.head_d_v(),
-        );
+        let [keys, values] = self.attention_widths();
         let attentions = self.n_attentions() * (2 * d * keys + 2 * d * values);
         let networks = (self.n_encoder_layers + self.n_decoder_layers) * 2 * d * self.d_ff;
         let positions = 2 * self.position_limit().unwrap_or(0) * d;
@@ -209,10 +206,7 @@ impl TransformerConfig {
 
     /// Returns the number of elements of all biases, that of the logits included.
     pub(super) fn bias_count(&self) -> usize {
-        let (keys, values) = (
-            self.n_heads * self.head_d_k(),
-            self.n_heads * self.head_d_v(),
-        );
+        let [keys, values] = self.attention_widths();
         let attention = match self.attention_bias {
             true => 2 * keys + values + self.d_model,
             false => 0,
@@ -231,7 +225,13 @@ impl TransformerConfig {
         (2 * self.n_encoder_layers + 3 * self.n_decoder_layers + final_norms) * 2 * self.d_model
     }
 
-    fn n_attentions(&self) -> usize {
+    /// Returns the number of features of the keys, and of the values, of all heads together.
+    pub(super) fn attention_widths(&self) -> [usize; 2] {
+        [self.head_d_k(), self.head_d_v()].map(|width| self.n_heads * width)
+    }
+
+    /// Returns the number of attentions in all layers.
+    pub(super) fn n_attentions(&self) -> usize {
         self.n_encoder_layers + 2 * self.n_decoder_layers
     }
 
