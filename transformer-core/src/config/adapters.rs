@@ -8,7 +8,7 @@ use super::TransformerConfig;
 /// <https://arxiv.org/abs/2106.09685>).
 ///
 /// An adapted matrix `W` acts as `W + (alpha/rank)·A·B`. `A` and `B` are trained, `W` is not, and of the other weights
-/// of the model at most the biases and the gains of normalizations are.
+/// of the model at most the biases, and the gains and offsets of layer normalizations, are.
 ///
 /// # Example
 ///

@@ -89,17 +89,10 @@ impl ResumePoint {
             || is_out_of_patience(&self.state.validations, training)
     }
 
-    /// Returns the settings that the checkpoint was trained with; `None` if an earlier version wrote
-    /// it, without them.
-    pub(crate) fn experiment(
-        &self,
-        checkpoints: &Path,
-    ) -> Result<Option<Experiment>, CheckpointError> {
+    /// Returns the settings that the checkpoint was trained with.
+    pub(crate) fn experiment(&self, checkpoints: &Path) -> Result<Experiment, CheckpointError> {
         let path = state_path(checkpoints, self.state.updates);
-        let name = path.display().to_string();
-        let settings = self.state.settings();
-        let read = settings.map(|text| Experiment::from_toml_text(text, &name));
-        read.transpose()
+        Experiment::from_toml_text(&self.state.experiment, &path.display().to_string())
             .map_err(|source| CheckpointError::Settings { path, source })
     }
 

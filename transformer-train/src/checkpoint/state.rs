@@ -41,28 +41,28 @@ pub(crate) struct SavedState {
     #[serde(rename = "corpus")]
     pub(crate) corpus_fingerprint: u64,
     /// The validations so far.
-    #[serde(default)]
     pub(crate) validations: Vec<Validation>,
     /// Fingerprint of the validation pairs and settings.
-    #[serde(default, rename = "measure")]
+    #[serde(rename = "measure")]
     pub(crate) validation_fingerprint: Option<u64>,
     /// Checkpoints that were the best by earlier validation settings; they are kept.
-    #[serde(default)]
     pub(crate) pinned: Vec<usize>,
     /// For each pass over the data (epoch) planned so far, the index of its first batch.
-    #[serde(default)]
     pub(crate) passes: Vec<u64>,
-    /// The settings that the checkpoint was trained with, as TOML; earlier versions wrote none.
-    #[serde(default)]
-    pub(super) experiment: Option<String>,
+    /// The settings that the checkpoint was trained with, as TOML.
+    pub(crate) experiment: String,
     /// The settings that the run changed on the way, in order.
-    #[serde(default)]
     pub(crate) changes: Vec<SettingChange>,
     /// The other files of the checkpoint.
     pub(super) files: Vec<FileEntry>,
     /// Hash of this state's text with this field empty.
-    #[serde(default)]
     pub(super) sha256: String,
+}
+
+/// What states of all versions have.
+#[derive(Deserialize)]
+struct Format {
+    format: u64,
 }
 
 /// A setting that has another value from an update on.
@@ -124,16 +124,7 @@ impl SavedState {
 
     /// Returns the state of a run that continues with these settings, as TOML.
     pub(crate) fn with_settings(self, experiment: String) -> Self {
-        Self {
-            experiment: Some(experiment),
-            ..self
-        }
-    }
-
-    /// Returns the settings that the checkpoint was trained with, as TOML; `None` if an earlier
-    /// version wrote it.
-    pub(crate) fn settings(&self) -> Option<&str> {
-        self.experiment.as_deref()
+        Self { experiment, ..self }
     }
 
     /// Returns the time spent on training and validation.
@@ -155,13 +146,16 @@ impl SavedState {
     pub(super) fn read(path: &Path) -> Result<Self, Unusable> {
         let text = regular_file::read(path, MAX_JSON_BYTES)?;
         let text = String::from_utf8_lossy(&text);
+        // States of other versions have other fields.
+        let format = json::from_slice(text.as_bytes()).map(|Format { format }| format);
+        if let Ok(format) = format
+            && format != FORMAT
+        {
+            return Err(Unusable::OtherFormat(format));
+        }
         let state: Self = json::from_slice(text.as_bytes())
             .map_err(|error| Unusable::Damaged(error.to_string()))?;
-        if state.format != FORMAT {
-            return Err(Unusable::OtherFormat(state.format));
-        }
-        // Earlier versions wrote no hash.
-        match state.sha256.is_empty() || has_own_hash(&text, &state.sha256) {
+        match has_own_hash(&text, &state.sha256) {
             true => Ok(state),
             false => Err(Unusable::Damaged("it is not what was saved".to_owned())),
         }

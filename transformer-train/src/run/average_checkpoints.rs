@@ -95,12 +95,11 @@ pub fn average_checkpoints(
 fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serde_json::Value {
     let mut training = published.manifest().training.clone();
     let state = newest.map(|newest| &newest.state);
-    let settings = state.and_then(|state| Some((state.settings()?, &state.changes)));
-    if let (Some((experiment, changes)), Some(training)) = (settings, training.as_object_mut()) {
-        training.insert("experiment".to_owned(), experiment.into());
+    if let (Some(state), Some(training)) = (state, training.as_object_mut()) {
+        training.insert("experiment".to_owned(), state.experiment.as_str().into());
         training.remove("changes");
-        if !changes.is_empty() {
-            training.insert("changes".to_owned(), serde_json::json!(changes));
+        if !state.changes.is_empty() {
+            training.insert("changes".to_owned(), serde_json::json!(state.changes));
         }
     }
     training

@@ -117,13 +117,6 @@ impl RunFolder {
             };
         };
         let changes = self.accepted_changes(experiment, Some(&resumed), existing)?;
-        if resumed.state.settings().is_none() {
-            log(&format!(
-                "resumed     at a checkpoint of an earlier version, without its settings: they are compared with `{}`, \
-                 where an edit is not noticed",
-                self.settings.display()
-            ));
-        }
         let done = resumed.state.updates;
         let is_finished = done >= experiment.training.updates;
         let without_effect = changes
@@ -175,15 +168,14 @@ impl RunFolder {
         })
     }
 
-    /// Returns the settings that a checkpoint was trained with. If it does not have them, they are
-    /// those of the folder, which may have been edited since.
+    /// Returns the settings that a checkpoint was trained with. Without a checkpoint, they are those
+    /// of the folder, which may have been edited since.
     pub(super) fn trained_with(
         &self,
         checkpoint: Option<&ResumePoint>,
     ) -> Result<Experiment, TrainError> {
-        let recorded = checkpoint.map(|checkpoint| checkpoint.experiment(&self.checkpoints));
-        match recorded.transpose()?.flatten() {
-            Some(experiment) => Ok(experiment),
+        match checkpoint {
+            Some(checkpoint) => Ok(checkpoint.experiment(&self.checkpoints)?),
             None => self.experiment(),
         }
     }
@@ -226,8 +218,7 @@ impl RunFolder {
                 report: experiment.report.clone(),
                 ..existing
             };
-            // Without the settings of the model that equal the preset's, as users and earlier versions
-            // write them.
+            // Without the settings of the model that equal the preset's, as users write them.
             matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
         };
         // Settings that are missing, damaged or of another version are those of another run. Those of

@@ -82,7 +82,9 @@ impl PairTranslator {
         };
         let sources: Vec<Source<'_>> = sources.zip(0..).map(source).collect();
         let Self { search, limits, .. } = self;
-        let found = translate_sources(&[model], &sources, search, limits, &mut |_| ());
+        // An adapted matrix is otherwise added up anew at every token, on backends that do not pack it.
+        let merged = model.clone().merge_adapters();
+        let found = translate_sources(&[&merged], &sources, search, limits, &mut |_| ());
         let best = found.into_iter().map(|found| found.into_iter().next());
         best.zip(&sources)
             .map(|(hypothesis, Source { prefix, .. })| Translation {

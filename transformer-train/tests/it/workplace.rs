@@ -12,6 +12,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 use serde_json::Value;
 use tempfile::TempDir;
+use transformer_core::directory::FileEntry;
 use transformer_core::{ModelDirectory, device};
 use transformer_infer::Translator;
 use transformer_infer::search::Search;
@@ -127,25 +128,21 @@ impl Workplace {
         fs::read_to_string(self.path(name)).expect("the file is there, as UTF-8")
     }
 
-    /// Removes from the checkpoints of a run what earlier versions did not write: their settings and
-    /// their own hash.
-    pub(crate) fn forget_settings(&self, out: &str) {
-        let entries = fs::read_dir(self.path(&format!("{out}/checkpoints")));
-        for entry in entries.expect("the run has checkpoints") {
-            let path = entry.expect("the folder can be read").path();
-            if path.extension().is_none_or(|extension| extension != "json") {
-                continue;
-            }
-            let text = fs::read_to_string(&path).expect("the state is there, as UTF-8");
-            let mut state: Value = serde_json::from_str(&text).expect("the state is JSON");
-            for key in ["experiment", "changes", "sha256"] {
-                state
-                    .as_object_mut()
-                    .expect("the state has keys")
-                    .remove(key);
-            }
-            fs::write(path, state.to_string()).expect("the temporary directory is writable");
-        }
+    /// Writes a JSON file that has its own SHA-256 in the field `sha256`.
+    pub(crate) fn write_hashed(&self, name: &str, mut json: Value) {
+        json["sha256"] = "".into();
+        let text = serde_json::to_string_pretty(&json).expect("a value can be written");
+        let hash = FileEntry::new(String::new(), text.as_bytes()).sha256;
+        let field = |hash: &str| format!("\"sha256\": \"{hash}\"");
+        self.write(name, text.replacen(&field(""), &field(&hash), 1));
+    }
+
+    /// Replaces text in a JSON file that has its own SHA-256, and renews the hash.
+    pub(crate) fn edit_hashed(&self, name: &str, from: &str, to: &str) {
+        let text = self.read(name);
+        assert!(text.contains(from), "{text}");
+        let edited = serde_json::from_str(&text.replace(from, to)).expect("it is JSON");
+        self.write_hashed(name, edited);
     }
 
     /// Returns the command of the program, with the workplace as its working directory.
