@@ -16,7 +16,8 @@ Prints figures as `examples/bench_backend` does: lines of JSON, the same names, 
 sentences of 32 tokens on both sides, vocabularies of 8000, and translations of 24 tokens. Training is that
 of `multi30k_pytorch.py`, on tensors that are made before, and every update is waited for. Translation is Hugging
 Face's `generate` (for `pytorch`, `pytorch-gpu` and `pytorch-gpu-tf32`) and CTranslate2, both with the Marian-shaped
-model of `decoding_speed.py`. On the CPU it is as many threads as this process may use cores. The process's memory is
+model of `decoding_speed.py`; for `tiny` it is post-norm, without the two final normalizations of ours. On the CPU it
+is as many threads as this process may use cores. The process's memory is
 not measured: all three libraries are in it. A GPU's is, as what is taken of all NVIDIA GPUs more than before.
 `check` prints which peers cannot be measured here, and why. Needs what `bench_peers.txt` lists.
 """
@@ -48,10 +49,10 @@ TRANSLATING = ["pytorch", "pytorch-gpu", "pytorch-gpu-tf32", "ctranslate2", "ctr
 
 VOCAB, LEN, SENTENCES = 8000, 31, 32
 PRESETS = {
-    "tiny": Namespace(d_model=128, d_ff=256, n_heads=4, n_layers=4, dropout=0.1),
-    "c-d256": Namespace(d_model=256, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1),
-    "base": Namespace(d_model=512, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1),
-    "big": Namespace(d_model=1024, d_ff=4096, n_heads=16, n_layers=6, dropout=0.3),
+    "tiny": Namespace(d_model=128, d_ff=256, n_heads=4, n_layers=4, dropout=0.1, norm="pre"),
+    "c-d256": Namespace(d_model=256, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1, norm="post"),
+    "base": Namespace(d_model=512, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1, norm="post"),
+    "big": Namespace(d_model=1024, d_ff=4096, n_heads=16, n_layers=6, dropout=0.3, norm="post"),
 }
 
 

@@ -44,6 +44,11 @@ def tokenizer_of(folder):
     return (lambda line: src.encode(line, add_special_tokens=False).tokens), lambda tokens: tgt.decode([tgt.token_to_id(token) for token in tokens])
 
 
+def config_of(model):
+    """Finds the config of a model directory, or of the model in the folder of a run."""
+    return next(path for path in (model / "config.json", model / "model" / "config.json") if path.exists())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=Path, required=True)
@@ -58,7 +63,8 @@ def main():
     lines = [line for line in lines if line.strip()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = exported = Path(scratch) / "exported"
-        form = "hf-marian" if args.convert else "ctranslate2"
+        is_pre_norm = json.loads(config_of(args.model).read_text())["norm_placement"] == "pre"
+        form = ("hf-pegasus" if is_pre_norm else "hf-marian") if args.convert else "ctranslate2"
         subprocess.run([args.program, "export", "--model", args.model, "--format", form, "--out", exported],
                        check=True, stdout=subprocess.DEVNULL)
         if args.convert:

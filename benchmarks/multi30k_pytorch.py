@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The PyTorch yardstick: the model and recipe of `transformer-train`, to compare speed and BLEU.
 
-Trains the Transformer of "Attention Is All You Need" (post-norm, no final norms, one embedding for
-both inputs and the output) and translates a test set, with the sizes, loss, schedule and clipping of the
-Rust program, the very same batches in the same order for the same seed, and the same search. What
-differs is what is drawn: the first weights and dropout. Eager PyTorch as a careful user writes it:
-packed projections, fused attention, fused Adam, cached decoding.
+Trains the Transformer of "Attention Is All You Need" (pre-norm with final norms, as the preset `tiny`,
+or with `--norm post` as in the paper; one embedding for both inputs and the output) and translates a
+test set, with the sizes, loss, schedule and clipping of the Rust program, the very same batches in the
+same order for the same seed, and the same search. What differs is what is drawn: the first weights and
+dropout. Eager PyTorch as a careful user writes it: packed projections, fused attention, fused Adam,
+cached decoding.
 
     python multi30k_pytorch.py --train train.en.gz train.de.gz --valid val.en.gz val.de.gz \
         --test test_2016_flickr.en.gz test_2016_flickr.de.gz \
@@ -156,7 +157,10 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """An encoder layer, or a decoder layer when `cross`: LayerNorm(x + Dropout(Sublayer(x)))."""
+    """An encoder layer, or a decoder layer when `cross`.
+
+    Each sub-layer is LayerNorm(x + Dropout(Sublayer(x))), or with pre-norm x + Dropout(Sublayer(LayerNorm(x))).
+    """
 
     def __init__(self, args, cross):
         super().__init__()
@@ -169,22 +173,29 @@ class Layer(nn.Module):
             nn.init.zeros_(linear.bias)
         self.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(3 if cross else 2))
         self.dropout = nn.Dropout(args.dropout)
+        self.is_pre_norm = args.norm == "pre"
+
+    def pre_norm(self, index, x):
+        return self.norms[index](x) if self.is_pre_norm else x
+
+    def post_norm(self, index, x):
+        return x if self.is_pre_norm else self.norms[index](x)
 
     def forward(self, x, memory_kv=None, mask=None, past=None):
         """Returns the output and the keys and values of self-attention, `past` ones included."""
-        q, k, v = self.attention.project(x)
+        q, k, v = self.attention.project(self.pre_norm(0, x))
         if past is not None:
             k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
         # Padding follows the real tokens, so a causal decoder needs no padding mask of its own; a
         # cached step has one query, which sees every key.
         decoder = self.cross is not None
         own_mask, causal = None if decoder else mask, decoder and past is None
-        x = self.norms[0](x + self.dropout(self.attention.attend(q, k, v, own_mask, causal)))
+        x = self.post_norm(0, x + self.dropout(self.attention.attend(q, k, v, own_mask, causal)))
         if decoder:  # in a beam several rows are the queries of one sentence
-            (q,) = self.cross.project(x.reshape(mask.size(0), -1, x.size(2)))
+            (q,) = self.cross.project(self.pre_norm(1, x).reshape(mask.size(0), -1, x.size(2)))
             seen = self.cross.attend(q, *memory_kv, mask).view_as(x)
-            x = self.norms[1](x + self.dropout(seen))
-        x = self.norms[-1](x + self.dropout(self.contract(F.relu(self.expand(x)))))
+            x = self.post_norm(1, x + self.dropout(seen))
+        x = self.post_norm(-1, x + self.dropout(self.contract(F.relu(self.expand(self.pre_norm(-1, x))))))
         return x, (k, v)
 
 
@@ -197,6 +208,8 @@ class Transformer(nn.Module):
         nn.init.normal_(self.embedding.weight, std=args.d_model**-0.5)
         self.encoder = nn.ModuleList(Layer(args, cross=False) for _ in range(args.n_layers))
         self.decoder = nn.ModuleList(Layer(args, cross=True) for _ in range(args.n_layers))
+        norm = nn.LayerNorm if args.norm == "pre" else nn.Identity
+        self.encoder_norm, self.decoder_norm = norm(args.d_model), norm(args.d_model)
         self.dropout = nn.Dropout(args.dropout)
         rates = 10_000 ** (-torch.arange(0, args.d_model, 2) / args.d_model)
         angles = torch.arange(max_len)[:, None] * rates
@@ -213,6 +226,7 @@ class Transformer(nn.Module):
         mask, x = (src != PAD)[:, None, None, :], self.embed(src)
         for layer in self.encoder:
             x, _ = layer(x, mask=mask)
+        x = self.encoder_norm(x)
         return [layer.cross.project(x, 1) for layer in self.decoder], mask
 
     def decode(self, tgt, memory, mask, past, place=0):
@@ -221,7 +235,7 @@ class Transformer(nn.Module):
         for layer, kv, old in zip(self.decoder, memory, past):
             x, new = layer(x, kv, mask, old)
             grown.append(new)
-        return F.linear(x, self.embedding.weight), grown
+        return F.linear(self.decoder_norm(x), self.embedding.weight), grown
 
     def forward(self, src, tgt):
         """Returns the logits of every place of the decoder input: `[batch, tgt_len, vocab]`."""
@@ -370,7 +384,9 @@ def parse_args():
         "threads": torch.get_num_threads(),
     }.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
-    parser.add_argument("--length-penalty", type=length_penalty, default="gnmt:0.6")
+    parser.add_argument("--length-penalty", type=length_penalty, default="power:1")
+    parser.add_argument("--norm", choices=["pre", "post"], default="pre",
+                        help="pre-norm, with a final normalization of each stack; or post-norm, as in the paper")
     parser.add_argument("--tokenize", default="13a", help="sacreBLEU's, none for tokenized text")
     parser.add_argument("--compile", action="store_true", help="torch.compile the training step")
     return parser.parse_args()

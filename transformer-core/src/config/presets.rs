@@ -26,10 +26,11 @@ pub enum Preset {
     /// A model for the built-in tasks. It has no dropout because their data is unlimited.
     #[serde(rename = "numbers")]
     Numbers,
-    /// A model for tens of thousands of sentences: [`TransformerConfig::tiny`].
+    /// A model for tens of thousands of sentences: [`TransformerConfig::tiny`] with pre-norm, final normalizations and
+    /// dropout 0.2.
     #[serde(rename = "tiny")]
     Tiny,
-    /// The same with dropout 0.3, as Wu et al. 2021 trained it on Multi30k.
+    /// [`TransformerConfig::tiny`] with dropout 0.3, as Wu et al. 2021 trained it on Multi30k.
     #[serde(rename = "multi30k")]
     Multi30k,
     /// A model for hundreds of thousands of sentences: fairseq's `transformer_iwslt_de_en`.
@@ -218,7 +219,12 @@ impl Preset {
             config.n_decoder_layers = n_layers;
         };
         match self {
-            Self::Numbers | Self::Tiny => {}
+            Self::Numbers => {}
+            Self::Tiny => {
+                config.norm_placement = NormPlacement::Pre;
+                config.final_norm = true;
+                config.dropout = 0.2;
+            }
             Self::Base | Self::Big | Self::DSmoothing0 | Self::DSmoothing2 => {}
             Self::Multi30k => config.dropout = 0.3,
             Self::Iwslt => {
@@ -346,6 +352,8 @@ impl TransformerConfig {
     /// Returns a model for tens of thousands of sentences: 4 + 4 layers, `d_model` 128, `d_ff` 256,
     /// 4 heads, the shape of Wu et al. 2021, "Good for Misconceived Reasons"
     /// (<https://arxiv.org/abs/2105.14462>), with dropout 0.1; equal sizes mean one joint vocabulary, as in `base`.
+    ///
+    /// It is post-norm, as in the paper; [`Preset::Tiny`] has pre-norm, final normalizations and dropout 0.2.
     pub fn tiny(src_vocab_size: usize, tgt_vocab_size: usize) -> Self {
         Self {
             d_model: 128,

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
-use super::settings_check::{Check, refuse_unsupported};
+use super::settings_check::{Check, check_positions, refuse_unsupported};
 use super::transpose::transposed;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
@@ -250,16 +250,8 @@ impl Weights {
     ) -> Result<(), ExportError> {
         const TGT: &str = "decoder/position_encodings/encodings";
         let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
-        // Checked before the table is computed: nothing else limits the number of positions of sinusoids.
-        let n_bytes = shape
-            .into_iter()
-            .try_fold(size_of::<f32>(), usize::checked_mul);
-        if n_bytes.is_none_or(|n_bytes| u32::try_from(n_bytes).is_err()) {
-            return Err(ExportError::TooLarge {
-                name: "max_positions".to_owned(),
-                format: FORMAT,
-            });
-        }
+        // Before the table is computed.
+        check_positions(shape, FORMAT)?;
         let (src, tgt) = match config.positions {
             Positions::Learned => {
                 let learned = |side: &str| self.get(&format!("{side}_positions.learned"));

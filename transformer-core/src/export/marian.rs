@@ -1,4 +1,7 @@
-//! [`to_marian`]: exports a model in Marian's format of Hugging Face's Transformers.
+//! [`to_marian`] and [`to_pegasus`]: export a model to Hugging Face's Transformers.
+//!
+//! `MarianMTModel` is post-norm, without final normalizations. `PegasusForConditionalGeneration` is the same model with
+//! pre-norm and final normalizations; it has one vocabulary and one matrix for it.
 
 use std::path::Path;
 
@@ -8,20 +11,20 @@ use serde_json::{Value, json};
 use super::ExportError;
 use super::feature_order::with_halves;
 use super::files::{create, remove, write, write_json, write_tokenizers};
-use super::settings_check::{Check, refuse_unsupported};
+use super::settings_check::{Check, check_positions, refuse_unsupported};
 use super::transpose::transposed;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::rows;
-use crate::import::marian::weights::{BIAS, OUTPUT, SHARED, SRC, TGT};
+use crate::import::marian::weights::{BIAS, OUTPUT, POSITIONS, SHARED, SRC, TGT};
 use crate::import::marian::{EarlyStopping, Generation};
 use crate::import::names::{Layout, Names};
-use crate::model::Transformer;
+use crate::model::{Transformer, sinusoid_table};
 use crate::text::sentencepiece::SpecialIds;
 use crate::text::{BOS, EOS, PAD, UNK};
 
-/// The only epsilon of layer normalization that `MarianMTModel` supports.
+/// The only epsilon of layer normalization that both models support.
 const NORM_EPSILON: f64 = 1e-5;
 
 /// Minimum number of positions, as in OPUS-MT's models.
@@ -46,14 +49,103 @@ pub fn to_marian(
     generation: &Generation,
 ) -> Result<(), ExportError> {
     let folder = folder.as_ref();
-    check(config)?;
+    write_model(
+        folder,
+        Architecture::Marian,
+        model,
+        config,
+        tokenizers,
+        generation,
+    )
+}
+
+/// Writes the files of [`to_marian`] for `PegasusForConditionalGeneration` (Zhang et al. 2020,
+/// <https://arxiv.org/abs/1912.08777>).
+///
+/// Its models have pre-norm, a final normalization of each stack, and one matrix for source, target and output.
+///
+/// # Errors
+///
+/// Returns an [`ExportError`] with a setting that Pegasus models do not support, or with a file that cannot be
+/// written, or if the folder is a model directory.
+pub fn to_pegasus(
+    folder: impl AsRef<Path>,
+    model: &Transformer,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+    generation: &Generation,
+) -> Result<(), ExportError> {
+    let folder = folder.as_ref();
+    write_model(
+        folder,
+        Architecture::Pegasus,
+        model,
+        config,
+        tokenizers,
+        generation,
+    )
+}
+
+/// A class of models in Transformers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Architecture {
+    Marian,
+    Pegasus,
+}
+
+impl Architecture {
+    /// Returns the name in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Marian => "Marian's models",
+            Self::Pegasus => "Pegasus models",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            Self::Marian => "MarianMTModel",
+            Self::Pegasus => "PegasusForConditionalGeneration",
+        }
+    }
+
+    fn model_type(self) -> &'static str {
+        match self {
+            Self::Marian => "marian",
+            Self::Pegasus => "pegasus",
+        }
+    }
+}
+
+fn write_model(
+    folder: &Path,
+    architecture: Architecture,
+    model: &Transformer,
+    config: &TransformerConfig,
+    tokenizers: &Tokenizers,
+    generation: &Generation,
+) -> Result<(), ExportError> {
+    check(architecture, config)?;
+    let n_positions = n_positions(config, generation);
+    if architecture == Architecture::Pegasus {
+        check_positions([n_positions, config.d_model], architecture.name())?;
+    }
     create(folder)?;
     // First: without it the folder is not a model while other files are replaced.
     remove(folder, "config.json")?;
     let (src, tgt) = (rows(tokenizers.src()), rows(tokenizers.tgt()));
     let sizes = (src.iter().flatten().count(), tgt.iter().flatten().count());
     let special = special(tokenizers);
-    let weights = weights(model, config, &src, &tgt)?;
+    let mut weights = weights(model, config, &src, &tgt);
+    if architecture == Architecture::Pegasus {
+        // They are parameters there; Transformers computes those of Marian's models itself.
+        let table = sinusoid_table(Positions::SinusoidalHalves, 0, n_positions, config.d_model);
+        for name in POSITIONS {
+            let table = TensorData::new(table.clone(), [n_positions, config.d_model]);
+            weights.insert(name, table);
+        }
+    }
+    let weights = weights.to_safetensors()?;
     write(folder, "model.safetensors", &weights)?;
     write_tokenizers(folder, tokenizers)?;
     // An imported model keeps its own list, which may allow `<unk>`.
@@ -65,24 +157,49 @@ pub fn to_marian(
     write_json(
         folder,
         "config.json",
-        &config_json(config, sizes, generation, special),
+        &config_json(
+            architecture,
+            config,
+            sizes,
+            n_positions,
+            generation,
+            special,
+        ),
     )
 }
 
-/// Refuses settings with which `MarianMTModel` would compute something else.
-fn check(config: &TransformerConfig) -> Result<(), ExportError> {
+/// Returns the length of the table of sinusoids, which the longest output must not exceed.
+fn n_positions(config: &TransformerConfig, generation: &Generation) -> usize {
+    // The token that decoding starts from takes a position.
+    let of_search = generation.max_len.map_or(0, |len| len.saturating_add(1));
+    of_search.max(MIN_POSITIONS).max(config.max_positions)
+}
+
+/// Refuses settings with which the class would compute something else.
+fn check(architecture: Architecture, config: &TransformerConfig) -> Result<(), ExportError> {
+    let is_pegasus = architecture == Architecture::Pegasus;
+    let (placement, final_norm) = match architecture {
+        Architecture::Marian => (NormPlacement::Post, "false"),
+        Architecture::Pegasus => (NormPlacement::Pre, "true"),
+    };
     let own = [
         Check {
             key: "norm_placement",
-            is_supported: config.norm_placement == NormPlacement::Post,
-            found: "pre".to_owned(),
-            expected: "post",
+            is_supported: config.norm_placement == placement,
+            found: placement_name(config.norm_placement).to_owned(),
+            expected: placement_name(placement),
         },
         Check {
             key: "final_norm",
-            is_supported: !config.final_norm,
-            found: "true".to_owned(),
-            expected: "false",
+            is_supported: config.final_norm == is_pegasus,
+            found: config.final_norm.to_string(),
+            expected: final_norm,
+        },
+        Check {
+            key: "tying",
+            is_supported: !is_pegasus || config.tying == Tying::All,
+            found: json!(config.tying).to_string(),
+            expected: "all, which needs a joint vocabulary",
         },
         Check {
             key: "norm_epsilon",
@@ -107,9 +224,16 @@ fn check(config: &TransformerConfig) -> Result<(), ExportError> {
         },
     ];
     refuse_unsupported(
-        "Marian's models",
+        architecture.name(),
         own.into_iter().chain(Check::standard_attention(config)),
     )
+}
+
+fn placement_name(placement: NormPlacement) -> &'static str {
+    match placement {
+        NormPlacement::Post => "post",
+        NormPlacement::Pre => "pre",
+    }
 }
 
 /// Returns the ids of the target's special tokens in the exported vocabulary.
@@ -126,7 +250,7 @@ fn special(tokenizers: &Tokenizers) -> SpecialIds {
         .map_or(ours, |pieces| pieces.special())
 }
 
-/// Converts parameters to Marian's names and layout.
+/// Converts parameters to the names and layout of Transformers.
 struct Conversion<'a> {
     config: &'a TransformerConfig,
     src: &'a [Option<u32>],
@@ -134,7 +258,7 @@ struct Conversion<'a> {
 }
 
 impl Conversion<'_> {
-    /// Converts a parameter; `None` for one that Marian's models do not have.
+    /// Converts a parameter; `None` for one that the class does not have.
     fn tensor(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
         let values: Vec<f32> = data.iter::<f32>().collect();
         let name = match (parameter, self.config.tying) {
@@ -172,7 +296,7 @@ impl Conversion<'_> {
     }
 }
 
-/// Reorders rows of `width` values to Marian's ids, which `rows` gives for each row.
+/// Reorders rows of `width` values to the ids of the exported vocabulary, which `rows` gives for each row.
 fn in_original_order(values: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
     let mut order: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
     order.extend(
@@ -190,11 +314,11 @@ fn weights(
     config: &TransformerConfig,
     src: &[Option<u32>],
     tgt: &[Option<u32>],
-) -> Result<Vec<u8>, ExportError> {
+) -> StateDict {
     let conversion = Conversion { config, src, tgt };
     let mut ours = StateDict::from_model(model);
     if config.positions == Positions::Sinusoidal {
-        // Marian has all sines before all cosines.
+        // Both have all sines before all cosines.
         ours = with_halves(&ours);
     }
     let mut theirs = StateDict::default();
@@ -208,12 +332,14 @@ fn weights(
         let n_tgt = tgt.iter().flatten().count();
         theirs.insert(BIAS, TensorData::zeros::<f32, _>([1, n_tgt]));
     }
-    Ok(theirs.to_safetensors()?)
+    theirs
 }
 
 fn config_json(
+    architecture: Architecture,
     config: &TransformerConfig,
     (n_src, n_tgt): (usize, usize),
+    n_positions: usize,
     generation: &Generation,
     special: SpecialIds,
 ) -> Value {
@@ -222,17 +348,11 @@ fn config_json(
         Activation::Relu => "relu",
         Activation::Gelu => "gelu",
     };
-    // The token that decoding starts from takes a position.
-    let n_positions = generation
-        .max_len
-        .map_or(0, |len| len + 1)
-        .max(MIN_POSITIONS);
-    json!({
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
+    let mut json = json!({
+        "architectures": [architecture.class()],
+        "model_type": architecture.model_type(),
         "is_encoder_decoder": true,
         "vocab_size": n_src,
-        "decoder_vocab_size": n_tgt,
         "d_model": config.d_model,
         "encoder_layers": config.n_encoder_layers,
         "decoder_layers": config.n_decoder_layers,
@@ -243,10 +363,8 @@ fn config_json(
         "decoder_ffn_dim": config.d_ff,
         "activation_function": activation,
         "scale_embedding": config.scale_embeddings,
-        "share_encoder_decoder_embeddings": config.tying == Tying::All,
         "tie_word_embeddings": config.tying != Tying::None,
-        // Transformers computes a table of sinusoids of this size, which the longest output must not exceed.
-        "max_position_embeddings": config.max_positions.max(n_positions),
+        "max_position_embeddings": n_positions,
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.activation_dropout,
@@ -254,10 +372,15 @@ fn config_json(
         "eos_token_id": special.eos,
         "bos_token_id": special.start,
         "decoder_start_token_id": special.start,
-        // Without this key, Transformers uses Marian's id.
+        // Without this key, Transformers forces the end with an id of its own: 0, or 1 for Pegasus.
         "forced_eos_token_id": generation.forces_end.then_some(special.eos),
         "torch_dtype": "float32",
-    })
+    });
+    if architecture == Architecture::Marian {
+        json["decoder_vocab_size"] = json!(n_tgt);
+        json["share_encoder_decoder_embeddings"] = json!(config.tying == Tying::All);
+    }
+    json
 }
 
 /// Returns the settings for decoding; `never` are the tokens that are never generated.

@@ -1,6 +1,6 @@
 //! Export of models to other programs; [`import`](crate::import) is the opposite direction.
 //!
-//! - `marian`: [`to_marian`], for Hugging Face's Transformers.
+//! - `marian`: [`to_marian`] and [`to_pegasus`], for Hugging Face's Transformers.
 //! - `ctranslate2`: [`to_ctranslate2`], for CTranslate2.
 //! - `state_dict`: [`StateDict::from_model`](crate::import::StateDict::from_model), the weights of a
 //!   model by name.
@@ -18,4 +18,4 @@ mod transpose;
 pub use ctranslate2::to_ctranslate2;
 pub use error::ExportError;
 pub use files::to_safetensors;
-pub use marian::to_marian;
+pub use marian::{to_marian, to_pegasus};

@@ -40,6 +40,21 @@ impl Check {
     }
 }
 
+/// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB and more: nothing else limits the number of positions
+/// of sinusoids.
+pub(super) fn check_positions(shape: [usize; 2], format: &'static str) -> Result<(), ExportError> {
+    let n_bytes = shape
+        .into_iter()
+        .try_fold(size_of::<f32>(), usize::checked_mul);
+    match n_bytes.is_some_and(|n_bytes| u32::try_from(n_bytes).is_ok()) {
+        true => Ok(()),
+        false => Err(ExportError::TooLarge {
+            name: "max_positions".to_owned(),
+            format,
+        }),
+    }
+}
+
 /// Refuses the first setting with a value that the format does not support.
 pub(super) fn refuse_unsupported(
     format: &'static str,

@@ -28,6 +28,8 @@ mod no_pytorch;
 #[cfg(feature = "pytorch")]
 mod non_finite;
 mod parameters;
+#[cfg(feature = "pytorch")]
+mod pegasus_export;
 mod properties;
 mod quantize;
 mod recomputation;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
-use transformer_core::export::{to_ctranslate2, to_marian, to_safetensors};
+use transformer_core::export::{to_ctranslate2, to_marian, to_pegasus, to_safetensors};
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
@@ -23,6 +23,9 @@ const MOST_TOKENS: usize = 511;
 /// model unchanged, and others as tokenizer.json. It refuses models that Marian's format cannot represent: with
 /// pre-norm, final norms or learned positions. It prints a note for search settings that have no
 /// equivalent.
+///
+/// hf-pegasus writes the same files for models with pre-norm and final norms, such as those of the preset tiny. The
+/// vocabulary must be joint, with one matrix for source, target and output (`tying = "all"`).
 ///
 /// ctranslate2 writes model.bin, config.json, the vocabularies and the tokenizers, of every model except those with
 /// a separate width of heads or an attention window. CTranslate2 adds EOS to a source itself. To exclude special
@@ -46,8 +49,10 @@ pub(crate) struct Export {
 /// A format of another program.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// `MarianMTModel` of Hugging Face's Transformers.
+    /// `MarianMTModel` of Hugging Face's Transformers: post-norm.
     HfMarian,
+    /// `PegasusForConditionalGeneration` of Hugging Face's Transformers: pre-norm.
+    HfPegasus,
     /// The model format of CTranslate2.
     #[value(name = "ctranslate2")]
     CTranslate2,
@@ -80,10 +85,19 @@ impl Export {
                     tokenizers,
                     &generation,
                 )?;
-                for difference in differences(&search) {
-                    // A closed standard error does not make the export fail.
-                    let _ = writeln!(io::stderr(), "note: {difference}");
-                }
+                note_differences(&search);
+            }
+            Format::HfPegasus => {
+                let search = Translator::search_of(directory)?;
+                let generation = generation(&search, tokenizers);
+                to_pegasus(
+                    &self.out,
+                    model,
+                    directory.config(),
+                    tokenizers,
+                    &generation,
+                )?;
+                note_differences(&search);
             }
             Format::CTranslate2 => {
                 to_ctranslate2(&self.out, model, directory.config(), tokenizers)?;
@@ -93,6 +107,14 @@ impl Export {
             }
         }
         Ok(())
+    }
+}
+
+/// Prints what Hugging Face's Transformers has no equivalent for.
+fn note_differences(search: &Search) {
+    for difference in differences(search) {
+        // A closed standard error does not make the export fail.
+        let _ = writeln!(io::stderr(), "note: {difference}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 use transformer_core::TransformerConfig;
-use transformer_core::config::Positions;
+use transformer_core::config::{NormPlacement, Positions};
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 use transformer_core::text::{Tokenizer, TokenizerConfig};
 
@@ -77,6 +77,22 @@ fn a_model_is_exported_to_transformers_with_its_search() {
     let config = json(&out, "config.json");
     assert_eq!(config["forced_eos_token_id"], Value::Null);
     assert_eq!(config["decoder_start_token_id"], 2);
+}
+
+#[test]
+fn a_model_with_pre_norm_is_exported_as_pegasus() {
+    let model = model_with(|config| TransformerConfig {
+        norm_placement: NormPlacement::Pre,
+        final_norm: true,
+        ..config
+    });
+    let out = model.path().join("out");
+    let exported = export(model.path(), "hf-pegasus", &out);
+    assert!(exported.status.success(), "{}", stderr(&exported));
+    assert!(stderr(&exported).contains("note: the limit of 1x+50 tokens is written as 511"));
+    assert_eq!(json(&out, "config.json")["model_type"], "pegasus");
+    assert_eq!(json(&out, "generation_config.json")["num_beams"], 4);
+    assert!(out.join("tokenizer.json").exists());
 }
 
 #[test]

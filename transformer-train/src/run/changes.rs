@@ -163,7 +163,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
 /// Returns every setting as `section.key` and its value; corpora without their paths, which may
 /// differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
-    // Earlier versions wrote the preset instead of the model's keys.
+    // A file of settings can name the preset instead of the model's keys.
     let table: toml::Table = toml::from_str(&experiment.resolved()?.to_toml()?)
         .expect("an experiment's own TOML can be read");
     let sections = table.into_iter().flat_map(|(section, value)| {

@@ -182,9 +182,9 @@ fn activations(
         queries * (keys + values + d + weights * width) + memory * (keys + values)
     };
     let feed_forward = 2.0 * config.d_ff as f64 + d;
-    let (residual, embedding) = match sizes.is_cpu_memory {
-        true => (d, d),
-        false => (3.0 * d, 2.0 * d),
+    let (residual, embedding, norm) = match sizes.is_cpu_memory {
+        true => (d, d, d),
+        false => (3.0 * d, 2.0 * d, 2.0 * d),
     };
     let encoder = attention(src, src, src_width) + src * (feed_forward + 2.0 * residual);
     let decoder = attention(tgt, tgt, tgt_width)
@@ -198,7 +198,8 @@ fn activations(
             d * (n_encoder_layers * src + n_decoder_layers * tgt) + encoder.max(decoder)
         }
     };
-    let ends = embedding * (src + tgt) + d * tgt;
+    let final_norms = f64::from(u8::from(config.final_norm)) * norm * (src + tgt);
+    let ends = embedding * (src + tgt) + final_norms + d * tgt;
     BYTES_PER_VALUE * (layers + ends)
 }
 
@@ -234,7 +235,7 @@ mod tests {
     fn memory(tokens_per_batch: usize, sizes: &Sizes) -> MemoryEstimate {
         let mut experiment = Experiment::for_preset(Preset::Tiny);
         experiment.training.tokens_per_batch = tokens_per_batch;
-        MemoryEstimate::new(&experiment, &Preset::Tiny.config(6000, 6000), sizes)
+        MemoryEstimate::new(&experiment, &TransformerConfig::tiny(6000, 6000), sizes)
     }
 
     #[test]
@@ -291,6 +292,15 @@ mod tests {
         let expected = 4.0 * 6.0 * (3.0 + 6.0 + 2.0 + 5.0 + 6.0 + 2.0 + 3.0);
         let found = activations(&config, [6.0, 6.0], &on_device, Checkpointing::None);
         assert_eq!(found, expected);
+        // The input of one more normalization for each of twelve tokens; on a device, its output too.
+        let normalized = TransformerConfig {
+            final_norm: true,
+            ..config
+        };
+        for (sizes, more) in [(sizes(3.0, 3.0), 1.0), (on_device, 2.0)] {
+            let of = |config| activations(config, [6.0, 6.0], &sizes, Checkpointing::None);
+            assert_eq!(of(&normalized) - of(&config), 4.0 * 12.0 * more);
+        }
     }
 
     #[test]

@@ -99,10 +99,10 @@ fn biases_and_normalizations_change_only_if_they_are_trained() {
     let n_weights = workplace.weights("base").len();
     // Two biases of each of two networks, four of each of three attentions.
     assert_eq!(adapt("without-biases", "train_biases"), n_weights - 4 - 12);
-    // Gains and offsets of two norms of the encoder's layer and three of the decoder's; the bias of keys moves by
-    // rounding alone.
+    // Gains and offsets of two norms of the encoder's layer, three of the decoder's and one after each stack; the bias
+    // of keys moves by rounding alone.
     let without_norms = adapt("without-norms", "train_norms");
-    assert!((n_weights - 10 - 3..=n_weights - 10).contains(&without_norms));
+    assert!((n_weights - 14 - 3..=n_weights - 14).contains(&without_norms));
 }
 
 #[test]

@@ -113,9 +113,9 @@ fn settings_edited_in_the_folder_are_refused_by_name() {
             "`training.label_smoothing` is 0.3 now, but the run in the folder has 0.1",
         ),
         (
-            "\ndropout = 0.1",
+            "\ndropout = 0.2",
             "\ndropout = 0.3",
-            "`model.dropout` is 0.3 now, but the run in the folder has 0.1",
+            "`model.dropout` is 0.3 now, but the run in the folder has 0.2",
         ),
     ];
     for (from, to, expected) in edits {
@@ -173,19 +173,32 @@ fn the_manifest_lists_the_changes_of_a_run_in_order() {
 }
 
 #[test]
-fn a_checkpoint_without_settings_is_damaged() {
-    let workplace = Workplace::new();
-    workplace.train("run", &["--updates", "20"]).lines();
+fn a_checkpoint_without_settings_or_hash_is_damaged() {
     let state = "run/checkpoints/state-20.json";
-    workplace.edit_hashed(state, "\"experiment\": ", "\"other\": ");
-    let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
-    let damage = format!("damaged     `{state}`: unknown field `other`");
-    let lines = ended.lines();
-    assert!(
-        lines.iter().any(|line| line.starts_with(&damage)),
-        "{ended:?}"
-    );
-    assert!(lines.contains(&"resumed     after update 10"), "{ended:?}");
+    let damaged = |damage: fn(&Workplace, Value), reason: &str| {
+        let workplace = Workplace::new();
+        workplace.train("run", &["--updates", "20"]).lines();
+        let json = serde_json::from_str(&workplace.read(state)).expect("it is JSON");
+        damage(&workplace, json);
+        let ended = workplace.run(&["--resume", "run", "--updates", "40"]);
+        let line = format!("damaged     `{state}`: {reason}");
+        let lines = ended.lines();
+        assert!(lines.iter().any(|it| it.starts_with(&line)), "{ended:?}");
+        assert!(lines.contains(&"resumed     after update 10"), "{ended:?}");
+    };
+    let without_settings = |workplace: &Workplace, mut json: Value| {
+        json.as_object_mut()
+            .expect("it has fields")
+            .remove("experiment");
+        workplace.write_hashed("run/checkpoints/state-20.json", json);
+    };
+    damaged(without_settings, "missing field `experiment`");
+    let without_hash = |workplace: &Workplace, mut json: Value| {
+        json["sha256"] = "".into();
+        let text = serde_json::to_string_pretty(&json).expect("a value can be written");
+        workplace.write("run/checkpoints/state-20.json", text);
+    };
+    damaged(without_hash, "it is not what was saved");
 }
 
 #[test]

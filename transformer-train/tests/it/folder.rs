@@ -103,7 +103,7 @@ fn the_settings_of_a_run_have_the_sizes_of_its_preset() {
     for line in [
         "preset = \"tiny\"",
         "n_heads = 4",
-        "dropout = 0.1",
+        "dropout = 0.2",
         "d_k = \"none\"",
     ] {
         assert!(settings.contains(line), "no `{line}` in {settings}");

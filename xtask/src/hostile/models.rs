@@ -41,7 +41,7 @@ const N_REST: u64 = 1000;
 const N_OTHER: u64 = 4000;
 
 /// What is run on a model, with `MODEL` for its folder. The first reads least.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "inspect --model MODEL",
     "translate --model MODEL",
     "translate --model MODEL --json --alignments",
@@ -50,6 +50,7 @@ const COMMANDS: [&str; 9] = [
     "quantize --model MODEL --out out --precision f16",
     "export --model MODEL --format safetensors --out out",
     "export --model MODEL --format ctranslate2 --out out",
+    "export --model MODEL --format hf-pegasus --out out",
     "attention --model MODEL --out a.html 101",
 ];
 

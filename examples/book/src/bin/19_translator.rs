@@ -41,7 +41,15 @@ data.tgt = "runs/book/train.de"
 data.valid_src = "runs/book/valid.en"
 data.valid_tgt = "runs/book/valid.de"
 tokenizer.vocab_size = 160
-model = { preset = "tiny", d_model = 64, d_ff = 128, n_encoder_layers = 2, n_decoder_layers = 2 }
+model.preset = "tiny" # in four respects the paper's:
+model.norm_placement = "post"
+model.final_norm = false
+validation.length_penalty = "gnmt:0.6"
+model.dropout = 0.1
+model.d_model = 64
+model.d_ff = 128
+model.n_encoder_layers = 2
+model.n_decoder_layers = 2
 training = { updates = 400, tokens_per_batch = 1024, warmup_steps = 100, validation_interval = 200 }
 "#;
 

@@ -16,7 +16,7 @@ pub(crate) const SRC: &str = "model.encoder.embed_tokens.weight";
 pub(crate) const TGT: &str = "model.decoder.embed_tokens.weight";
 pub(crate) const OUTPUT: &str = "lm_head.weight";
 pub(crate) const BIAS: &str = "final_logits_bias";
-const POSITIONS: [&str; 2] = [
+pub(crate) const POSITIONS: [&str; 2] = [
     "model.encoder.embed_positions.weight",
     "model.decoder.embed_positions.weight",
 ];

@@ -16,7 +16,8 @@ pub enum Names {
     /// harvardnlp's Annotated Transformer (`self_attn.linears.0`, `feed_forward.w_1`, `norm.a_2`).
     Annotated,
     /// `MarianMTModel` of Hugging Face's Transformers, after its vocabulary is in our order and its bias is
-    /// named `lm_head.bias`; [`Marian`](crate::import::Marian) does both.
+    /// named `lm_head.bias`; [`Marian`](crate::import::Marian) does both. `PegasusForConditionalGeneration` has the
+    /// same names, and those of the final normalizations.
     Marian,
 }
 

@@ -1,11 +1,17 @@
-//! Names of the layers of `MarianMTModel` in Hugging Face's Transformers.
+//! Names of the layers of `MarianMTModel` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
 
 use super::layout::{Layout, gain_or_bias, linear_layout};
 
-/// Returns the tensor of a layer's parameter, and its layout.
+/// Returns the tensor of a parameter of a stack, and its layout.
 pub(super) fn layer(path: &[&str]) -> Option<(String, Layout)> {
-    let [stack, "layers", layer, block, rest @ ..] = path else {
-        return None;
+    let (stack, layer, block, rest) = match path {
+        // Pegasus alone has these.
+        [stack, "final_norm", kind] => {
+            let name = format!("model.{stack}.layer_norm.{}", gain_or_bias(kind)?);
+            return Some((name, Layout::Same));
+        }
+        [stack, "layers", layer, block, rest @ ..] => (stack, layer, block, rest),
+        _ => return None,
     };
     let layer = format!("model.{stack}.layers.{layer}");
     match rest {
