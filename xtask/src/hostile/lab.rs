@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use flate2::read::GzDecoder;
+use serde_json::Value;
 
 use super::call::Call;
 use super::zip::{archive, entries};
@@ -55,6 +56,20 @@ fn with_all_state() -> String {
     let settings = SETTINGS.replace("updates = 30\n", state);
     let settings = settings.replace("\nvalidation_interval = 10\n", "\n");
     settings.replace("n_heads = 2\n", "n_heads = 2\ndropout = 0.3\n")
+}
+
+/// Gives the weights of a model directory the name that attempts know: a run that has replaced its model names them after
+/// their hash.
+fn name_weights(model: &Path) -> Result<()> {
+    const NAME: &str = "weights.bpk";
+    let path = model.join("manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path)?)?;
+    let name = &mut manifest["files"]["weights"]["name"];
+    let found = name.as_str().context("a manifest names its weights")?;
+    fs::rename(model.join(found), model.join(NAME))?;
+    *name = NAME.into();
+    fs::write(path, serde_json::to_vec_pretty(&manifest)?)?;
+    Ok(())
 }
 
 /// The folders of Marian's models among the fixtures of transformer-core.
@@ -107,6 +122,7 @@ impl Lab {
         train(&format!("{files} run"))?;
         train(&format!("{files} longer --updates 40"))?;
         copy(&self.folder.join("run/model"), &self.folder.join("model"))?;
+        name_weights(&self.folder.join("model"))?;
         let kinds = "--set tokenizer.vocabulary=separate --set tokenizer.kind=bpe --set tokenizer.tgt_kind=word \
                      --set model.tying=decoder";
         train(&format!("{files} words-run {kinds}"))?;
