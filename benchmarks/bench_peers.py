@@ -49,7 +49,7 @@ TRANSLATING = ["pytorch", "pytorch-gpu", "pytorch-gpu-tf32", "ctranslate2", "ctr
 
 VOCAB, LEN, SENTENCES = 8000, 31, 32
 PRESETS = {
-    "tiny": Namespace(d_model=128, d_ff=256, n_heads=4, n_layers=4, dropout=0.1, norm="pre"),
+    "tiny": Namespace(d_model=128, d_ff=256, n_heads=4, n_layers=4, dropout=0.2, norm="pre"),
     "c-d256": Namespace(d_model=256, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1, norm="post"),
     "base": Namespace(d_model=512, d_ff=2048, n_heads=8, n_layers=6, dropout=0.1, norm="post"),
     "big": Namespace(d_model=1024, d_ff=4096, n_heads=16, n_layers=6, dropout=0.3, norm="post"),

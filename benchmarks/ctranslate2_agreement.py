@@ -4,7 +4,7 @@
     cargo build -p transformer-infer
     python benchmarks/ctranslate2_agreement.py --program target/debug/transformer-infer --model MODEL --text test.en.gz
 
-exports the model for CTranslate2; with --convert the model goes out as Hugging Face's Transformers has Marian's, and
+exports the model for CTranslate2; with --convert a post-norm model goes out as Hugging Face's Transformers has Marian's, and
 CTranslate2's own converter does the rest. Tokens come from the tokenizers that were exported with it, read by the
 libraries they are made for. Both translate in single precision, greedily and with a beam, by CTranslate2's rules: the
 probability of what is not written is shared out among the rest, and a beam ends with as many as it holds.
@@ -63,8 +63,9 @@ def main():
     lines = [line for line in lines if line.strip()]
     with tempfile.TemporaryDirectory() as scratch:
         folder = exported = Path(scratch) / "exported"
-        is_pre_norm = json.loads(config_of(args.model).read_text())["norm_placement"] == "pre"
-        form = ("hf-pegasus" if is_pre_norm else "hf-marian") if args.convert else "ctranslate2"
+        if args.convert and json.loads(config_of(args.model).read_text())["norm_placement"] == "pre":
+            parser.error("--convert needs a post-norm model: CTranslate2's converter of Pegasus starts from <pad>")
+        form = "hf-marian" if args.convert else "ctranslate2"
         subprocess.run([args.program, "export", "--model", args.model, "--format", form, "--out", exported],
                        check=True, stdout=subprocess.DEVNULL)
         if args.convert:

@@ -378,7 +378,7 @@ def parse_args():
     parser.add_argument("--out", type=Path, required=True, help="directory for results")
     for name, default in {
         "vocab-size": 6000, "d-model": 128, "d-ff": 256, "n-heads": 4, "n-layers": 4,
-        "dropout": 0.1, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "adam-epsilon": 1e-9,
+        "dropout": 0.2, "label-smoothing": 0.1, "factor": 0.8, "warmup": 500, "adam-epsilon": 1e-9,
         "clip-norm": math.inf, "updates": 3000, "minutes": 1e9, "tokens-per-batch": 4096,
         "window": 131_072, "interval": 250, "average-last": 5, "beam": 4, "batch-size": 64, "seed": 1,
         "threads": torch.get_num_threads(),

@@ -134,7 +134,7 @@ fn an_export_has_the_tensors_and_settings_that_transformers_saved() {
     };
     let (theirs, ours) = (json(folder.path()), json(out.path()));
     let theirs = theirs.as_object().expect("settings have names");
-    // Transformers takes its defaults for these.
+    // We write none of these: Transformers takes its defaults, and `dtype` is named `torch_dtype` here.
     let left_out = [
         "decoder_layerdrop",
         "dtype",
@@ -149,7 +149,7 @@ fn an_export_has_the_tensors_and_settings_that_transformers_saved() {
     {
         assert_eq!(ours.get(key), Some(value), "{key}");
     }
-    // `dtype` has had two names, and the last is a default that is left out there.
+    // Transformers leaves out `tie_word_embeddings`, a default; `torch_dtype` is the older name of its `dtype`.
     let ours = ours.as_object().expect("settings have names").keys();
     let more: Vec<&str> = ours
         .map(String::as_str)
