@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use transformer_core::directory::{ModelDirectory, Tokenizers, undo_on_failure};
-use transformer_core::export::{to_ctranslate2, to_marian, to_pegasus, to_safetensors};
+use transformer_core::export::{
+    ExportError, to_ctranslate2, to_marian, to_pegasus, to_safetensors,
+};
 use transformer_core::import::marian::{EarlyStopping, Generation};
 use transformer_core::{Transformer, device};
 use transformer_infer::search::{AtLimit, LengthLimit, LengthPenalty, Search, StopRule};
@@ -73,49 +75,38 @@ impl Export {
 
     /// Writes the folder.
     fn write(&self, directory: &ModelDirectory, model: &Transformer) -> Result<(), CommandError> {
-        let tokenizers = directory.tokenizers();
+        let (config, tokenizers) = (directory.config(), directory.tokenizers());
         match self.format {
-            Format::HfMarian => {
-                let search = Translator::search_of(directory)?;
-                let generation = generation(&search, tokenizers);
-                to_marian(
-                    &self.out,
-                    model,
-                    directory.config(),
-                    tokenizers,
-                    &generation,
-                )?;
-                note_differences(&search);
-            }
-            Format::HfPegasus => {
-                let search = Translator::search_of(directory)?;
-                let generation = generation(&search, tokenizers);
-                to_pegasus(
-                    &self.out,
-                    model,
-                    directory.config(),
-                    tokenizers,
-                    &generation,
-                )?;
-                note_differences(&search);
-            }
+            Format::HfMarian => for_transformers(directory, |generation| {
+                to_marian(&self.out, model, config, tokenizers, generation)
+            })?,
+            Format::HfPegasus => for_transformers(directory, |generation| {
+                to_pegasus(&self.out, model, config, tokenizers, generation)
+            })?,
             Format::CTranslate2 => {
-                to_ctranslate2(&self.out, model, directory.config(), tokenizers)?;
+                to_ctranslate2(&self.out, model, config, tokenizers)?;
             }
             Format::Safetensors => {
-                to_safetensors(&self.out, model, directory.config(), tokenizers)?;
+                to_safetensors(&self.out, model, config, tokenizers)?;
             }
         }
         Ok(())
     }
 }
 
-/// Prints what Hugging Face's Transformers has no equivalent for.
-fn note_differences(search: &Search) {
-    for difference in differences(search) {
+/// Writes a model with the generation settings of Hugging Face's Transformers, then prints what of its search has no
+/// equivalent there.
+fn for_transformers(
+    directory: &ModelDirectory,
+    write: impl FnOnce(&Generation) -> Result<(), ExportError>,
+) -> Result<(), CommandError> {
+    let search = Translator::search_of(directory)?;
+    write(&generation(&search, directory.tokenizers()))?;
+    for difference in differences(&search) {
         // A closed standard error does not make the export fail.
         let _ = writeln!(io::stderr(), "note: {difference}");
     }
+    Ok(())
 }
 
 /// Returns a note for each setting of `search` that Hugging Face's Transformers has no equivalent for.
