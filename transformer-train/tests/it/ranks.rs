@@ -83,21 +83,17 @@ mod with_mpi {
     }
 
     /// Compares the curves of two and four processes with that of one, which has the same batches and the same dropout.
-    fn assert_curve_of_one_process(dropout: f64, d_ff: usize) {
+    fn assert_curve_of_one_process(dropout: f64, more: &[&str]) {
         let workplace = workplace(dropout);
-        let d_ff = format!("model.d_ff={d_ff}");
-        workplace
-            .train("alone", &["--set", &accumulate(4), "--set", &d_ff])
-            .lines();
+        let batches = accumulate(4);
+        let alone = [&["--set", &batches], more].concat();
+        workplace.train("alone", &alone).lines();
         let alone = metrics(&workplace, "alone");
         for n_ranks in [2, 4] {
             let out = format!("of-{n_ranks}");
-            let ended = train_with(
-                &workplace,
-                n_ranks,
-                &out,
-                &["--set", &accumulate(4 / n_ranks), "--set", &d_ff],
-            );
+            let batches = accumulate(4 / n_ranks);
+            let several = [&["--set", &batches], more].concat();
+            let ended = train_with(&workplace, n_ranks, &out, &several);
             assert_eq!(ended.code, Some(0), "{ended:?}");
             // The same sums in another order, in single precision, over 25 updates.
             assert_same_curve(&alone, &metrics(&workplace, &out), 1e-5);
@@ -106,18 +102,21 @@ mod with_mpi {
 
     #[test]
     fn several_processes_give_the_curve_of_one() {
-        assert_curve_of_one_process(0.0, 24);
+        assert_curve_of_one_process(0.0, &[]);
     }
 
-    /// Each matrix of the feed-forward networks has more elements than one call of MPI sums.
+    /// Each matrix of the feed-forward networks has more elements than one call of MPI sums. The rate is low: at the
+    /// one of the other tests, 0.03, such a wide network multiplies a difference in rounding by 30 in ten updates.
     #[test]
     fn several_processes_sum_large_gradients() {
-        assert_curve_of_one_process(0.0, 70_000);
+        let wide = "model.d_ff=70000";
+        let rate = "training.peak_learning_rate=1e-3";
+        assert_curve_of_one_process(0.0, &["--set", wide, "--set", rate]);
     }
 
     #[test]
     fn several_processes_draw_the_dropout_of_one() {
-        assert_curve_of_one_process(0.2, 24);
+        assert_curve_of_one_process(0.2, &[]);
     }
 
     #[test]
