@@ -3,11 +3,12 @@
 
     python domain.py DATA FOLDER        # DATA has train, val and test_2016_flickr, as .en.gz and .de.gz
 
-The domain is sport: pairs whose English has a word of the list below. FOLDER then has `base.en` and `base.de`, the
-training pairs without those words, for the model that is adapted; `base_test`, such pairs of the test set; `sport`, the
-training pairs about sport; and `sport_test`, the pairs about sport of test and validation set together. `base_valid` and
-`sport_valid` are for the validation during training, so that `sport_test` chooses no checkpoint: the first 500 pairs of the validation set without the words, and
-the last 100 of `sport`, which `sport` then lacks.
+The domain is sport: pairs whose English has a word of the list below. FOLDER then has
+
+- `base`, the training pairs without those words, for the model that is adapted; `base_valid`, the first 500 such pairs of
+  the validation set; `base_test`, those of the test set;
+- `sport`, the training pairs about sport but the last 800; `sport_valid`, the first 300 of these 800, by which rates and
+  ranks are chosen; `sport_test`, the other 500, and the pairs about sport of test and validation set.
 """
 
 import gzip
@@ -56,9 +57,9 @@ def main(data, folder):
     write(folder, "base", base)
     write(folder, "base_valid", base_valid[:500])
     write(folder, "base_test", base_test)
-    write(folder, "sport", sport[:-100])
-    write(folder, "sport_valid", sport[-100:])
-    write(folder, "sport_test", sport_of_test + sport_of_valid)
+    write(folder, "sport", sport[:-800])
+    write(folder, "sport_valid", sport[-800:-500])
+    write(folder, "sport_test", sport[-500:] + sport_of_test + sport_of_valid)
 
 
 if __name__ == "__main__":

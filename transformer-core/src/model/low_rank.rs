@@ -4,7 +4,7 @@
 use burn::module::{Module, Param, Reparameterization};
 use burn::tensor::{Int, Tensor, module};
 
-use super::affine::{affine, apply_transposed};
+use super::affine::{affine, apply_transposed, as_matrix};
 use super::dropout::Dropout;
 use super::matmul::MatmulPrecision;
 use crate::config::AdapterConfig;
@@ -59,7 +59,9 @@ impl LowRankAdapter {
     /// - returns: `[batch, len, d_model]`
     pub(super) fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
         let rows = module::embedding(self.a.val(), ids); // [batch, len, rank]
-        apply_transposed(self.b.val().transpose(), rows * self.scale)
+        as_matrix(rows * self.scale, |rows| {
+            affine(rows, self.b.val(), None, MatmulPrecision::F32)
+        })
     }
 
     /// Computes what is added to the logits of tokens: `scale·(x·Bᵀ)·Aᵀ`.
