@@ -9,6 +9,9 @@ TRAIN=${TRAIN:-train}
 VALID=${VALID:-valid}
 TEST=${TEST:-test}
 UPDATES=${UPDATES:-3000}
+# The search of all scores: models differ in the search that their manifests name.
+BEAM=${BEAM:-4}
+PENALTY=${PENALTY:-power:1}
 mkdir -p "$OUT"
 if [ "$DATA" -ef "$OUT" ]; then
     echo "OUT is the folder of the text, whose files the recipe would overwrite; choose another" >&2
@@ -69,7 +72,8 @@ new() {
 # Prints BLEU and chrF of a model on a text of the folder: `score NAME MODEL TEXT`.
 score() {
     printf '%-24s %-12s ' "$1" "$3"
-    infer evaluate --quiet --model "$2" --src "$OUT/$3.$SRC" --ref "$OUT/$3.$TGT" | short
+    infer evaluate --quiet --model "$2" --beam "$BEAM" --length-penalty "$PENALTY" \
+        --src "$OUT/$3.$SRC" --ref "$OUT/$3.$TGT" | short
 }
 
 # Makes one line of the scores that `evaluate` and `bleu` print.

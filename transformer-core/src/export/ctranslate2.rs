@@ -251,7 +251,7 @@ impl Weights {
         const TGT: &str = "decoder/position_encodings/encodings";
         let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
         // Before the table is computed.
-        check_positions(shape, FORMAT)?;
+        check_positions(shape, "max_positions", FORMAT)?;
         let (src, tgt) = match config.positions {
             Positions::Learned => {
                 let learned = |side: &str| self.get(&format!("{side}_positions.learned"));

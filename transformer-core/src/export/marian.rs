@@ -128,7 +128,11 @@ fn write_model(
     check(architecture, config)?;
     let n_positions = n_positions(config, generation);
     if architecture == Architecture::Pegasus {
-        check_positions([n_positions, config.d_model], architecture.name())?;
+        let cause = match n_positions > config.max_positions {
+            true => "max_len",
+            false => "max_positions",
+        };
+        check_positions([n_positions, config.d_model], cause, architecture.name())?;
     }
     create(folder)?;
     // First: without it the folder is not a model while other files are replaced.
@@ -394,7 +398,7 @@ fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>
     json!({
         "num_beams": generation.num_beams,
         // Transformers counts the token that decoding starts from.
-        "max_length": generation.max_len.map(|len| len + 1),
+        "max_length": generation.max_len.map(|len| len.saturating_add(1)),
         "length_penalty": generation.length_penalty,
         "early_stopping": match generation.early_stopping {
             EarlyStopping::Heuristic => json!(false),

@@ -41,15 +41,19 @@ impl Check {
 }
 
 /// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB and more: nothing else limits the number of positions
-/// of sinusoids.
-pub(super) fn check_positions(shape: [usize; 2], format: &'static str) -> Result<(), ExportError> {
+/// of sinusoids but the setting `cause`.
+pub(super) fn check_positions(
+    shape: [usize; 2],
+    cause: &str,
+    format: &'static str,
+) -> Result<(), ExportError> {
     let n_bytes = shape
         .into_iter()
         .try_fold(size_of::<f32>(), usize::checked_mul);
     match n_bytes.is_some_and(|n_bytes| u32::try_from(n_bytes).is_ok()) {
         true => Ok(()),
         false => Err(ExportError::TooLarge {
-            name: "max_positions".to_owned(),
+            name: cause.to_owned(),
             format,
         }),
     }

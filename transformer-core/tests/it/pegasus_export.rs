@@ -185,12 +185,11 @@ fn interleaved_sinusoids_are_reordered_with_the_same_results() {
 }
 
 /// Exports a model of the config, and returns the message of the refusal.
-fn refusal(config: &TransformerConfig) -> String {
+fn refusal(config: &TransformerConfig, generation: &Generation) -> String {
     let model = config.init(&test_device()).expect("the config is valid");
     let folder = tempfile::tempdir().expect("there is room");
     let out = folder.path().join("out");
-    let generation = Generation::default();
-    let refused = to_pegasus(&out, &model, config, &tokenizers(), &generation);
+    let refused = to_pegasus(&out, &model, config, &tokenizers(), generation);
     assert!(!out.exists());
     refused
         .expect_err("the format has no such model")
@@ -223,9 +222,18 @@ fn unsupported_settings_are_refused() {
         ),
     ];
     for (config, start) in cases {
-        let message = refusal(&config);
+        let message = refusal(&config, &Generation::default());
         assert!(message.starts_with(start), "{message}");
     }
+    let endless = Generation {
+        max_len: Some(usize::MAX),
+        ..Generation::default()
+    };
+    let message = refusal(&config(), &endless);
+    assert!(
+        message.starts_with("`max_len` is too large for Pegasus models"),
+        "{message}"
+    );
 }
 
 /// docs/translating.md names them.

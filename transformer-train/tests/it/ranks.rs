@@ -106,7 +106,7 @@ mod with_mpi {
     }
 
     /// Each matrix of the feed-forward networks has more elements than one call of MPI sums. The rate is low: at the
-    /// one of the other tests, 0.03, such a wide network multiplies a difference in rounding by 30 in ten updates.
+    /// peak of the other tests, 0.05, such a wide network multiplies a difference in rounding by 30 in ten updates.
     #[test]
     fn several_processes_sum_large_gradients() {
         let wide = "model.d_ff=70000";

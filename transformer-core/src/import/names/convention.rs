@@ -17,7 +17,8 @@ pub enum Names {
     Annotated,
     /// `MarianMTModel` of Hugging Face's Transformers, after its vocabulary is in our order and its bias is
     /// named `lm_head.bias`; [`Marian`](crate::import::Marian) does both. `PegasusForConditionalGeneration` has the
-    /// same names, and those of the final normalizations.
+    /// same names, those of the final normalizations, and tables of positions,
+    /// `model.{encoder,decoder}.embed_positions.weight`, which must be taken out before.
     Marian,
 }
 
