@@ -5,8 +5,9 @@
 #       OWN_TEST=test_2016_flickr.lc.norm.tok examples/recipes/domain_adaptation.sh
 #
 # OWN, OWN_VALID and OWN_TEST name texts of the domain; TEST is one of the text that the model was trained on,
-# to see what it forgets. RANK and ALPHA are those of the adapters, N_PAIRS is the number of pairs. Arguments, for
-# example `--seed 2`, go to both trainings.
+# to see what it forgets. RANK and ALPHA are those of the adapters, N_PAIRS is the number of pairs. FULL_RATE and
+# ADAPTER_RATE are the peaks of the learning rates. ADAPTER_UPDATES and ADAPTER_TOKENS, if set, are the updates of the
+# adapters and the tokens of each. Arguments, for example `--seed 2`, go to both trainings.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
 OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
@@ -18,17 +19,18 @@ own_pairs
 for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
 
 # A short run whose learning rate rises and then falls linearly. Adapters need a higher peak, and did best with a large
-# `alpha`.
+# `alpha` and many updates of few tokens.
 adapt() {
-    local name=$1 rate=$2
-    shift 2
+    local name=$1 updates=$2 rate=$3
+    shift 3
     train --finetune "$MODEL" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$name" \
-        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$UPDATES" \
-        --set training.schedule=linear --set training.warmup_steps="$((UPDATES / 10 + 1))" \
+        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$updates" \
+        --set training.schedule=linear --set training.warmup_steps="$((updates / 10 + 1))" \
         --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@" "${more[@]}"
 }
-adapt full "${FULL_RATE:-5e-4}"
-adapt adapters "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" --set adapters.alpha="$ALPHA"
+adapt full "$UPDATES" "${FULL_RATE:-5e-4}"
+adapt adapters "${ADAPTER_UPDATES:-$UPDATES}" "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" \
+    --set adapters.alpha="$ALPHA" ${ADAPTER_TOKENS:+--set training.tokens_per_batch="$ADAPTER_TOKENS"}
 
 for text in "$OWN_TEST" "$TEST"; do
     score "before" "$MODEL" "$text"
