@@ -69,6 +69,17 @@ new() {
         --valid-src "$OUT/$VALID.$SRC" --valid-tgt "$OUT/$VALID.$TGT" --out "$OUT/$name" "$@"
 }
 
+# Trains a model further on the pairs of the domain, in a short run whose learning rate rises and then falls linearly:
+# `adapt MODEL NAME UPDATES RATE FLAGS…`.
+adapt() {
+    local model=$1 name=$2 updates=$3 rate=$4
+    shift 4
+    train --finetune "$model" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$name" \
+        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$updates" \
+        --set training.schedule=linear --set training.warmup_steps="$((updates / 10 + 1))" \
+        --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@"
+}
+
 # Prints BLEU and chrF of a model on a text of the folder: `score NAME MODEL TEXT`.
 score() {
     printf '%-24s %-12s ' "$1" "$3"

@@ -13,24 +13,14 @@ MODEL=${MODEL:?set MODEL to a model, or to the folder of a run}
 OWN=${OWN:-own} OWN_VALID=${OWN_VALID:-$VALID} OWN_TEST=${OWN_TEST:-$TEST}
 RANK=${RANK:-8}
 ALPHA=${ALPHA:-$((8 * RANK))}
-more=("$@")
 
 own_pairs
 for name in "$OWN_VALID" "$OWN_TEST" "$TEST"; do copy "$name"; done
 
-# A short run whose learning rate rises and then falls linearly. Adapters need a higher peak, and did best with a large
-# `alpha` and many updates of few tokens.
-adapt() {
-    local name=$1 updates=$2 rate=$3
-    shift 3
-    train --finetune "$MODEL" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$name" \
-        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$updates" \
-        --set training.schedule=linear --set training.warmup_steps="$((updates / 10 + 1))" \
-        --set training.peak_learning_rate="$rate" --set training.average_last=1 "$@" "${more[@]}"
-}
-adapt full "$UPDATES" "${FULL_RATE:-5e-4}"
-adapt adapters "${ADAPTER_UPDATES:-$UPDATES}" "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" \
-    --set adapters.alpha="$ALPHA" ${ADAPTER_TOKENS:+--set training.tokens_per_batch="$ADAPTER_TOKENS"}
+adapt "$MODEL" full "$UPDATES" "${FULL_RATE:-5e-4}" "$@"
+# Adapters need a higher peak, and did best with a large `alpha` and many updates of few tokens.
+adapt "$MODEL" adapters "${ADAPTER_UPDATES:-$UPDATES}" "${ADAPTER_RATE:-3e-3}" --set adapters.rank="$RANK" \
+    --set adapters.alpha="$ALPHA" ${ADAPTER_TOKENS:+--set training.tokens_per_batch="$ADAPTER_TOKENS"} "$@"
 
 for text in "$OWN_TEST" "$TEST"; do
     score "before" "$MODEL" "$text"

@@ -21,14 +21,8 @@ rm -rf "$OUT/extended"
 infer extend-vocabulary --model "$MODEL" --add "$OUT/words" --skip-known --out "$OUT/extended" >"$OUT/tokens"
 tail -n 2 "$OUT/tokens" | head -n 1
 # 3. Both are adapted in the same way.
-adapt() {
-    train --finetune "$1" --src "$OUT/own.$SRC" --tgt "$OUT/own.$TGT" --out "$OUT/$2" \
-        --valid-src "$OUT/$OWN_VALID.$SRC" --valid-tgt "$OUT/$OWN_VALID.$TGT" --updates "$UPDATES" \
-        --set training.schedule=linear --set training.warmup_steps="$((UPDATES / 10 + 1))" \
-        --set training.peak_learning_rate="${RATE:-5e-4}" --set training.average_last=1
-}
-adapt "$MODEL" old-vocabulary
-adapt "$OUT/extended" new-vocabulary
+adapt "$MODEL" old-vocabulary "$UPDATES" "${RATE:-5e-4}"
+adapt "$OUT/extended" new-vocabulary "$UPDATES" "${RATE:-5e-4}"
 
 score "before" "$MODEL" "$OWN_TEST"
 score "adapted" "$OUT/old-vocabulary" "$OWN_TEST"

@@ -174,9 +174,13 @@ fn write_model(
 
 /// Returns the length of the table of sinusoids, which the longest output must not exceed.
 fn n_positions(config: &TransformerConfig, generation: &Generation) -> usize {
-    // The token that decoding starts from takes a position.
-    let of_search = generation.max_len.map_or(0, |len| len.saturating_add(1));
+    let of_search = max_length(generation).unwrap_or_default();
     of_search.max(MIN_POSITIONS).max(config.max_positions)
+}
+
+/// Returns the limit of the output as Transformers counts it, with the token that decoding starts from.
+fn max_length(generation: &Generation) -> Option<usize> {
+    generation.max_len.map(|len| len.saturating_add(1))
 }
 
 /// Refuses settings with which the class would compute something else.
@@ -397,8 +401,7 @@ fn generation_json(generation: &Generation, special: SpecialIds, never: Vec<u32>
     }
     json!({
         "num_beams": generation.num_beams,
-        // Transformers counts the token that decoding starts from.
-        "max_length": generation.max_len.map(|len| len.saturating_add(1)),
+        "max_length": max_length(generation),
         "length_penalty": generation.length_penalty,
         "early_stopping": match generation.early_stopping {
             EarlyStopping::Heuristic => json!(false),

@@ -40,8 +40,8 @@ impl Check {
     }
 }
 
-/// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB and more: nothing else limits the number of positions
-/// of sinusoids but the setting `cause`.
+/// Refuses a table of positions, `[n_positions, d_model]`, of 4 GiB and more, for which the setting `cause` is too large:
+/// nothing else limits the number of positions of sinusoids.
 pub(super) fn check_positions(
     shape: [usize; 2],
     cause: &str,
