@@ -1,5 +1,7 @@
 //! Matrix products into existing buffers, by the `gemm` crate that flex uses too.
 
+use std::ops::Range;
+
 use gemm::Parallelism;
 use rayon::prelude::*;
 
@@ -47,13 +49,18 @@ impl<'a> Matrix<'a> {
         }
     }
 
-    /// Returns a view of `n_columns` columns from `start` on.
-    fn columns(self, start: usize, n_columns: usize) -> Self {
-        let [rows, columns] = self.shape;
-        assert!(start + n_columns <= columns, "the columns exist");
+    /// Returns a view of some columns.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are fewer columns.
+    #[must_use]
+    pub fn columns(self, columns: Range<usize>) -> Self {
+        let [rows, n_columns] = self.shape;
+        assert!(columns.end <= n_columns, "the columns exist");
         Self {
-            elements: &self.elements[start * self.strides[1]..],
-            shape: [rows, n_columns],
+            elements: &self.elements[columns.start * self.strides[1]..],
+            shape: [rows, columns.len()],
             ..self
         }
     }
@@ -130,7 +137,8 @@ pub fn multiply(left: Matrix<'_>, right: Matrix<'_>, product: &mut [f32], output
     let width = n.div_ceil(n_parts);
     let parts = product.par_chunks_mut(width).enumerate();
     parts.for_each(|(part, product)| {
-        let columns = right.columns(part * width, product.len());
+        let start = part * width;
+        let columns = right.columns(start..start + product.len());
         multiply_at_once(left, columns, product, output);
     });
 }

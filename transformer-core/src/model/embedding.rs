@@ -5,7 +5,7 @@ use burn::tensor::{Device, Int, Tensor, module};
 
 use super::affine::apply_transposed;
 use super::init::validated;
-use super::low_rank::LowRankAdapter;
+use super::low_rank::{FactoredMatrix, LowRankAdapter};
 use crate::config::{ConfigError, TransformerConfig};
 
 /// One vector for each token of a vocabulary.
@@ -108,6 +108,12 @@ impl VocabularyMatrix {
 
     fn adapter(&self) -> Option<&LowRankAdapter> {
         self.weight.reparameterization()
+    }
+
+    /// Returns the matrix in parts, if it has an adapter.
+    pub(super) fn factors(&self) -> Option<FactoredMatrix> {
+        let adapter = self.adapter()?;
+        Some(adapter.factors(self.weight.base()))
     }
 
     /// Returns the matrix, not scaled.

@@ -36,6 +36,7 @@ pub use encoder::{Encoder, EncoderLayer};
 pub use feed_forward::FeedForward;
 pub use key_values::KeyValues;
 pub use language_model::LanguageModel;
+pub use low_rank::FactoredMatrix;
 pub use mask::{AttentionMasks, Mask};
 pub use matmul::MatmulPrecision;
 pub use memory::Memory;

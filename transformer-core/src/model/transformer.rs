@@ -8,6 +8,7 @@ use super::dropout::Dropout;
 use super::embedding::VocabularyMatrix;
 use super::encoder::Encoder;
 use super::init::{draw_parameters, zeros};
+use super::low_rank::FactoredMatrix;
 use super::mask::{AttentionMasks, Mask};
 use super::matmul::MatmulPrecision;
 use super::memory::Memory;
@@ -245,6 +246,12 @@ impl Transformer {
     /// - returns: `[vocab, d_model]`
     pub fn output_weight(&self) -> Tensor<2> {
         self.output_vocabulary().weight()
+    }
+
+    /// Returns the pre-softmax matrix in parts, if it has an adapter: a fused loss then needs the gradients of two small
+    /// matrices in place of a large one.
+    pub fn output_factors(&self) -> Option<FactoredMatrix> {
+        self.output_vocabulary().factors()
     }
 
     /// Returns the bias of the pre-softmax projection, if the config has one.

@@ -59,8 +59,8 @@ fn machine_memory() -> Option<f64> {
 /// available to another.
 pub(super) struct MemoryEstimate {
     /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter,
-    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8. An adapted pre-softmax matrix takes 8 more
-    /// for each thread.
+    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8. A pre-softmax matrix with an adapter takes 4
+    /// more for each thread.
     pub(super) parameters: f64,
     /// Activations that the backward pass needs.
     pub(super) activations: f64,
@@ -106,8 +106,8 @@ impl MemoryEstimate {
         let with_average = f64::from(u8::from(training.ema_decay.is_some()));
         let copies = 4.0 + with_average + n_threads;
         let (frozen, trained) = n_frozen_and_trained(experiment, config);
-        let dense = n_threads * dense_gradient(experiment, config);
-        let values = copies * trained + (1.0 + with_average) * frozen + dense;
+        let joined = n_threads * joined_matrix(experiment, config);
+        let values = copies * trained + (1.0 + with_average) * frozen + joined;
         Self {
             parameters: BYTES_PER_VALUE * values,
             activations: activations(
@@ -134,11 +134,13 @@ impl MemoryEstimate {
     }
 }
 
-/// Returns the values of the pre-softmax matrix with its adapter added, and of its gradient; 0 if it has no adapter.
-fn dense_gradient(experiment: &Experiment, config: &TransformerConfig) -> f64 {
+/// Returns the values of the pre-softmax matrix in one buffer with `A` of its adapter; 0 if it has no adapter.
+fn joined_matrix(experiment: &Experiment, config: &TransformerConfig) -> f64 {
     let adapters = &experiment.adapters;
-    let is_adapted = adapters.is_on() && adapters.targets.contains(&AdapterTarget::Embeddings);
-    2.0 * f64::from(u8::from(is_adapted)) * (config.tgt_vocab_size * config.d_model) as f64
+    match adapters.is_on() && adapters.targets.contains(&AdapterTarget::Embeddings) {
+        true => (config.tgt_vocab_size * (config.d_model + adapters.rank)) as f64,
+        false => 0.0,
+    }
 }
 
 /// Returns the number of parameters that have neither gradients nor moments, and of all others.

@@ -176,10 +176,7 @@ fn assert_smoothed(form: SmoothingForm, expected: &Smoothed) {
     let labels = TensorData::new(smoothing.labels, [n_labels]);
     let (sums, surrogate) = projected_loss_with_gradient(
         features.clone(),
-        Projection {
-            weight: weight.clone(),
-            bias: None,
-        },
+        Projection::new(weight.clone(), None),
         Tensor::<1, Int>::from_data(labels, &device.inner()),
         &LabelSmoothing {
             epsilon: smoothing.epsilon,

@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     let (_, device) = device::choose(Some("flex"))?;
     let logits = prediction(0.9).map(f64::ln);
     let features = Tensor::<2>::from_data([logits], &device);
-    let projection = Projection { weight: Tensor::eye(VOCAB, &device), bias: None };
+    let projection = Projection::new(Tensor::eye(VOCAB, &device), None);
     let smoothing = LabelSmoothing { epsilon: 0.1, form: SmoothingForm::AllTokens };
     let label = Tensor::<1, Int>::from_data([GOLD as i32], &device);
     let sums = projected_loss(features, projection, label, &smoothing);

@@ -2,6 +2,8 @@
 //!
 //! Tensor operations would take a pass over all logits each, and allocate a new tensor.
 
+use std::ops::Range;
+
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
@@ -21,7 +23,7 @@ pub(super) fn supports(features: &Tensor<2>) -> bool {
 /// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     let [n_tokens, _] = inputs.features.dims();
-    let len = chunk_len(inputs.projection.vocab_size(), n_tokens, true);
+    let len = chunk_len(inputs.weight.dims()[0], n_tokens, true);
     loss_in_chunks(inputs, len)
 }
 
@@ -32,12 +34,9 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
         epsilon: inputs.epsilon,
         scale: inputs.scale,
     };
-    let trains_weight = inputs.trains_weight;
     let inputs = Buffers::new(inputs);
-    let (n_tokens, d_model, vocab_size) = (inputs.labels.len(), inputs.d_model, inputs.vocab_size);
-    let mut gradients = row_loss
-        .scale
-        .map(|_| GradientBuffers::zeros(&inputs, trains_weight));
+    let (n_tokens, width, vocab_size) = (inputs.labels.len(), inputs.width, inputs.vocab_size);
+    let mut gradients = row_loss.scale.map(|_| GradientBuffers::zeros(&inputs));
     let arch = Arch::new();
     let bias = inputs.bias.as_deref();
     let mut buffer = vec![0.0; len * vocab_size];
@@ -68,9 +67,10 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
         if let Some(gradients) = &mut gradients {
             // `logits` now has the gradients of the logits.
             let d_logits = Matrix::new(logits, [end - start, vocab_size]);
-            let d_h = &mut gradients.features[start * d_model..end * d_model];
+            let d_h = &mut gradients.features[start * width..end * width];
             multiply(d_logits, inputs.weight(), d_h, Output::Overwrite);
             if let Some(d_weight) = &mut gradients.weight {
+                let h = h.columns(inputs.trained.clone());
                 multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
             }
             if let Some(d_bias) = &mut gradients.bias {
@@ -86,7 +86,7 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
     };
     (
         sums,
-        gradients.map(|gradients| gradients.into_tensors(d_model, &device)),
+        gradients.map(|gradients| gradients.into_tensors(&inputs, &device)),
     )
 }
 
@@ -154,30 +154,33 @@ impl NullaryFnOnce for ComputeLoss<'_> {
 
 /// The inputs of the loss, copied to buffers in CPU memory.
 struct Buffers {
-    /// `[n_tokens, d_model]`.
+    /// `[n_tokens, width]`.
     features: Vec<f32>,
-    /// `[vocab, d_model]`.
+    /// `[vocab, width]`.
     weight: Vec<f32>,
     /// `[vocab]`.
     bias: Option<Vec<f32>>,
     /// `[n_tokens]`.
     labels: Vec<usize>,
-    d_model: usize,
+    width: usize,
     vocab_size: usize,
+    /// The columns of the weight whose gradient is needed.
+    trained: Range<usize>,
 }
 
 impl Buffers {
     fn new(inputs: LossInputs) -> Self {
         let LossInputs {
             features,
-            projection,
+            weight,
+            bias,
             labels,
+            trained,
             ..
         } = inputs;
-        let [n_tokens, d_model] = features.dims();
-        let [vocab_size, width] = projection.weight.dims();
-        let n_biases = projection.bias.as_ref().map(|bias| bias.dims()[0]);
-        assert_eq!(width, d_model, "the projection is as wide as the model");
+        let [n_tokens, _] = features.dims();
+        let [vocab_size, width] = weight.dims();
+        let n_biases = bias.as_ref().map(|bias| bias.dims()[0]);
         assert_eq!(labels.dims(), [n_tokens], "every token has one label");
         assert!(
             n_biases.is_none_or(|n_biases| n_biases == vocab_size),
@@ -185,26 +188,27 @@ impl Buffers {
         );
         Self {
             features: into_vec(features),
-            weight: into_vec(projection.weight),
-            bias: projection.bias.map(into_vec),
+            weight: into_vec(weight),
+            bias: bias.map(into_vec),
             labels: labels
                 .into_data()
                 .iter::<i64>()
                 .map(|label| usize::try_from(label).expect("token ids are not negative"))
                 .collect(),
-            d_model,
+            width,
             vocab_size,
+            trained,
         }
     }
 
     /// Returns the features of the tokens `start..end`.
     fn features(&self, start: usize, end: usize) -> Matrix<'_> {
-        let features = &self.features[start * self.d_model..end * self.d_model];
-        Matrix::new(features, [end - start, self.d_model])
+        let features = &self.features[start * self.width..end * self.width];
+        Matrix::new(features, [end - start, self.width])
     }
 
     fn weight(&self) -> Matrix<'_> {
-        Matrix::new(&self.weight, [self.vocab_size, self.d_model])
+        Matrix::new(&self.weight, [self.vocab_size, self.width])
     }
 }
 
@@ -222,24 +226,25 @@ struct GradientBuffers {
 }
 
 impl GradientBuffers {
-    fn zeros(inputs: &Buffers, trains_weight: bool) -> Self {
+    fn zeros(inputs: &Buffers) -> Self {
+        let n_trained = inputs.vocab_size * inputs.trained.len();
         Self {
             features: vec![0.0; inputs.features.len()],
-            weight: trains_weight.then(|| vec![0.0; inputs.weight.len()]),
+            weight: (n_trained > 0).then(|| vec![0.0; n_trained]),
             bias: inputs.bias.as_ref().map(|bias| vec![0.0; bias.len()]),
         }
     }
 
-    fn into_tensors(self, d_model: usize, device: &Device) -> LossGradients {
+    fn into_tensors(self, inputs: &Buffers, device: &Device) -> LossGradients {
         let options = (device, DType::F32);
-        let matrix = |values: Vec<f32>| {
-            let shape = [values.len() / d_model, d_model];
+        let matrix = |values: Vec<f32>, n_columns: usize| {
+            let shape = [values.len() / n_columns, n_columns];
             Tensor::from_data(TensorData::new(values, shape), options)
         };
         let vector = |values: Vec<f32>| Tensor::from_data(&values[..], options);
         LossGradients {
-            features: matrix(self.features),
-            weight: self.weight.map(matrix),
+            features: matrix(self.features, inputs.width),
+            weight: self.weight.map(|it| matrix(it, inputs.trained.len())),
             bias: self.bias.map(vector),
         }
     }
@@ -247,7 +252,6 @@ impl GradientBuffers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::inputs::Projection;
     use super::super::tensors;
     use transformer_core::device;
 
@@ -257,6 +261,7 @@ mod tests {
     fn loss_of_twenty(
         bias: bool,
         epsilon: f64,
+        trained: Range<usize>,
         loss: impl Fn(LossInputs) -> (LossSums, Option<LossGradients>),
     ) -> (LossSums, LossGradients) {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
@@ -269,19 +274,16 @@ mod tests {
             let data = TensorData::new(values(rows * 9, factor), [rows, 9]);
             Tensor::<2>::from_data(data, &device)
         };
-        let projection = Projection {
-            weight: matrix(70, 13),
-            bias: bias.then(|| Tensor::from_data(TensorData::new(values(70, 7), [70]), &device)),
-        };
         let labels: Vec<i64> = (0..20).map(|token| (token * 11) % 70).collect();
         let labels = Tensor::from_data(TensorData::new(labels, [20]), &device);
         let (sums, gradients) = loss(LossInputs {
             features: matrix(20, 5),
-            projection,
+            weight: matrix(70, 13),
+            bias: bias.then(|| Tensor::from_data(TensorData::new(values(70, 7), [70]), &device)),
             labels,
             epsilon,
             scale: Some(0.5),
-            trains_weight: true,
+            trained,
         });
         (sums, gradients.expect("there is a scale"))
     }
@@ -299,10 +301,24 @@ mod tests {
                 bias.unwrap_or_default(),
             ]
         };
-        for (bias, epsilon) in [(true, 0.1), (false, 0.1), (true, 0.0)] {
-            let expected = flat(loss_of_twenty(bias, epsilon, tensors::loss));
+        let all = 0..9;
+        let cases = [
+            (true, 0.1, all.clone()),
+            (false, 0.1, all.clone()),
+            (true, 0.0, all),
+            (true, 0.1, 7..9),
+        ];
+        for (bias, epsilon, trained) in cases {
+            let expected = flat(loss_of_twenty(
+                bias,
+                epsilon,
+                trained.clone(),
+                tensors::loss,
+            ));
             for len in [1, 3, 20] {
-                let found = loss_of_twenty(bias, epsilon, |inputs| loss_in_chunks(inputs, len));
+                let found = loss_of_twenty(bias, epsilon, trained.clone(), |inputs| {
+                    loss_in_chunks(inputs, len)
+                });
                 for (found, expected) in flat(found).iter().zip(&expected) {
                     assert_eq!(found.len(), expected.len());
                     // Single precision, relative to the largest value.
@@ -321,17 +337,14 @@ mod tests {
     #[should_panic(expected = "every token of the vocabulary has one bias")]
     fn a_bias_of_the_wrong_length_panics() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
-        let projection = Projection {
-            weight: Tensor::zeros([5, 2], &device),
-            bias: Some(Tensor::zeros([4], &device)),
-        };
         let inputs = LossInputs {
             features: Tensor::zeros([1, 2], &device),
-            projection,
+            weight: Tensor::zeros([5, 2], &device),
+            bias: Some(Tensor::zeros([4], &device)),
             labels: Tensor::from_data([0], &device),
             epsilon: 0.1,
             scale: None,
-            trains_weight: true,
+            trained: 0..2,
         };
         let _ = loss(inputs);
     }

@@ -1,9 +1,10 @@
 //! Inputs and results of the loss, and the number of tokens whose logits are computed at once.
 
-use std::ops::Add;
+use std::ops::{Add, Range};
 
 use burn::tensor::{Int, Tensor};
 use transformer_core::Transformer;
+use transformer_core::model::FactoredMatrix;
 
 use super::label_smoothing::LabelSmoothing;
 
@@ -48,34 +49,47 @@ impl Add for LossSums {
 /// What is without autodiff gets no gradient, and that of a constant matrix is not computed.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// The pre-softmax matrix, `[vocab, d_model]`.
-    pub weight: Tensor<2>,
+    /// The pre-softmax matrix without its adapter, `[vocab, d_model]`.
+    pub(super) weight: Tensor<2>,
     /// The bias of the logits, `[vocab]`, if the model has one.
-    pub bias: Option<Tensor<1>>,
+    pub(super) bias: Option<Tensor<1>>,
+    pub(super) adapter: Option<Adapter>,
+}
+
+/// What is added to a pre-softmax matrix that is not trained itself: `a·b`.
+#[derive(Clone, Debug)]
+pub(super) struct Adapter {
+    /// `[vocab, rank]`.
+    pub(super) a: Tensor<2>,
+    /// `[rank, d_model]`.
+    pub(super) b: Tensor<2>,
 }
 
 impl Projection {
+    /// Creates a projection from its matrix, `[vocab, d_model]`, and the bias of the logits, `[vocab]`, if there is one.
+    pub fn new(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
+        Self {
+            weight,
+            bias,
+            adapter: None,
+        }
+    }
+
     /// Returns the projection of a model. What has no gradient, because it is frozen, is without autodiff.
     pub fn of(model: &Transformer) -> Self {
+        let bias = model.output_bias().map(if_trained);
+        let Some(FactoredMatrix { base, a, b }) = model.output_factors() else {
+            return Self::new(if_trained(model.output_weight()), bias);
+        };
         Self {
-            weight: if_trained(model.output_weight()),
-            bias: model.output_bias().map(if_trained),
+            weight: base.without_autodiff(),
+            bias,
+            adapter: Some(Adapter { a, b }),
         }
-    }
-
-    fn without_autodiff(self) -> Self {
-        Self {
-            weight: self.weight.without_autodiff(),
-            bias: self.bias.map(Tensor::without_autodiff),
-        }
-    }
-
-    pub(super) fn vocab_size(&self) -> usize {
-        self.weight.dims()[0]
     }
 }
 
-/// Returns a parameter without autodiff if no gradient is to be computed for it: if it is frozen and has no adapter.
+/// Returns a parameter without autodiff if it is frozen, so that no gradient is computed for it.
 fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
     match parameter.is_tracked() {
         true => parameter,
@@ -83,45 +97,92 @@ fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
     }
 }
 
+/// Features and the matrix with which they give the logits.
+///
+/// An adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. Of these, `a` alone has a gradient, and that
+/// of `b` follows from the gradient of `h·bᵀ`. The gradient of the sum, as large as `W`, is never computed.
+pub(super) struct Factors {
+    /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
+    pub(super) features: Tensor<2>,
+    /// `[vocab, width]`, without autodiff.
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    /// What is trained of `weight`, if anything is: the columns, and where their gradient goes.
+    pub(super) trained: Option<(Range<usize>, Tensor<2>)>,
+}
+
+impl Factors {
+    pub(super) fn new(features: Tensor<2>, projection: Projection) -> Self {
+        let Projection {
+            weight,
+            bias,
+            adapter,
+        } = projection;
+        let ([_, d_model], [_, width]) = (features.dims(), weight.dims());
+        assert_eq!(width, d_model, "the projection is as wide as the model");
+        let Some(Adapter { a, b }) = adapter else {
+            let trained = weight.is_autodiff().then(|| (0..d_model, weight.clone()));
+            return Self {
+                features,
+                weight: weight.without_autodiff(),
+                bias,
+                trained,
+            };
+        };
+        let down = features.clone().matmul(b.transpose()); // [n_tokens, rank]
+        let rank = a.dims()[1];
+        Self {
+            features: Tensor::cat(vec![features, down], 1),
+            weight: Tensor::cat(vec![weight, a.clone().without_autodiff()], 1),
+            bias,
+            trained: a.is_autodiff().then_some((d_model..d_model + rank, a)),
+        }
+    }
+}
+
 /// The inputs of the loss, outside the autodiff graph.
 pub(super) struct LossInputs {
-    /// `[n_tokens, d_model]`.
+    /// `[n_tokens, width]`.
     pub(super) features: Tensor<2>,
-    pub(super) projection: Projection,
+    /// `[vocab, width]`.
+    pub(super) weight: Tensor<2>,
+    /// `[vocab]`.
+    pub(super) bias: Option<Tensor<1>>,
     /// `[n_tokens]`.
     pub(super) labels: Tensor<1, Int>,
     /// The `ε` of [`SmoothingForm::AllTokens`](crate::config::SmoothingForm::AllTokens).
     pub(super) epsilon: f64,
     /// Factor of the gradients; `None` if only the loss is needed.
     pub(super) scale: Option<f64>,
-    /// Whether the gradient of the projection's matrix is needed.
-    pub(super) trains_weight: bool,
+    /// The columns of the matrix whose gradient is needed; empty if it is not trained.
+    pub(super) trained: Range<usize>,
 }
 
 impl LossInputs {
     pub(super) fn new(
-        features: Tensor<2>,
-        projection: Projection,
+        factors: &Factors,
         labels: Tensor<1, Int>,
         smoothing: &LabelSmoothing,
         scale: Option<f64>,
     ) -> Self {
+        let trained = factors.trained.as_ref();
         Self {
-            epsilon: smoothing.all_tokens_epsilon(projection.vocab_size()),
-            trains_weight: projection.weight.is_autodiff(),
-            features: features.without_autodiff(),
-            projection: projection.without_autodiff(),
+            epsilon: smoothing.all_tokens_epsilon(factors.weight.dims()[0]),
+            features: factors.features.clone().without_autodiff(),
+            weight: factors.weight.clone(),
+            bias: factors.bias.clone().map(Tensor::without_autodiff),
             labels,
             scale,
+            trained: trained.map_or(0..0, |(columns, _)| columns.clone()),
         }
     }
 }
 
 /// The gradients of the loss.
 pub(super) struct LossGradients {
-    /// `[n_tokens, d_model]`.
+    /// `[n_tokens, width]`.
     pub(super) features: Tensor<2>,
-    /// `[vocab, d_model]`; `None` if the matrix is not trained.
+    /// Those of the trained columns, `[vocab, n_columns]`; `None` if there are none.
     pub(super) weight: Option<Tensor<2>>,
     /// `[vocab]`.
     pub(super) bias: Option<Tensor<1>>,

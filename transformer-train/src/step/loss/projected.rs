@@ -6,7 +6,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use super::inputs::{LossGradients, LossInputs, LossSums, Projection};
+use super::inputs::{Factors, LossGradients, LossInputs, LossSums, Projection};
 use super::label_smoothing::LabelSmoothing;
 use super::{cpu, tensors};
 
@@ -26,15 +26,15 @@ pub fn projected_loss(
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
 ) -> LossSums {
-    let inputs = LossInputs::new(features, projection, labels, smoothing, None);
-    loss(inputs).0
+    let factors = Factors::new(features, projection);
+    loss(LossInputs::new(&factors, labels, smoothing, None)).0
 }
 
 /// Computes the loss of tokens and a surrogate loss that carries its gradient.
 ///
-/// Calling `backward()` on the surrogate gives features and projection the gradient of `scale ·
-/// smoothed`, the projection only if it is on an autodiff device. The surrogate is the scalar product of these inputs with their gradients; its value
-/// has no meaning.
+/// Calling `backward()` on the surrogate gives features and projection the gradient of `scale · smoothed`, the projection
+/// only if it is on an autodiff device. The surrogate is the scalar product of these inputs with their gradients; its
+/// value has no meaning.
 ///
 /// # Shapes
 ///
@@ -52,20 +52,14 @@ pub fn projected_loss_with_gradient(
     smoothing: &LabelSmoothing,
     scale: f64,
 ) -> (LossSums, Tensor<1>) {
-    let inputs = LossInputs::new(
-        features.clone(),
-        projection.clone(),
-        labels,
-        smoothing,
-        Some(scale),
-    );
-    let (sums, gradients) = loss(inputs);
+    let bias = projection.bias.clone().filter(Tensor::is_autodiff);
+    let factors = Factors::new(features, projection);
+    let (sums, gradients) = loss(LossInputs::new(&factors, labels, smoothing, Some(scale)));
     let gradients = gradients.expect("gradients are computed whenever there is a scale");
-    let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum();
-    if let Some(gradient) = gradients.weight {
-        surrogate = surrogate + (projection.weight * Tensor::from_inner(gradient)).sum();
+    let mut surrogate = (factors.features * Tensor::from_inner(gradients.features)).sum();
+    if let (Some((_, trained)), Some(gradient)) = (factors.trained, gradients.weight) {
+        surrogate = surrogate + (trained * Tensor::from_inner(gradient)).sum();
     }
-    let bias = projection.bias.filter(Tensor::is_autodiff);
     if let (Some(bias), Some(gradient)) = (bias, gradients.bias) {
         surrogate = surrogate + (bias * Tensor::from_inner(gradient)).sum();
     }

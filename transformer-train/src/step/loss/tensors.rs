@@ -1,15 +1,16 @@
 //! The loss by tensor operations, on any device: the logits of one chunk of tokens at a time.
 
-use std::ops::Add;
+use std::ops::{Add, Range};
 
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use transformer_core::device::is_cpu_memory;
 
-use super::inputs::{LossGradients, LossInputs, LossSums, Projection, chunk_len};
+use super::inputs::{LossGradients, LossInputs, LossSums, chunk_len};
 
 /// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
-    let loss = ChunkedLoss::new(inputs.projection, inputs.epsilon);
+    let loss = ChunkedLoss::new(inputs.weight, inputs.bias, inputs.epsilon);
+    let trained = inputs.trained;
     let all_features = inputs.features.clone();
     let chunks = loss.chunks(inputs.features, inputs.labels);
     let Some(scale) = inputs.scale else {
@@ -17,10 +18,11 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     };
     // The term −ε/V of ∂loss/∂z is the same for all tokens, and so for all rows of the weight.
     let per_token = loss.epsilon * scale / loss.vocab_size as f64;
-    let smoothing_term = all_features.sum_dim(0) * -per_token; // [1, d_model]
-    let mut d_weight = inputs
-        .trains_weight
-        .then(|| smoothing_term.expand(loss.weight.dims()));
+    let mut d_weight = (!trained.is_empty()).then(|| {
+        let trained_features = columns(all_features, &trained);
+        let smoothing_term = trained_features.sum_dim(0) * -per_token; // [1, n_columns]
+        smoothing_term.expand([loss.vocab_size, trained.len()])
+    });
     let mut d_bias = loss.bias.as_ref().map(Tensor::zeros_like);
     let mut d_features = Vec::new();
     let mut sums = Vec::new();
@@ -28,9 +30,11 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
         let softmax = loss.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
         d_bias = d_bias.map(|d_bias| loss.add_bias_gradient(d_bias, &softmax, y.clone(), scale));
-        let (d_h, d_weight_so_far) = loss.gradients(softmax, h, y, d_weight, scale);
-        d_features.push(d_h);
-        d_weight = d_weight_so_far;
+        d_weight = d_weight.map(|d_weight| {
+            let h = columns(h, &trained);
+            loss.add_weight_gradient(d_weight, &softmax, h, y, scale)
+        });
+        d_features.push(loss.features_gradient(softmax, scale));
     }
     let gradients = LossGradients {
         features: Tensor::cat(d_features, 0),
@@ -42,9 +46,9 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
 
 /// The values that all chunks share.
 pub(super) struct ChunkedLoss {
-    /// `[vocab, d_model]`.
+    /// `[vocab, width]`.
     weight: Tensor<2>,
-    /// Mean of the rows of `weight`, which gives the mean logit: `[1, d_model]`.
+    /// Mean of the rows of `weight`, which gives the mean logit: `[1, width]`.
     mean_row: Tensor<2>,
     /// `[vocab]`.
     bias: Option<Tensor<1>>,
@@ -58,15 +62,14 @@ struct Softmax {
     exponentials: Tensor<2>,
     /// Sum of the exponentials: `[n, 1]`.
     normalizer: Tensor<2>,
-    /// Rows of the weight that belong to the gold tokens: `[n, d_model]`.
+    /// Rows of the weight that belong to the gold tokens: `[n, width]`.
     gold_rows: Tensor<2>,
     sums: LossSums,
 }
 
 impl ChunkedLoss {
-    pub(super) fn new(projection: Projection, epsilon: f64) -> Self {
-        let vocab_size = projection.vocab_size();
-        let Projection { weight, bias } = projection;
+    pub(super) fn new(weight: Tensor<2>, bias: Option<Tensor<1>>, epsilon: f64) -> Self {
+        let [vocab_size, _] = weight.dims();
         Self {
             bias,
             mean_row: weight.clone().mean_dim(0),
@@ -103,7 +106,7 @@ impl ChunkedLoss {
         let exponentials = (logits - max.clone()).exp();
         let normalizer = exponentials.clone().sum_dim(1); // [n, 1]
         let log_normalizer = normalizer.clone().log() + max;
-        let gold_rows = self.weight.clone().select(0, y.clone()); // [n, d_model]
+        let gold_rows = self.weight.clone().select(0, y.clone()); // [n, width]
         let mut gold = (h.clone() * gold_rows.clone()).sum_dim(1); // [n, 1]
         let mut mean = (h * self.mean_row.clone()).sum_dim(1); // [n, 1]
         if let Some(bias) = &self.bias {
@@ -121,33 +124,29 @@ impl ChunkedLoss {
         }
     }
 
-    /// Returns the gradient of the chunk's features, and `d_weight`, if there is one, plus the chunk's
-    /// gradient of the weight without its `−ε/V` term.
-    fn gradients(
+    /// Returns the gradient of the chunk's features.
+    fn features_gradient(&self, softmax: Softmax, scale: f64) -> Tensor<2> {
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let weighting = softmax.normalizer.recip() * scale; // [n, 1]
+        softmax.exponentials.matmul(self.weight.clone()) * weighting
+            - softmax.gold_rows * on_gold
+            - self.mean_row.clone() * (self.epsilon * scale)
+    }
+
+    /// Returns `d_weight` plus the chunk's gradient of the weight without its `−ε/V` term, for the columns of `h`.
+    fn add_weight_gradient(
         &self,
-        softmax: Softmax,
+        d_weight: Tensor<2>,
+        softmax: &Softmax,
         h: Tensor<2>,
         y: Tensor<1, Int>,
-        d_weight: Option<Tensor<2>>,
         scale: f64,
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Softmax {
-            exponentials,
-            normalizer,
-            gold_rows,
-            ..
-        } = softmax;
+    ) -> Tensor<2> {
         let on_gold = (1.0 - self.epsilon) * scale;
-        let weighting = normalizer.recip() * scale; // [n, 1]
-
-        let d_h = exponentials.clone().matmul(self.weight.clone()) * weighting.clone()
-            - gold_rows * on_gold
-            - self.mean_row.clone() * (self.epsilon * scale);
-        let d_weight = d_weight.map(|d_weight| {
-            let d_weight = d_weight + exponentials.transpose().matmul(h.clone() * weighting);
-            d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add)
-        });
-        (d_h, d_weight)
+        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
+        let transposed = softmax.exponentials.clone().transpose(); // [vocab, n]
+        let d_weight = d_weight + transposed.matmul(h.clone() * weighting);
+        d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add)
     }
 
     /// Returns `d_bias` plus the chunk's gradient of the bias.
@@ -171,6 +170,11 @@ impl ChunkedLoss {
             IndexingUpdateOp::Add,
         )
     }
+}
+
+/// Returns some columns of features.
+fn columns(features: Tensor<2>, columns: &Range<usize>) -> Tensor<2> {
+    features.narrow(1, columns.start, columns.len())
 }
 
 fn total(sums: impl Iterator<Item = LossSums>) -> LossSums {

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, act
 use transformer_core::config::{AdapterConfig, AdapterTarget, TransformerConfig, Tying};
 use transformer_core::{Padded, Transformer, device};
 
-use super::inputs::{LossInputs, MAX_LOGITS_CPU};
+use super::inputs::{Factors, LossInputs, MAX_LOGITS_CPU};
 use super::tensors::{self, ChunkedLoss};
 use super::*;
 use crate::config::SmoothingForm;
@@ -55,10 +55,7 @@ fn textbook(logits: Tensor<2>, labels: &[usize], smoothing: LabelSmoothing) -> T
 fn two_tokens_of_equal_score_cost_ln_2() {
     let device = device();
     let features = Tensor::<2>::from_data([[3.0]], &device);
-    let projection = Projection {
-        weight: Tensor::from_data([[1.0], [1.0]], &device),
-        bias: None,
-    };
+    let projection = Projection::new(Tensor::from_data([[1.0], [1.0]], &device), None);
     let labels = Tensor::<1, Int>::from_data([1], &device);
     let sums = projected_loss(features, projection, labels, &SMOOTHING);
     let expected = std::f64::consts::LN_2;
@@ -79,10 +76,7 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
     let logits = features.clone().matmul(weight.clone().transpose()) + bias.clone();
     let expected = textbook(logits, &labels.map(|label| label as usize), smoothing) * 0.25;
     let expected_gradients = expected.backward();
-    let projection = Projection {
-        weight: weight.clone(),
-        bias: Some(bias.clone().squeeze_dim(0)),
-    };
+    let projection = Projection::new(weight.clone(), Some(bias.clone().squeeze_dim(0)));
     let (sums, surrogate) = projected_loss_with_gradient(
         features.clone(),
         projection.clone(),
@@ -101,13 +95,8 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
-    let inputs = LossInputs::new(
-        features.clone(),
-        projection,
-        label_tensor,
-        &smoothing,
-        Some(0.25),
-    );
+    let factors = Factors::new(features.clone(), projection);
+    let inputs = LossInputs::new(&factors, label_tensor, &smoothing, Some(0.25));
     let (sums, by_tensors) = tensors::loss(inputs);
     let by_tensors = by_tensors.expect("there is a scale");
     (sums.smoothed * 0.25)
@@ -145,11 +134,8 @@ fn smoothing_over_other_tokens_has_the_gradient_of_the_textbook() {
 #[test]
 fn chunks_are_as_long_as_the_limit_of_logits_allows() {
     let device = device();
-    let projection = Projection {
-        weight: Tensor::zeros([MAX_LOGITS_CPU / 2, 1], &device),
-        bias: None,
-    };
-    let loss = ChunkedLoss::new(projection, SMOOTHING.epsilon);
+    let weight = Tensor::zeros([MAX_LOGITS_CPU / 2, 1], &device);
+    let loss = ChunkedLoss::new(weight, None, SMOOTHING.epsilon);
     let features = Tensor::<2>::zeros([5, 1], &device);
     let labels = Tensor::<1, Int>::from_data([0, 1, 2, 3, 4], &device);
     let lengths: Vec<usize> = loss
@@ -168,7 +154,7 @@ fn features_have_the_same_gradient_whether_the_projection_is_trained_or_constant
     let labels = Tensor::<1, Int>::from_data([3, 0, 10, 3, 7, 1, 1], &device.inner());
     let gradient = |weight: Tensor<2>| {
         let bias = Some(Tensor::zeros([11], &weight.device()));
-        let projection = Projection { weight, bias };
+        let projection = Projection::new(weight, bias);
         let (features, labels) = (features.clone(), labels.clone());
         let (_, surrogate) =
             projected_loss_with_gradient(features.clone(), projection, labels, &SMOOTHING, 0.25);
