@@ -43,6 +43,10 @@ pub struct AdapterConfig {
     /// The matrices that have adapters: `attention` and `feed_forward`, or some of theirs, as in
     /// `["attention.query", "attention.value"]`, in all layers; `embeddings`. Default: all.
     pub targets: Vec<AdapterTarget>,
+    /// Number of tokens whose embeddings are trained themselves: the most frequent tokens of the training text, for
+    /// example 400. Embeddings then have no low-rank adapters, and those of other tokens are not trained. 0, the
+    /// default: no tokens.
+    pub trained_tokens: usize,
     /// Whether the biases are trained too. Default: yes.
     pub train_biases: bool,
     /// Whether the gains and offsets of layer normalizations are trained too. Default: yes.
@@ -118,6 +122,7 @@ impl Default for AdapterConfig {
                 AdapterTarget::FeedForward,
                 AdapterTarget::Embeddings,
             ],
+            trained_tokens: 0,
             train_biases: true,
             train_norms: true,
         }
@@ -130,8 +135,9 @@ impl AdapterConfig {
         self.rank > 0
     }
 
-    /// Returns the number of parameters that are trained in place of the model's own: those of the adapters, and of the
-    /// biases and normalizations if they are trained too. 0 without adapters, where there are no others.
+    /// Returns the number of parameters that are trained in place of the model's own: those of the adapters, of trained
+    /// tokens, and of the biases and normalizations if they are trained too. 0 without adapters, where there are no
+    /// others.
     pub fn parameter_count(&self, config: &TransformerConfig) -> usize {
         if !self.is_on() {
             return 0;
@@ -140,12 +146,15 @@ impl AdapterConfig {
         let n_sides: usize = adapted.map(|matrix| n_sides(matrix, config)).sum();
         let biases = usize::from(self.train_biases) * config.bias_count();
         let norms = usize::from(self.train_norms) * config.norm_count();
-        self.rank * n_sides + biases + norms
+        let tokens = self.trained_tokens * config.d_model * config.vocabulary_sizes().len();
+        self.rank * n_sides + tokens + biases + norms
     }
 
     /// Returns whether matrices of this kind have adapters.
     pub(crate) fn adapts(&self, matrix: AdaptedMatrix) -> bool {
-        self.is_on() && self.targets.iter().any(|target| target.covers(matrix))
+        let has_trained_rows = matrix == AdaptedMatrix::Vocabulary && self.trained_tokens > 0;
+        let is_target = self.targets.iter().any(|target| target.covers(matrix));
+        self.is_on() && is_target && !has_trained_rows
     }
 }
 

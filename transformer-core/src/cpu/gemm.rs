@@ -65,6 +65,27 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// Copies the columns with these numbers to a row-major matrix.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no such column.
+    pub fn gathered_columns(self, columns: &[usize]) -> Vec<f32> {
+        let [n_rows, n_columns] = self.shape;
+        let outside = columns.iter().find(|column| **column >= n_columns);
+        assert_eq!(outside, None, "the columns exist");
+        let [down, right] = self.strides;
+        let row = |row: usize| {
+            columns
+                .iter()
+                .map(move |column| row * down + column * right)
+        };
+        (0..n_rows)
+            .flat_map(row)
+            .map(|index| self.elements[index])
+            .collect()
+    }
+
     /// Adds every row to `sums`.
     ///
     /// # Panics

@@ -32,8 +32,8 @@ impl Transformer {
         self.apply_reparameterization(NewAdapters(config.clone()))
     }
 
-    /// Adds every adapter to its matrix: `W + (alpha/rank)·A·B`. The result has no adapters, and computes the same up
-    /// to rounding.
+    /// Adds every adapter to its matrix: `W + (alpha/rank)·A·B`, and what was trained of single rows. The result has no
+    /// adapters, and computes the same up to rounding.
     #[must_use]
     pub fn merge_adapters(self) -> Self {
         self.materialize()

@@ -5,8 +5,32 @@ use burn::tensor::{Device, Int, Tensor, module};
 
 use super::affine::apply_transposed;
 use super::init::validated;
-use super::low_rank::{FactoredMatrix, LowRankAdapter};
+use super::low_rank::LowRankAdapter;
+use super::trained_rows::TrainedRows;
 use crate::config::{ConfigError, TransformerConfig};
+
+/// A matrix of which training changes a part, in the parts that a fused loss needs.
+#[derive(Clone, Debug)]
+pub enum MatrixParts {
+    /// A matrix with a low-rank adapter: it acts as `base + a·b`.
+    LowRank {
+        /// The frozen matrix, `[rows, columns]`.
+        base: Tensor<2>,
+        /// `[rows, rank]`.
+        a: Tensor<2>,
+        /// `[rank, columns]`, multiplied by `alpha / rank`.
+        b: Tensor<2>,
+    },
+    /// A matrix of which some rows are trained.
+    Rows {
+        /// The matrix as it acts, `[rows, columns]`.
+        matrix: Tensor<2>,
+        /// What training has added to the rows, `[n, columns]`: their gradient is its gradient.
+        change: Tensor<2>,
+        /// The numbers of these rows, `[n]`.
+        ids: Tensor<1, Int>,
+    },
+}
 
 /// One vector for each token of a vocabulary.
 ///
@@ -80,11 +104,12 @@ impl VocabularyMatrix {
     /// - `ids`: `[batch, len]`
     /// - returns: `[batch, len, d_model]`
     pub fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
-        let embeddings = match self.adapter() {
-            None => module::embedding(self.weight.val(), ids),
-            Some(adapter) => {
+        let embeddings = match (self.adapter(), self.trained_rows()) {
+            (Some(adapter), _) => {
                 module::embedding(self.weight.base(), ids.clone()) + adapter.embed(ids)
             }
+            (None, Some(rows)) => rows.embed(self.weight.base(), ids),
+            (None, None) => module::embedding(self.weight.val(), ids),
         };
         if self.scale == 1.0 {
             embeddings
@@ -110,10 +135,22 @@ impl VocabularyMatrix {
         self.weight.reparameterization()
     }
 
-    /// Returns the matrix in parts, if it has an adapter.
-    pub(super) fn factors(&self) -> Option<FactoredMatrix> {
-        let adapter = self.adapter()?;
-        Some(adapter.factors(self.weight.base()))
+    fn trained_rows(&self) -> Option<&TrainedRows> {
+        self.weight.reparameterization()
+    }
+
+    /// Returns the matrix in parts, unless all of it is trained or nothing.
+    pub(super) fn parts(&self) -> Option<MatrixParts> {
+        if let Some(adapter) = self.adapter() {
+            let (base, [a, b]) = (self.weight.base(), adapter.factors());
+            return Some(MatrixParts::LowRank { base, a, b });
+        }
+        let rows = self.trained_rows()?;
+        Some(MatrixParts::Rows {
+            matrix: self.weight.val(),
+            change: rows.change(),
+            ids: rows.ids(),
+        })
     }
 
     /// Returns the matrix, not scaled.

@@ -64,13 +64,9 @@ impl LowRankAdapter {
         })
     }
 
-    /// Returns the frozen matrix with the two of this adapter.
-    pub(super) fn factors(&self, base: Tensor<2>) -> FactoredMatrix {
-        FactoredMatrix {
-            base,
-            a: self.a.val(),
-            b: self.b.val() * self.scale,
-        }
+    /// Returns `A`, and `B` multiplied by the scale.
+    pub(super) fn factors(&self) -> [Tensor<2>; 2] {
+        [self.a.val(), self.b.val() * self.scale]
     }
 
     /// Computes what is added to the logits of tokens: `scale·(x·Bᵀ)·Aᵀ`.
@@ -83,17 +79,6 @@ impl LowRankAdapter {
         let down = apply_transposed(self.b.val(), x); // [batch, len, rank]
         apply_transposed(self.a.val(), down * self.scale)
     }
-}
-
-/// A matrix with an adapter, in parts: it acts as `base + a·b`.
-#[derive(Clone, Debug)]
-pub struct FactoredMatrix {
-    /// The frozen matrix, `[rows, columns]`.
-    pub base: Tensor<2>,
-    /// `[rows, rank]`.
-    pub a: Tensor<2>,
-    /// `[rank, columns]`, multiplied by `alpha / rank`.
-    pub b: Tensor<2>,
 }
 
 impl Reparameterization for LowRankAdapter {

@@ -5,10 +5,9 @@ use burn::tensor::{Device, Int, Tensor, activation};
 
 use super::decoder::Decoder;
 use super::dropout::Dropout;
-use super::embedding::VocabularyMatrix;
+use super::embedding::{MatrixParts, VocabularyMatrix};
 use super::encoder::Encoder;
 use super::init::{draw_parameters, zeros};
-use super::low_rank::FactoredMatrix;
 use super::mask::{AttentionMasks, Mask};
 use super::matmul::MatmulPrecision;
 use super::memory::Memory;
@@ -248,10 +247,10 @@ impl Transformer {
         self.output_vocabulary().weight()
     }
 
-    /// Returns the pre-softmax matrix in parts, if it has an adapter: a fused loss then needs the gradients of two small
-    /// matrices in place of a large one.
-    pub fn output_factors(&self) -> Option<FactoredMatrix> {
-        self.output_vocabulary().factors()
+    /// Returns the pre-softmax matrix in parts, if it has an adapter or trained rows: a fused loss then computes the
+    /// gradients of small matrices in place of that of a large one.
+    pub fn output_parts(&self) -> Option<MatrixParts> {
+        self.output_vocabulary().parts()
     }
 
     /// Returns the bias of the pre-softmax projection, if the config has one.

@@ -3,7 +3,7 @@
 use transformer_core::config::{AdapterConfig, AdapterTarget};
 
 use crate::config::range::{at_most, fraction, positive, require};
-use crate::config::{Checkpointing, ConfigError, Experiment};
+use crate::config::{Checkpointing, ConfigError, EmbeddingSettings, Experiment};
 
 const MAX_RANK: u64 = 1 << 16;
 
@@ -40,18 +40,13 @@ pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigErr
         scale.is_finite(),
         "a number that single precision has, for example twice the rank",
     )?;
-    let with_embeddings = adapters.targets.contains(&AdapterTarget::Embeddings);
-    for (key, is_frozen) in [
-        ("embeddings.freeze_src", embeddings.freeze_src),
-        ("embeddings.freeze_tgt", embeddings.freeze_tgt),
-    ] {
-        require(
-            key,
-            is_frozen,
-            !(is_frozen && with_embeddings),
-            "false, or `adapters.targets` without `embeddings`, for example [\"attention\", \"feed_forward\"]",
-        )?;
-    }
+    refuse_frozen_embeddings(adapters, embeddings)?;
+    require(
+        "adapters.targets",
+        "[\"embeddings\"]",
+        adapters.trained_tokens == 0 || adapters.targets != [AdapterTarget::Embeddings],
+        "other matrices too, for example [\"attention\"]: `adapters.trained_tokens` replaces those of embeddings",
+    )?;
     require(
         "adapters.dropout",
         adapters.dropout,
@@ -66,6 +61,32 @@ pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigErr
     )
 }
 
+/// Refuses to freeze embeddings that are to be trained.
+fn refuse_frozen_embeddings(
+    adapters: &AdapterConfig,
+    embeddings: &EmbeddingSettings,
+) -> Result<(), ConfigError> {
+    let with_tokens = adapters.trained_tokens > 0;
+    let with_embeddings = adapters.targets.contains(&AdapterTarget::Embeddings);
+    for (key, is_frozen) in [
+        ("embeddings.freeze_src", embeddings.freeze_src),
+        ("embeddings.freeze_tgt", embeddings.freeze_tgt),
+    ] {
+        require(
+            key,
+            is_frozen,
+            !(is_frozen && (with_embeddings || with_tokens)),
+            match with_tokens {
+                true => "false, or 0 for `adapters.trained_tokens`",
+                false => {
+                    "false, or `adapters.targets` without `embeddings`, for example [\"attention\", \"feed_forward\"]"
+                }
+            },
+        )?;
+    }
+    Ok(())
+}
+
 /// Refuses other keys than the rank: without one all weights would be trained, which nobody wants who sets them.
 fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
     let AdapterConfig {
@@ -73,6 +94,7 @@ fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
         alpha,
         dropout,
         targets,
+        trained_tokens,
         train_biases,
         train_norms,
     } = AdapterConfig::default();
@@ -83,6 +105,9 @@ fn refuse_without_rank(adapters: &AdapterConfig) -> Result<(), ConfigError> {
     require("adapters.dropout", adapters.dropout, same, allowed)?;
     let same = adapters.targets == targets;
     require("adapters.targets", "another list", same, allowed)?;
+    let same = adapters.trained_tokens == trained_tokens;
+    let found = adapters.trained_tokens;
+    require("adapters.trained_tokens", found, same, allowed)?;
     let same = adapters.train_biases == train_biases;
     require(
         "adapters.train_biases",
@@ -146,6 +171,10 @@ mod tests {
         assert!(message.to_string().starts_with("`embeddings.freeze_tgt`"));
         experiment.adapters.targets = vec![AdapterTarget::Attention];
         assert!(validate_adapters(&experiment).is_ok());
+        experiment.adapters.trained_tokens = 5;
+        let message = validate_adapters(&experiment).expect_err("they are not trained");
+        let message = message.to_string();
+        assert!(message.contains("`adapters.trained_tokens`"), "{message}");
     }
 
     #[test]

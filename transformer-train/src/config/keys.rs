@@ -464,6 +464,14 @@ pub(super) const SECTIONS: &[Section] = &[
                 example: None,
             },
             Key {
+                name: "trained_tokens",
+                meaning: "Number of tokens whose embeddings are trained themselves: the most \
+                          frequent tokens of the training text, for example 400. Embeddings then \
+                          have no low-rank adapters, and those of other tokens are not trained. 0, \
+                          the default: no tokens.",
+                example: None,
+            },
+            Key {
                 name: "train_biases",
                 meaning: "Whether the biases are trained too. Default: yes.",
                 example: None,

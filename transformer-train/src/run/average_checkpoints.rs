@@ -73,7 +73,8 @@ pub fn average_checkpoints(
         state: states[n_updates].clone(),
     });
     let trained_with = folder.trained_with(newest.as_ref())?;
-    let model = with_adapters(published.config().init(device)?, &trained_with.adapters);
+    let model = published.config().init(device)?;
+    let model = with_adapters(model, &trained_with.adapters, None);
     let ema = trained_with.training.ema_decay.map(|_| ema::copy(&model));
     let Weights { model, ema } = average(&folder.checkpoints, &updates, &Weights { model, ema })?;
     let publisher = Publisher {

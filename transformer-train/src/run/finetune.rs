@@ -7,6 +7,7 @@ use transformer_core::directory::{Languages, ModelDirectory};
 use transformer_core::{Transformer, TransformerConfig};
 
 use super::error::TrainError;
+use super::trained_tokens::TrainedTokens;
 use crate::config::{Experiment, check_positions};
 use crate::progress::LogFn;
 
@@ -36,12 +37,22 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     model.is_some_and(|model| paths.any(|path| path == model))
 }
 
-/// Returns a model with new adapters, if there are some; its matrices are then frozen.
-pub(super) fn with_adapters(model: Transformer, adapters: &AdapterConfig) -> Transformer {
-    match adapters.is_on() {
-        true => model.with_adapters(adapters),
-        false => model,
+/// Returns a model with new adapters, if there are some; its matrices are then frozen. `tokens` are those whose
+/// embeddings are trained; without them, the tokens are in a checkpoint.
+pub(super) fn with_adapters(
+    model: Transformer,
+    adapters: &AdapterConfig,
+    tokens: Option<TrainedTokens>,
+) -> Transformer {
+    if !adapters.is_on() {
+        return model;
     }
+    let model = model.with_adapters(adapters);
+    if adapters.trained_tokens == 0 {
+        return model;
+    }
+    let tokens = tokens.unwrap_or_else(|| TrainedTokens::placeholder(adapters.trained_tokens));
+    model.with_trained_tokens(&tokens.src, &tokens.tgt)
 }
 
 /// Logs the size of a model.
@@ -58,14 +69,18 @@ pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> Stri
     }
     let n_trained = adapters.parameter_count(config);
     let percent = 100.0 * n_trained as f64 / n_parameters as f64;
-    let beside = match (adapters.train_biases, adapters.train_norms) {
-        (true, true) => ", all biases and normalizations",
-        (true, false) => " and all biases",
-        (false, true) => " and all normalizations",
-        (false, false) => "",
-    };
-    let rank = adapters.rank;
-    format!("{size}; trained: {n_trained} ({percent:.1}%), adapters of rank {rank}{beside}")
+    let mut parts = vec![format!("adapters of rank {}", adapters.rank)];
+    if adapters.trained_tokens > 0 {
+        parts.push(format!("the vectors of {} tokens", adapters.trained_tokens));
+    }
+    if adapters.train_biases {
+        parts.push("all biases".to_owned());
+    }
+    if adapters.train_norms {
+        parts.push("all normalizations".to_owned());
+    }
+    let parts = parts.join(", ");
+    format!("{size}; trained: {n_trained} ({percent:.1}%), {parts}")
 }
 
 /// Returns the languages of the experiment, or those of the model that it trains further.

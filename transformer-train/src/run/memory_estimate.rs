@@ -134,13 +134,17 @@ impl MemoryEstimate {
     }
 }
 
-/// Returns the values of the pre-softmax matrix in one buffer with `A` of its adapter; 0 if it has no adapter.
+/// Returns the values of the pre-softmax matrix in one buffer with `A` of its adapter, or with its trained rows; 0 if it
+/// has neither.
 fn joined_matrix(experiment: &Experiment, config: &TransformerConfig) -> f64 {
     let adapters = &experiment.adapters;
-    match adapters.is_on() && adapters.targets.contains(&AdapterTarget::Embeddings) {
-        true => (config.tgt_vocab_size * (config.d_model + adapters.rank)) as f64,
-        false => 0.0,
-    }
+    let is_adapted = adapters.targets.contains(&AdapterTarget::Embeddings);
+    let width = match (adapters.is_on(), adapters.trained_tokens > 0, is_adapted) {
+        (true, true, _) => config.d_model,
+        (true, false, true) => config.d_model + adapters.rank,
+        _ => 0,
+    };
+    (config.tgt_vocab_size * width) as f64
 }
 
 /// Returns the number of parameters that have neither gradients nor moments, and of all others.

@@ -23,6 +23,7 @@ mod select;
 mod start;
 mod tags;
 mod train;
+mod trained_tokens;
 mod update_lines;
 mod validation_pairs;
 mod warnings;

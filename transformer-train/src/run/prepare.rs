@@ -15,6 +15,7 @@ use super::finetune;
 use super::initial_state::InitialState;
 use super::mixture::mixed;
 use super::tags;
+use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
 use crate::batching::{Plan, PlanConfig};
@@ -98,6 +99,7 @@ impl Prepared {
             Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
         };
+        TrainedTokens::check(experiment.adapters.trained_tokens, &config)?;
         let languages = finetune::languages(experiment, base.as_ref());
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
@@ -143,7 +145,16 @@ impl Prepared {
             None => self.config.init(&device)?,
         };
         let model = self.embeddings.apply_to(model)?;
-        Ok(finetune::with_adapters(model, &self.adapters))
+        let n_tokens = self.adapters.trained_tokens;
+        let tokens = match self.base.is_some() && n_tokens > 0 {
+            true => Some(TrainedTokens::most_frequent(
+                n_tokens,
+                &self.config,
+                self.train.store(),
+            )?),
+            false => None,
+        };
+        Ok(finetune::with_adapters(model, &self.adapters, tokens))
     }
 
     /// Logs what makes it unlikely that the run learns.

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::workplace::{Ended, Running, Workplace};
+use transformer_core::directory::ModelDirectory;
+
+use crate::workplace::{Ended, Running, Workplace, test_device};
 
 /// A workplace with a trained model in `base`, and settings without a model or tokenizer in
 /// `tune.toml`, with adapters of some matrices.
@@ -21,6 +23,11 @@ fn everything() -> Workplace {
          targets = [\"attention\", \"feed_forward\", \"embeddings\"]\n\
          train_biases = true\ntrain_norms = true\n",
     )
+}
+
+/// Like [`everything`], with embeddings of six tokens that are trained in place of adapters of embeddings.
+fn tokens() -> Workplace {
+    Workplace::with_base("[adapters]\nrank = 3\ntrained_tokens = 6\n")
 }
 
 fn arguments<'a>(out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -106,6 +113,33 @@ fn biases_and_normalizations_change_only_if_they_are_trained() {
 }
 
 #[test]
+fn the_vectors_of_the_most_frequent_tokens_change_and_those_of_others_do_not() {
+    let workplace = tokens();
+    adapt(&workplace, "tuned", &[]).lines();
+    let [before, after] = ["base", "tuned"].map(|model| {
+        let directory = ModelDirectory::open(workplace.path(model)).expect("it is a model");
+        let model = directory.load(&test_device()).expect("it has weights");
+        let weight = model.output_weight();
+        let [_, d_model] = weight.dims();
+        let values: Vec<f32> = weight.into_data().iter::<f32>().collect();
+        values
+            .chunks(d_model)
+            .map(<[f32]>::to_vec)
+            .collect::<Vec<_>>()
+    });
+    let rows = before.iter().zip(&after);
+    assert_eq!(rows.filter(|(before, after)| before != after).count(), 6);
+    assert!(workplace.translates("tuned"));
+    let ended = adapt(
+        &workplace,
+        "too-many",
+        &["--set", "adapters.trained_tokens=100000"],
+    );
+    let message = ended.failure();
+    assert!(message.contains("`adapters.trained_tokens`"), "{message}");
+}
+
+#[test]
 fn adapters_that_have_not_moved_leave_every_weight_as_it_was() {
     let still = ["--set", "training.learning_rate_factor=1e-30"];
     let layers = workplace();
@@ -147,7 +181,7 @@ fn a_checkpoint_has_moments_of_adapters_only() {
 
 #[test]
 fn a_killed_run_resumes_with_equal_results() {
-    for workplace in [workplace(), everything()] {
+    for workplace in [workplace(), everything(), tokens()] {
         let updates = ["--updates", "200"];
         adapt(&workplace, "whole", &updates).lines();
         let mut running = Running::new(workplace.program(&arguments("run", &updates)));
@@ -161,7 +195,7 @@ fn a_killed_run_resumes_with_equal_results() {
 
 #[test]
 fn threads_that_share_an_update_train_the_same_adapters() {
-    for workplace in [workplace(), everything()] {
+    for workplace in [workplace(), everything(), tokens()] {
         let settings = [
             "adapters.dropout=0",
             "model.dropout=0",
@@ -193,7 +227,7 @@ fn the_moving_average_of_adapters_is_published() {
 
 #[test]
 fn the_mean_of_checkpoints_is_that_of_the_merged_models() {
-    for workplace in [workplace(), everything()] {
+    for workplace in [workplace(), everything(), tokens()] {
         adapt(&workplace, "tuned", &["--updates", "20"]).lines();
         let average = |updates, out| {
             let arguments = [
@@ -239,6 +273,7 @@ fn a_run_is_not_resumed_with_other_adapters() {
         "adapters.targets=[\"attention\"]",
         "adapters.train_biases=true",
         "adapters.train_norms=true",
+        "adapters.trained_tokens=3",
     ] {
         let more = ["--updates", "20", "--allow-changes", "--set", setting];
         let ended = adapt(&workplace, "tuned", &more);

@@ -4,13 +4,13 @@
 
 use std::ops::Range;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 use transformer_core::cpu::gemm::{Matrix, Output, multiply};
 use transformer_core::cpu::{max_and_sum, replace_by_exponentials};
 
-use super::inputs::{LossGradients, LossInputs, LossSums, chunk_len};
+use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
 
 /// Minimum number of rows per thread.
 const ROWS_PER_THREAD: usize = 8;
@@ -69,9 +69,8 @@ fn loss_in_chunks(inputs: LossInputs, len: usize) -> (LossSums, Option<LossGradi
             let d_logits = Matrix::new(logits, [end - start, vocab_size]);
             let d_h = &mut gradients.features[start * width..end * width];
             multiply(d_logits, inputs.weight(), d_h, Output::Overwrite);
-            if let Some(d_weight) = &mut gradients.weight {
-                let h = h.columns(inputs.trained.clone());
-                multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
+            if let (Some(d_weight), Some(part)) = (&mut gradients.weight, &inputs.trained) {
+                part.add_gradient(d_logits, h, end - start, d_weight);
             }
             if let Some(d_bias) = &mut gradients.bias {
                 d_logits.add_rows_to(d_bias);
@@ -164,8 +163,47 @@ struct Buffers {
     labels: Vec<usize>,
     width: usize,
     vocab_size: usize,
-    /// The columns of the weight whose gradient is needed.
-    trained: Range<usize>,
+    /// The part of the weight whose gradient is needed.
+    trained: Option<Part>,
+}
+
+/// A part of the weight whose gradient is needed.
+enum Part {
+    /// Some columns.
+    Columns(Range<usize>),
+    /// The rows with these numbers.
+    Rows(Vec<usize>),
+}
+
+impl Part {
+    /// Returns the shape of the part of a weight.
+    fn shape(&self, [n_rows, n_columns]: [usize; 2]) -> [usize; 2] {
+        match self {
+            Self::Columns(columns) => [n_rows, columns.len()],
+            Self::Rows(rows) => [rows.len(), n_columns],
+        }
+    }
+
+    /// Adds the gradient of the part, for `n_tokens` with features `h`.
+    fn add_gradient(
+        &self,
+        d_logits: Matrix<'_>,
+        h: Matrix<'_>,
+        n_tokens: usize,
+        d_weight: &mut [f32],
+    ) {
+        match self {
+            Self::Columns(columns) => {
+                let h = h.columns(columns.clone());
+                multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
+            }
+            Self::Rows(rows) => {
+                let d_logits = d_logits.gathered_columns(rows);
+                let d_logits = Matrix::new(&d_logits, [n_tokens, rows.len()]);
+                multiply(d_logits.transposed(), h, d_weight, Output::Accumulate);
+            }
+        }
+    }
 }
 
 impl Buffers {
@@ -190,14 +228,13 @@ impl Buffers {
             features: into_vec(features),
             weight: into_vec(weight),
             bias: bias.map(into_vec),
-            labels: labels
-                .into_data()
-                .iter::<i64>()
-                .map(|label| usize::try_from(label).expect("token ids are not negative"))
-                .collect(),
+            labels: numbers(labels),
             width,
             vocab_size,
-            trained,
+            trained: trained.map(|part| match part {
+                TrainedPart::Columns(columns) => Part::Columns(columns),
+                TrainedPart::Rows(ids) => Part::Rows(numbers(*ids)),
+            }),
         }
     }
 
@@ -210,6 +247,13 @@ impl Buffers {
     fn weight(&self) -> Matrix<'_> {
         Matrix::new(&self.weight, [self.vocab_size, self.width])
     }
+}
+
+/// Returns token ids.
+fn numbers(ids: Tensor<1, Int>) -> Vec<usize> {
+    let ids = ids.into_data();
+    let number = |id| usize::try_from(id).expect("token ids are not negative");
+    ids.iter::<i64>().map(number).collect()
 }
 
 fn into_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
@@ -227,24 +271,30 @@ struct GradientBuffers {
 
 impl GradientBuffers {
     fn zeros(inputs: &Buffers) -> Self {
-        let n_trained = inputs.vocab_size * inputs.trained.len();
+        let part = inputs.trained.as_ref();
+        let shape = part.map(|part| part.shape([inputs.vocab_size, inputs.width]));
         Self {
             features: vec![0.0; inputs.features.len()],
-            weight: (n_trained > 0).then(|| vec![0.0; n_trained]),
+            weight: shape.map(|[n_rows, n_columns]| vec![0.0; n_rows * n_columns]),
             bias: inputs.bias.as_ref().map(|bias| vec![0.0; bias.len()]),
         }
     }
 
     fn into_tensors(self, inputs: &Buffers, device: &Device) -> LossGradients {
         let options = (device, DType::F32);
-        let matrix = |values: Vec<f32>, n_columns: usize| {
-            let shape = [values.len() / n_columns, n_columns];
+        let matrix = |values: Vec<f32>, shape: [usize; 2]| {
             Tensor::from_data(TensorData::new(values, shape), options)
         };
+        let shape = [inputs.labels.len(), inputs.width];
+        let part = inputs.trained.as_ref();
+        let part = part.map(|part| part.shape([inputs.vocab_size, inputs.width]));
         let vector = |values: Vec<f32>| Tensor::from_data(&values[..], options);
         LossGradients {
-            features: matrix(self.features, inputs.width),
-            weight: self.weight.map(|it| matrix(it, inputs.trained.len())),
+            features: matrix(self.features, shape),
+            weight: self
+                .weight
+                .zip(part)
+                .map(|(values, shape)| matrix(values, shape)),
             bias: self.bias.map(vector),
         }
     }
@@ -261,7 +311,7 @@ mod tests {
     fn loss_of_twenty(
         bias: bool,
         epsilon: f64,
-        trained: Range<usize>,
+        trained: TrainedPart,
         loss: impl Fn(LossInputs) -> (LossSums, Option<LossGradients>),
     ) -> (LossSums, LossGradients) {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
@@ -283,7 +333,7 @@ mod tests {
             labels,
             epsilon,
             scale: Some(0.5),
-            trained,
+            trained: Some(trained),
         });
         (sums, gradients.expect("there is a scale"))
     }
@@ -301,12 +351,15 @@ mod tests {
                 bias.unwrap_or_default(),
             ]
         };
-        let all = 0..9;
+        let (_, device) = device::choose(None).expect("tests are built with a backend");
+        // The last token and the first, and one that is gold: 22.
+        let rows = Tensor::<1, Int>::from_data([69, 22, 0, 5], &device);
         let cases = [
-            (true, 0.1, all.clone()),
-            (false, 0.1, all.clone()),
-            (true, 0.0, all),
-            (true, 0.1, 7..9),
+            (true, 0.1, TrainedPart::Columns(0..9)),
+            (false, 0.1, TrainedPart::Columns(0..9)),
+            (true, 0.0, TrainedPart::Columns(0..9)),
+            (true, 0.1, TrainedPart::Columns(7..9)),
+            (true, 0.1, TrainedPart::Rows(Box::new(rows))),
         ];
         for (bias, epsilon, trained) in cases {
             let expected = flat(loss_of_twenty(
@@ -344,7 +397,7 @@ mod tests {
             labels: Tensor::from_data([0], &device),
             epsilon: 0.1,
             scale: None,
-            trained: 0..2,
+            trained: None,
         };
         let _ = loss(inputs);
     }

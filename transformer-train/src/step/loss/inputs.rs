@@ -4,7 +4,7 @@ use std::ops::{Add, Range};
 
 use burn::tensor::{Int, Tensor};
 use transformer_core::Transformer;
-use transformer_core::model::FactoredMatrix;
+use transformer_core::model::MatrixParts;
 
 use super::label_smoothing::LabelSmoothing;
 
@@ -49,42 +49,35 @@ impl Add for LossSums {
 /// What is without autodiff gets no gradient, and that of a constant matrix is not computed.
 #[derive(Clone, Debug)]
 pub struct Projection {
-    /// The pre-softmax matrix without its adapter, `[vocab, d_model]`.
-    pub(super) weight: Tensor<2>,
+    pub(super) weight: Weight,
     /// The bias of the logits, `[vocab]`, if the model has one.
     pub(super) bias: Option<Tensor<1>>,
-    pub(super) adapter: Option<Adapter>,
 }
 
-/// What is added to a pre-softmax matrix that is not trained itself: `a·b`.
+/// The pre-softmax matrix of a projection.
 #[derive(Clone, Debug)]
-pub(super) struct Adapter {
-    /// `[vocab, rank]`.
-    pub(super) a: Tensor<2>,
-    /// `[rank, d_model]`.
-    pub(super) b: Tensor<2>,
+pub(super) enum Weight {
+    /// A matrix `[vocab, d_model]`, all of which is trained, or nothing.
+    Whole(Box<Tensor<2>>),
+    /// One of which training changes a part.
+    Parts(Box<MatrixParts>),
 }
 
 impl Projection {
     /// Creates a projection from its matrix, `[vocab, d_model]`, and the bias of the logits, `[vocab]`, if there is one.
     pub fn new(weight: Tensor<2>, bias: Option<Tensor<1>>) -> Self {
-        Self {
-            weight,
-            bias,
-            adapter: None,
-        }
+        let weight = Weight::Whole(Box::new(weight));
+        Self { weight, bias }
     }
 
     /// Returns the projection of a model. What has no gradient, because it is frozen, is without autodiff.
     pub fn of(model: &Transformer) -> Self {
-        let bias = model.output_bias().map(if_trained);
-        let Some(FactoredMatrix { base, a, b }) = model.output_factors() else {
-            return Self::new(if_trained(model.output_weight()), bias);
-        };
         Self {
-            weight: base.without_autodiff(),
-            bias,
-            adapter: Some(Adapter { a, b }),
+            weight: match model.output_parts() {
+                Some(parts) => Weight::Parts(Box::new(parts)),
+                None => Weight::Whole(Box::new(if_trained(model.output_weight()))),
+            },
+            bias: model.output_bias().map(if_trained),
         }
     }
 }
@@ -97,45 +90,80 @@ fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
     }
 }
 
+/// The part of a matrix `[vocab, width]` whose gradient is needed.
+#[derive(Clone, Debug)]
+pub(super) enum TrainedPart {
+    /// Some columns.
+    Columns(Range<usize>),
+    /// The rows with these numbers, `[n]`, without autodiff.
+    Rows(Box<Tensor<1, Int>>),
+}
+
 /// Features and the matrix with which they give the logits.
 ///
-/// An adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. Of these, `a` alone has a gradient, and that
-/// of `b` follows from the gradient of `h·bᵀ`. The gradient of the sum, as large as `W`, is never computed.
+/// A low-rank adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. Of this matrix the columns of `a` are
+/// trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large as `W`, is never
+/// computed.
 pub(super) struct Factors {
     /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
     pub(super) features: Tensor<2>,
     /// `[vocab, width]`, without autodiff.
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
-    /// What is trained of `weight`, if anything is: the columns, and where their gradient goes.
-    pub(super) trained: Option<(Range<usize>, Tensor<2>)>,
+    /// What is trained of `weight`, if anything is, and the tensor to which its gradient belongs.
+    pub(super) trained: Option<(TrainedPart, Tensor<2>)>,
 }
 
 impl Factors {
     pub(super) fn new(features: Tensor<2>, projection: Projection) -> Self {
-        let Projection {
-            weight,
-            bias,
-            adapter,
-        } = projection;
-        let ([_, d_model], [_, width]) = (features.dims(), weight.dims());
-        assert_eq!(width, d_model, "the projection is as wide as the model");
-        let Some(Adapter { a, b }) = adapter else {
-            let trained = weight.is_autodiff().then(|| (0..d_model, weight.clone()));
-            return Self {
-                features,
-                weight: weight.without_autodiff(),
-                bias,
-                trained,
-            };
+        let [_, d_model] = features.dims();
+        match projection.weight {
+            Weight::Whole(weight) => {
+                let columns = TrainedPart::Columns(0..d_model);
+                let trained = weight.is_autodiff().then(|| (columns, (*weight).clone()));
+                Self::checked(features, *weight, projection.bias, trained)
+            }
+            Weight::Parts(parts) => Self::of_parts(features, *parts, projection.bias),
+        }
+    }
+
+    fn of_parts(features: Tensor<2>, parts: MatrixParts, bias: Option<Tensor<1>>) -> Self {
+        let [_, d_model] = features.dims();
+        let (features, weight, trained) = match parts {
+            MatrixParts::LowRank { base, a, b } => {
+                let down = features.clone().matmul(b.transpose()); // [n_tokens, rank]
+                let features = Tensor::cat(vec![features, down], 1);
+                let weight = vec![base.without_autodiff(), a.clone().without_autodiff()];
+                let columns = TrainedPart::Columns(d_model..d_model + a.dims()[1]);
+                let trained = a.is_autodiff().then_some((columns, a));
+                (features, Tensor::cat(weight, 1), trained)
+            }
+            MatrixParts::Rows {
+                matrix,
+                change,
+                ids,
+            } => {
+                let rows = TrainedPart::Rows(Box::new(ids.without_autodiff()));
+                let trained = change.is_autodiff().then_some((rows, change));
+                (features, matrix, trained)
+            }
         };
-        let down = features.clone().matmul(b.transpose()); // [n_tokens, rank]
-        let rank = a.dims()[1];
+        Self::checked(features, weight, bias, trained)
+    }
+
+    fn checked(
+        features: Tensor<2>,
+        weight: Tensor<2>,
+        bias: Option<Tensor<1>>,
+        trained: Option<(TrainedPart, Tensor<2>)>,
+    ) -> Self {
+        let (width, expected) = (weight.dims()[1], features.dims()[1]);
+        assert_eq!(width, expected, "the projection is as wide as the model");
         Self {
-            features: Tensor::cat(vec![features, down], 1),
-            weight: Tensor::cat(vec![weight, a.clone().without_autodiff()], 1),
+            features,
+            weight: weight.without_autodiff(),
             bias,
-            trained: a.is_autodiff().then_some((d_model..d_model + rank, a)),
+            trained,
         }
     }
 }
@@ -154,8 +182,8 @@ pub(super) struct LossInputs {
     pub(super) epsilon: f64,
     /// Factor of the gradients; `None` if only the loss is needed.
     pub(super) scale: Option<f64>,
-    /// The columns of the matrix whose gradient is needed; empty if it is not trained.
-    pub(super) trained: Range<usize>,
+    /// The part of the matrix whose gradient is needed; `None` if it is not trained.
+    pub(super) trained: Option<TrainedPart>,
 }
 
 impl LossInputs {
@@ -165,7 +193,6 @@ impl LossInputs {
         smoothing: &LabelSmoothing,
         scale: Option<f64>,
     ) -> Self {
-        let trained = factors.trained.as_ref();
         Self {
             epsilon: smoothing.all_tokens_epsilon(factors.weight.dims()[0]),
             features: factors.features.clone().without_autodiff(),
@@ -173,7 +200,7 @@ impl LossInputs {
             bias: factors.bias.clone().map(Tensor::without_autodiff),
             labels,
             scale,
-            trained: trained.map_or(0..0, |(columns, _)| columns.clone()),
+            trained: factors.trained.as_ref().map(|(part, _)| part.clone()),
         }
     }
 }
@@ -182,7 +209,7 @@ impl LossInputs {
 pub(super) struct LossGradients {
     /// `[n_tokens, width]`.
     pub(super) features: Tensor<2>,
-    /// Those of the trained columns, `[vocab, n_columns]`; `None` if there are none.
+    /// Those of the trained part: `[vocab, n_columns]` or `[n_rows, width]`; `None` if there is none.
     pub(super) weight: Option<Tensor<2>>,
     /// `[vocab]`.
     pub(super) bias: Option<Tensor<1>>,

@@ -5,7 +5,7 @@ use std::ops::{Add, Range};
 use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use transformer_core::device::is_cpu_memory;
 
-use super::inputs::{LossGradients, LossInputs, LossSums, chunk_len};
+use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
 
 /// Computes the summed losses and, given a scale, the gradients.
 pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
@@ -18,10 +18,14 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
     };
     // The term −ε/V of ∂loss/∂z is the same for all tokens, and so for all rows of the weight.
     let per_token = loss.epsilon * scale / loss.vocab_size as f64;
-    let mut d_weight = (!trained.is_empty()).then(|| {
-        let trained_features = columns(all_features, &trained);
-        let smoothing_term = trained_features.sum_dim(0) * -per_token; // [1, n_columns]
-        smoothing_term.expand([loss.vocab_size, trained.len()])
+    let mut d_weight = trained.as_ref().map(|part| {
+        let (n_rows, features) = match part {
+            TrainedPart::Columns(range) => (loss.vocab_size, columns(all_features, range)),
+            TrainedPart::Rows(ids) => (ids.dims()[0], all_features),
+        };
+        let smoothing_term = features.sum_dim(0) * -per_token; // [1, n_columns]
+        let [_, n_columns] = smoothing_term.dims();
+        smoothing_term.expand([n_rows, n_columns])
     });
     let mut d_bias = loss.bias.as_ref().map(Tensor::zeros_like);
     let mut d_features = Vec::new();
@@ -30,10 +34,16 @@ pub(super) fn loss(inputs: LossInputs) -> (LossSums, Option<LossGradients>) {
         let softmax = loss.softmax(h.clone(), y.clone());
         sums.push(softmax.sums.clone());
         d_bias = d_bias.map(|d_bias| loss.add_bias_gradient(d_bias, &softmax, y.clone(), scale));
-        d_weight = d_weight.map(|d_weight| {
-            let h = columns(h, &trained);
-            loss.add_weight_gradient(d_weight, &softmax, h, y, scale)
-        });
+        d_weight = d_weight
+            .zip(trained.as_ref())
+            .map(|(d_weight, part)| match part {
+                TrainedPart::Columns(range) => {
+                    loss.add_columns_gradient(d_weight, &softmax, columns(h, range), y, scale)
+                }
+                TrainedPart::Rows(ids) => {
+                    loss.add_rows_gradient(d_weight, &softmax, h, y, ids, scale)
+                }
+            });
         d_features.push(loss.features_gradient(softmax, scale));
     }
     let gradients = LossGradients {
@@ -134,7 +144,7 @@ impl ChunkedLoss {
     }
 
     /// Returns `d_weight` plus the chunk's gradient of the weight without its `−ε/V` term, for the columns of `h`.
-    fn add_weight_gradient(
+    fn add_columns_gradient(
         &self,
         d_weight: Tensor<2>,
         softmax: &Softmax,
@@ -147,6 +157,24 @@ impl ChunkedLoss {
         let transposed = softmax.exponentials.clone().transpose(); // [vocab, n]
         let d_weight = d_weight + transposed.matmul(h.clone() * weighting);
         d_weight.select_assign(0, y, h * -on_gold, IndexingUpdateOp::Add)
+    }
+
+    /// Like [`add_columns_gradient`](Self::add_columns_gradient), for the rows with these numbers.
+    fn add_rows_gradient(
+        &self,
+        d_weight: Tensor<2>,
+        softmax: &Softmax,
+        h: Tensor<2>,
+        y: Tensor<1, Int>,
+        ids: &Tensor<1, Int>,
+        scale: f64,
+    ) -> Tensor<2> {
+        let on_gold = (1.0 - self.epsilon) * scale;
+        let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
+        let exponentials = softmax.exponentials.clone().select(1, ids.clone()); // [n, n_rows]
+        let is_gold = y.unsqueeze_dim::<2>(1).equal(ids.clone().unsqueeze()); // [n, n_rows]
+        let d_logits = exponentials * weighting - is_gold.float() * on_gold;
+        d_weight + d_logits.transpose().matmul(h)
     }
 
     /// Returns `d_bias` plus the chunk's gradient of the bias.

@@ -230,8 +230,12 @@ fn adapters_have_the_gradients_of_the_textbook() {
         train_biases: false,
         ..all.clone()
     };
+    let with_tokens = AdapterConfig {
+        trained_tokens: 3,
+        ..all.clone()
+    };
     for tying in [Tying::All, Tying::Decoder, Tying::None] {
-        for adapters in [&all, &layers_alone, &without_biases] {
+        for adapters in [&all, &layers_alone, &without_biases, &with_tokens] {
             let config = TransformerConfig {
                 d_model: 8,
                 d_ff: 12,
@@ -244,7 +248,12 @@ fn adapters_have_the_gradients_of_the_textbook() {
                 ..TransformerConfig::tiny(12, 12)
             };
             let model = config.init(&device).expect("the config is valid");
-            let model = model.with_adapters(adapters).map(&mut Randomize);
+            let mut model = model.with_adapters(adapters);
+            if adapters.trained_tokens > 0 {
+                // One of them is a label.
+                model = model.with_trained_tokens(&[8, 0, 5], &[2, 9, 11]);
+            }
+            let model = model.map(&mut Randomize);
             let features = model.forward_features(&src, tgt()).flatten::<2>(0, 1);
             let labels = [8, 9, 3];
             let gold = Tensor::<1, Int>::from_data(labels, &device.clone().inner());

@@ -1,0 +1,275 @@
+//! Tokens whose embeddings are trained themselves, beside low-rank adapters of the layers.
+
+use std::collections::HashSet;
+
+use burn::module::{Module, Param, Reparameterizer};
+use burn::tensor::Tensor;
+
+use super::trained_rows::TrainedRows;
+use super::transformer::Transformer;
+
+impl Transformer {
+    /// Trains the vectors of some tokens themselves, and freezes those of all others: rows of the embeddings and of the
+    /// pre-softmax matrix. It follows [`with_adapters`](Self::with_adapters) if
+    /// [`AdapterConfig::trained_tokens`](crate::config::AdapterConfig::trained_tokens) is not 0.
+    ///
+    /// `src` and `tgt` are ids of the source and target vocabulary. If one matrix is tied for both languages, `src` are
+    /// its ids, and `tgt` is ignored.
+    ///
+    /// # Panics
+    ///
+    /// Panics if an id is not in the vocabulary, or is repeated.
+    #[must_use]
+    pub fn with_trained_tokens(self, src: &[u32], tgt: &[u32]) -> Self {
+        self.apply_reparameterization(NewTrainedRows { src, tgt })
+    }
+}
+
+/// Makes rows of the matrices of vocabularies trained.
+struct NewTrainedRows<'a> {
+    src: &'a [u32],
+    tgt: &'a [u32],
+}
+
+impl Reparameterizer for NewTrainedRows<'_> {
+    type Reparam = TrainedRows;
+
+    fn reparameterize<const D: usize>(
+        &mut self,
+        path: &str,
+        param: Param<Tensor<D>>,
+    ) -> (Param<Tensor<D>>, Option<TrainedRows>) {
+        let ids = match path {
+            "src_vocabulary.weight" => self.src,
+            "tgt_vocabulary.weight" | "output.weight" => self.tgt,
+            _ => return (param, None),
+        };
+        let shape = param.lazy_shape();
+        let outside = ids.iter().find(|id| **id as usize >= shape[0]);
+        assert_eq!(outside, None, "all tokens are in the vocabulary");
+        let n_different = ids.iter().collect::<HashSet<_>>().len();
+        assert_eq!(n_different, ids.len(), "every token is given once");
+        let rows = TrainedRows::new(ids, shape[1], &param.lazy_device());
+        (param.set_require_grad(false), Some(rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::module::{ModuleMapper, ModuleVisitor};
+    use burn::optim::GradientsParams;
+    use burn::tensor::{Device, Int, TensorData, activation};
+
+    use super::*;
+    use crate::config::{AdapterConfig, TransformerConfig, Tying};
+    use crate::packed::Workspace;
+    use crate::{ComputePrecision, PackedTransformer, Padded, device};
+
+    const SRC: [u32; 3] = [6, 3, 12];
+    const TGT: [u32; 3] = [9, 3, 10];
+
+    fn test_device() -> Device {
+        let requested = std::env::var("BURN_DEVICE").ok();
+        let chosen = device::choose(requested.as_deref());
+        chosen.expect("tests are built with a backend").1
+    }
+
+    fn config(tying: Tying) -> TransformerConfig {
+        TransformerConfig {
+            d_model: 10,
+            d_ff: 14,
+            n_heads: 2,
+            n_encoder_layers: 1,
+            n_decoder_layers: 1,
+            dropout: 0.0,
+            tying,
+            ..TransformerConfig::tiny(13, 13)
+        }
+    }
+
+    fn adapters() -> AdapterConfig {
+        AdapterConfig {
+            rank: 2,
+            trained_tokens: SRC.len(),
+            ..AdapterConfig::default()
+        }
+    }
+
+    /// Returns a model, and a copy whose trained tokens have moved, by different amounts.
+    fn models(tying: Tying, device: &Device) -> (Transformer, Transformer) {
+        let model = config(tying).init(device).expect("the config is valid");
+        let adapted = model.clone().with_adapters(&adapters());
+        let adapted = adapted.with_trained_tokens(&SRC, &TGT);
+        (model, adapted.map(&mut Move(String::new())))
+    }
+
+    struct Move(String);
+
+    impl ModuleMapper for Move {
+        fn enter_module(&mut self, name: &str, _container_type: &str) {
+            name.clone_into(&mut self.0);
+        }
+
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            if self.0 != "change" {
+                return param;
+            }
+            let moved = param.map(|change| {
+                let n = change.shape().num_elements();
+                let values: Vec<f32> = (0..n).map(|i| (i * 7 % 11) as f32 - 4.0).collect();
+                Tensor::from_data(TensorData::new(values, change.shape()), &change.device())
+            });
+            moved.set_require_grad(true)
+        }
+    }
+
+    fn logits(model: &Transformer) -> Vec<f32> {
+        let device = model.device();
+        let src = Padded::new(&[vec![4, 5, 6, 12], vec![7]], &device);
+        let tgt = Tensor::<2, Int>::from_data([[2, 8, 9], [2, 9, 4]], &device);
+        let logits = model.forward(&src, tgt).into_data();
+        logits.iter::<f32>().collect()
+    }
+
+    fn assert_close(found: &[f32], expected: &[f32]) {
+        assert_eq!(found.len(), expected.len());
+        // Single precision; logits of about ten.
+        let mut pairs = found.iter().zip(expected);
+        assert_eq!(pairs.find(|(a, b)| (*a - *b).abs() > 2e-4), None);
+    }
+
+    #[test]
+    fn tokens_that_have_not_moved_change_no_bit_of_the_output() {
+        for tying in [Tying::All, Tying::Decoder, Tying::None] {
+            let model = config(tying).init(&test_device());
+            let model = model.expect("the config is valid");
+            let adapted = model.clone().with_trained_tokens(&SRC, &TGT);
+            assert_eq!(logits(&adapted), logits(&model));
+        }
+    }
+
+    #[test]
+    fn a_merged_model_computes_what_the_trained_one_does() {
+        for tying in [Tying::All, Tying::Decoder, Tying::None] {
+            let (model, adapted) = models(tying, &test_device());
+            let merged = adapted.clone().merge_adapters();
+            assert_eq!(merged.num_params(), model.num_params());
+            assert!(logits(&adapted) != logits(&model));
+            assert_close(&logits(&merged), &logits(&adapted));
+            let packed = |model: &Transformer| {
+                let packed = PackedTransformer::of(model, ComputePrecision::F32);
+                let mut workspace = Workspace::new();
+                let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
+                packed.step(&mut state, &[2], &mut workspace).to_vec()
+            };
+            assert_eq!(packed(&adapted), packed(&merged));
+        }
+    }
+
+    #[test]
+    fn only_the_rows_of_these_tokens_change() {
+        let (model, adapted) = models(Tying::None, &test_device());
+        let merged = adapted.merge_adapters();
+        let [before, after] = [model.output_weight(), merged.output_weight()].map(|weight| {
+            let values: Vec<f32> = weight.into_data().iter::<f32>().collect();
+            values.chunks(10).map(<[f32]>::to_vec).collect::<Vec<_>>()
+        });
+        let rows = before.iter().zip(&after).enumerate();
+        let changed = rows.filter(|(_, (before, after))| before != after);
+        let changed: Vec<usize> = changed.map(|(row, _)| row).collect();
+        assert_eq!(changed, [3, 9, 10]);
+    }
+
+    #[test]
+    fn the_formula_counts_the_trained_parameters() {
+        for tying in [Tying::All, Tying::Decoder, Tying::None] {
+            let (_, adapted) = models(tying, &test_device().autodiff());
+            let expected = adapters().parameter_count(&config(tying));
+            assert_eq!(adapted.n_trained_parameters(), expected);
+        }
+    }
+
+    /// Sums the gradients of changes.
+    struct Changes<'a>(&'a GradientsParams, String, Vec<Vec<f32>>);
+
+    impl ModuleVisitor for Changes<'_> {
+        fn enter_module(&mut self, name: &str, _container_type: &str) {
+            name.clone_into(&mut self.1);
+        }
+
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if self.1 == "change" {
+                let gradient = self.0.get::<D>(param.id).expect("it is trained");
+                self.2.push(gradient.into_data().iter::<f32>().collect());
+            }
+        }
+    }
+
+    /// Central differences of a loss in each trained value.
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let device = test_device().autodiff();
+        let (_, adapted) = models(Tying::All, &device);
+        let loss = |model: &Transformer| {
+            let src = Padded::new(&[vec![4, 6, 12]], &device);
+            let tgt = Tensor::<2, Int>::from_data([[2, 3, 9]], &device);
+            let log_probs = activation::log_softmax(model.forward(&src, tgt), 2);
+            log_probs.slice([0..1, 0..3, 6..7]).sum()
+        };
+        let gradients = GradientsParams::from_grads(loss(&adapted).backward(), &adapted);
+        let mut visitor = Changes(&gradients, String::new(), Vec::new());
+        adapted.visit(&mut visitor);
+        let [found] = &visitor.2[..] else {
+            panic!("one matrix for all")
+        };
+        for index in [0, 7, 13, 29] {
+            let shifted = |by: f32| {
+                let shifted = adapted.clone().map(&mut Shift(String::new(), index, by));
+                loss(&shifted).into_scalar::<f32>()
+            };
+            let step = 0.02;
+            let expected = (shifted(step) - shifted(-step)) / (2.0 * step);
+            // Single precision: the loss is about ten, and so known to 1e-6.
+            assert!((found[index] - expected).abs() < 1e-3, "{index}");
+        }
+        assert!(found.iter().any(|gradient| gradient.abs() > 0.01));
+    }
+
+    /// Adds to one value of a change.
+    struct Shift(String, usize, f32);
+
+    impl ModuleMapper for Shift {
+        fn enter_module(&mut self, name: &str, _container_type: &str) {
+            name.clone_into(&mut self.0);
+        }
+
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            if self.0 != "change" {
+                return param;
+            }
+            param.map(|change| {
+                let mut values: Vec<f32> = change.to_data().iter::<f32>().collect();
+                values[self.1] += self.2;
+                Tensor::from_data(TensorData::new(values, change.shape()), &change.device())
+            })
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "every token is given once")]
+    fn a_repeated_token_panics() {
+        let model = config(Tying::All).init(&test_device());
+        let _ = model
+            .expect("the config is valid")
+            .with_trained_tokens(&[3, 3], &[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "all tokens are in the vocabulary")]
+    fn a_token_outside_the_vocabulary_panics() {
+        let model = config(Tying::All).init(&test_device());
+        let _ = model
+            .expect("the config is valid")
+            .with_trained_tokens(&[13], &[]);
+    }
+}
