@@ -43,9 +43,9 @@ pub struct AdapterConfig {
     /// The matrices that have adapters: `attention` and `feed_forward`, or some of theirs, as in
     /// `["attention.query", "attention.value"]`, in all layers; `embeddings`. Default: all.
     pub targets: Vec<AdapterTarget>,
-    /// Number of tokens whose embeddings are trained themselves: the most frequent tokens of the training text, for
-    /// example 400. Embeddings then have no low-rank adapters, and those of other tokens are not trained. 0, the
-    /// default: no tokens.
+    /// Number of tokens of each vocabulary whose embeddings are trained themselves: the most frequent tokens of the
+    /// training text, for example 400. Embeddings then have no low-rank adapters, whatever `targets` says, and those of
+    /// other tokens are not trained. 0, the default: no tokens.
     pub trained_tokens: usize,
     /// Whether the biases are trained too. Default: yes.
     pub train_biases: bool,

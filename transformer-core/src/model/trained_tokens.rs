@@ -18,9 +18,15 @@ impl Transformer {
     ///
     /// # Panics
     ///
-    /// Panics if an id is not in the vocabulary, or is repeated.
+    /// Panics if an id is not in the vocabulary, or is repeated, or if embeddings have adapters or trained tokens already.
     #[must_use]
     pub fn with_trained_tokens(self, src: &[u32], tgt: &[u32]) -> Self {
+        // Burn would keep what they have, and drop the new rows.
+        let parts = self.output_parts();
+        assert!(
+            parts.is_none(),
+            "embeddings have no adapters and no trained tokens yet"
+        );
         self.apply_reparameterization(NewTrainedRows { src, tgt })
     }
 }
@@ -189,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Sums the gradients of changes.
+    /// Collects the gradients of changes.
     struct Changes<'a>(&'a GradientsParams, String, Vec<Vec<f32>>);
 
     impl ModuleVisitor for Changes<'_> {
@@ -253,6 +259,18 @@ mod tests {
                 Tensor::from_data(TensorData::new(values, change.shape()), &change.device())
             })
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "embeddings have no adapters and no trained tokens yet")]
+    fn tokens_of_embeddings_that_have_adapters_panic() {
+        let model = config(Tying::All).init(&test_device());
+        let low_rank = AdapterConfig {
+            trained_tokens: 0,
+            ..adapters()
+        };
+        let model = model.expect("the config is valid").with_adapters(&low_rank);
+        let _ = model.with_trained_tokens(&SRC, &TGT);
     }
 
     #[test]

@@ -41,16 +41,18 @@ pub(super) fn validate_adapters(experiment: &Experiment) -> Result<(), ConfigErr
         "a number that single precision has, for example twice the rank",
     )?;
     refuse_frozen_embeddings(adapters, embeddings)?;
+    let mut targets = adapters.targets.iter();
+    let embeddings_alone = targets.all(|target| *target == AdapterTarget::Embeddings);
     require(
         "adapters.targets",
         "[\"embeddings\"]",
-        adapters.trained_tokens == 0 || adapters.targets != [AdapterTarget::Embeddings],
+        adapters.trained_tokens == 0 || !embeddings_alone,
         "other matrices too, for example [\"attention\"]: `adapters.trained_tokens` replaces those of embeddings",
     )?;
     require(
         "adapters.dropout",
         adapters.dropout,
-        adapters.dropout == 0.0 || adapters.targets != [AdapterTarget::Embeddings],
+        adapters.dropout == 0.0 || !embeddings_alone,
         "0, or targets other than `embeddings`, which have no dropout",
     )?;
     require(

@@ -465,10 +465,10 @@ pub(super) const SECTIONS: &[Section] = &[
             },
             Key {
                 name: "trained_tokens",
-                meaning: "Number of tokens whose embeddings are trained themselves: the most \
-                          frequent tokens of the training text, for example 400. Embeddings then \
-                          have no low-rank adapters, and those of other tokens are not trained. 0, \
-                          the default: no tokens.",
+                meaning: "Number of tokens of each vocabulary whose embeddings are trained \
+                          themselves: the most frequent tokens of the training text, for example \
+                          400. Embeddings then have no low-rank adapters, whatever `targets` says, \
+                          and those of other tokens are not trained. 0, the default: no tokens.",
                 example: None,
             },
             Key {

@@ -18,7 +18,7 @@ use super::tags;
 use super::trained_tokens::TrainedTokens;
 use super::validation_pairs::{ValidationPairs, n_seen};
 use super::warnings::{Facts, warnings};
-use crate::batching::{Plan, PlanConfig};
+use crate::batching::{CorpusWeight, Plan, PlanConfig};
 use crate::config::{ConfigError, Copies, Duplicates, Experiment, Filter, ValidationSettings};
 use crate::corpus::{
     BpeDropout, CorpusSummary, Fingerprint, LoadedData, PairDropout, SentencePair, SourceNoise,
@@ -37,6 +37,8 @@ pub(crate) struct Prepared {
     base: Option<ModelDirectory>,
     embeddings: InitialEmbeddings,
     adapters: AdapterConfig,
+    /// The sizes and sampling weights of the training corpora.
+    corpora: Vec<CorpusWeight>,
     pub(crate) train: Arc<TrainingText>,
     /// Counts of the training pairs, kept and left out.
     pub(crate) train_summary: CorpusSummary,
@@ -99,7 +101,6 @@ impl Prepared {
             Some(base) => finetune::config(experiment, base.config(), log)?,
             None => model_config(experiment, &tokenizers)?,
         };
-        TrainedTokens::check(experiment.adapters.trained_tokens, &config)?;
         let languages = finetune::languages(experiment, base.as_ref());
         if is_fresh && base.is_none() {
             tokenizers.check_tying(&config)?;
@@ -119,6 +120,7 @@ impl Prepared {
             base: base.filter(|_| is_fresh),
             embeddings,
             adapters: experiment.adapters.clone(),
+            corpora: weights,
             fingerprint,
             train: Arc::new(TrainingText::new(store, noise, bpe_dropout)),
             tokenizers,
@@ -151,6 +153,7 @@ impl Prepared {
                 n_tokens,
                 &self.config,
                 self.train.store(),
+                &self.corpora,
             )?),
             false => None,
         };

@@ -1,13 +1,15 @@
 //! [`TrainedTokens`]: the tokens whose embeddings are trained beside adapters.
 
-use std::cmp::Reverse;
+use std::iter;
 
 use transformer_core::TransformerConfig;
 use transformer_core::config::Tying;
 use transformer_core::text::{BOS, EOS};
 
+use super::error::TrainError;
+use crate::batching::CorpusWeight;
 use crate::config::ConfigError;
-use crate::corpus::{CorpusError, TokenStore};
+use crate::corpus::TokenStore;
 
 /// Tokens of the source and of the target vocabulary.
 pub(super) struct TrainedTokens {
@@ -16,41 +18,38 @@ pub(super) struct TrainedTokens {
 }
 
 impl TrainedTokens {
-    /// Checks that the vocabularies have this number of tokens.
-    pub(super) fn check(n_tokens: usize, config: &TransformerConfig) -> Result<(), ConfigError> {
-        let max = config.src_vocab_size.min(config.tgt_vocab_size);
-        match n_tokens <= max {
-            true => Ok(()),
-            false => Err(ConfigError::TooLarge {
-                key: "adapters.trained_tokens",
-                value: n_tokens as u64,
-                max: max as u64,
-            }),
-        }
-    }
-
-    /// Returns the most frequent tokens of each side of a corpus, or of both sides together if one matrix is tied for
-    /// all. Of equally frequent ones the lower id is the first. `BOS` and `EOS` are in every sentence.
+    /// Returns the most frequent tokens of each side of the corpora, or of both sides together if one matrix is tied for
+    /// all. A sentence counts by the weight of its corpus. Of equally frequent tokens the lower id is the first. `BOS`
+    /// and `EOS` are in every sentence.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if fewer tokens occur, or if the corpus cannot be read.
     pub(super) fn most_frequent(
         n_tokens: usize,
         config: &TransformerConfig,
         store: &TokenStore,
-    ) -> Result<Self, CorpusError> {
-        let mut src = vec![0_u64; config.src_vocab_size];
-        let mut tgt = vec![0_u64; config.tgt_vocab_size];
-        for index in 0..store.lengths().len() {
+        corpora: &[CorpusWeight],
+    ) -> Result<Self, TrainError> {
+        let mut src = vec![0.0; config.src_vocab_size];
+        let mut tgt = vec![0.0; config.tgt_vocab_size];
+        let weights = corpora
+            .iter()
+            .flat_map(|it| iter::repeat_n(it.weight, it.n_sentences));
+        for (index, weight) in weights.enumerate() {
             let pair = store.pair(index)?;
-            count(&mut src, pair.src.iter().chain(&[EOS]));
-            count(&mut tgt, pair.tgt.iter().chain(&[BOS, EOS]));
+            count(&mut src, pair.src.iter().chain(&[EOS]), weight);
+            count(&mut tgt, pair.tgt.iter().chain(&[BOS, EOS]), weight);
         }
         if config.tying == Tying::All {
             for (src, tgt) in src.iter_mut().zip(&tgt) {
                 *src += tgt;
             }
+            tgt.clone_from(&src);
         }
         Ok(Self {
-            src: largest(n_tokens, &src),
-            tgt: largest(n_tokens, &tgt),
+            src: largest(n_tokens, &src)?,
+            tgt: largest(n_tokens, &tgt)?,
         })
     }
 
@@ -64,18 +63,27 @@ impl TrainedTokens {
     }
 }
 
-fn count<'a>(counts: &mut [u64], ids: impl Iterator<Item = &'a u32>) {
+fn count<'a>(counts: &mut [f64], ids: impl Iterator<Item = &'a u32>, weight: f64) {
     for id in ids {
-        counts[*id as usize] += 1;
+        counts[*id as usize] += weight;
     }
 }
 
-/// Returns the indices of the largest counts.
-fn largest(n: usize, counts: &[u64]) -> Vec<u32> {
+/// Returns the indices of the `n` largest counts, if so many are not zero.
+fn largest(n: usize, counts: &[f64]) -> Result<Vec<u32>, ConfigError> {
     let mut ids: Vec<u32> = (0..counts.len() as u32).collect();
-    ids.sort_by_key(|id| Reverse(counts[*id as usize]));
+    ids.retain(|id| counts[*id as usize] > 0.0);
+    if ids.len() < n {
+        return Err(ConfigError::TooLarge {
+            key: "adapters.trained_tokens",
+            value: n as u64,
+            max: ids.len() as u64,
+        });
+    }
+    // Stable: of equal counts the lower id stays the first.
+    ids.sort_by(|a, b| counts[*b as usize].total_cmp(&counts[*a as usize]));
     ids.truncate(n);
-    ids
+    Ok(ids)
 }
 
 #[cfg(test)]
@@ -98,32 +106,55 @@ mod tests {
         }
     }
 
+    fn corpora(weights: [f64; 2]) -> [CorpusWeight; 2] {
+        weights.map(|weight| CorpusWeight {
+            n_sentences: 1,
+            weight,
+        })
+    }
+
+    fn most_frequent(
+        n_tokens: usize,
+        tying: Tying,
+        weights: [f64; 2],
+    ) -> Result<[Vec<u32>; 2], String> {
+        let config = config(tying);
+        let tokens = TrainedTokens::most_frequent(n_tokens, &config, &store(), &corpora(weights));
+        let tokens = tokens.map(|TrainedTokens { src, tgt }| [src, tgt]);
+        tokens.map_err(|error| error.to_string())
+    }
+
     #[test]
     fn the_most_frequent_tokens_of_each_side_are_chosen() {
         for tying in [Tying::Decoder, Tying::None] {
-            let tokens = TrainedTokens::most_frequent(4, &config(tying), &store());
-            let TrainedTokens { src, tgt } = tokens.expect("they are in memory");
-            assert_eq!(src, [5, EOS, 6, 9]);
-            assert_eq!(tgt, [8, BOS, EOS, 7]);
+            let expected = [vec![5, EOS, 6, 9], vec![8, BOS, EOS, 7]];
+            assert_eq!(most_frequent(4, tying, [1.0, 1.0]), Ok(expected));
         }
     }
 
     #[test]
     fn one_matrix_for_both_languages_has_the_tokens_of_both() {
-        let tokens = TrainedTokens::most_frequent(3, &config(Tying::All), &store());
-        let TrainedTokens { src, .. } = tokens.expect("they are in memory");
-        assert_eq!(src, [EOS, 8, 5]);
+        let expected = vec![EOS, 8, 5];
+        let found = most_frequent(3, Tying::All, [1.0, 1.0]);
+        assert_eq!(found, Ok([expected.clone(), expected]));
     }
 
     #[test]
-    fn more_tokens_than_a_vocabulary_has_are_refused() {
-        let config = TransformerConfig {
-            tgt_vocab_size: 9,
-            ..config(Tying::None)
-        };
-        assert!(TrainedTokens::check(9, &config).is_ok());
-        let message = TrainedTokens::check(10, &config).map_err(|error| error.to_string());
-        let expected = "`adapters.trained_tokens` is 10; choose at most 9";
-        assert_eq!(message, Err(expected.to_owned()));
+    fn a_sentence_counts_by_the_weight_of_its_corpus() {
+        // Token 9 is in the second corpus alone, and token 5 is more frequent in the first.
+        let found = most_frequent(4, Tying::None, [0.1, 5.0]);
+        assert_eq!(found.map(|[src, _]| src), Ok(vec![5, EOS, 6, 9]));
+        let found = most_frequent(3, Tying::None, [5.0, 0.0]);
+        assert_eq!(found.map(|[src, _]| src), Ok(vec![5, EOS, 6]));
+    }
+
+    #[test]
+    fn more_tokens_than_occur_are_refused() {
+        assert!(most_frequent(4, Tying::None, [1.0, 1.0]).is_ok());
+        let expected = "`adapters.trained_tokens` is 5; choose at most 4";
+        assert_eq!(
+            most_frequent(5, Tying::None, [1.0, 1.0]),
+            Err(expected.to_owned())
+        );
     }
 }

@@ -106,12 +106,12 @@ pub(super) enum TrainedPart {
 /// computed.
 pub(super) struct Factors {
     /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
-    pub(super) features: Tensor<2>,
+    features: Tensor<2>,
     /// `[vocab, width]`, without autodiff.
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
     /// What is trained of `weight`, if anything is, and the tensor to which its gradient belongs.
-    pub(super) trained: Option<(TrainedPart, Tensor<2>)>,
+    trained: Option<(TrainedPart, Tensor<2>)>,
 }
 
 impl Factors {
@@ -187,21 +187,31 @@ pub(super) struct LossInputs {
 }
 
 impl LossInputs {
+    /// Returns the inputs, and the tensors to which the gradients of the features and of what is trained belong.
     pub(super) fn new(
-        factors: &Factors,
+        factors: Factors,
         labels: Tensor<1, Int>,
         smoothing: &LabelSmoothing,
         scale: Option<f64>,
-    ) -> Self {
-        Self {
-            epsilon: smoothing.all_tokens_epsilon(factors.weight.dims()[0]),
-            features: factors.features.clone().without_autodiff(),
-            weight: factors.weight.clone(),
-            bias: factors.bias.clone().map(Tensor::without_autodiff),
+    ) -> (Self, Tensor<2>, Option<Tensor<2>>) {
+        let Factors {
+            features,
+            weight,
+            bias,
+            trained,
+        } = factors;
+        let (part, trained) = trained.unzip();
+        let inputs = Self {
+            epsilon: smoothing.all_tokens_epsilon(weight.dims()[0]),
+            features: features.clone().without_autodiff(),
+            // Moved, so that it need not be copied into a buffer.
+            weight,
+            bias: bias.map(Tensor::without_autodiff),
             labels,
             scale,
-            trained: factors.trained.as_ref().map(|(part, _)| part.clone()),
-        }
+            trained: part,
+        };
+        (inputs, features, trained)
     }
 }
 

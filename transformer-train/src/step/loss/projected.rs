@@ -27,7 +27,7 @@ pub fn projected_loss(
     smoothing: &LabelSmoothing,
 ) -> LossSums {
     let factors = Factors::new(features, projection);
-    loss(LossInputs::new(&factors, labels, smoothing, None)).0
+    loss(LossInputs::new(factors, labels, smoothing, None).0).0
 }
 
 /// Computes the loss of tokens and a surrogate loss that carries its gradient.
@@ -54,10 +54,11 @@ pub fn projected_loss_with_gradient(
 ) -> (LossSums, Tensor<1>) {
     let bias = projection.bias.clone().filter(Tensor::is_autodiff);
     let factors = Factors::new(features, projection);
-    let (sums, gradients) = loss(LossInputs::new(&factors, labels, smoothing, Some(scale)));
+    let (inputs, features, trained) = LossInputs::new(factors, labels, smoothing, Some(scale));
+    let (sums, gradients) = loss(inputs);
     let gradients = gradients.expect("gradients are computed whenever there is a scale");
-    let mut surrogate = (factors.features * Tensor::from_inner(gradients.features)).sum();
-    if let (Some((_, trained)), Some(gradient)) = (factors.trained, gradients.weight) {
+    let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum();
+    if let (Some(trained), Some(gradient)) = (trained, gradients.weight) {
         surrogate = surrogate + (trained * Tensor::from_inner(gradient)).sum();
     }
     if let (Some(bias), Some(gradient)) = (bias, gradients.bias) {

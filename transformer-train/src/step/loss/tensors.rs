@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Range};
 
-use burn::tensor::{IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{IndexingUpdateOp, Int, IntDType, Tensor};
 use transformer_core::device::is_cpu_memory;
 
 use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len};
@@ -172,7 +172,9 @@ impl ChunkedLoss {
         let on_gold = (1.0 - self.epsilon) * scale;
         let weighting = softmax.normalizer.clone().recip() * scale; // [n, 1]
         let exponentials = softmax.exponentials.clone().select(1, ids.clone()); // [n, n_rows]
-        let is_gold = y.unsqueeze_dim::<2>(1).equal(ids.clone().unsqueeze()); // [n, n_rows]
+        // A checkpoint of another backend can have integers of another width.
+        let ids_of_width = ids.clone().cast(IntDType::from(y.dtype()));
+        let is_gold = y.unsqueeze_dim::<2>(1).equal(ids_of_width.unsqueeze()); // [n, n_rows]
         let d_logits = exponentials * weighting - is_gold.float() * on_gold;
         d_weight + d_logits.transpose().matmul(h)
     }

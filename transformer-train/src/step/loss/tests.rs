@@ -96,7 +96,7 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
         .into_data()
         .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
     let factors = Factors::new(features.clone(), projection);
-    let inputs = LossInputs::new(&factors, label_tensor, &smoothing, Some(0.25));
+    let inputs = LossInputs::new(factors, label_tensor, &smoothing, Some(0.25)).0;
     let (sums, by_tensors) = tensors::loss(inputs);
     let by_tensors = by_tensors.expect("there is a scale");
     (sums.smoothed * 0.25)
