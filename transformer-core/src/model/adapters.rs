@@ -127,26 +127,20 @@ impl ModuleVisitor for TrainedParameters {
 
 #[cfg(test)]
 mod tests {
-    use burn::module::{ModuleMapper, Reparameterization};
+    use burn::module::Reparameterization;
     use burn::optim::GradientsParams;
-    use burn::tensor::{Device, Int, TensorData};
+    use burn::tensor::{Device, Int};
 
     use super::*;
+    use crate::Padded;
     use crate::config::{AdapterTarget, NormPlacement, TransformerConfig, Tying};
-    use crate::packed::Workspace;
-    use crate::{ComputePrecision, PackedTransformer, Padded, device};
+    use crate::model::adapted_tests::{self, logits, packed_logits, test_device, with_values};
 
     const ADAPTERS: [AdapterTarget; 3] = [
         AdapterTarget::AttentionQuery,
         AdapterTarget::AttentionOutput,
         AdapterTarget::FeedForwardInner,
     ];
-
-    fn test_device() -> Device {
-        let requested = std::env::var("BURN_DEVICE").ok();
-        let chosen = device::choose(requested.as_deref());
-        chosen.expect("tests are built with a backend").1
-    }
 
     fn config() -> TransformerConfig {
         TransformerConfig {
@@ -207,46 +201,18 @@ mod tests {
     ) -> (Transformer, Transformer) {
         let model = config.init(device).expect("the config is valid");
         let adapted = model.clone().with_adapters(adapters);
-        let adapted = adapted.map(&mut Move(String::new()));
+        let adapted = with_values(adapted, &["a", "b"], moved);
         (model, adapted)
     }
 
     /// Gives the matrices of adapters values, as training does.
-    struct Move(String);
-
-    impl ModuleMapper for Move {
-        fn enter_module(&mut self, name: &str, _container_type: &str) {
-            name.clone_into(&mut self.0);
-        }
-
-        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            if self.0 != "a" && self.0 != "b" {
-                return param;
-            }
-            let moved = param.map(|matrix| {
-                let n = matrix.shape().num_elements();
-                let values: Vec<f32> = (0..n).map(|i| (i * 7 % 11) as f32 * 0.05 - 0.2).collect();
-                let values = TensorData::new(values, matrix.shape());
-                Tensor::from_data(values, &matrix.device())
-            });
-            moved.set_require_grad(true)
-        }
+    fn moved(index: usize, _: f32) -> f32 {
+        (index * 7 % 11) as f32 * 0.05 - 0.2
     }
 
-    fn logits(model: &Transformer) -> Vec<f32> {
-        let device = model.device();
-        let src = Padded::new(&[vec![4, 5, 6, 12], vec![7]], &device);
-        let tgt = Tensor::<2, Int>::from_data([[2, 8, 9], [2, 9, 4]], &device);
-        let logits = model.forward(&src, tgt).into_data();
-        logits.iter::<f32>().collect()
-    }
-
+    /// Single precision; logits of about one, after three layers.
     fn assert_close(found: &[f32], expected: &[f32]) {
-        assert_eq!(found.len(), expected.len());
-        // Single precision; logits of about one, after three layers.
-        let mut pairs = found.iter().zip(expected);
-        let far = pairs.find(|(a, b)| (*a - *b).abs() > 2e-5);
-        assert_eq!(far, None);
+        adapted_tests::assert_close(found, expected, 2e-5);
     }
 
     #[test]
@@ -276,13 +242,7 @@ mod tests {
         for config in configs() {
             let (_, adapted) = models(&config, &everything(), &test_device());
             let merged = adapted.clone().merge_adapters();
-            let logits = |model: &Transformer| {
-                let packed = PackedTransformer::of(model, ComputePrecision::F32);
-                let mut workspace = Workspace::new();
-                let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
-                packed.step(&mut state, &[2], &mut workspace).to_vec()
-            };
-            assert_eq!(logits(&adapted), logits(&merged));
+            assert_eq!(packed_logits(&adapted), packed_logits(&merged));
         }
     }
 
@@ -405,7 +365,7 @@ mod tests {
         };
         let model = model.init(&device).expect("the config is valid");
         let adapted = model.with_adapters(&config_with_dropout);
-        let adapted = adapted.map(&mut Move(String::new()));
+        let adapted = with_values(adapted, &["a", "b"], moved);
         let merged = adapted.clone().valid().merge_adapters();
         assert_close(&logits(&adapted.valid()), &logits(&merged));
         assert!(logits(&adapted) != logits(&adapted));

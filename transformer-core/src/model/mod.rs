@@ -1,6 +1,8 @@
 //! The network of §3, as the paper has it: no text, only ids, masks and features.
 
 mod activation;
+#[cfg(test)]
+mod adapted_tests;
 mod adapters;
 mod affine;
 mod attention;

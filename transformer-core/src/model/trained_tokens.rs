@@ -62,23 +62,19 @@ impl Reparameterizer for NewTrainedRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::module::{ModuleMapper, ModuleVisitor};
+    use burn::module::ModuleVisitor;
     use burn::optim::GradientsParams;
-    use burn::tensor::{Device, Int, TensorData, activation};
+    use burn::tensor::{Device, Int, activation};
 
     use super::*;
+    use crate::Padded;
     use crate::config::{AdapterConfig, TransformerConfig, Tying};
-    use crate::packed::Workspace;
-    use crate::{ComputePrecision, PackedTransformer, Padded, device};
+    use crate::model::adapted_tests::{
+        assert_close, logits, packed_logits, test_device, with_values,
+    };
 
     const SRC: [u32; 3] = [6, 3, 12];
     const TGT: [u32; 3] = [9, 3, 10];
-
-    fn test_device() -> Device {
-        let requested = std::env::var("BURN_DEVICE").ok();
-        let chosen = device::choose(requested.as_deref());
-        chosen.expect("tests are built with a backend").1
-    }
 
     fn config(tying: Tying) -> TransformerConfig {
         TransformerConfig {
@@ -106,42 +102,8 @@ mod tests {
         let model = config(tying).init(device).expect("the config is valid");
         let adapted = model.clone().with_adapters(&adapters());
         let adapted = adapted.with_trained_tokens(&SRC, &TGT);
-        (model, adapted.map(&mut Move(String::new())))
-    }
-
-    struct Move(String);
-
-    impl ModuleMapper for Move {
-        fn enter_module(&mut self, name: &str, _container_type: &str) {
-            name.clone_into(&mut self.0);
-        }
-
-        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            if self.0 != "change" {
-                return param;
-            }
-            let moved = param.map(|change| {
-                let n = change.shape().num_elements();
-                let values: Vec<f32> = (0..n).map(|i| (i * 7 % 11) as f32 - 4.0).collect();
-                Tensor::from_data(TensorData::new(values, change.shape()), &change.device())
-            });
-            moved.set_require_grad(true)
-        }
-    }
-
-    fn logits(model: &Transformer) -> Vec<f32> {
-        let device = model.device();
-        let src = Padded::new(&[vec![4, 5, 6, 12], vec![7]], &device);
-        let tgt = Tensor::<2, Int>::from_data([[2, 8, 9], [2, 9, 4]], &device);
-        let logits = model.forward(&src, tgt).into_data();
-        logits.iter::<f32>().collect()
-    }
-
-    fn assert_close(found: &[f32], expected: &[f32]) {
-        assert_eq!(found.len(), expected.len());
-        // Single precision; logits of about ten.
-        let mut pairs = found.iter().zip(expected);
-        assert_eq!(pairs.find(|(a, b)| (*a - *b).abs() > 2e-4), None);
+        let value = |index, _| (index * 7 % 11) as f32 - 4.0;
+        (model, with_values(adapted, &["change"], value))
     }
 
     #[test]
@@ -161,14 +123,9 @@ mod tests {
             let merged = adapted.clone().merge_adapters();
             assert_eq!(merged.num_params(), model.num_params());
             assert!(logits(&adapted) != logits(&model));
-            assert_close(&logits(&merged), &logits(&adapted));
-            let packed = |model: &Transformer| {
-                let packed = PackedTransformer::of(model, ComputePrecision::F32);
-                let mut workspace = Workspace::new();
-                let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
-                packed.step(&mut state, &[2], &mut workspace).to_vec()
-            };
-            assert_eq!(packed(&adapted), packed(&merged));
+            // Single precision; logits of about ten.
+            assert_close(&logits(&merged), &logits(&adapted), 2e-4);
+            assert_eq!(packed_logits(&adapted), packed_logits(&merged));
         }
     }
 
@@ -230,7 +187,8 @@ mod tests {
         };
         for index in [0, 7, 13, 29] {
             let shifted = |by: f32| {
-                let shifted = adapted.clone().map(&mut Shift(String::new(), index, by));
+                let value = |i, old| if i == index { old + by } else { old };
+                let shifted = with_values(adapted.clone(), &["change"], value);
                 loss(&shifted).into_scalar::<f32>()
             };
             let step = 0.02;
@@ -239,26 +197,6 @@ mod tests {
             assert!((found[index] - expected).abs() < 1e-3, "{index}");
         }
         assert!(found.iter().any(|gradient| gradient.abs() > 0.01));
-    }
-
-    /// Adds to one value of a change.
-    struct Shift(String, usize, f32);
-
-    impl ModuleMapper for Shift {
-        fn enter_module(&mut self, name: &str, _container_type: &str) {
-            name.clone_into(&mut self.0);
-        }
-
-        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            if self.0 != "change" {
-                return param;
-            }
-            param.map(|change| {
-                let mut values: Vec<f32> = change.to_data().iter::<f32>().collect();
-                values[self.1] += self.2;
-                Tensor::from_data(TensorData::new(values, change.shape()), &change.device())
-            })
-        }
     }
 
     #[test]
