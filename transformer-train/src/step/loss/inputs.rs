@@ -104,7 +104,7 @@ pub(super) enum TrainedPart {
 /// A low-rank adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. Of this matrix the columns of `a` are
 /// trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large as `W`, is never
 /// computed.
-pub(super) struct Factors {
+struct Factors {
     /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
     features: Tensor<2>,
     /// `[vocab, width]`, without autodiff.
@@ -115,7 +115,7 @@ pub(super) struct Factors {
 }
 
 impl Factors {
-    pub(super) fn new(features: Tensor<2>, projection: Projection) -> Self {
+    fn new(features: Tensor<2>, projection: Projection) -> Self {
         let [_, d_model] = features.dims();
         match projection.weight {
             Weight::Whole(weight) => {
@@ -189,7 +189,8 @@ pub(super) struct LossInputs {
 impl LossInputs {
     /// Returns the inputs, and the tensors to which the gradients of the features and of what is trained belong.
     pub(super) fn new(
-        factors: Factors,
+        features: Tensor<2>,
+        projection: Projection,
         labels: Tensor<1, Int>,
         smoothing: &LabelSmoothing,
         scale: Option<f64>,
@@ -199,7 +200,7 @@ impl LossInputs {
             weight,
             bias,
             trained,
-        } = factors;
+        } = Factors::new(features, projection);
         let (part, trained) = trained.unzip();
         let inputs = Self {
             epsilon: smoothing.all_tokens_epsilon(weight.dims()[0]),

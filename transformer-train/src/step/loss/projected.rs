@@ -6,7 +6,7 @@
 
 use burn::tensor::{Int, Tensor};
 
-use super::inputs::{Factors, LossGradients, LossInputs, LossSums, Projection};
+use super::inputs::{LossGradients, LossInputs, LossSums, Projection};
 use super::label_smoothing::LabelSmoothing;
 use super::{cpu, tensors};
 
@@ -26,8 +26,8 @@ pub fn projected_loss(
     labels: Tensor<1, Int>,
     smoothing: &LabelSmoothing,
 ) -> LossSums {
-    let factors = Factors::new(features, projection);
-    loss(LossInputs::new(factors, labels, smoothing, None).0).0
+    let (inputs, ..) = LossInputs::new(features, projection, labels, smoothing, None);
+    loss(inputs).0
 }
 
 /// Computes the loss of tokens and a surrogate loss that carries its gradient.
@@ -53,8 +53,8 @@ pub fn projected_loss_with_gradient(
     scale: f64,
 ) -> (LossSums, Tensor<1>) {
     let bias = projection.bias.clone().filter(Tensor::is_autodiff);
-    let factors = Factors::new(features, projection);
-    let (inputs, features, trained) = LossInputs::new(factors, labels, smoothing, Some(scale));
+    let (inputs, features, trained) =
+        LossInputs::new(features, projection, labels, smoothing, Some(scale));
     let (sums, gradients) = loss(inputs);
     let gradients = gradients.expect("gradients are computed whenever there is a scale");
     let mut surrogate = (features * Tensor::from_inner(gradients.features)).sum();

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, act
 use transformer_core::config::{AdapterConfig, AdapterTarget, TransformerConfig, Tying};
 use transformer_core::{Padded, Transformer, device};
 
-use super::inputs::{Factors, LossInputs, MAX_LOGITS_CPU};
+use super::inputs::{LossInputs, MAX_LOGITS_CPU};
 use super::tensors::{self, ChunkedLoss};
 use super::*;
 use crate::config::SmoothingForm;
@@ -95,8 +95,13 @@ fn assert_gradients_of_the_textbook(form: SmoothingForm) {
     (sums.smoothed * 0.25)
         .into_data()
         .assert_approx_eq::<f32>(&expected.clone().inner().into_data(), tolerance);
-    let factors = Factors::new(features.clone(), projection);
-    let inputs = LossInputs::new(factors, label_tensor, &smoothing, Some(0.25)).0;
+    let (inputs, ..) = LossInputs::new(
+        features.clone(),
+        projection,
+        label_tensor,
+        &smoothing,
+        Some(0.25),
+    );
     let (sums, by_tensors) = tensors::loss(inputs);
     let by_tensors = by_tensors.expect("there is a scale");
     (sums.smoothed * 0.25)
