@@ -10,15 +10,15 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::libtorch;
-use crate::process::cargo;
+use crate::process::{cargo, target_folder};
 
 /// The program that was built.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) backend: String,
     pub(super) path: PathBuf,
-    /// Seconds of the build, with everything that cargo had built before.
-    pub(super) build_s: f64,
+    /// Seconds of the build, with everything that cargo had built before; `None` if another machine built it.
+    pub(super) build_s: Option<f64>,
     /// The environment variables that the program needs.
     pub(super) environment: Vec<(&'static str, OsString)>,
 }
@@ -27,7 +27,7 @@ pub(super) struct Program {
 ///
 /// It contains the default backend too: burn-train depends on burn-flex in any case, and with other features it would
 /// be compiled a second time.
-pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Result<Program> {
+pub(super) fn build(root: &Path, backend: &str, out: &Path) -> Result<Program> {
     let environment = environment(root, backend)?;
     let arguments = ["build", "-p", "examples", "--example", "bench_backend"];
     let started = Instant::now();
@@ -41,13 +41,25 @@ pub(super) fn build(root: &Path, target: &Path, backend: &str, out: &Path) -> Re
     ensure!(status.success(), "the build failed, see above");
     let name = format!("bench_backend{}", env::consts::EXE_SUFFIX);
     let path = out.join(format!("{backend}-{name}"));
-    let built = target.join("debug/examples").join(name);
+    let built = target_folder(root)?.join("debug/examples").join(name);
     fs::copy(&built, &path).with_context(|| format!("cannot copy `{}`", built.display()))?;
     Ok(Program {
         backend: backend.to_owned(),
         path,
-        build_s,
+        build_s: Some(build_s),
         environment,
+    })
+}
+
+/// Returns the benchmark of an archive that another machine packed, which has several backends.
+pub(super) fn packed(programs: &Path, backend: &str) -> Result<Program> {
+    let path = programs.join("bench_backend");
+    ensure!(path.is_file(), "there is no `{}`", path.display());
+    Ok(Program {
+        backend: backend.to_owned(),
+        path: path.canonicalize()?,
+        build_s: None,
+        environment: Vec::new(),
     })
 }
 

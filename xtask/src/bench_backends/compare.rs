@@ -54,6 +54,9 @@ pub(crate) struct Flags {
     /// Measures nothing, and draws the figures of an earlier comparison again: NAME.json as NAME.svg beside it.
     #[arg(long, value_name = "FILE")]
     pub(crate) draw: Option<PathBuf>,
+    /// A folder with the benchmark of `cargo xtask gpu --pack`, which is run instead of a new build.
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) programs: Option<PathBuf>,
 }
 
 /// A backend, by the name of its cargo feature.
@@ -122,11 +125,10 @@ pub(crate) fn check_peers(root: &Path, python: &Path) -> Result<()> {
 
 /// Compares the backends, prints the table, and writes the files.
 pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
-    let target = target_folder(root)?;
-    let out = flags
-        .out
-        .clone()
-        .unwrap_or_else(|| target.join("bench-backends"));
+    let out = match &flags.out {
+        Some(folder) => folder.clone(),
+        None => target_folder(root)?.join("bench-backends"),
+    };
     fs::create_dir_all(&out).with_context(|| format!("cannot make `{}`", out.display()))?;
     let plan = measure::Plan {
         preset: name(&flags.preset),
@@ -149,7 +151,7 @@ pub(crate) fn compare(root: &Path, flags: &Flags) -> Result<Outcome> {
         files::check(path)?;
     }
 
-    let mut contenders = build_all(root, &target, &out, &flags.backends);
+    let mut contenders = build_all(root, &out, flags);
     let n_ours = contenders.len();
     if let Some(peers) = &peers {
         let works = contenders.iter().filter(|it| it.trouble().is_none());
@@ -223,11 +225,17 @@ fn write_all(out: &Path, flags: &Flags, columns: &[Figures]) -> Result<()> {
     Ok(())
 }
 
-fn build_all(root: &Path, target: &Path, out: &Path, backends: &[Backend]) -> Vec<Contender> {
-    let built = backends.iter().map(|backend| {
+fn build_all(root: &Path, out: &Path, flags: &Flags) -> Vec<Contender> {
+    let built = flags.backends.iter().map(|backend| {
         let backend = name(backend);
-        eprintln!("==> building {backend}");
-        let contender = build::build(root, target, &backend, out)
+        let program = match &flags.programs {
+            Some(folder) => build::packed(folder, &backend),
+            None => {
+                eprintln!("==> building {backend}");
+                build::build(root, &backend, out)
+            }
+        };
+        let contender = program
             .and_then(Contender::ours)
             .unwrap_or_else(|error| Contender::missing(&backend, &format!("{error:#}")));
         report_trouble(&contender);

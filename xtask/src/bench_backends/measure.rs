@@ -48,7 +48,7 @@ impl Contender {
         Ok(Self {
             figures: Figures {
                 backend: program.backend,
-                build_s: Some(program.build_s),
+                build_s: program.build_s,
                 binary_mib: Some(size as f64 / f64::from(1 << 20)),
                 ..Figures::default()
             },
