@@ -10,7 +10,7 @@ const N_BEST = 5;
 /** Pixels between the panel and the sentence, and the edge of the window. */
 const MARGIN = 8;
 
-/** The least height of the panel in pixels, for which the page is scrolled if need be. */
+/** The least height of the panel in pixels, for which it covers the sentence if need be. */
 const MIN_HEIGHT = 260;
 
 export class Alternatives {
@@ -45,7 +45,7 @@ export class Alternatives {
     };
     byId("copy-sentence").onclick = async () => {
       const isDone = await copy(this.#piece.target);
-      this.#note.textContent = isDone ? "Copied." : "The browser did not allow to copy.";
+      this.#note.textContent = isDone ? "Copied." : "The browser did not allow copying.";
     };
     addEventListener("resize", () => this.#piece && this.#move());
   }
@@ -97,7 +97,7 @@ export class Alternatives {
     const isPresent = text === present;
     const words = differences(text, present).map((it) => (it.isNew ? element("b", {}, it.text) : it.text));
     const number = typeof score === "number"
-      ? element("span", { class: "score", title: "The score of the model: the closer to 0, the likelier." }, score.toFixed(2).replace("-", "−"))
+      ? element("span", { class: "score", title: "The model's score: the closer to 0, the better." }, score.toFixed(2).replace("-", "−"))
       : "";
     return element("button", {
       type: "button", role: "radio", "aria-checked": String(isPresent), tabindex: isPresent ? 0 : -1,
@@ -132,9 +132,10 @@ export class Alternatives {
     const isBelow = height <= below || below >= above;
     style.maxHeight = `${Math.max(MIN_HEIGHT, isBelow ? below : above)}px`;
     const top = isBelow ? last.bottom + MARGIN : first.top - MARGIN - this.#panel.offsetHeight;
+    const visible = Math.max(MARGIN, Math.min(top, innerHeight - MARGIN - this.#panel.offsetHeight));
     // Positions are counted from the root element, which may be scrolled, and beside which may be a gutter.
     const root = document.documentElement.getBoundingClientRect();
     style.left = `${left - root.left}px`;
-    style.top = `${top - root.top}px`;
+    style.top = `${visible - root.top}px`;
   }
 }

@@ -120,13 +120,13 @@ async function errorOf(response) {
   const retryAfter = Number.isFinite(after) ? after : null;
   switch (response.status) {
     case 401:
-      return new ApiError("The server requires an API key, which is entered in the settings.", "key");
+      return new ApiError("The server requires an API key. Enter it in the settings.", "key");
     case 403:
-      return new ApiError(text || "The server refuses this.", /api key/i.test(text) ? "key" : "refused");
+      return new ApiError(text || "The server refused this.", /api key/i.test(text) ? "key" : "refused");
     case 413:
       return new ApiError(text || "This is too large for the server.", "refused");
     case 429:
-      return new ApiError(text || "The server has too much to do.", "busy", retryAfter ?? 2);
+      return new ApiError(text || "The server is busy.", "busy", retryAfter ?? 2);
     case 502:
     case 503:
     case 504:

@@ -63,7 +63,7 @@ function progress() {
 
 function warnings() {
   const warned = translation.pieces.filter((piece) => piece.warning);
-  return warned.length === 0 ? "" : warned.length === 1 ? `One sentence: ${warned[0].warning}` : `${warned.length} sentences have warnings, which their panels show.`;
+  return warned.length === 0 ? "" : warned.length === 1 ? `One sentence: ${warned[0].warning}` : `${warned.length} sentences have warnings; open them to read more.`;
 }
 
 function n(noun) {
@@ -108,8 +108,8 @@ function choose(piece, replacement) {
 async function copyAll() {
   const isDone = await copy(targetOf(translation.pieces.filter((piece) => piece.kind !== "pending")));
   byId("copy").classList.toggle("is-done", isDone);
-  announce(isDone ? "The translation is copied." : "The browser did not allow to copy.");
-  if (!isDone) byId("status").textContent = "The browser did not allow to copy.";
+  announce(isDone ? "The translation is copied." : "The browser did not allow copying.");
+  if (!isDone) byId("status").textContent = "The browser did not allow copying.";
   setTimeout(() => byId("copy").classList.remove("is-done"), 1500);
 }
 

@@ -192,7 +192,7 @@ export class Translation {
   #fail(error, request) {
     if (!(error instanceof ApiError)) {
       console.error(error);
-      error = new ApiError("The reply of the server was not understood.", "refused");
+      error = new ApiError("The page did not understand the server's reply.", "refused");
     }
     const isRetried = ["network", "loading", "busy"].includes(error.kind) && this.#nRetries < MAX_RETRIES;
     this.#setState({ name: "error", error, isRetried });
