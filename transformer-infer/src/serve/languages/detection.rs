@@ -2,85 +2,13 @@
 
 use whatlang::{Detector, Lang};
 
+use crate::serve::models::{ISO_639_3, base_language};
+
 /// Number of bytes of a text that are looked at: a sentence is enough.
 const MAX_BYTES: usize = 4096;
 
 /// From which confidence on a text is believed by itself, and not together with the others of its request.
 const SURE: f64 = 0.9;
-
-/// The languages that both crates name by ISO 639-3, with the code of ISO 639-1.
-const CODES: [(&str, &str); 70] = [
-    ("af", "afr"),
-    ("ak", "aka"),
-    ("am", "amh"),
-    ("ar", "ara"),
-    ("az", "aze"),
-    ("be", "bel"),
-    ("bg", "bul"),
-    ("bn", "ben"),
-    ("ca", "cat"),
-    ("cs", "ces"),
-    ("cy", "cym"),
-    ("da", "dan"),
-    ("de", "deu"),
-    ("el", "ell"),
-    ("en", "eng"),
-    ("eo", "epo"),
-    ("es", "spa"),
-    ("et", "est"),
-    ("fa", "pes"),
-    ("fi", "fin"),
-    ("fr", "fra"),
-    ("gu", "guj"),
-    ("he", "heb"),
-    ("hi", "hin"),
-    ("hr", "hrv"),
-    ("hu", "hun"),
-    ("hy", "hye"),
-    ("id", "ind"),
-    ("it", "ita"),
-    ("ja", "jpn"),
-    ("jv", "jav"),
-    ("ka", "kat"),
-    ("km", "khm"),
-    ("kn", "kan"),
-    ("ko", "kor"),
-    ("la", "lat"),
-    ("lt", "lit"),
-    ("lv", "lav"),
-    ("mk", "mkd"),
-    ("ml", "mal"),
-    ("mr", "mar"),
-    ("my", "mya"),
-    ("nb", "nob"),
-    ("ne", "nep"),
-    ("nl", "nld"),
-    ("or", "ori"),
-    ("pa", "pan"),
-    ("pl", "pol"),
-    ("pt", "por"),
-    ("ro", "ron"),
-    ("ru", "rus"),
-    ("si", "sin"),
-    ("sk", "slk"),
-    ("sl", "slv"),
-    ("sn", "sna"),
-    ("sr", "srp"),
-    ("sv", "swe"),
-    ("ta", "tam"),
-    ("te", "tel"),
-    ("th", "tha"),
-    ("tk", "tuk"),
-    ("tl", "tgl"),
-    ("tr", "tur"),
-    ("uk", "ukr"),
-    ("ur", "urd"),
-    ("uz", "uzb"),
-    ("vi", "vie"),
-    ("yi", "yid"),
-    ("zh", "cmn"),
-    ("zu", "zul"),
-];
 
 /// The languages that whichlang knows.
 const WHICHLANG: [&str; 16] = [
@@ -189,21 +117,9 @@ impl LanguageDetector {
 
 /// Returns the language of a code such as `pt-BR`, without its region.
 fn lang_of(code: &str) -> Option<Lang> {
-    let base = code
-        .split(['-', '_'])
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    let base = match base.as_str() {
-        "no" => "nb",
-        "pb" => "pt",
-        "zt" => "zh",
-        "iw" => "he",
-        base => base,
-    };
-    let (_, code) = CODES
-        .iter()
-        .find(|(short, long)| *short == base || *long == base)?;
+    let base = code.split('-').next().unwrap_or_default();
+    let base = base_language(base);
+    let (_, code) = ISO_639_3.iter().find(|(short, _)| *short == base)?;
     Lang::from_code(*code)
 }
 
@@ -218,7 +134,7 @@ mod tests {
 
     #[test]
     fn all_codes_are_those_of_a_language() {
-        for (short, long) in CODES {
+        for (short, long) in ISO_639_3 {
             assert!(Lang::from_code(long).is_some(), "{long}");
             assert!(lang_of(short).is_some(), "{short}");
         }

@@ -24,14 +24,7 @@ pub(super) fn missing(name: &str) -> ApiError {
     ApiError::request(format!("Invalid request: missing {name} parameter"))
 }
 
-/// Returns the code of a language, instead of an alias of LibreTranslate's or its clients'.
+/// Returns the code of a language.
 pub(super) fn language<'a>(parameters: &'a Parameters, name: &str) -> Result<&'a str, ApiError> {
-    let code = parameters.text(name).ok_or_else(|| missing(name))?;
-    Ok(match code {
-        "pb" => "pt-BR",
-        "zh" => "zh-Hans",
-        "zt" => "zh-Hant",
-        "iw" => "he",
-        code => code,
-    })
+    parameters.text(name).ok_or_else(|| missing(name))
 }

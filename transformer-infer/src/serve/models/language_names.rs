@@ -2,6 +2,8 @@
 
 use transformer_core::text::LanguageCode;
 
+use super::base_language;
+
 /// The names of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LanguageNames<'a> {
@@ -12,7 +14,7 @@ pub(crate) struct LanguageNames<'a> {
 }
 
 /// Codes with the name in English and in the language itself, in the order of the codes.
-const NAMES: [(&str, &str, &str); 104] = [
+const NAMES: [(&str, &str, &str); 105] = [
     ("af", "Afrikaans", "Afrikaans"),
     ("am", "Amharic", "አማርኛ"),
     ("ar", "Arabic", "العربية"),
@@ -35,6 +37,7 @@ const NAMES: [(&str, &str, &str); 104] = [
     ("eu", "Basque", "euskara"),
     ("fa", "Persian", "فارسی"),
     ("fi", "Finnish", "suomi"),
+    ("fil", "Filipino", "Filipino"),
     ("fr", "French", "français"),
     ("ga", "Irish", "Gaeilge"),
     ("gd", "Scottish Gaelic", "Gàidhlig"),
@@ -129,7 +132,9 @@ impl<'a> LanguageNames<'a> {
             let (_, english, native) = NAMES[index];
             Some(Self { english, native })
         };
-        let found = find(code.as_str()).or_else(|| find(code.language()));
+        let language = code.language();
+        let found = find(code.as_str()).or_else(|| find(language));
+        let found = found.or_else(|| find(base_language(language)));
         found.unwrap_or(Self {
             english: code.as_str(),
             native: code.as_str(),
@@ -150,6 +155,12 @@ mod tests {
     fn a_region_without_a_name_of_its_own_has_that_of_the_language() {
         assert_eq!(english("pt-BR"), "Portuguese (Brazil)");
         assert_eq!(english("pt-AO"), "Portuguese");
+    }
+
+    #[test]
+    fn an_alias_has_the_name_of_its_language() {
+        assert_eq!(english("iw"), "Hebrew");
+        assert_eq!(english("deu-AT"), "German");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The models of the server: loaded, found by name or by languages, and loaded again.
 
 mod facts;
+mod language_codes;
 mod language_names;
 mod load;
 mod route;
@@ -8,6 +9,7 @@ mod served;
 mod set;
 
 pub(crate) use facts::ModelFacts;
+pub(crate) use language_codes::{ISO_639_3, base_language};
 pub(crate) use language_names::LanguageNames;
 pub(crate) use load::Loader;
 pub(crate) use route::Route;

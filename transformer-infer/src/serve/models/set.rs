@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use transformer_core::text::LanguageCode;
 
+use super::language_codes::closest;
 use super::{Route, Served};
 use crate::serve::config::ServeError;
 use crate::serve::http::ApiError;
@@ -98,7 +99,7 @@ impl Models {
 
     /// Returns the models for a request.
     ///
-    /// A language is found by its code, such as `pt-BR`; if there is no such model, by the language alone, `pt`. Without
+    /// A language is found by its code, such as `pt-BR`, or else by the closest one, such as `pt`, or `nb` for `no`. Without
     /// a source or target language, there must be one possibility only. A model whose languages are unknown is found by
     /// its name, or if it is the only model, and then only by requests that name no language.
     pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
@@ -180,18 +181,14 @@ impl Models {
     }
 }
 
-/// Returns the code among those of models that means the same, or else the same language.
+/// Returns the [closest] code among those of models.
 fn find<'a>(
     code: &str,
-    mut codes: impl Iterator<Item = &'a LanguageCode> + Clone,
+    codes: impl Iterator<Item = &'a LanguageCode> + Clone,
 ) -> Result<&'a LanguageCode, ApiError> {
-    let unsupported = || ApiError::Language {
+    closest(code, codes).ok_or_else(|| ApiError::Language {
         code: code.chars().take(40).collect(),
-    };
-    let wanted: LanguageCode = code.parse().map_err(|_| unsupported())?;
-    let same = codes.clone().find(|it| **it == wanted);
-    let related = || codes.find(|it| it.language() == wanted.language());
-    same.or_else(related).ok_or_else(unsupported)
+    })
 }
 
 /// Checks that a model translates between the languages that a request names.
@@ -208,7 +205,7 @@ fn check_languages(
             }
             (Some(_), None) => {
                 return Err(ApiError::request(format!(
-                    "the languages of the model `{}` are not known; leave out `source` and `target`, or add `src_lang` \
+                    "the languages of the model `{}` are not known; omit `source` and `target`, or add `src_lang` \
                      and `tgt_lang` to `training` in its manifest",
                     served.name()
                 )));
