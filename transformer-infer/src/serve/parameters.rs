@@ -2,8 +2,8 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Multipart, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use percent_encoding::percent_decode;
 use serde_json::{Map, Value};
 
 use crate::serve::http::ApiError;
@@ -20,7 +20,7 @@ pub(crate) struct Parameters {
 /// The file of a form.
 #[derive(Clone, Debug)]
 pub(crate) struct UploadedFile {
-    /// The name that the client gave it.
+    /// The name that the client gave it; may be empty.
     pub(crate) name: String,
     pub(crate) bytes: Bytes,
 }
@@ -53,13 +53,8 @@ enum BodyKind {
 }
 
 impl BodyKind {
-    fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
-        let kind = value
-            .unwrap_or_default()
-            .split(';')
-            .next()
-            .unwrap_or_default();
+    fn of(content_type: &str) -> Self {
+        let kind = content_type.split(';').next().unwrap_or_default();
         let kind = kind.trim().to_ascii_lowercase();
         match kind.as_str() {
             "application/json" => Self::Json,
@@ -75,15 +70,23 @@ impl Parameters {
     /// Reads the parameters of a request, whose body is limited.
     pub(crate) async fn of(request: Request) -> Result<Self, ApiError> {
         let query = request.uri().query().unwrap_or_default().to_owned();
-        let mut parameters = match BodyKind::of(request.headers()) {
+        let content_type = request.headers().get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|it| it.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        let mut parameters = match BodyKind::of(&content_type) {
             BodyKind::Multipart => Self::of_multipart(request).await?,
             kind => {
                 let body = Bytes::from_request(request, &()).await;
                 let body = body.map_err(|_| ApiError::BrokenBody)?;
-                Self::of_body(kind, &body)?
+                Self::of_body(kind, charset(&content_type), &body)?
             }
         };
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        if let Some(charset) = parameters.text("_charset_") {
+            for text in parameters.values.values().filter_map(Value::as_str) {
+                utf8(text.as_bytes(), Some(charset))?;
+            }
+        }
+        for (name, value) in pairs(query.as_bytes(), None)? {
             if !parameters.values.contains_key(&*name) {
                 parameters.push(&name, &value);
             }
@@ -91,7 +94,7 @@ impl Parameters {
         Ok(parameters)
     }
 
-    fn of_body(kind: BodyKind, body: &[u8]) -> Result<Self, ApiError> {
+    fn of_body(kind: BodyKind, charset: Option<&str>, body: &[u8]) -> Result<Self, ApiError> {
         let mut parameters = Self::default();
         match kind {
             // Some clients say so with `GET`, too.
@@ -106,11 +109,9 @@ impl Parameters {
                 parameters.values = values;
             }
             BodyKind::Form => {
-                let mut form = Self::default();
-                for (name, value) in form_urlencoded::parse(body) {
-                    form.push(&name, &value);
+                for (name, value) in pairs(body, charset)? {
+                    parameters.push(&name, &value);
                 }
-                parameters = form;
             }
             BodyKind::Multipart | BodyKind::Other => {}
         }
@@ -118,28 +119,30 @@ impl Parameters {
     }
 
     async fn of_multipart(request: Request) -> Result<Self, ApiError> {
-        let broken = |_| ApiError::BrokenBody;
-        let mut form = Multipart::from_request(request, &())
-            .await
-            .map_err(|_| ApiError::BrokenBody)?;
+        let broken = |text| ApiError::request(format!("the multipart form is malformed: {text}"));
+        let form = Multipart::from_request(request, &()).await;
+        let mut form = form.map_err(|error| broken(error.body_text()))?;
         let mut parameters = Self::default();
-        while let Some(field) = form.next_field().await.map_err(broken)? {
+        loop {
+            let field = form.next_field().await;
+            let Some(field) = field.map_err(|error| broken(error.body_text()))? else {
+                return Ok(parameters);
+            };
             let name = field.name().unwrap_or_default().to_owned();
-            match field.file_name().map(str::to_owned) {
-                Some(file_name) => {
-                    let bytes = field.bytes().await.map_err(broken)?;
-                    parameters.file = Some(UploadedFile {
-                        name: file_name,
-                        bytes,
-                    });
+            let file_name = field.file_name().map(str::to_owned);
+            let content_type = field.content_type().unwrap_or_default().to_owned();
+            let bytes = field.bytes().await;
+            let bytes = bytes.map_err(|error| broken(error.body_text()))?;
+            match file_name {
+                None if name != "file" => {
+                    parameters.push(&name, utf8(&bytes, charset(&content_type))?);
                 }
-                None => {
-                    let text = field.text().await.map_err(broken)?;
-                    parameters.push(&name, &text);
+                name => {
+                    let name = name.unwrap_or_default();
+                    parameters.file = Some(UploadedFile { name, bytes });
                 }
             }
         }
-        Ok(parameters)
     }
 
     /// Adds a value of a form; a name that comes several times has a list. Names such as `text[]` are those of lists.
@@ -246,6 +249,44 @@ impl Parameters {
             },
             Value::Number(number) => number.as_u64().map(|number| number != 0),
             _ => None,
+        }
+    }
+}
+
+/// Returns the character encoding that a media type names.
+fn charset(content_type: &str) -> Option<&str> {
+    let parameters = content_type.split(';').skip(1);
+    let mut parameters = parameters.filter_map(|it| it.split_once('='));
+    let charset = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    charset.map(|(_, value)| value.trim().trim_matches('"'))
+}
+
+/// Returns the names and values of a form.
+fn pairs<'a>(
+    form: &'a [u8],
+    charset: Option<&str>,
+) -> Result<form_urlencoded::Parse<'a>, ApiError> {
+    let decoded: Vec<u8> = percent_decode(form).collect();
+    utf8(&decoded, charset)?;
+    Ok(form_urlencoded::parse(form))
+}
+
+/// Returns text that must be UTF-8, or ASCII in another encoding that contains it.
+fn utf8<'a>(bytes: &'a [u8], charset: Option<&str>) -> Result<&'a str, ApiError> {
+    let charset = charset.unwrap_or("utf-8").to_ascii_lowercase();
+    let is_utf8 = matches!(charset.as_str(), "utf-8" | "utf8");
+    let has_ascii = ["us-ascii", "iso-8859-", "windows-125"];
+    let has_ascii = has_ascii.iter().any(|start| charset.starts_with(start));
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_utf8 || has_ascii && text.is_ascii() => Ok(text),
+        Err(_) if is_utf8 => Err(ApiError::request(
+            "the parameters are not UTF-8; encode them as UTF-8",
+        )),
+        _ => {
+            let charset: String = charset.chars().take(40).collect();
+            Err(ApiError::request(format!(
+                "the parameters are in `{charset}`, expected UTF-8; encode them as UTF-8"
+            )))
         }
     }
 }
