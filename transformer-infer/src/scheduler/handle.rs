@@ -121,7 +121,22 @@ impl Scheduler {
         job: Job,
         on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
     ) -> Result<Ticket, SchedulerError> {
-        self.accept(job, Callback::Results(Box::new(on_done)))
+        let limit = Some(self.max_queue_tokens);
+        self.accept(job, Callback::Results(Box::new(on_done)), limit)
+    }
+
+    /// Like [`submit`](Self::submit), for a job that the caller has accepted already: the limit of waiting tokens neither
+    /// refuses it nor counts it. The caller bounds how many such jobs there are.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SchedulerError`] as `submit` does, except for lack of room.
+    pub fn submit_unlimited(
+        &self,
+        job: Job,
+        on_done: impl FnMut(usize, Result<Translation, TranslatorError>) + Send + 'static,
+    ) -> Result<Ticket, SchedulerError> {
+        self.accept(job, Callback::Results(Box::new(on_done)), None)
     }
 
     /// Like [`submit`](Self::submit), and calls `on_event` after each token of a greedy search too, not only when a line
@@ -138,19 +153,34 @@ impl Scheduler {
         job: Job,
         on_event: impl FnMut(JobEvent) + Send + 'static,
     ) -> Result<Ticket, SchedulerError> {
-        self.accept(job, Callback::Events(Box::new(on_event)))
+        let limit = Some(self.max_queue_tokens);
+        self.accept(job, Callback::Events(Box::new(on_event)), limit)
     }
 
-    fn accept(&self, job: Job, callback: Callback) -> Result<Ticket, SchedulerError> {
+    /// Returns whether a job of so many tokens would be accepted now. A job that is too large for an empty queue counts as
+    /// one that fills it.
+    pub fn has_room(&self, n_tokens: usize) -> bool {
+        let n_tokens = n_tokens.min(self.max_queue_tokens);
+        check_room(&self.shared.lock(), n_tokens, Some(self.max_queue_tokens)).is_ok()
+    }
+
+    /// Accepts a job; without a `limit` of the tokens that wait, it does not count for that of others.
+    fn accept(
+        &self,
+        job: Job,
+        callback: Callback,
+        limit: Option<usize>,
+    ) -> Result<Ticket, SchedulerError> {
         // Before the work of tokenizing.
-        self.check_room(&self.shared.lock(), job.lines.len())?;
+        check_room(&self.shared.lock(), job.lines.len(), limit)?;
         let Job {
             caller,
             lines,
             search,
         } = job;
         let prepared = self.prepare(&lines, &search)?;
-        let state = JobState::new(caller, search, lines.len(), callback);
+        let mut state = JobState::new(caller, search, lines.len(), callback);
+        state.is_limited = limit.is_some();
         let job = Arc::new(state);
         let lines = lines.into_iter().zip(prepared).enumerate();
         let lines = lines.map(|(index, (line, prepared))| self.line(&job, index, line, prepared));
@@ -158,7 +188,7 @@ impl Scheduler {
         let n_tokens = lines.iter().map(Line::n_tokens).sum();
         let ticket = Ticket::new(&job, Arc::downgrade(&self.shared));
         let mut state = self.shared.lock();
-        if let Err(error) = self.check_room(&state, n_tokens) {
+        if let Err(error) = check_room(&state, n_tokens, limit) {
             // Dropping the ticket and the lines takes the lock.
             drop(state);
             return Err(error);
@@ -169,24 +199,6 @@ impl Scheduler {
         drop(state);
         self.shared.wake_one();
         Ok(ticket)
-    }
-
-    fn check_room(&self, state: &State, n_tokens: usize) -> Result<(), SchedulerError> {
-        let (n_queued_tokens, limit) = (state.queue.n_tokens(), self.max_queue_tokens);
-        if state.is_closed {
-            return Err(SchedulerError::ShutDown);
-        }
-        if n_tokens > limit {
-            return Err(SchedulerError::JobTooLarge { n_tokens, limit });
-        }
-        if n_queued_tokens.saturating_add(n_tokens) > limit {
-            return Err(SchedulerError::QueueFull {
-                n_queued_tokens,
-                n_tokens,
-                limit,
-            });
-        }
-        Ok(())
     }
 
     fn prepare(
@@ -278,6 +290,28 @@ impl Scheduler {
             let _ = thread.join();
         }
     }
+}
+
+/// Checks that a job of so many tokens may join those that wait.
+fn check_room(state: &State, n_tokens: usize, limit: Option<usize>) -> Result<(), SchedulerError> {
+    if state.is_closed {
+        return Err(SchedulerError::ShutDown);
+    }
+    let Some(limit) = limit else {
+        return Ok(());
+    };
+    if n_tokens > limit {
+        return Err(SchedulerError::JobTooLarge { n_tokens, limit });
+    }
+    let n_queued_tokens = state.queue.n_limited_tokens();
+    if n_queued_tokens.saturating_add(n_tokens) > limit {
+        return Err(SchedulerError::QueueFull {
+            n_queued_tokens,
+            n_tokens,
+            limit,
+        });
+    }
+    Ok(())
 }
 
 impl Drop for Scheduler {

@@ -57,6 +57,8 @@ pub(super) struct JobState {
     pub(super) progress: Arc<Progress>,
     /// Whether it reports each token.
     pub(super) is_streamed: bool,
+    /// Whether its tokens count for the limit of those that wait.
+    pub(super) is_limited: bool,
     /// Empty when all lines are done, or the job is cancelled.
     callback: Mutex<Option<Callback>>,
 }
@@ -98,6 +100,7 @@ impl JobState {
                 n_left: AtomicUsize::new(n_lines),
             }),
             is_streamed: matches!(callback, Callback::Events(_)),
+            is_limited: true,
             callback: Mutex::new(Some(callback)),
         }
     }

@@ -52,6 +52,15 @@ impl Line {
         self.ids.len() + 1
     }
 
+    /// Returns the number of these tokens that count for the limit of those that wait.
+    pub(super) fn n_limited_tokens(&self) -> usize {
+        if self.job.is_limited {
+            self.n_tokens()
+        } else {
+            0
+        }
+    }
+
     /// Returns the number of rows that it needs of a batch.
     pub(super) fn n_rows(&self) -> usize {
         match self.known {

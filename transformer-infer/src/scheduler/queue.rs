@@ -23,6 +23,7 @@ pub(super) struct FairQueue {
     turns: VecDeque<u64>,
     n_lines: usize,
     n_tokens: usize,
+    n_limited_tokens: usize,
     n_rows: usize,
 }
 
@@ -38,6 +39,7 @@ impl FairQueue {
     pub(super) fn push(&mut self, line: Line) {
         self.n_lines += 1;
         self.n_tokens += line.n_tokens();
+        self.n_limited_tokens += line.n_limited_tokens();
         self.n_rows += line.n_rows();
         let caller = line.job.caller;
         let turns = &mut self.turns;
@@ -106,6 +108,7 @@ impl FairQueue {
     fn forget(&mut self, line: &Line) {
         self.n_lines -= 1;
         self.n_tokens -= line.n_tokens();
+        self.n_limited_tokens -= line.n_limited_tokens();
         self.n_rows -= line.n_rows();
     }
 
@@ -120,6 +123,11 @@ impl FairQueue {
     /// Returns the number of source tokens of all lines, EOS included.
     pub(super) fn n_tokens(&self) -> usize {
         self.n_tokens
+    }
+
+    /// Returns the number of source tokens of lines to which the limit of the queue applies.
+    pub(super) fn n_limited_tokens(&self) -> usize {
+        self.n_limited_tokens
     }
 
     /// Returns the number of rows that all lines need.

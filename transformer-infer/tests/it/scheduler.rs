@@ -290,6 +290,32 @@ fn more_tokens_than_may_wait_are_refused_until_some_are_translated() {
 }
 
 #[test]
+fn a_job_without_a_limit_is_neither_refused_nor_counted() {
+    let options = SchedulerOptions {
+        n_threads: NonZeroUsize::new(1),
+        max_queue_tokens: 10,
+        ..SchedulerOptions::default()
+    };
+    let scheduler = Scheduler::new(translator(), &options).expect("threads can be started");
+    let search = short(Search::greedy());
+    let (_busy, release) = occupy(&scheduler);
+    let (sender, results) = mpsc::channel();
+    let unlimited = scheduler.submit_unlimited(job(&["a bad cab faded"], &search), move |_, _| {
+        let _ = sender.send(());
+    });
+    assert_eq!(scheduler.stats().n_queued_tokens, 16);
+    assert!(scheduler.has_room(10) && scheduler.has_room(11));
+    let limited = submit(&scheduler, job(&["a cab"], &search));
+    assert!(scheduler.has_room(4) && !scheduler.has_room(5));
+    drop(release);
+    let (_limited, limited) = limited.expect("6 tokens are within the limit");
+    assert_eq!(limited.iter().count(), 1);
+    let _unlimited = unlimited.expect("no limit holds");
+    assert_eq!(results.iter().count(), 1);
+    assert!(scheduler.has_room(10));
+}
+
+#[test]
 fn dropping_a_ticket_removes_its_lines_from_the_queue() {
     let scheduler = scheduler(translator(), 1);
     let search = short(Search::default());

@@ -27,7 +27,8 @@ pub(super) struct LimitFlags {
     /// Most requests that are answered at a time; beyond it, the reply is 429.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_in_flight)]
     max_in_flight: usize,
-    /// Most source tokens that wait for a model; beyond it, the reply is 429, and `Retry-After` has the seconds.
+    /// Maximum number of source tokens that wait for a model, without those of files; beyond it, the reply is 429, and
+    /// `Retry-After` has the seconds.
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one(), default_value_t = Limits::default().max_queue_tokens)]
     max_queue_tokens: usize,
     /// Most connections; beyond it, the one that has been idle longest is closed, or the new one gets the reply 503.

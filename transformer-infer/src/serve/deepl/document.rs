@@ -7,8 +7,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 use utoipa::ToSchema;
 
 use super::error::DeeplError;
@@ -16,20 +14,19 @@ use super::request::{admitted, check_options, of_languages, target};
 use super::usage::Usage;
 use crate::serve::files::{FileState, Upload, download};
 use crate::serve::http::ApiError;
-use crate::serve::parameters::Parameters;
+use crate::serve::parameters::{Parameters, UploadedFile};
 use crate::serve::state::{Caller, Shared};
-
-/// How often longer than a request the translation of a document may take.
-const TIMES_LONGER: u32 = 10;
 
 /// A document to translate.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = deepl::DocumentRequest)]
 #[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct DocumentRequest {
-    /// The file, whose extension says its format.
+    /// The file. The extension of its name says its format.
     #[schema(content_media_type = "application/octet-stream")]
     file: String,
+    /// The name of the file, instead of the one in the header of its part.
+    filename: Option<String>,
     /// The code of the target language.
     target_lang: String,
     /// The code of the source language; detected if it is missing.
@@ -81,41 +78,23 @@ pub(super) async fn upload(
 ) -> Result<Json<DocumentReply>, ApiError> {
     let (caller, parameters) = admitted(&shared, request).await?;
     let upload = checked(&shared, &caller, &parameters)?;
-    let announced = shared.files.announce(&upload.name);
-    let (id, key) = announced.map_err(|_| ApiError::Busy { retry_after: 10 })?;
+    let file = shared.files.accept(&upload.name)?;
     let reply = DocumentReply {
-        document_id: id.clone(),
-        document_key: key,
+        document_id: file.id.clone(),
+        document_key: file.key.clone(),
     };
     tokio::spawn(async move {
         let n_chars = upload.n_chars;
-        let time = TIMES_LONGER * shared.options.limits.request_time;
-        // A panic ends the inner task only.
-        let translated = {
-            let caller = caller.clone();
-            tokio::spawn(async move { timeout(time, upload.translate(&caller)).await })
-        };
-        let translated = match translated.await {
-            Ok(Ok(translated)) => translated,
-            Ok(Err(_)) => Err(ApiError::Timeout {
-                seconds: time.as_secs(),
-            }),
-            Err(_) => Err(ApiError::Internal),
-        };
-        if translated.is_ok() {
-            usage.add(&shared, &caller, n_chars);
-        }
-        let stored = spawn_blocking(move || match translated {
+        let stored = match upload.translate(&caller).await {
             Ok(bytes) => {
-                if let Err(error) = shared.files.finish(&id, &bytes, n_chars) {
-                    tracing::error!(%error, "a translated file cannot be stored");
-                    shared.files.fail(&id, ApiError::Internal.to_string());
-                }
+                usage.add(&shared, &caller, n_chars);
+                file.finish(bytes, n_chars).await
             }
-            Err(error) => shared.files.fail(&id, error.to_string()),
-        });
-        // It neither panics nor is cancelled.
-        let _ = stored.await;
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            file.fail(&error);
+        }
     });
     Ok(Json(reply))
 }
@@ -125,13 +104,17 @@ fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<
     let file = parameters
         .file()
         .ok_or_else(|| ApiError::request("Parameter 'file' not specified."))?;
+    let file = UploadedFile {
+        name: parameters.text("filename").unwrap_or(&file.name).to_owned(),
+        bytes: file.bytes.clone(),
+    };
     let (source, target) = (parameters.text("source_lang"), target(parameters)?);
-    let upload = Upload::new(shared, caller, file, source, target);
+    let upload = Upload::new(shared, caller, &file, source, target);
     let upload = upload.map_err(|error| of_languages(error, parameters))?;
     let extension = upload.name.rsplit('.').next().unwrap_or_default();
     match parameters.text("output_format") {
         Some(other) if !other.eq_ignore_ascii_case(extension) => Err(ApiError::request(
-            "a document cannot be translated into another format; leave out `output_format`",
+            "documents cannot be converted to another format; omit `output_format`",
         )),
         _ => Ok(upload),
     }
@@ -144,8 +127,8 @@ fn checked(shared: &Shared, caller: &Caller, parameters: &Parameters) -> Result<
     tag = "DeepL",
     params(("id" = String, Path, description = "`document_id`")),
     responses(
-        (status = 200, description = "How far it is", body = DocumentStatus),
-        (status = 404, description = "There is no such document any more, or the key is not its key", body = DeeplError),
+        (status = 200, description = "The status of the document", body = DocumentStatus),
+        (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
     )
 )]
 pub(super) async fn status(
@@ -175,8 +158,8 @@ pub(super) async fn status(
     params(("id" = String, Path, description = "`document_id`")),
     responses(
         (status = 200, description = "The document", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = 404, description = "There is no such document any more, or the key is not its key", body = DeeplError),
-        (status = 503, description = "It is not translated yet", body = DeeplError),
+        (status = 404, description = "There is no such document, or the key is wrong", body = DeeplError),
+        (status = 503, description = "The document is not translated yet", body = DeeplError),
     )
 )]
 pub(super) async fn result(

@@ -17,7 +17,7 @@ pub(crate) async fn download(path: &Path, name: &str) -> Result<Response, ApiErr
     let read = spawn_blocking(move || std::fs::read(path)).await;
     let bytes = match read {
         Ok(Ok(bytes)) => bytes,
-        // It became too old in this moment.
+        // Something that cleans the temporary folder was faster.
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Err(ApiError::NotFound),
         _ => return Err(ApiError::Internal),
     };

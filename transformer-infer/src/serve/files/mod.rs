@@ -1,6 +1,7 @@
 //! Files: uploaded, translated, and kept until their clients have fetched them.
 
 mod download;
+mod folder;
 mod store;
 mod upload;
 

@@ -1,22 +1,27 @@
 //! [`FileStore`]: keeps translated files in a temporary folder; bounded in number, size and age.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use subtle::ConstantTimeEq;
-use tempfile::TempDir;
+use tempfile::TempPath;
+use tokio::task::spawn_blocking;
+
+use super::folder::PrivateFolder;
+use crate::serve::http::ApiError;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
-    /// Most files, those that are being translated included.
+    /// Maximum number of files, those that are being translated included.
     max_files: usize,
-    /// Most files that are being translated.
+    /// Maximum number of files that are being translated.
     max_pending: usize,
-    /// Most bytes of all files.
+    /// Maximum number of bytes of all files.
     max_bytes: u64,
     /// How long a file is kept after it was translated.
     max_age: Duration,
@@ -36,20 +41,28 @@ impl Default for FileLimits {
 /// Keeps translated files in a temporary folder, which is removed with the store.
 ///
 /// A file that is too old is removed at the next call. If there are too many, or too many bytes, the oldest ones go first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct FileStore {
     limits: FileLimits,
+    /// The folder of temporary files.
+    parent: PathBuf,
     /// Made for the first file.
-    folder: OnceLock<TempDir>,
+    folder: OnceLock<PrivateFolder>,
     /// The oldest first.
     files: Mutex<VecDeque<StoredFile>>,
 }
 
-/// The files that are being translated are as many as allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FilesFull;
+/// A file that is being translated. Dropped before it ends, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct PendingFile {
+    store: Arc<FileStore>,
+    /// The id, which nobody can guess.
+    pub(crate) id: String,
+    /// The key, which nobody can guess.
+    pub(crate) key: String,
+}
 
-/// A file that was announced.
+/// A file that was accepted.
 #[derive(Debug)]
 struct StoredFile {
     id: String,
@@ -62,7 +75,7 @@ struct StoredFile {
 }
 
 /// How far a file is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum FileState {
     /// It is being translated.
     Pending,
@@ -70,8 +83,8 @@ pub(crate) enum FileState {
     Ready {
         /// Name for the client.
         name: String,
-        /// Where it is.
-        path: PathBuf,
+        /// Where it is, until it is dropped.
+        path: Arc<TempPath>,
         /// Number of characters of its source.
         n_chars: usize,
     },
@@ -79,13 +92,36 @@ pub(crate) enum FileState {
     Failed(String),
 }
 
+impl FileState {
+    fn is_pending(&self) -> bool {
+        matches!(self, Self::Pending)
+    }
+}
+
 impl FileStore {
-    /// Announces a file, which clients will call by `name`, and returns its id and its key: nobody can guess them.
-    pub(crate) fn announce(&self, name: &str) -> Result<(String, String), FilesFull> {
+    /// Makes a store whose folder is in `parent`, and removes what killed servers left there.
+    pub(crate) fn new(parent: PathBuf) -> Self {
+        if let Err(error) = PrivateFolder::remove_abandoned(&parent) {
+            tracing::warn!(%error, "cannot look for files of killed servers");
+        }
+        Self {
+            limits: FileLimits::default(),
+            parent,
+            folder: OnceLock::new(),
+            files: Mutex::default(),
+        }
+    }
+
+    /// Accepts a file, which clients will call by `name`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ApiError::Busy`] if as many are being translated as allowed.
+    pub(crate) fn accept(self: &Arc<Self>, name: &str) -> Result<PendingFile, ApiError> {
         let mut files = self.lock();
-        let is_pending = |file: &&StoredFile| file.state == FileState::Pending;
-        if files.iter().filter(is_pending).count() >= self.limits.max_pending {
-            return Err(FilesFull);
+        let pending = files.iter().filter(|file| file.state.is_pending());
+        if pending.count() >= self.limits.max_pending {
+            return Err(ApiError::Busy { retry_after: 10 });
         }
         let (id, key) = (random_name(), random_name());
         files.push_back(StoredFile {
@@ -97,15 +133,15 @@ impl FileStore {
             state: FileState::Pending,
         });
         self.make_room(&mut files, 0);
-        Ok((id, key))
+        Ok(PendingFile {
+            store: self.clone(),
+            id,
+            key,
+        })
     }
 
-    /// Stores a file that was announced.
-    ///
-    /// # Errors
-    ///
-    /// Returns the system's error if it cannot be written, or is larger than everything that may be stored.
-    pub(crate) fn finish(&self, id: &str, bytes: &[u8], n_chars: usize) -> io::Result<()> {
+    /// Stores the translation of a file that was accepted.
+    fn finish(&self, id: &str, bytes: &[u8], n_chars: usize) -> io::Result<()> {
         let n_bytes = bytes.len() as u64;
         if n_bytes > self.limits.max_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -113,38 +149,25 @@ impl FileStore {
         let folder = match self.folder.get() {
             Some(folder) => folder,
             None => {
-                let folder = tempfile::Builder::new()
-                    .prefix("transformer-infer-")
-                    .tempdir()?;
+                let folder = PrivateFolder::new_in(&self.parent)?;
                 self.folder.get_or_init(|| folder)
             }
         };
-        let path = folder.path().join(id);
-        std::fs::write(&path, bytes)?;
+        let mut file = folder.make_file()?;
+        file.write_all(bytes)?;
+        let path = Arc::new(file.into_temp_path());
         let mut files = self.lock();
         self.make_room(&mut files, n_bytes);
-        match files.iter_mut().find(|file| file.id == id) {
-            Some(file) => {
-                file.n_bytes = n_bytes;
-                file.since = Instant::now();
-                let name = file.name.clone();
-                file.state = FileState::Ready {
-                    name,
-                    path,
-                    n_chars,
-                };
-                Ok(())
-            }
-            // It was too old.
-            None => std::fs::remove_file(path),
+        if let Some(file) = files.iter_mut().find(|file| file.id == id) {
+            file.n_bytes = n_bytes;
+            file.since = Instant::now();
+            file.state = FileState::Ready {
+                name: file.name.clone(),
+                path,
+                n_chars,
+            };
         }
-    }
-
-    /// Says why a file that was announced will not come.
-    pub(crate) fn fail(&self, id: &str, reason: String) {
-        if let Some(file) = self.lock().iter_mut().find(|file| file.id == id) {
-            file.state = FileState::Failed(reason);
-        }
+        Ok(())
     }
 
     /// Returns how far a file is; `None` if there is none of this id and, if one is given, this key.
@@ -159,14 +182,8 @@ impl FileStore {
     /// Removes what is too old, and returns the files.
     fn lock(&self) -> MutexGuard<'_, VecDeque<StoredFile>> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.retain(|file| {
-            let is_kept =
-                file.state == FileState::Pending || file.since.elapsed() < self.limits.max_age;
-            if !is_kept {
-                file.remove();
-            }
-            is_kept
-        });
+        let max_age = self.limits.max_age;
+        files.retain(|file| file.state.is_pending() || file.since.elapsed() < max_age);
         files
     }
 
@@ -174,26 +191,44 @@ impl FileStore {
     fn make_room(&self, files: &mut VecDeque<StoredFile>, n_bytes: u64) {
         let mut n_stored: u64 = files.iter().map(|file| file.n_bytes).sum();
         while files.len() > self.limits.max_files || n_stored + n_bytes > self.limits.max_bytes {
-            let is_removable = |file: &StoredFile| file.state != FileState::Pending;
-            let Some(file) = files
-                .iter()
-                .position(is_removable)
-                .and_then(|at| files.remove(at))
-            else {
+            let oldest = files.iter().position(|file| !file.state.is_pending());
+            let Some(file) = oldest.and_then(|at| files.remove(at)) else {
                 return;
             };
-            file.remove();
             n_stored -= file.n_bytes;
         }
     }
 }
 
-impl StoredFile {
-    fn remove(&self) {
-        if let FileState::Ready { path, .. } = &self.state {
-            // Nothing can be done about a file that cannot be removed; its folder is, when the server ends.
-            let _ = std::fs::remove_file(path);
+impl PendingFile {
+    /// Stores the translation.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than everything that
+    /// may be stored.
+    pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
+        let (store, id) = (self.store.clone(), self.id.clone());
+        let stored = spawn_blocking(move || store.finish(&id, &bytes, n_chars)).await;
+        stored.map_err(|_| ApiError::Internal)?.map_err(|error| {
+            tracing::error!(%error, "a translated file cannot be stored");
+            ApiError::Internal
+        })
+    }
+
+    /// Says why there will be no translation.
+    pub(crate) fn fail(&self, error: &ApiError) {
+        let mut files = self.store.lock();
+        if let Some(file) = files.iter_mut().find(|file| file.id == self.id) {
+            file.state = FileState::Failed(error.to_string());
         }
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        let mut files = self.store.lock();
+        files.retain(|file| file.id != self.id || !file.state.is_pending());
     }
 }
 
@@ -214,44 +249,49 @@ fn random_name() -> String {
 mod tests {
     use super::*;
 
-    fn store(limits: FileLimits) -> FileStore {
-        FileStore {
+    fn store(limits: FileLimits) -> Arc<FileStore> {
+        Arc::new(FileStore {
             limits,
-            ..FileStore::default()
-        }
+            ..FileStore::new(std::env::temp_dir())
+        })
     }
 
-    fn stored(store: &FileStore, bytes: &[u8]) -> String {
-        let (id, _) = store.announce("a.txt").expect("nothing is pending");
-        store
-            .finish(&id, bytes, 1)
-            .expect("there is a temporary folder");
-        id
+    fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
+        let file = store.accept("a.txt").expect("nothing is pending");
+        let finished = store.finish(&file.id, bytes, 1);
+        finished.expect("there is a temporary folder");
+        file.id.clone()
     }
 
     fn content(store: &FileStore, id: &str) -> Option<Vec<u8>> {
         match store.state(id, None) {
-            Some(FileState::Ready { path, .. }) => std::fs::read(path).ok(),
+            Some(FileState::Ready { path, .. }) => std::fs::read(path.as_ref()).ok(),
             _ => None,
         }
     }
 
+    fn n_files(store: &FileStore) -> usize {
+        let folder = store.folder.get().expect("a file was stored");
+        let files = std::fs::read_dir(folder.path());
+        files.expect("it is a folder").count()
+    }
+
     #[test]
     fn a_file_is_pending_and_then_ready() {
-        let store = FileStore::default();
-        let (id, key) = store.announce("a.txt").expect("nothing is pending");
-        assert_eq!(store.state(&id, Some(&key)), Some(FileState::Pending));
-        store
-            .finish(&id, b"x", 1)
-            .expect("there is a temporary folder");
-        assert_eq!(content(&store, &id).as_deref(), Some(&b"x"[..]));
+        let store = store(FileLimits::default());
+        let file = store.accept("a.txt").expect("nothing is pending");
+        let state = store.state(&file.id, Some(&file.key));
+        assert!(state.is_some_and(|state| state.is_pending()));
+        let finished = store.finish(&file.id, b"x", 1);
+        finished.expect("there is a temporary folder");
+        assert_eq!(content(&store, &file.id).as_deref(), Some(&b"x"[..]));
     }
 
     #[test]
     fn another_key_does_not_open_a_file() {
-        let store = FileStore::default();
-        let (id, _) = store.announce("a.txt").expect("nothing is pending");
-        assert_eq!(store.state(&id, Some("")), None);
+        let store = store(FileLimits::default());
+        let file = store.accept("a.txt").expect("nothing is pending");
+        assert!(store.state(&file.id, Some("")).is_none());
     }
 
     #[test]
@@ -263,6 +303,7 @@ mod tests {
         let ids = [b"a", b"b", b"c"].map(|bytes| stored(&store, bytes));
         let found = ids.each_ref().map(|id| content(&store, id).is_some());
         assert_eq!(found, [false, true, true]);
+        assert_eq!(n_files(&store), 2);
     }
 
     #[test]
@@ -283,14 +324,8 @@ mod tests {
             ..FileLimits::default()
         });
         let id = stored(&store, b"a");
-        assert_eq!(store.state(&id, None), None);
-        let folder = store.folder.get().expect("a file was stored");
-        assert_eq!(
-            std::fs::read_dir(folder.path())
-                .expect("it is a folder")
-                .count(),
-            0
-        );
+        assert!(store.state(&id, None).is_none());
+        assert_eq!(n_files(&store), 0);
     }
 
     #[test]
@@ -299,22 +334,26 @@ mod tests {
             max_pending: 1,
             ..FileLimits::default()
         });
-        let (id, _) = store.announce("a.txt").expect("nothing is pending");
-        assert_eq!(store.announce("b.txt"), Err(FilesFull));
-        store.fail(&id, "it is broken".to_owned());
-        assert!(store.announce("c.txt").is_ok());
+        let file = store.accept("a.txt").expect("nothing is pending");
+        let refused = store.accept("b.txt").expect_err("one is pending");
+        assert!(refused.retry_after().is_some());
+        file.fail(&ApiError::Internal);
+        assert!(store.accept("c.txt").is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_given_up_leaves_nothing() {
+        let store = store(FileLimits::default());
+        drop(store.accept("a.txt").expect("nothing is pending"));
+        assert!(store.lock().is_empty());
     }
 
     #[test]
     fn the_folder_is_removed_with_the_store() {
-        let store = FileStore::default();
+        let store = store(FileLimits::default());
         stored(&store, b"a");
-        let folder = store
-            .folder
-            .get()
-            .expect("a file was stored")
-            .path()
-            .to_owned();
+        let folder = store.folder.get().expect("a file was stored");
+        let folder = folder.path().to_owned();
         drop(store);
         assert!(!folder.exists());
     }

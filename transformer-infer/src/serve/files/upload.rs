@@ -8,7 +8,7 @@ use crate::serve::languages::{detector, without_tags};
 use crate::serve::models::{Models, Route, Selection};
 use crate::serve::parameters::UploadedFile;
 use crate::serve::state::{Caller, Shared};
-use crate::serve::translate::{TranslateOptions, check_texts, translate_file};
+use crate::serve::translate::{TranslateOptions, check_room, check_texts, translate_file};
 
 /// Most characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
@@ -31,7 +31,7 @@ impl Upload {
     ///
     /// # Errors
     ///
-    /// Returns an error if the format or a language is not known, or if the file is too long.
+    /// Returns an error if the format or a language is not known, if the file is too long, or if too much waits already.
     pub(crate) fn new(
         shared: &Shared,
         caller: &Caller,
@@ -59,6 +59,9 @@ impl Upload {
                 ..Selection::default()
             })?),
         };
+        if let Some(route) = &route {
+            check_room(route.first(), 0)?;
+        }
         Ok(Self {
             name: format!("{}_{target}.{}", plain(stem), plain(extension)),
             n_chars: text.chars().count(),
@@ -68,12 +71,12 @@ impl Upload {
         })
     }
 
-    /// Translates the file.
+    /// Translates the file, whatever else waits.
     pub(crate) async fn translate(self, caller: &Caller) -> Result<Bytes, ApiError> {
         match self.route {
             Some(route) => {
-                let options = TranslateOptions::default();
-                translate_file(&route, self.format, self.bytes, &options, caller).await
+                let (options, caller) = (TranslateOptions::default(), caller.for_file());
+                translate_file(&route, self.format, self.bytes, &options, &caller).await
             }
             None => Ok(self.bytes),
         }
@@ -84,7 +87,7 @@ impl Upload {
 fn detected(models: &Models, text: &str) -> Result<String, ApiError> {
     let found = detector(models).detect(&without_tags(text));
     let found = found.ok_or_else(|| {
-        ApiError::request("the language of the file cannot be detected; give the source language")
+        ApiError::request("cannot detect the language of the file; give the source language")
     })?;
     Ok(found.code)
 }

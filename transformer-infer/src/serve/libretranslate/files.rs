@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tokio::task::spawn_blocking;
 use utoipa::ToSchema;
 
 use super::request::{admitted, language, missing};
@@ -22,7 +20,7 @@ use crate::serve::state::Shared;
 #[schema(as = libretranslate::FileRequest)]
 #[expect(dead_code, reason = "only documents what the parameters are")]
 pub(super) struct FileRequest {
-    /// The file, whose extension says its format.
+    /// The file. The extension of its name says its format.
     #[schema(content_media_type = "application/octet-stream")]
     file: String,
     /// The code of the source language, or `auto`.
@@ -69,35 +67,13 @@ pub(super) async fn translate_file(
     let target = language(&parameters, "target")?;
     let upload = Upload::new(&shared, &caller, file, source, target)?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
+    let accepted = shared.files.accept(&name)?;
     let translated = upload.translate(&caller).await?;
-    let id = store(&shared, name.clone(), translated, n_chars).await?;
-    let translated_file_url = format!("{}/download_file/{id}.{name}", origin(&headers));
+    accepted.finish(translated, n_chars).await?;
+    let (origin, id) = (origin(&headers), &accepted.id);
     Ok(Json(FileReply {
-        translated_file_url,
+        translated_file_url: format!("{origin}/download_file/{id}.{name}"),
     }))
-}
-
-/// Stores a file, and returns its id.
-async fn store(
-    shared: &Arc<Shared>,
-    name: String,
-    bytes: Bytes,
-    n_chars: usize,
-) -> Result<String, ApiError> {
-    let shared = shared.clone();
-    let stored = spawn_blocking(move || {
-        let (id, _) = shared
-            .files
-            .announce(&name)
-            .map_err(|_| ApiError::Busy { retry_after: 5 })?;
-        let finished = shared.files.finish(&id, &bytes, n_chars);
-        finished.map(|()| id.clone()).map_err(|error| {
-            shared.files.fail(&id, String::new());
-            tracing::error!(%error, "a translated file cannot be stored");
-            ApiError::Internal
-        })
-    });
-    stored.await.map_err(|_| ApiError::Internal)?
 }
 
 /// Returns the beginning of the address by which the client reached the server.
@@ -122,7 +98,7 @@ fn origin(headers: &HeaderMap) -> String {
     params(("file" = String, Path, description = "The last part of `translatedFileUrl`")),
     responses(
         (status = 200, description = "The file", content_type = "application/octet-stream", body = Vec<u8>),
-        (status = 404, description = "There is no such file any more", body = ErrorBody),
+        (status = 404, description = "There is no such file", body = ErrorBody),
     )
 )]
 pub(super) async fn download_file(

@@ -116,7 +116,7 @@ impl Loader {
             path.to_owned(),
             manifest,
             facts,
-            (scheduler, scheduling.max_queue_tokens),
+            scheduler,
         ))
     }
 }

@@ -18,7 +18,6 @@ pub(crate) struct Served {
     path: PathBuf,
     manifest: Manifest,
     facts: ModelFacts,
-    max_queue_tokens: usize,
     /// Present until it is dropped.
     scheduler: Option<Scheduler>,
 }
@@ -29,14 +28,13 @@ impl Served {
         path: PathBuf,
         manifest: Manifest,
         facts: ModelFacts,
-        (scheduler, max_queue_tokens): (Scheduler, usize),
+        scheduler: Scheduler,
     ) -> Self {
         Self {
             name,
             path,
             manifest,
             facts,
-            max_queue_tokens,
             scheduler: Some(scheduler),
         }
     }
@@ -59,11 +57,6 @@ impl Served {
     /// Returns what is known about the model.
     pub(crate) fn facts(&self) -> &ModelFacts {
         &self.facts
-    }
-
-    /// Returns how many source tokens may wait for it.
-    pub(crate) fn max_queue_tokens(&self) -> usize {
-        self.max_queue_tokens
     }
 
     /// Returns the languages, if both are known.

@@ -1,5 +1,6 @@
 //! [`Shared`]: the state of the server.
 
+use std::env::temp_dir;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +30,7 @@ pub(crate) struct Shared {
     /// The replies with attention weights that are being made and sent.
     pub(crate) attention: Budget,
     /// Translated files.
-    pub(crate) files: FileStore,
+    pub(crate) files: Arc<FileStore>,
     /// The models; none until they are loaded.
     models: RwLock<Option<Arc<Models>>>,
     /// The keys; none if no key is required.
@@ -47,6 +48,20 @@ pub(crate) struct Caller {
     pub(crate) id: u64,
     /// Most characters of the request.
     pub(crate) max_chars: usize,
+    /// Whether the limit of waiting tokens holds; not for files, of which there are few.
+    pub(crate) is_limited: bool,
+}
+
+impl Caller {
+    /// Returns the same caller for the translation of a file that was accepted: it waits for its turn, however much waits,
+    /// and takes turns with the caller's other requests.
+    pub(crate) fn for_file(&self) -> Self {
+        Self {
+            id: self.id.wrapping_add(1),
+            is_limited: false,
+            ..self.clone()
+        }
+    }
 }
 
 impl Shared {
@@ -58,7 +73,7 @@ impl Shared {
             in_flight: Budget::new(options.limits.max_in_flight),
             buffered: Budget::new(options.limits.max_buffered_bytes),
             attention: Budget::new(MAX_ATTENTION),
-            files: FileStore::default(),
+            files: Arc::new(FileStore::new(temp_dir())),
             models: RwLock::default(),
             keys: RwLock::new(keys.map(Arc::new)),
             rates: Rates::default(),
@@ -118,6 +133,7 @@ impl Shared {
         Ok(Caller {
             id,
             max_chars: max_chars.unwrap_or(limits.max_chars),
+            is_limited: true,
         })
     }
 

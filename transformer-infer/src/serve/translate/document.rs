@@ -21,13 +21,13 @@ pub(crate) async fn with_lines<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let search = options.search(served.translator().search(), 1)?;
     let glossary = options.glossary.clone();
-    let (lines, hold) = ServedLines::new(served, search, caller.id, glossary);
+    let (lines, hold) = ServedLines::new(served, search, caller, glossary);
     let splitter = splitter(served, options);
     let work = move || {
         let result = work(&lines, &splitter);
         result.map_err(|error| lines.failure().unwrap_or_else(|| of_document(error)))
     };
-    let result = wait_for_document(served, work).await;
+    let result = wait_for_document(served, caller, work).await;
     drop(hold);
     result
 }

@@ -11,6 +11,7 @@ use crate::scheduler::{Job, JobLine};
 use crate::search::Search;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
+use crate::serve::state::Caller;
 use crate::translator::{Glossary, Translation, TranslatorError};
 
 /// Translates the sentences of documents by the scheduler of a model, on a thread that waits. Ends early, with an error,
@@ -18,7 +19,7 @@ use crate::translator::{Glossary, Translation, TranslatorError};
 pub(crate) struct ServedLines {
     served: Arc<Served>,
     search: Search,
-    caller: u64,
+    caller: Caller,
     glossary: Option<Arc<Glossary>>,
     sender: Sender<Message>,
     messages: Mutex<Receiver<Message>>,
@@ -59,14 +60,14 @@ impl ServedLines {
     pub(super) fn new(
         served: &Arc<Served>,
         search: Search,
-        caller: u64,
+        caller: &Caller,
         glossary: Option<Arc<Glossary>>,
     ) -> (Self, Hold) {
         let (sender, messages) = channel();
         let lines = Self {
             served: served.clone(),
             search,
-            caller,
+            caller: caller.clone(),
             glossary,
             sender: sender.clone(),
             messages: Mutex::new(messages),
@@ -101,7 +102,7 @@ impl ServedLines {
     ) -> Result<Vec<Translation>, DocumentError> {
         let mut translations: Vec<Option<Translation>> = vec![None; lines.len()];
         let job = Job {
-            caller: self.caller,
+            caller: self.caller.id,
             lines,
             search: self.search.clone(),
         };
@@ -109,7 +110,12 @@ impl ServedLines {
         let on_done = move |index, result| {
             let _ = sender.send(Message::Done(index, result));
         };
-        let submitted = self.served.scheduler().submit(job, on_done);
+        let scheduler = self.served.scheduler();
+        let submitted = if self.caller.is_limited {
+            scheduler.submit(job, on_done)
+        } else {
+            scheduler.submit_unlimited(job, on_done)
+        };
         let ticket = submitted.map_err(|error| self.fail(of_scheduler(error, &self.served)))?;
         let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         for _ in 0..translations.len() {

@@ -10,8 +10,9 @@ use super::failure::busy;
 use crate::document::Protection;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
+use crate::serve::state::Caller;
 
-/// Most threads that wait for the translation of documents.
+/// Most threads that wait for the translation of documents, besides those of files.
 const MAX_DOCUMENTS: usize = 64;
 
 /// Bytes of text that are one token at least, roughly: a guess that refuses early what the queue would refuse.
@@ -39,25 +40,29 @@ pub(super) async fn prepare<T: Send + 'static>(
     let permit = permit(&PREPARING).await?;
     // The queue may have filled meanwhile.
     check_room(served, n_bytes)?;
-    on_thread(permit, work).await
+    on_thread(Some(permit), work).await
 }
 
 /// Computes something for a request that was prepared.
 pub(super) async fn compute<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    on_thread(permit(&PREPARING).await?, work).await
+    on_thread(Some(permit(&PREPARING).await?), work).await
 }
 
-/// The same for a document, whose thread waits for the translation, too.
+/// The same for a document, whose thread waits for the translation, too. An accepted file is not refused any more.
 pub(super) async fn wait_for_document<T: Send + 'static>(
     served: &Served,
+    caller: &Caller,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
+    if !caller.is_limited {
+        return on_thread(None, work).await;
+    }
     check_room(served, 0)?;
     let permit = permit(&DOCUMENTS).await?;
     check_room(served, 0)?;
-    on_thread(permit, work).await
+    on_thread(Some(permit), work).await
 }
 
 async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
@@ -66,7 +71,7 @@ async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiErr
 }
 
 async fn on_thread<T: Send + 'static>(
-    permit: OwnedSemaphorePermit,
+    permit: Option<OwnedSemaphorePermit>,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let work = move || {
@@ -78,11 +83,10 @@ async fn on_thread<T: Send + 'static>(
 }
 
 /// Refuses early what the scheduler would refuse after all the work of preparing it.
-fn check_room(served: &Served, n_bytes: usize) -> Result<(), ApiError> {
-    let n_queued = served.scheduler().stats().n_queued_tokens;
-    let n_tokens = n_queued + n_bytes / BYTES_PER_TOKEN;
-    match n_queued > 0 && n_tokens >= served.max_queue_tokens() {
-        true => Err(busy(served)),
-        false => Ok(()),
+pub(crate) fn check_room(served: &Served, n_bytes: usize) -> Result<(), ApiError> {
+    let n_tokens = (n_bytes / BYTES_PER_TOKEN).max(1);
+    match served.scheduler().has_room(n_tokens) {
+        true => Ok(()),
+        false => Err(busy(served)),
     }
 }

@@ -119,6 +119,12 @@ fn document(server: &TestServer, name: &str, content: &[u8]) -> (Value, Value) {
     let handle = server
         .post_file("/v2/document", &fields, (name, content))
         .ok();
+    let status = final_status(server, &handle);
+    (handle, status)
+}
+
+/// Waits until a document is translated or refused.
+fn final_status(server: &TestServer, handle: &Value) -> Value {
     let path = format!(
         "/v2/document/{}",
         handle["document_id"].as_str().expect("it is a string")
@@ -128,7 +134,7 @@ fn document(server: &TestServer, name: &str, content: &[u8]) -> (Value, Value) {
             .post(&path, &json!({ "document_key": handle["document_key"] }))
             .ok();
         if status["status"] != "translating" {
-            return (handle, status);
+            return status;
         }
         std::thread::yield_now();
     }
@@ -144,6 +150,48 @@ fn a_document_is_uploaded_asked_for_and_fetched() {
     let key = json!({ "document_key": handle["document_key"] });
     let reply = server.post(&format!("/v2/document/{id}/result"), &key);
     assert_eq!(reply.body, b"<p>A <b>C</b></p>");
+}
+
+#[test]
+fn every_document_that_is_accepted_is_translated_however_much_waits() {
+    let server = TestServer::start_with(ServeOptions {
+        limits: Limits {
+            max_queue_tokens: 50,
+            ..Limits::default()
+        },
+        ..ServeOptions::default()
+    });
+    let fields = [("source_lang", "EN"), ("target_lang", "DE")];
+    let content = "a dog is here.\n".repeat(40);
+    let upload = |_| {
+        let file = ("a.txt", content.as_bytes());
+        server.post_file("/v2/document", &fields, file).ok()
+    };
+    let handles: Vec<Value> = (0..20).map(upload).collect();
+    for handle in &handles {
+        assert_eq!(final_status(&server, handle)["status"], "done");
+    }
+}
+
+#[test]
+fn a_document_has_the_name_of_its_field() {
+    let server = shared_server();
+    for name in ["", "a.txt"] {
+        let fields = [
+            ("target_lang", "DE"),
+            ("source_lang", "EN"),
+            ("filename", "b.html"),
+        ];
+        let file = (name, &b"<p>a <b>c</b></p>"[..]);
+        let handle = server.post_file("/v2/document", &fields, file).ok();
+        assert_eq!(final_status(server, &handle)["status"], "done");
+        let id = handle["document_id"].as_str().expect("it is a string");
+        let key = json!({ "document_key": handle["document_key"] });
+        let reply = server.post(&format!("/v2/document/{id}/result"), &key);
+        assert_eq!(reply.body, b"<p>A <b>C</b></p>");
+        let disposition = &reply.headers["content-disposition"];
+        assert_eq!(disposition, "attachment; filename=\"b_de.html\"");
+    }
 }
 
 #[test]

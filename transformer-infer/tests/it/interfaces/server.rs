@@ -134,7 +134,7 @@ impl TestServer {
         self.send("POST", path, &headers, body.as_bytes())
     }
 
-    /// Sends fields and a file with `POST`.
+    /// Sends fields and a file with `POST`; the name of the file may be empty.
     pub(super) fn post_file(
         &self,
         path: &str,
@@ -147,7 +147,11 @@ impl TestServer {
             let field = format!("{disposition}=\"{name}\"\r\n\r\n{value}\r\n");
             body.extend_from_slice(field.as_bytes());
         }
-        let head = format!("{disposition}=\"file\"; filename=\"{name}\"\r\n\r\n");
+        let name = match name {
+            "" => String::new(),
+            name => format!("; filename=\"{name}\""),
+        };
+        let head = format!("{disposition}=\"file\"{name}\r\n\r\n");
         body.extend_from_slice(head.as_bytes());
         body.extend_from_slice(content);
         body.extend_from_slice(b"\r\n--border--\r\n");

@@ -1,6 +1,9 @@
 //! The program as a user runs it.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
@@ -9,11 +12,17 @@ use super::client::{call, post};
 use super::running::Models;
 
 /// Starts the program, and returns it with its address.
-fn serve(models: &Models, flags: &[&str]) -> (Child, std::net::SocketAddr) {
+fn serve(models: &Models, flags: &[&str]) -> (Child, SocketAddr) {
+    let command = Command::new(env!("CARGO_BIN_EXE_transformer-infer"));
     let path = models.write("copy", Some(("en", "de")));
-    let mut child = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
+    start(command, &path, flags)
+}
+
+/// Starts a command that runs the program, and returns it with its address.
+fn start(mut command: Command, model: &Path, flags: &[&str]) -> (Child, SocketAddr) {
+    let mut child = command
         .args(["serve", "--port", "0", "--log-level", "error", "--model"])
-        .arg(path)
+        .arg(model)
         .args(flags)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -73,4 +82,75 @@ fn an_address_that_is_taken_is_one_line() {
         error.starts_with(&expected) && error.lines().count() == 1,
         "{error}"
     );
+}
+
+/// Translates a file, and returns the status of the reply.
+#[cfg(unix)]
+fn translate_file(address: SocketAddr, content: &str) -> u16 {
+    let part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n";
+    let body = format!("{part}{content}\r\n--b--\r\n");
+    let headers = [("content-type", "multipart/form-data; boundary=b")];
+    let path = "/translate_file?source=en&target=de";
+    call(address, "POST", path, &headers, &body).status
+}
+
+/// Returns the folders and files in a folder, with the rights of each.
+#[cfg(unix)]
+fn rights(folder: &Path) -> Vec<(PathBuf, u32)> {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder is readable") {
+        let path = entry.expect("the folder is readable").path();
+        let metadata = fs::metadata(&path).expect("it is there");
+        found.push((path.clone(), metadata.permissions().mode() & 0o7777));
+        if metadata.is_dir() {
+            found.extend(rights(&path));
+        }
+    }
+    found
+}
+
+#[cfg(unix)]
+#[test]
+fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
+    let models = Models::new();
+    let model = models.write("copy", Some(("en", "de")));
+    let temporary = tempfile::tempdir().expect("the system has temporary directories");
+    let serve = || {
+        // No right is taken by the umask, and a file has at most 4 KiB.
+        let script = "umask 0; trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let mut command = Command::new("sh");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_transformer-infer")]);
+        command.env("TMPDIR", temporary.path());
+        let (child, address) = start(command, &model, &["--threads", "1"]);
+        while call(address, "GET", "/health", &[], "").status != 200 {
+            std::thread::yield_now();
+        }
+        (child, address)
+    };
+    let folder = || -> PathBuf {
+        let found = rights(temporary.path());
+        let modes: Vec<u32> = found.iter().map(|(_, mode)| *mode).collect();
+        assert_eq!(modes, [0o700, 0o600], "{found:?}");
+        found[0].0.clone()
+    };
+    let (mut killed, address) = serve();
+    assert_eq!(translate_file(address, "a dog"), 200);
+    let left = folder();
+    assert_eq!(translate_file(address, &"a dog.\n".repeat(1000)), 500);
+    assert_eq!(folder(), left);
+
+    // Another server beside it removes nothing.
+    let (mut other, _) = serve();
+    assert_eq!(folder(), left);
+    killed.kill().expect("it runs");
+    killed.wait().expect("it ends");
+    assert_eq!(folder(), left);
+    let (mut last, _) = serve();
+    assert!(!left.exists());
+    for child in [&mut other, &mut last] {
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+    }
 }
