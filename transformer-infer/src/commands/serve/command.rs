@@ -24,7 +24,7 @@ const MAX_WAITING_THREADS: usize = 512;
 /// Serves models over HTTP.
 ///
 /// It listens at once, and answers 503 to everything until the models are loaded. The name of a model is that of its
-/// folder, and its languages are those of its manifest. SIGHUP reads the models and the API keys again; SIGTERM and
+/// folder, or of the link to it, and its languages are those of its manifest. SIGHUP reads the models and the API keys again; SIGTERM and
 /// SIGINT finish what was accepted, and the second one ends at once. docs/serving.md has the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]

@@ -70,6 +70,8 @@ impl Keys {
     /// Reads the text of a file. An error is the number of the line and the problem, without the key.
     fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
         let mut keys: Vec<Arc<Key>> = Vec::new();
+        // Some editors begin files with a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, number) in text.lines().zip(1..) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -155,6 +157,13 @@ mod tests {
         let key = keys.find(ONE).expect("the key is in it");
         assert_eq!((key.name.as_str(), key.max_chars), ("page", Some(500)));
         assert_eq!(key.requests_per_minute, NonZeroU32::new(7));
+    }
+
+    #[test]
+    fn a_byte_order_mark_belongs_to_no_key() {
+        let keys = Keys::parse(&format!("\u{feff}{ONE} name=page\r\n")).expect("the file is right");
+        assert_eq!(keys.find(ONE).map(|key| key.name.as_str()), Some("page"));
+        assert!(Keys::parse(&format!("\u{feff}# ours\n{ONE}")).is_ok());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! [`Loader`]: loads the models, and loads those again that changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -121,19 +121,21 @@ impl Loader {
     }
 }
 
-/// Returns the name of the folder of a model. For `RUN/model`, which is called so in every run, it is `RUN`.
+/// Returns the name of the folder of a model, or of the link to it. For `RUN/model`, which is called so in every run, it
+/// is `RUN`.
 fn name_of(given: &Path, resolved: &Path) -> String {
-    let full = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let name = |path: &PathBuf| {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        name.filter(|name| name != "model")
+    let name = |path: &Path| {
+        // Of `.` and `..`, only the system knows the name.
+        let path = match path.file_name() {
+            Some(_) => path.to_owned(),
+            None => path.canonicalize().ok()?,
+        };
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        (name != "model").then_some(name)
     };
-    let (given, resolved) = (full(given), full(resolved));
-    let parent = given.parent().map(Path::to_owned);
-    let candidates = [Some(given), Some(resolved), parent];
-    let found = candidates.iter().flatten().find_map(name);
+    let given = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
+    let candidates = [Some(given.as_path()), Some(resolved), given.parent()];
+    let found = candidates.into_iter().flatten().find_map(name);
     found.unwrap_or_else(|| "model".to_owned())
 }
 

@@ -155,6 +155,28 @@ fn models_that_cannot_be_told_apart_are_refused() {
     assert!(matches!(error, ServeError::SameName { .. }), "{error}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_model_has_the_name_of_its_link() {
+    let models = Models::new();
+    let (run, link) = (models.path("run17"), models.path("en-de"));
+    fs::create_dir(&run).expect("the directory is writable");
+    models.write("run17/model", Some(("en", "de")));
+    std::os::unix::fs::symlink(&run, &link).expect("the directory is writable");
+    let server = Running::ready(options(&[link.join("")]));
+    assert_eq!(model(&server, Some("en"), Some("de")), "en-de");
+}
+
+#[test]
+fn aliases_of_codes_find_their_model() {
+    let models = Models::new();
+    let pairs = [("a", "en", "nb"), ("b", "en", "zh-Hans"), ("c", "iw", "en")];
+    let server = serve(&models, &pairs, None);
+    assert_eq!(model(&server, Some("en"), Some("no")), "a");
+    assert_eq!(model(&server, Some("en"), Some("zh-CN")), "b");
+    assert_eq!(model(&server, Some("he"), Some("en")), "c");
+}
+
 #[test]
 fn a_pivot_needs_models_into_it_and_from_it() {
     let models = Models::new();
