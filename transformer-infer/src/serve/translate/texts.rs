@@ -65,8 +65,7 @@ pub(crate) async fn translate_texts_with(
         }
         (TextFormat::Text, Route::Pivot { .. }) if options.attention.is_some() => {
             Err(ApiError::request(
-                "attention is of one model, and this is a translation through a third language; leave out `attention`, or \
-             choose a `model`",
+                "attention is not available through a third language; omit `attention`, or name a `model`",
             ))
         }
         (TextFormat::Text, Route::Pivot { first, second }) => {
@@ -76,13 +75,12 @@ pub(crate) async fn translate_texts_with(
             if options.n_best > 1 || options.alignments || options.attention.is_some() =>
         {
             Err(ApiError::request(
-                "alternatives, alignments and attention are for plain text; leave them out for HTML",
+                "alternatives, alignments and attention are only for plain text; omit them for HTML",
             ))
         }
         (TextFormat::Html, Route::Pivot { .. }) if options.glossary.is_some() => {
             Err(ApiError::request(
-                "terms of HTML need a model between their two languages, and this is a translation through a third \
-                 one; leave out `terms`, or translate plain text",
+                "terms in HTML are not available through a third language; omit `terms`, or translate plain text",
             ))
         }
         (TextFormat::Html, Route::Direct(served)) => {
@@ -111,20 +109,10 @@ pub(crate) fn glossary(
     if terms.is_empty() {
         return Ok(None);
     }
-    let mut file = String::new();
-    for (source, target) in terms {
-        if [source, target]
-            .iter()
-            .any(|term| term.contains(['\t', '\n', '\r']))
-        {
-            return Err(ApiError::request(
-                "a term has a tab or a line end; write it with single spaces",
-            ));
-        }
-        // With the space, a term may begin with `#`.
-        file.push_str(&format!(" {source}\t{target}\n"));
-    }
-    let glossary = Glossary::from_reader("`terms`", file.as_bytes());
+    let pairs = terms
+        .iter()
+        .map(|(source, target)| (source.as_str(), target.as_str()));
+    let glossary = Glossary::from_pairs("`terms`", pairs);
     let glossary = glossary.map_err(|error| ApiError::request(one_line(&error)))?;
     Ok(Some(Arc::new(glossary)))
 }

@@ -91,44 +91,77 @@ impl Glossary {
         Self::from_lines(LineReader::new(name, input)?)
     }
 
+    /// Makes a glossary of terms and their translations, without a file. Errors call the collection by `name`, and count
+    /// pairs as lines.
+    ///
+    /// # Errors
+    ///
+    /// See [`read`](Self::read).
+    pub fn from_pairs<'a>(
+        name: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, GlossaryError> {
+        let mut glossary = Self::empty();
+        for (pair, number) in pairs.into_iter().zip(1..) {
+            if pair.0.len() + pair.1.len() > Self::MOST_LINE_BYTES {
+                return Err(too_large(name, number, Self::MOST_LINE_BYTES, "bytes"));
+            }
+            glossary.add(pair, number, name)?;
+        }
+        Ok(glossary)
+    }
+
+    /// Returns a glossary whose tree has a root.
+    fn empty() -> Self {
+        Self {
+            entries: Vec::new(),
+            nodes: vec![Node::default()],
+        }
+    }
+
     fn from_lines<R: Read>(lines: LineReader<R>) -> Result<Self, GlossaryError> {
         let remedy = "a glossary has one term and its translation in a line: check that it is one";
         let mut lines = lines.with_max_bytes(Self::MOST_LINE_BYTES, remedy);
         let name = lines.name().to_owned();
-        let mut glossary = Self {
-            entries: Vec::new(),
-            nodes: vec![Node::default()],
-        };
+        let mut glossary = Self::empty();
         let mut n_bytes = 0;
-        let too_large = |line, most, unit| GlossaryError::TooLarge {
-            name: name.clone(),
-            line,
-            most,
-            unit,
-        };
         let mut number = 0;
         while let Some(line) = lines.next_line()? {
             number += 1;
             n_bytes += line.len() + 1;
             if n_bytes > Self::MOST_BYTES {
-                return Err(too_large(number, Self::MOST_BYTES, "bytes"));
+                return Err(too_large(&name, number, Self::MOST_BYTES, "bytes"));
             }
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
-            if glossary.entries.len() == Self::MOST_TERMS {
-                return Err(too_large(number, Self::MOST_TERMS, "terms"));
-            }
-            let entry = Entry::parse(line, number, &name)?;
-            if let Some(first) = glossary.insert(entry) {
-                return Err(GlossaryError::Duplicate {
+            let columns: Vec<&str> = line.split('\t').collect();
+            let [source, target] = columns[..] else {
+                return Err(GlossaryError::Columns {
                     name,
                     line: number,
-                    first,
+                    n_tabs: columns.len() - 1,
                 });
-            }
+            };
+            glossary.add((source, target), number, &name)?;
         }
         Ok(glossary)
+    }
+
+    /// Adds a term and its translation, from a line of a file.
+    fn add(&mut self, pair: (&str, &str), line: u64, name: &str) -> Result<(), GlossaryError> {
+        if self.entries.len() == Self::MOST_TERMS {
+            return Err(too_large(name, line, Self::MOST_TERMS, "terms"));
+        }
+        let entry = Entry::new(pair, line, name)?;
+        match self.insert(entry) {
+            None => Ok(()),
+            Some(first) => Err(GlossaryError::Duplicate {
+                name: name.to_owned(),
+                line,
+                first,
+            }),
+        }
     }
 
     /// Inserts an entry; returns the line of an earlier one with the same term, if there is one.
@@ -225,21 +258,13 @@ impl Glossary {
 }
 
 impl Entry {
-    fn parse(line: &str, number: u64, name: &str) -> Result<Self, GlossaryError> {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let [source, target] = columns[..] else {
-            return Err(GlossaryError::Columns {
-                name: name.to_owned(),
-                line: number,
-                n_tabs: columns.len() - 1,
-            });
-        };
+    fn new((source, target): (&str, &str), line: u64, name: &str) -> Result<Self, GlossaryError> {
         let column = |text: &str, column| {
             let words: Vec<&str> = text.split_whitespace().collect();
             let text = words.join(" ");
             let blank = || GlossaryError::Blank {
                 name: name.to_owned(),
-                line: number,
+                line,
                 column,
             };
             (!text.is_empty()).then_some(text).ok_or_else(blank)
@@ -249,8 +274,17 @@ impl Entry {
             is_lower: !source.contains(char::is_uppercase),
             target: column(target, "translation")?,
             source,
-            line: number,
+            line,
         })
+    }
+}
+
+fn too_large(name: &str, line: u64, most: usize, unit: &'static str) -> GlossaryError {
+    GlossaryError::TooLarge {
+        name: name.to_owned(),
+        line,
+        most,
+        unit,
     }
 }
 
@@ -337,6 +371,24 @@ mod tests {
             refusal("dog\tHund\ncat Katze"),
             "`terms.tsv`, line 2 has 0 tabs; write a term, one tab, and its translation, or begin a comment with #"
         );
+    }
+
+    #[test]
+    fn pairs_make_the_glossary_that_their_lines_do() {
+        let pairs = [("ice\n cream", "Eis"), ("#1", "Nr.\t1")];
+        let glossary = Glossary::from_pairs("`terms`", pairs).expect("it is valid");
+        let terms = glossary.terms_in("#1 ice cream");
+        let targets: Vec<&str> = terms.iter().map(|term| term.target).collect();
+        assert_eq!(targets, ["Nr. 1", "Eis"]);
+        let twice = Glossary::from_pairs("`terms`", [("a b", "c"), ("a  b", "d")]);
+        assert!(matches!(
+            twice,
+            Err(GlossaryError::Duplicate {
+                line: 2,
+                first: 1,
+                ..
+            })
+        ));
     }
 
     #[test]

@@ -181,15 +181,15 @@ fn a_wrong_request_is_refused_with_its_fault() {
         ),
         (
             json!({ "text": "a", "format": "html", "n_best": 2 }),
-            "are for plain text",
+            "are only for plain text",
         ),
         (
             json!({ "text": "a", "terms": { "a": "" } }),
             "`terms`, line 1",
         ),
         (
-            json!({ "text": "a", "terms": { "a": "b\tc" } }),
-            "a term has a tab",
+            json!({ "text": "a", "terms": { "a": "b".repeat(5000) } }),
+            "`terms` has more than 4096 bytes at line 1",
         ),
         (
             json!({ "text": "a", "target": "zz" }),
