@@ -41,7 +41,7 @@ pub(crate) struct Serve {
     /// Language through which to translate where no model translates between the two of a request, such as `en`.
     #[arg(long, value_name = "CODE")]
     pivot: Option<LanguageCode>,
-    /// File with the API keys that are accepted, one in a line [default: none is required].
+    /// File with the API keys that are accepted, one per line [default: none is required].
     #[arg(long, value_name = "FILE")]
     api_keys: Option<PathBuf>,
     /// Origin whose pages may call, such as https://example.org, or `*`; several times for several [default: only the

@@ -12,45 +12,45 @@ use crate::commands::at_least_one;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits")]
 pub(super) struct LimitFlags {
-    /// Most characters (Unicode code points) of all texts of a request; beyond it, the reply is 413.
+    /// Maximum number of characters (Unicode code points) of all texts of a request; beyond it, the reply is 413.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_chars)]
     max_chars: usize,
-    /// Most texts of a request; beyond it, the reply is 413.
+    /// Maximum number of texts of a request; beyond it, the reply is 413.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_texts)]
     max_texts: usize,
-    /// Most bytes of the body of a request; beyond it, the reply is 413.
+    /// Maximum number of bytes of the body of a request; beyond it, the reply is 413.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_body_bytes)]
     max_body_bytes: usize,
-    /// Most bytes of all bodies that are held at a time; beyond it, the reply is 429.
+    /// Maximum number of bytes of all bodies that are held at a time; beyond it, the reply is 429.
     #[arg(long, value_name = "BYTES", value_parser = at_least_one(), default_value_t = Limits::default().max_buffered_bytes)]
     max_buffered_bytes: usize,
-    /// Most requests that are answered at a time; beyond it, the reply is 429.
+    /// Maximum number of requests that are answered at a time; beyond it, the reply is 429.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_in_flight)]
     max_in_flight: usize,
     /// Maximum number of source tokens that wait for a model, without those of files; beyond it, the reply is 429, and
     /// `Retry-After` has the seconds.
     #[arg(long, value_name = "TOKENS", value_parser = at_least_one(), default_value_t = Limits::default().max_queue_tokens)]
     max_queue_tokens: usize,
-    /// Most connections; beyond it, the one that has been idle longest is closed, or the new one gets the reply 503.
+    /// Maximum number of connections; beyond it, the one that has been idle longest is closed, or the new one gets the reply 503.
     #[arg(long, value_name = "N", value_parser = at_least_one(), default_value_t = Limits::default().max_connections)]
     max_connections: usize,
-    /// Most requests a minute for each API key, or for each address if there are no keys; beyond it, the reply is 429
+    /// Maximum number of requests a minute for each API key, or for each address if there are no keys; beyond it, the reply is 429
     /// [default: no limit].
     #[arg(long, value_name = "N")]
     req_limit: Option<NonZeroU32>,
-    /// Longest time to answer a request; beyond it, the reply is 503.
+    /// Maximum time to answer a request; beyond it, the reply is 503.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().request_time.as_secs())]
     request_time: u64,
-    /// Longest time in which the head of a request arrives, from its first byte; then the connection is closed.
+    /// Maximum time in which the head of a request arrives, from its first byte; then the connection is closed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().header_time.as_secs())]
     header_time: u64,
-    /// Longest time in which the body of a request arrives; beyond it, the reply is 408.
+    /// Maximum time in which the body of a request arrives; beyond it, the reply is 408.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().body_time.as_secs())]
     body_time: u64,
-    /// Longest time that a connection may stay open without a request.
+    /// Maximum time that a connection may stay open without a request.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().idle_time.as_secs())]
     idle_time: u64,
-    /// Longest time in which a client takes nothing of its reply; then the connection is closed.
+    /// Maximum time in which a client takes nothing of its reply; then the connection is closed.
     #[arg(long, value_name = "SECONDS", value_parser = seconds(), default_value_t = Limits::default().write_time.as_secs())]
     write_time: u64,
 }

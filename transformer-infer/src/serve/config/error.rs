@@ -28,13 +28,13 @@ pub enum ServeError {
     )]
     Start(#[source] io::Error),
     /// No model was given.
-    #[error("there is no model to serve; give at least one --model")]
+    #[error("no model to serve; give at least one --model")]
     NoModel,
     /// A model cannot be loaded.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
     /// The program failed while it loaded a model.
-    #[error("loading a model panicked; the message is above: report it with the model")]
+    #[error("loading a model panicked; report the message above with the model")]
     Panic,
     /// The attention of a model cannot be read.
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub enum ServeError {
     Scheduler(#[from] SchedulerError),
     /// Two models are in folders of the same name.
     #[error(
-        "`{}` and `{}` would have the same name, `{name}`; rename one of the folders",
+        "`{}` and `{}` have the same name, `{name}`; rename one of the folders",
         first.display(), other.display()
     )]
     SameName {
@@ -57,8 +57,8 @@ pub enum ServeError {
     },
     /// Two models translate between the same languages.
     #[error(
-        "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or both by \
-         two servers"
+        "`{first}` and `{other}` both translate from {source_language} to {target}; serve one of them, or \
+         start a second server"
     )]
     SamePair {
         /// The name of the first model.
@@ -72,7 +72,7 @@ pub enum ServeError {
     },
     /// No model translates from or into the third language.
     #[error(
-        "no model translates {direction} {language}, the language of --pivot; give one, or leave --pivot out"
+        "no model translates {direction} {language}, the language of --pivot; add one with --model, or omit --pivot"
     )]
     Pivot {
         /// `from` or `into`.
@@ -81,7 +81,7 @@ pub enum ServeError {
         language: String,
     },
     /// The file of API keys cannot be read.
-    #[error("cannot read the API keys in `{}`; check the path and the rights", path.display())]
+    #[error("cannot read the API keys in `{}`; check its path and permissions", path.display())]
     ReadKeys {
         /// The file.
         path: PathBuf,
@@ -100,7 +100,7 @@ pub enum ServeError {
     },
     /// An origin of pages is none.
     #[error(
-        "`{origin}` is no origin; give `*`, or a scheme and a host such as https://example.org"
+        "invalid origin `{origin}`; give `*`, or a scheme and a host such as https://example.org"
     )]
     Origin {
         /// The text given.

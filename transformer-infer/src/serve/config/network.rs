@@ -15,7 +15,7 @@ pub struct Network {
 /// A text is no address and no range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{given}` is no IP address and no range of them; give one such as 127.0.0.1, ::1 or 10.0.0.0/8"
+    "`{given}` is neither an IP address nor a range of them; give one such as 127.0.0.1, ::1 or 10.0.0.0/8"
 )]
 pub struct NetworkError {
     given: String,

@@ -20,7 +20,7 @@ pub(crate) enum ApiError {
         text: String,
     },
     /// The type of the body is another.
-    #[error("the body must be JSON, with `Content-Type: application/json`")]
+    #[error("expected a JSON body with `Content-Type: application/json`")]
     MediaType,
     /// No model knows the language.
     #[error("{code} is not supported")]
@@ -43,7 +43,9 @@ pub(crate) enum ApiError {
         name: String,
     },
     /// The texts are too long.
-    #[error("the request has {n_chars} characters, and the limit is {limit}; send it in parts")]
+    #[error(
+        "the request has {n_chars} characters, more than the limit of {limit}; send it in parts"
+    )]
     TooLong {
         /// Number of characters of all texts.
         n_chars: usize,
@@ -51,7 +53,7 @@ pub(crate) enum ApiError {
         limit: usize,
     },
     /// The texts have more tokens than may wait.
-    #[error("the request has {n_tokens} tokens, and the limit is {limit}; send it in parts")]
+    #[error("the request has {n_tokens} tokens, more than the limit of {limit}; send it in parts")]
     TooManyTokens {
         /// Number of source tokens.
         n_tokens: usize,
@@ -59,7 +61,7 @@ pub(crate) enum ApiError {
         limit: usize,
     },
     /// There are too many texts.
-    #[error("the request has {n_texts} texts, and the limit is {limit}; send them in parts")]
+    #[error("the request has {n_texts} texts, more than the limit of {limit}; send them in parts")]
     TooManyTexts {
         /// Number of texts.
         n_texts: usize,
@@ -73,22 +75,22 @@ pub(crate) enum ApiError {
         limit: usize,
     },
     /// The body did not arrive in time.
-    #[error("the body did not arrive within {seconds} seconds; send it faster")]
+    #[error("the body took more than {seconds} seconds to arrive; send it faster, or in parts")]
     SlowBody {
         /// The limit.
         seconds: u64,
     },
     /// The connection ended before the body.
-    #[error("the body ends early")]
+    #[error("the connection ended before the whole body arrived")]
     BrokenBody,
     /// A key is required, and there is none.
     #[error("this server requires an API key; send `Authorization: Bearer KEY`")]
     MissingKey,
     /// The key is not known.
-    #[error("the API key is not valid")]
+    #[error("invalid API key")]
     WrongKey,
     /// The client sends too many requests.
-    #[error("more than {limit} requests in a minute; try again in {retry_after} seconds")]
+    #[error("more than {limit} requests per minute; try again in {retry_after} seconds")]
     TooManyRequests {
         /// Most requests a minute.
         limit: u32,
@@ -102,39 +104,39 @@ pub(crate) enum ApiError {
         retry_after: u64,
     },
     /// The models are not loaded yet.
-    #[error("the models are being loaded; try again in a few seconds")]
+    #[error("the models are still loading; try again in a few seconds")]
     Loading,
     /// The server stops.
-    #[error("the server is being stopped")]
+    #[error("the server is shutting down")]
     Stopping,
     /// The reply would take too long.
     #[error(
-        "the translation took more than {seconds} seconds; send less at a time, or try again later"
+        "the translation took more than {seconds} seconds; send less text at a time, or try again later"
     )]
     Timeout {
         /// The limit.
         seconds: u64,
     },
     /// The name of the server in the request is another.
-    #[error("this server is not called `{host}`; its --allow-host accepts more names")]
+    #[error("unknown host `{host}`; allow it with --allow-host")]
     Host {
         /// The name given.
         host: String,
     },
     /// A page of another origin called.
-    #[error("pages of {origin} must not call this server; its --cors-origin accepts more origins")]
+    #[error("pages from {origin} may not call this server; allow them with --cors-origin")]
     Origin {
         /// The origin.
         origin: String,
     },
     /// There is nothing at this path.
-    #[error("there is nothing at this path")]
+    #[error("not found")]
     NotFound,
     /// The path takes other methods.
-    #[error("this path takes another method")]
+    #[error("method not allowed")]
     Method,
     /// The server failed; the log says why.
-    #[error("internal error; the log of the server has more about this request")]
+    #[error("internal error; see the log of the server")]
     Internal,
 }
 

@@ -81,7 +81,7 @@ impl Keys {
             if keys.iter().any(|other| other.hash == key.hash) {
                 return Err((
                     number,
-                    "the same key is in a line before; remove one of them",
+                    "this key is on an earlier line, too; remove one of them",
                 ));
             }
             keys.push(Arc::new(key));
@@ -89,7 +89,7 @@ impl Keys {
         match keys.is_empty() {
             true => Err((
                 1,
-                "there is no key; write one in a line, or leave --api-keys out",
+                "the file has no key; write one per line, or omit --api-keys",
             )),
             false => Ok(Self(keys)),
         }
@@ -124,7 +124,7 @@ impl Key {
             requests_per_minute: None,
         };
         for word in words {
-            let number = "expected a whole number above 0 behind `=`";
+            let number = "expected a positive whole number after `=`";
             match word.split_once('=') {
                 Some(("name", name)) if !name.is_empty() => name.clone_into(&mut key.name),
                 Some(("chars", value)) => {
@@ -135,7 +135,7 @@ impl Key {
                 }
                 _ => {
                     return Err(
-                        "expected name=NAME, chars=N or requests-per-minute=N behind the key",
+                        "expected name=NAME, chars=N or requests-per-minute=N after the key",
                     );
                 }
             }

@@ -56,11 +56,11 @@ impl Default for Metrics {
         let registry = &mut metrics.registry;
         let help = "Requests that were answered";
         registry.register("requests", help, metrics.requests.clone());
-        let help = "Requests that were refused, by the limit";
+        let help = "Requests that were refused, by reason";
         registry.register("refused_requests", help, metrics.refusals.clone());
         let help = "Time from the head of a request to the head of its reply";
         registry.register_with_unit("latency", help, Unit::Seconds, metrics.latency.clone());
-        let help = "How often models and keys were read again";
+        let help = "Reloads of models and keys";
         registry.register("reloads", help, metrics.reloads.clone());
         let help = "Characters of texts to translate";
         registry.register("characters", help, metrics.chars.clone());
@@ -68,7 +68,7 @@ impl Default for Metrics {
         registry.register("hang_ups", help, metrics.hang_ups.clone());
         let help = "Open connections";
         registry.register("connections", help, metrics.connections.clone());
-        let help = "Connections that were refused since there were too many";
+        let help = "Connections that were refused because there were too many";
         registry.register(
             "refused_connections",
             help,

@@ -57,17 +57,21 @@ impl Loader {
         let mut has_failed = false;
         let models = old.all().iter().map(|served| match self.changed(served) {
             Ok(None) => {
-                tracing::info!(model = served.name(), "the model has not changed");
+                tracing::info!(model = served.name(), "model unchanged");
                 served.clone()
             }
             Ok(Some(new)) => {
-                tracing::info!(model = served.name(), "the new model is loaded");
+                tracing::info!(model = served.name(), "model reloaded");
                 Arc::new(new)
             }
             Err(error) => {
                 has_failed = true;
                 let error = one_line(&error);
-                tracing::error!(model = served.name(), error, "the old model stays");
+                tracing::error!(
+                    model = served.name(),
+                    error,
+                    "cannot reload the model; the old one stays in use"
+                );
                 served.clone()
             }
         });

@@ -134,7 +134,7 @@ impl Server {
                 Event::Signal(Some(ServerSignal::Stop) | None) => break,
                 Event::Accepted(Ok((stream, peer))) => connections.add(stream, peer),
                 Event::Accepted(Err(error)) => {
-                    tracing::warn!(error = one_line(&error), "a connection was not accepted");
+                    tracing::warn!(error = one_line(&error), "cannot accept a connection");
                     sleep(PAUSE).await;
                 }
             }
@@ -144,7 +144,7 @@ impl Server {
         tracing::info!(n_connections = connections.len(), "stopping");
         tokio::select! {
             () = connections.stop() => {}
-            Some(_) = signals.recv() => tracing::warn!("stopped with requests unanswered"),
+            Some(_) = signals.recv() => tracing::warn!("stopped before all requests were answered"),
         }
         Ok(())
     }
@@ -155,10 +155,13 @@ async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
     let work = move || {
         let keys = shared.reload_keys();
         if let Err(error) = &keys {
-            tracing::error!(error = one_line(error), "the old API keys hold");
+            tracing::error!(
+                error = one_line(error),
+                "cannot reload the API keys; the old ones stay in use"
+            );
         }
         let Ok(old) = shared.models() else {
-            return tracing::warn!("the models are still being loaded");
+            return tracing::warn!("cannot reload while the models are still loading");
         };
         let has_failed = match loader.reload(&old) {
             Ok(reloaded) => {
@@ -166,7 +169,10 @@ async fn reload(shared: Arc<Shared>, loader: Arc<Loader>) {
                 reloaded.has_failed
             }
             Err(error) => {
-                tracing::error!(error = one_line(&error), "the old models stay");
+                tracing::error!(
+                    error = one_line(&error),
+                    "cannot reload the models; the old ones stay in use"
+                );
                 true
             }
         };

@@ -61,8 +61,8 @@ pub(super) fn router(shared: &Arc<Shared>) -> Result<Router, ServeError> {
     get,
     path = "/health",
     responses(
-        (status = 200, description = "It does", body = HealthReply),
-        (status = 503, description = "It does not yet, or no more", body = HealthReply),
+        (status = 200, description = "The server translates", body = HealthReply),
+        (status = 503, description = "The models are still loading, or the server is shutting down", body = HealthReply),
     )
 )]
 async fn health(State(shared): State<Arc<Shared>>) -> Response {

@@ -39,7 +39,7 @@ pub(super) fn of_translator(error: &TranslatorError) -> ApiError {
     match error {
         TranslatorError::Search(error) => ApiError::request(error.to_string()),
         TranslatorError::Prefix { .. } | TranslatorError::LongPrefix { .. } => {
-            ApiError::request("the prefix cannot be the start of a translation")
+            ApiError::request("no translation can begin with this prefix")
         }
         error => {
             tracing::error!(error = one_line(error), "a translation failed");

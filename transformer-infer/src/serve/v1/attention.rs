@@ -82,7 +82,7 @@ pub(super) async fn attention(
     };
     let Route::Direct(served) = shared.models()?.route(selection)? else {
         return Err(ApiError::request(
-            "attention is of one model; give its name as `model`",
+            "attention needs a single model; name it in `model`",
         ));
     };
     check_length(&served, &request)?;

@@ -26,8 +26,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
         let body = Bytes::from_request(request, state).await;
         let body = body.map_err(|_| ApiError::BrokenBody)?;
         let parsed = serde_json::from_slice(&body);
-        let parsed =
-            parsed.map_err(|error| ApiError::request(format!("the body is wrong: {error}")))?;
+        let parsed = parsed.map_err(|error| ApiError::request(format!("invalid body: {error}")))?;
         Ok(Self(parsed))
     }
 }

@@ -149,7 +149,7 @@ fn models_that_cannot_be_told_apart_are_refused() {
     );
     let error = refusal(options(&[a.clone(), b]));
     let expected =
-        "`a` and `b` both translate from en to de; serve one of them, or both by two servers";
+        "`a` and `b` both translate from en to de; serve one of them, or start a second server";
     assert_eq!(error.to_string(), expected);
     let error = refusal(options(&[a.clone(), a]));
     assert!(matches!(error, ServeError::SameName { .. }), "{error}");

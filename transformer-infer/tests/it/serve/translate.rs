@@ -246,10 +246,10 @@ fn the_limits_of_texts_and_characters_are_named() {
         Some(2)
     );
     let (status, error) = refusal(&server, &json!({ "text": ["äö", "abcd"] }));
-    let expected = "the request has 6 characters, and the limit is 5; send it in parts";
+    let expected = "the request has 6 characters, more than the limit of 5; send it in parts";
     assert_eq!((status, error.as_str()), (413, expected));
     let (status, error) = refusal(&server, &json!({ "text": ["a", "b", "c"] }));
-    let expected = "the request has 3 texts, and the limit is 2; send them in parts";
+    let expected = "the request has 3 texts, more than the limit of 2; send them in parts";
     assert_eq!((status, error.as_str()), (413, expected));
 }
 
@@ -266,7 +266,7 @@ fn more_tokens_than_may_wait_are_refused() {
     let (status, error) = refusal(&server, &json!({ "text": "a dog and a cat" }));
     assert_eq!(status, 413, "{error}");
     assert!(
-        error.ends_with("and the limit is 10; send it in parts"),
+        error.ends_with("more than the limit of 10; send it in parts"),
         "{error}"
     );
 }
@@ -275,10 +275,7 @@ fn more_tokens_than_may_wait_are_refused() {
 fn other_paths_and_methods_are_refused() {
     let (_models, server) = start();
     assert_eq!(server.get("/nothing").status, 404);
-    assert_eq!(
-        server.get("/nothing").error(),
-        "there is nothing at this path"
-    );
+    assert_eq!(server.get("/nothing").error(), "not found");
     assert_eq!(server.get("/v1/translate").status, 405);
 }
 
