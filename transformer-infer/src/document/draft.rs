@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::line_translator::LineTranslator;
-use super::marks::{Chunk, Sentence, SentenceBuilder, Unit, put_back, units};
+use super::Protection;
+use super::copied::Copied;
+use super::line_translator::{LineTranslator, terms_outside};
+use super::marks::{Chunk, Form, Sentence, Unit, put_back, units};
 use super::passage::Passage;
 use super::split::trimmed;
 use super::translate::DocumentTranslator;
 use crate::attention::Link;
+use crate::translator::{Glossary, Term};
 
 /// The sentences of a plain text. What is between them, whitespace for the most part, stays in the translation.
 ///
@@ -27,8 +30,6 @@ pub struct DraftSentence {
     pub range: Range<usize>,
     /// Number of parts in which the sentence is translated, of which this is one; 1 unless it is too long.
     pub n_parts: usize,
-    /// What is copied, as ranges of bytes of the text.
-    protected: Vec<Range<usize>>,
     sentence: Sentence,
 }
 
@@ -52,7 +53,7 @@ impl<L: LineTranslator> DocumentTranslator<'_, L> {
     /// use transformer_core::device;
     /// use transformer_infer::Translator;
     /// use transformer_infer::document::{
-    ///     DocumentTranslator, ModelLines, Protection, Split, Splitter,
+    ///     DocumentTranslator, Form, ModelLines, Protection, Split, Splitter,
     /// };
     ///
     /// let (_, device) = device::choose(None)?;
@@ -62,26 +63,24 @@ impl<L: LineTranslator> DocumentTranslator<'_, L> {
     /// let documents = DocumentTranslator::new(&lines, &splitter, &protection);
     ///
     /// let draft = documents.draft("A dog runs.  It is fast.");
-    /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line()).collect();
+    /// let texts: Vec<&str> = draft.sentences.iter().map(|it| it.line(Form::Shown)).collect();
     /// assert_eq!(texts, ["A dog runs.", "It is fast."]);
     /// assert_eq!(draft.sentences[1].range, 13..24);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn draft(&self, text: &str) -> TextDraft {
         let passage = Passage::plain(text);
-        let protected = self.protected(&passage);
-        let sentences = self.sentences(&passage, &protected).into_iter();
+        let copied = Copied::find(&passage, self.protection);
+        let can_write = |text: &str| self.lines.can_write(text);
+        let sentences = self.sentences(&passage, &copied).into_iter();
         let sentences = sentences.flat_map(|parts| {
             let n_parts = parts.len();
             parts.into_iter().map(move |range| (range, n_parts))
         });
         let sentence = |(range, n_parts): (Range<usize>, usize)| {
-            let first = protected.partition_point(|it| it.start < range.start);
-            let last = protected.partition_point(|it| it.end <= range.end);
-            let inside = protected[first..last.max(first)].to_vec();
+            let inside = Copied::inside(&copied, &range);
             DraftSentence {
-                sentence: SentenceBuilder::new(&passage, &range, &inside).build(&[]),
-                protected: inside,
+                sentence: Sentence::new(&passage, &range, inside, &[], &can_write),
                 n_parts,
                 range,
             }
@@ -93,9 +92,25 @@ impl<L: LineTranslator> DocumentTranslator<'_, L> {
 }
 
 impl DraftSentence {
-    /// Returns the line that the model translates: the sentence with single spaces, without what is copied.
-    pub fn line(&self) -> &str {
-        &self.sentence.text
+    /// Returns the line that the model translates: the sentence with single spaces, in a form.
+    pub fn line(&self, form: Form) -> &str {
+        &self.sentence.in_form(form).text
+    }
+
+    /// Returns what the translation of the line must contain.
+    pub fn required(&self, form: Form) -> &[String] {
+        self.sentence.terms(form)
+    }
+
+    /// Returns the terms of a glossary in the sentence, but those inside of what is copied.
+    pub fn terms_of<'g>(&self, glossary: &'g Glossary) -> Vec<Term<'g>> {
+        terms_outside(glossary, &self.sentence.text, &self.sentence.copied)
+    }
+
+    /// Returns the form in which the sentence is to be translated again, if a translation of the line does not keep what
+    /// is copied.
+    pub fn next_form(&self, form: Form, line: &str, protection: &Protection) -> Option<Form> {
+        self.sentence.next_form(form, line, protection)
     }
 
     /// Returns whether the line has nothing to translate, so that its translation is the line itself.
@@ -104,15 +119,15 @@ impl DraftSentence {
     }
 
     /// Returns whether [`translation`](Self::translation) needs to know which part of the line translates which.
-    pub fn needs_links(&self) -> bool {
-        !self.sentence.marks.is_empty()
+    pub fn needs_links(&self, form: Form) -> bool {
+        !self.sentence.in_form(form).marks.is_empty()
     }
 
-    /// Puts what is copied into a translation of the line.
-    pub fn translation(&self, line: &str, links: &[Link]) -> DraftTranslation {
+    /// Puts what was taken out into a translation of the line.
+    pub fn translation(&self, form: Form, line: &str, links: &[Link]) -> DraftTranslation {
         let mut translation = DraftTranslation::default();
         let start_of_line = line.as_ptr() as usize;
-        for chunk in put_back(&self.sentence, line, links) {
+        for chunk in put_back(self.sentence.in_form(form), line, links) {
             match chunk {
                 Chunk::Text(text) => {
                     // The text is a part of the line.
@@ -147,8 +162,15 @@ impl DraftSentence {
 
     /// Returns which words belong together, with what is copied, in the order of the translation: as ranges of bytes of the whole `source`
     /// text, and of the translation of this sentence. `links` are those of the lines.
-    pub fn words(&self, source: &str, translation: &DraftTranslation, links: &[Link]) -> Vec<Link> {
-        let src_positions = self.positions(source);
+    pub fn words(
+        &self,
+        form: Form,
+        source: &str,
+        translation: &DraftTranslation,
+        links: &[Link],
+    ) -> Vec<Link> {
+        let sentence = self.sentence.in_form(form);
+        let src_positions = self.positions(sentence, source);
         let src_words = units(&source[self.range.clone()], &[]);
         let tgt_words = units(&translation.text, &[]);
         let mut pairs = BTreeSet::new();
@@ -172,7 +194,7 @@ impl DraftSentence {
         };
         let mut words: Vec<Link> = pairs.into_iter().map(link).collect();
         let mut copied = translation.copied.clone();
-        for src in &self.protected {
+        for src in &sentence.taken_out {
             let is_same = |tgt: &Range<usize>| translation.text[tgt.clone()] == source[src.clone()];
             if let Some(index) = copied.iter().position(is_same) {
                 let (src, tgt) = (src.clone(), copied.remove(index));
@@ -184,8 +206,8 @@ impl DraftSentence {
     }
 
     /// Returns for each byte of the line where in the whole text it stands; `None` for spaces that stand for others.
-    fn positions(&self, source: &str) -> Vec<Option<usize>> {
-        let mut protected = self.protected.iter().peekable();
+    fn positions(&self, sentence: &Sentence, source: &str) -> Vec<Option<usize>> {
+        let mut protected = sentence.taken_out.iter().peekable();
         let mut copied = |at: usize| {
             while protected.next_if(|range| range.end <= at).is_some() {}
             protected.peek().is_some_and(|range| range.start <= at)
@@ -193,8 +215,8 @@ impl DraftSentence {
         let characters = source[self.range.clone()].char_indices();
         let characters = characters.map(|(at, c)| (self.range.start + at, c));
         let mut characters = characters.filter(|(at, c)| !c.is_whitespace() && !copied(*at));
-        let mut positions = Vec::with_capacity(self.sentence.text.len());
-        for c in self.sentence.text.chars() {
+        let mut positions = Vec::with_capacity(sentence.text.len());
+        for c in sentence.text.chars() {
             let found = match c.is_whitespace() {
                 true => None,
                 // All characters of the line that are no spaces are those of the text, in the same order.
@@ -274,9 +296,11 @@ mod tests {
     #[test]
     fn what_is_copied_is_not_in_the_line_and_comes_back() {
         let sentence = &sentences("is  {a} x", 99)[0];
-        assert_eq!((sentence.line(), sentence.needs_links()), ("is x", true));
+        let form = Form::Hidden;
+        let line = (sentence.line(form), sentence.needs_links(form));
+        assert_eq!(line, ("is x", true));
         let links = [link(0..2, 2..4), link(3..4, 0..1)];
-        let translation = sentence.translation("X IS", &links);
+        let translation = sentence.translation(form, "X IS", &links);
         assert!(translation.text.contains("{a}"), "{translation:?}");
     }
 
@@ -284,10 +308,11 @@ mod tests {
     fn words_are_found_in_the_text_whatever_is_copied_before_them() {
         let text = "Oh. é {a}  x y";
         let sentence = &sentences(text, 99)[1];
-        let copy = TranslatedLine::copy_of(sentence.line());
-        let translation = sentence.translation(&copy.text, &copy.links);
+        let form = Form::Hidden;
+        let copy = TranslatedLine::copy_of(sentence.line(form));
+        let translation = sentence.translation(form, &copy.text, &copy.links);
         assert_eq!(translation.text, "é {a}  x y");
-        let words = sentence.words(text, &translation, &copy.links);
+        let words = sentence.words(form, text, &translation, &copy.links);
         let expected = [
             link(4..6, 0..2),
             link(7..10, 3..6),

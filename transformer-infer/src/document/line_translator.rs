@@ -1,9 +1,11 @@
 //! [`LineTranslator`]: what translates the sentences of a document.
 
+use std::ops::Range;
+
 use super::DocumentError;
 use super::marks::units;
 use crate::attention::Link;
-use crate::translator::Warning;
+use crate::translator::{Glossary, Term, Warning};
 
 /// A line to translate: a sentence, or a part of one that is too long.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,10 @@ pub struct DocumentLine<'a> {
     pub needs_links: bool,
     /// Number of the line in the document, from 0; samples depend on it.
     pub index: u64,
+    /// The bytes of the text that are copied: no term of a glossary is there.
+    pub copied: &'a [Range<usize>],
+    /// What the translation must contain, besides the terms of a glossary, if the search can require it.
+    pub terms: &'a [String],
 }
 
 /// The translation of a line.
@@ -29,6 +35,20 @@ pub struct TranslatedLine {
     pub n_terms: usize,
     /// Those of them that it does not contain.
     pub unmet_terms: Vec<String>,
+}
+
+/// Returns the terms of a glossary in a text, but those inside of what is copied.
+pub(super) fn terms_outside<'g>(
+    glossary: &'g Glossary,
+    text: &str,
+    copied: &[Range<usize>],
+) -> Vec<Term<'g>> {
+    let terms = glossary.terms_in(text).into_iter();
+    let meets =
+        |term: &Term<'_>, it: &Range<usize>| it.start < term.range.end && term.range.start < it.end;
+    terms
+        .filter(|term| !copied.iter().any(|it| meets(term, it)))
+        .collect()
 }
 
 impl TranslatedLine {
@@ -64,4 +84,10 @@ pub trait LineTranslator {
 
     /// Returns the number of bytes at the start of a text that are one line at most, or `None` if the whole text is.
     fn longest_start(&self, text: &str) -> Option<usize>;
+
+    /// Returns whether the translator can read a text, and write it as it is. What it cannot is taken out of lines.
+    fn can_write(&self, text: &str) -> bool {
+        let _ = text;
+        true
+    }
 }

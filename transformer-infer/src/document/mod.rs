@@ -10,19 +10,20 @@
 //! - [`DocumentTranslator`]: from parts to the translated document.
 //! - [`TextDraft`]: the sentences of a plain text, to be translated one by one.
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
-//! - [`ScheduledLines`]: a [`Scheduler`](crate::scheduler::Scheduler) as the translator of sentences.
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
+mod copied;
 mod draft;
 mod error;
 mod event;
 pub mod format;
+mod kept;
+mod kinds;
 mod line_translator;
 mod marks;
 mod model_lines;
 mod passage;
 mod protection;
-mod scheduled_lines;
 mod segments;
 mod spaces;
 mod split;
@@ -35,9 +36,9 @@ pub use draft::{DraftSentence, DraftTranslation, TextDraft};
 pub use error::DocumentError;
 pub use event::{DocumentEvent, DocumentSummary};
 pub use line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+pub use marks::Form;
 pub use model_lines::ModelLines;
 pub use passage::{Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 pub use protection::{Protection, ProtectionError};
-pub use scheduled_lines::ScheduledLines;
 pub use split::{Split, SplitError, Splitter};
 pub use translate::DocumentTranslator;

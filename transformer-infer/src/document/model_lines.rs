@@ -1,7 +1,9 @@
 //! [`ModelLines`]: a model as the translator of a document's sentences.
 
+use transformer_core::text::UNK;
+
 use super::DocumentError;
-use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
+use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine, terms_outside};
 use crate::attention::LayerHead;
 use crate::search::Search;
 use crate::translator::{Glossary, Input, Translation, Translator};
@@ -81,43 +83,45 @@ impl<'a> ModelLines<'a> {
         Ok(())
     }
 
-    pub(super) fn search(&self) -> &Search {
-        &self.search
-    }
-
-    /// Returns the terms that the translation of each line must contain.
-    pub(super) fn terms(&self, lines: &[DocumentLine<'_>]) -> Vec<Vec<&'a str>> {
-        let terms = lines.iter().map(|line| match self.glossary {
-            Some(glossary) => glossary
-                .terms_in(line.text)
-                .into_iter()
-                .map(|term| term.target)
-                .collect(),
-            None => Vec::new(),
+    /// Returns the terms that the translation of each line must contain: those of the glossary, then those of the line.
+    pub(crate) fn terms<'l>(&self, lines: &[DocumentLine<'l>]) -> Vec<Vec<&'l str>>
+    where
+        'a: 'l,
+    {
+        let terms = lines.iter().map(|line| {
+            let glossary = self.glossary.into_iter();
+            let of_glossary =
+                glossary.flat_map(|glossary| terms_outside(glossary, line.text, line.copied));
+            // Samples have no conditions.
+            let of_line = line.terms.iter().filter(|_| self.search.sampling.is_none());
+            let of_glossary = of_glossary.map(|term| term.target);
+            of_glossary.chain(of_line.map(String::as_str)).collect()
         });
         terms.collect()
     }
 
     /// Adds to translations what a document needs of them.
-    pub(super) fn translated(
+    pub(crate) fn translated(
         &self,
         lines: &[DocumentLine<'_>],
         terms: &[Vec<&str>],
         translations: Vec<Translation>,
     ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let line = |(translation, terms): (&Translation, &Vec<&str>)| TranslatedLine {
-            text: translation.text().to_owned(),
-            links: Vec::new(),
-            warning: translation.warning,
-            n_terms: terms.len(),
-            unmet_terms: translation
-                .unmet_terms
-                .iter()
-                .map(|index| terms[*index].to_owned())
-                .collect(),
-        };
-        let mut translated: Vec<TranslatedLine> =
-            translations.iter().zip(terms).map(line).collect();
+        let line =
+            |((line, translation), terms): ((&DocumentLine<'_>, &Translation), &Vec<&str>)| {
+                let of_glossary = &terms[..terms.len().saturating_sub(line.terms.len())];
+                let unmet = translation.unmet_terms.iter();
+                let unmet = unmet.filter_map(|index| of_glossary.get(*index));
+                TranslatedLine {
+                    text: translation.text().to_owned(),
+                    links: Vec::new(),
+                    warning: translation.warning,
+                    n_terms: of_glossary.len(),
+                    unmet_terms: unmet.map(|term| (*term).to_owned()).collect(),
+                }
+            };
+        let pairs = lines.iter().zip(&translations).zip(terms);
+        let mut translated: Vec<TranslatedLine> = pairs.map(line).collect();
         self.add_links(lines, translations, &mut translated)?;
         Ok(translated)
     }
@@ -155,5 +159,10 @@ impl LineTranslator for ModelLines<'_> {
             .get(self.max_tokens - 1)
             .filter(|_| spans.len() > self.max_tokens)?;
         Some(last.end.max(1))
+    }
+    fn can_write(&self, text: &str) -> bool {
+        let tokenizers = self.translator.tokenizers();
+        let (src, tgt) = (tokenizers.src().encode(text), tokenizers.tgt().encode(text));
+        !src.contains(&UNK) && !tgt.contains(&UNK) && tokenizers.tgt().decode(&tgt) == text
     }
 }

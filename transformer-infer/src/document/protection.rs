@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use regex::Regex;
 
-/// What is copied: found by patterns, taken out of a sentence before it is translated, and put back where word
-/// alignments say.
+use super::kept::is_small_number;
+use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS};
+
+/// What is copied: found by patterns, and kept by translations.
+///
+/// The model sees it. A translation that does not keep it is searched again, with it as a condition; if that fails, it is
+/// taken out of the sentence before it is translated, and put back where word alignments say.
 #[derive(Clone, Debug, Default)]
 pub struct Protection {
-    patterns: Vec<Regex>,
-    /// The start of what is copied up to its closing brace.
-    message_start: Option<Regex>,
+    rules: Vec<Rule>,
 }
 
 /// A pattern that is no regular expression.
@@ -23,46 +26,50 @@ pub struct ProtectionError {
     pub source: Box<regex::Error>,
 }
 
+/// A pattern, and how what it finds is kept.
+#[derive(Clone, Debug)]
+struct Rule {
+    regex: Regex,
+    keep: Keep,
+    not_after: fn(&str) -> bool,
+    /// Whether the first group that matches is what is copied, as in the table.
+    has_groups: bool,
+}
+
+/// Text that is copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    /// Its bytes in the text.
+    pub(super) range: Range<usize>,
+    pub(super) keep: Keep,
+}
+
 /// The largest compiled pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1 << 22;
 
-/// Placeholders of programs, addresses, and emoji.
-const PLACEHOLDERS: &[&str] = &[
-    // URLs and e-mail addresses; a full stop or comma at the end is not part of them.
-    r"(?:https?|ftp)://[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]|\bwww\.[^\s<>\x22]*[^\s<>\x22.,;:!?'()\[\]{}]",
-    r"\bmailto:\S*\w|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-    // {{name}}, {name}, ${name}, #{name}, {0:d}
-    r"[$#]?\{\{[^{}\n]*\}\}|[$#]?\{[^{}\n]*\}",
-    // %s, %1$s, %-5.2f, %(name)s, %@, %%
-    r"%(?:\([\w.]+\)|\d+\$)?[-+0#]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcCsSpn@]\b|%@|%%|%[A-Za-z_]\w*%",
-    // $name, $1, $_
-    r"\$(?:[A-Za-z_]\w*|\d+\b)",
-    // :smile:
-    r":[A-Za-z][\w+-]*:",
-    // Emoji, which few vocabularies have.
-    r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}]|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}",
-];
-
-/// The start of a choice in a message of ICU, such as `{n, plural, one {# dog} other {# dogs}}`, which has braces inside.
-const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,";
-
-/// Numbers with units, such as `20 km/h`, `5 %` or `€3.50`.
-const NUMBERS: &str = r"[€$£¥]\s?\d+(?:[.,]\d+)*|\b\d+(?:[.,\u{a0}\u{202f}]\d+)*(?:\s?(?:[%‰€$£¥]|°[CF]?)|\s?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)\b|\b)";
-
 impl Protection {
-    /// Copies placeholders, choices in messages of ICU, URLs, e-mail addresses, emoji and their codes.
+    /// Copies placeholders of programs, choices in messages, URLs, e-mail addresses, paths, options, emoji and their
+    /// codes, and keeps the digits of numbers.
     pub fn placeholders() -> Self {
-        let patterns = PLACEHOLDERS.iter().map(|pattern| regex(pattern));
+        let rules = KINDS.iter().map(|kind| {
+            let regex = regex(kind.pattern);
+            Rule {
+                has_groups: regex.captures_len() > 1,
+                regex,
+                keep: kind.keep,
+                not_after: kind.not_after,
+            }
+        });
         Self {
-            patterns: patterns.collect(),
-            message_start: Some(regex(MESSAGE_START)),
+            rules: rules.collect(),
         }
     }
 
-    /// Copies numbers, with their units, too.
+    /// Copies numbers, with their units, exactly.
     #[must_use]
     pub fn with_numbers(mut self) -> Self {
-        self.patterns.push(regex(NUMBERS));
+        self.rules.retain(|rule| rule.keep != Keep::Digits);
+        self.rules.push(Rule::exact(regex(NUMBERS)));
         self
     }
 
@@ -79,38 +86,71 @@ impl Protection {
             pattern: pattern.to_owned(),
             source: Box::new(source),
         })?;
-        self.patterns.push(compiled);
+        self.rules.push(Rule::exact(compiled));
         Ok(self)
     }
 
-    /// Returns the ranges of bytes to copy, in order; of two that overlap, the first, and the longer one.
-    pub fn find(&self, text: &str) -> Vec<Range<usize>> {
-        let found = self
-            .patterns
-            .iter()
-            .flat_map(|pattern| pattern.find_iter(text));
-        let mut found: Vec<Range<usize>> = found
-            .map(|it| it.range())
-            .filter(|it| !it.is_empty())
-            .collect();
-        if let Some(start) = &self.message_start {
-            let starts = start.find_iter(text).map(|it| it.start());
-            found.extend(closed_braces(text, starts));
+    /// Returns what is copied, in order; of two that overlap, the first, and the longer one.
+    pub(super) fn items(&self, text: &str) -> Vec<Item> {
+        let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();
+        for rule in &self.rules {
+            let of_rule = rule.find(text).into_iter();
+            found.extend(of_rule.map(|(range, end)| (range, end, rule)));
         }
-        found.sort_by_key(|range| (range.start, usize::MAX - range.end));
-        let mut end = 0;
-        found.retain(|range| {
-            let is_apart = range.start >= end;
-            end = if is_apart { range.end } else { end };
-            is_apart
-        });
+        found.sort_by_key(|(range, end, _)| (range.start, usize::MAX - end));
+        let mut items: Vec<Item> = Vec::new();
+        for (range, _, rule) in found {
+            let end = items.last().map_or(0, |last| last.range.end);
+            let follows = range.start == end && end > 0;
+            let is_small = rule.keep == Keep::Digits && is_small_number(&text[range.clone()]);
+            if range.start >= end
+                && !is_small
+                && (follows || !(rule.not_after)(&text[..range.start]))
+            {
+                let keep = rule.keep;
+                items.push(Item { range, keep });
+            }
+        }
+        items
+    }
+}
+
+impl Rule {
+    fn exact(regex: Regex) -> Self {
+        Self {
+            regex,
+            keep: Keep::Exact,
+            not_after: |_| false,
+            has_groups: false,
+        }
+    }
+
+    /// Returns what is copied, and where what the pattern finds ends.
+    fn find(&self, text: &str) -> Vec<(Range<usize>, usize)> {
+        let whole = || self.regex.find_iter(text).map(|it| it.range());
+        let with_end = |range: Range<usize>| (range.clone(), range.end);
+        let mut found: Vec<(Range<usize>, usize)> = if self.regex.as_str() == MESSAGE_START {
+            let closed = closed_braces(text, whole().map(|it| it.start));
+            closed.into_iter().map(with_end).collect()
+        } else if self.has_groups {
+            let captures = self.regex.captures_iter(text);
+            let first = captures.filter_map(|it| {
+                let all = it.get(0)?;
+                let group = it.iter().skip(1).flatten().next().unwrap_or(all);
+                Some((group.range(), all.end()))
+            });
+            first.collect()
+        } else {
+            whole().map(with_end).collect()
+        };
+        found.retain(|(range, _)| !range.is_empty());
         found
     }
 }
 
-/// Compiles a pattern of this file.
+/// Compiles a pattern of the table.
 fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the patterns of this file are regular expressions")
+    Regex::new(pattern).expect("the patterns of the table are regular expressions")
 }
 
 /// Returns the ranges from the opening braces at `starts`, which are in order, to the ones that close them; of those that
@@ -135,82 +175,150 @@ mod tests {
     use super::*;
 
     fn found(protection: &Protection, text: &str) -> Vec<String> {
-        let found = protection.find(text).into_iter();
-        found.map(|range| text[range].to_owned()).collect()
+        let found = protection.items(text).into_iter();
+        found.map(|item| text[item.range].to_owned()).collect()
+    }
+
+    /// Returns what is copied as it is, without the numbers of which only the digits are kept.
+    fn placeholders(text: &str) -> Vec<String> {
+        let items = Protection::placeholders().items(text).into_iter();
+        let exact = items.filter(|item| item.keep != Keep::Digits);
+        exact.map(|item| text[item.range].to_owned()).collect()
     }
 
     #[test]
-    fn placeholders_of_many_kinds_are_found() {
+    fn every_example_of_the_table_is_found_whole() {
         let protection = Protection::placeholders();
-        for placeholder in [
-            "{name}",
-            "{0:d}",
-            "{{ count }}",
-            "${HOME}",
-            "#{user}",
-            "%s",
-            "%1$s",
-            "%-5.2f",
-            "%(name)s",
-            "%@",
-            "%%",
-            "%USER%",
-            "$name",
-            "$1",
-            ":smile:",
-            "https://example.org/a?b=c&d#e",
-            "www.example.org",
-            "a.b+c@mail.example.org",
-            "🌂",
-            "👩‍👩‍👧",
-            "🇩🇪",
-            "☀️",
-        ] {
-            let text = format!("see {placeholder}, now");
-            assert_eq!(found(&protection, &text), [placeholder], "{text}");
+        for kind in KINDS {
+            for example in kind.examples {
+                for text in [
+                    format!("see {example}, now"),
+                    format!("({example})"),
+                    format!("a \"{example}\"."),
+                    (*example).to_owned(),
+                ] {
+                    let expected = Item {
+                        range: text
+                            .find(example)
+                            .map(|at| at..at + example.len())
+                            .expect("it is there"),
+                        keep: kind.keep,
+                    };
+                    assert_eq!(protection.items(&text), [expected], "{text}");
+                }
+            }
         }
     }
 
     #[test]
-    fn times_prices_and_plain_words_are_no_placeholders() {
-        let protection = Protection::placeholders();
+    fn the_documentation_has_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/translating.md");
+        let documentation = std::fs::read_to_string(path).expect("the documentation is there");
+        for kind in KINDS {
+            let examples = kind.examples.iter().map(|it| match it.contains('|') {
+                // A cell of a table ends at this sign.
+                true => format!("`{}`", it.replace('|', "\\|")),
+                false => format!("`{it}`"),
+            });
+            let kept = match kind.keep {
+                Keep::Exact => "exactly, in any order",
+                Keep::InOrder => "exactly, in the source's order",
+                Keep::Digits => "the digits",
+                Keep::Hidden => "exactly; the model does not see it",
+            };
+            let row = [kind.name, &examples.collect::<Vec<_>>().join(" "), kept].join(" | ");
+            assert!(documentation.contains(&format!("| {row} |")), "| {row} |");
+        }
+    }
+
+    #[test]
+    fn placeholders_that_touch_are_found_apart() {
+        for (text, expected) in [
+            ("%dx%d pixels", &["%d", "%d"][..]),
+            ("{width}x{height}", &["{width}", "{height}"]),
+            ("Two %s/%s dogs", &["%s", "%s"]),
+            ("{a}–{b}", &["{a}", "{b}"]),
+            ("%1%2", &["%1", "%2"]),
+            ("%s%d", &["%s", "%d"]),
+            ("%d%%", &["%d", "%%"]),
+            ("%02d:%02d", &["%02d", "%02d"]),
+            ("%H:%M", &["%H", "%M"]),
+            ("%Y%m%d", &["%Y", "%m", "%d"]),
+            ("%.1fkm", &["%.1f"]),
+            ("%dpx, %dMB, %ds", &["%d", "%d", "%d"]),
+            ("%sYou have %dmin, %sCTCP", &["%s", "%d", "%s"]),
+            ("%s_%s.txt", &["%s", "%s"]),
+            ("%s个文件", &["%s"]),
+            ("%(link)ssign up%(end_link)s", &["%(link)s", "%(end_link)s"]),
+            (":smile::heart:", &[":smile:", ":heart:"]),
+            ("Block @{name}", &["@{name}"]),
+            ("$HOME/$USER", &["$HOME", "$USER"]),
+        ] {
+            assert_eq!(placeholders(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_shares_prices_and_plain_words_are_no_placeholders() {
         for text in [
             "at 10:30:15",
             "it costs $",
             "100 % of them",
+            "100% of them",
+            "50 % damage",
+            "50% discount",
+            "5% d",
+            "5 % d",
             "a: b: c",
             "© 2024",
             "5 % discount",
+            "$20.50, $5,000 and US$5",
+            "and/or, he/she/it, 01/02/2024, km/h",
+            "one--two, well-known",
+            "<b>x</b>",
+            "a @ b # c",
         ] {
-            assert_eq!(found(&protection, text), [""; 0], "{text}");
+            assert_eq!(placeholders(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_whole_and_small_ones_are_left_to_the_model() {
+        let protection = Protection::placeholders();
+        for (text, expected) in [
+            ("for $20.50 in", &["$20.50"][..]),
+            ("$1,234.56", &["$1,234.56"]),
+            ("US$5,000.", &["US$5,000"]),
+            ("3.5%, 10:30, 1/2", &["3.5%", "10:30", "1/2"]),
+            ("在2024年", &["2024"]),
+            ("the 1990s and 2024-05-01", &["1990s", "2024-05-01"]),
+            ("2 dogs, 12 men, 13 cats", &["13"]),
+        ] {
+            assert_eq!(found(&protection, text), expected, "{text}");
         }
     }
 
     #[test]
     fn a_full_stop_behind_a_url_is_not_part_of_it() {
-        let protection = Protection::placeholders();
-        assert_eq!(found(&protection, "Open https://a.b/c."), ["https://a.b/c"]);
-        assert_eq!(found(&protection, "(see https://a.b/c)"), ["https://a.b/c"]);
+        assert_eq!(placeholders("Open https://a.b/c."), ["https://a.b/c"]);
+        assert_eq!(placeholders("(see https://a.b/c)"), ["https://a.b/c"]);
+        assert_eq!(placeholders("„https://a.b/c“"), ["https://a.b/c"]);
+        assert_eq!(placeholders("(https://a.b/c_(d))"), ["https://a.b/c_(d)"]);
     }
 
     #[test]
     fn a_choice_of_icu_is_copied_as_a_whole() {
-        let protection = Protection::placeholders();
         let choice = "{n, plural, =0{No dogs.} one{# dog} other{{n} dogs}}";
-        assert_eq!(
-            found(&protection, &format!("You have {choice} here {{x}}")),
-            [choice, "{x}"]
-        );
-        let open = "{n, plural, one{# dog}";
-        assert_eq!(found(&protection, open), ["{# dog}"]);
+        let text = format!("You have {choice} here {{x}}");
+        assert_eq!(placeholders(&text), [choice, "{x}"]);
+        assert_eq!(placeholders("{n, plural, one{# dog}"), ["{# dog}"]);
     }
 
     #[test]
     fn a_choice_inside_of_one_that_is_not_closed_is_found() {
-        let protection = Protection::placeholders();
         let inner = "{n, select, a{#} other{}}";
         let text = format!("}} {{n, plural, {{ {inner} {{n, plural, x");
-        assert_eq!(found(&protection, &text), [inner]);
+        assert_eq!(placeholders(&text), [inner]);
     }
 
     #[test]
@@ -225,9 +333,8 @@ mod tests {
 
     #[test]
     fn of_patterns_that_overlap_the_first_and_longer_one_counts() {
-        let protection = Protection::placeholders()
-            .with_pattern("name")
-            .expect("it is a pattern");
+        let protection = Protection::placeholders().with_pattern("(n)ame");
+        let protection = protection.expect("it is a pattern");
         assert_eq!(found(&protection, "{name} name"), ["{name}", "name"]);
     }
 

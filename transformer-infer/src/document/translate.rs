@@ -4,9 +4,10 @@ use std::io::Write;
 use std::mem;
 use std::ops::Range;
 
+use super::copied::Copied;
 use super::event::{DocumentEvent, DocumentSummary, start_of};
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine};
-use super::marks::{Chunk, Piece, Sentence, cut, put_back};
+use super::marks::{Chunk, Form, Piece, Sentence, cut, put_back};
 use super::passage::{Mark, MarkKind, Part, Passage, Raw};
 use super::segments::{few_marks, joined};
 use super::split::{end_of_part, trimmed};
@@ -22,8 +23,8 @@ const VERBATIM_BYTES: usize = 1 << 22;
 /// Number of bytes that a part or a mark takes beside its text.
 const PART_BYTES: usize = 128;
 
-/// Translates documents: splits their passages into sentences, translates these together, and puts markup and
-/// protected words back.
+/// Translates documents: splits their passages into sentences, translates these together until their translations keep
+/// what is copied, and puts markup back.
 ///
 /// # Example
 ///
@@ -48,9 +49,9 @@ const PART_BYTES: usize = 128;
 /// ```
 #[derive(Debug)]
 pub struct DocumentTranslator<'a, L> {
-    lines: &'a L,
+    pub(super) lines: &'a L,
     splitter: &'a Splitter,
-    protection: &'a Protection,
+    pub(super) protection: &'a Protection,
     summary: DocumentSummary,
 }
 
@@ -114,9 +115,10 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let prepared = parts.into_iter().map(|part| match part {
             Part::Verbatim(text) => Prepared::Verbatim(text),
             Part::Passage(passage) => {
-                let protected = self.protected(&passage);
-                let segments = self.segments(&passage, &protected, on_event);
-                let pieces = cut(&passage, &segments, &protected).into_iter();
+                let copied = Copied::find(&passage, self.protection);
+                let segments = self.segments(&passage, &copied, on_event);
+                let can_write = |text: &str| self.lines.can_write(text);
+                let pieces = cut(&passage, &segments, &copied, &can_write).into_iter();
                 let pieces = pieces.map(|piece| sentences.prepare(piece)).collect();
                 Prepared::Passage { passage, pieces }
             }
@@ -175,44 +177,15 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         Ok(())
     }
 
-    /// Returns what of a passage is copied. What has an edge of a mark inside, or is a mark itself, is not.
-    pub(super) fn protected(&self, passage: &Passage) -> Vec<Range<usize>> {
-        let mut found = self.protection.find(&passage.text);
-        if found.is_empty() || passage.marks.is_empty() {
-            return found;
-        }
-        let edges = passage
-            .marks
-            .iter()
-            .flat_map(|mark| [mark.range.start, mark.range.end]);
-        let mut edges: Vec<usize> = edges.collect();
-        edges.sort_unstable();
-        let is_point = |mark: &&Mark| !matches!(mark.kind, MarkKind::Pair { .. });
-        let points = passage.marks.iter().filter(is_point);
-        let points: Vec<usize> = points
-            .filter(|it| !it.range.is_empty())
-            .map(|it| it.range.start)
-            .collect();
-        found.retain(|range| {
-            let next_edge = edges.partition_point(|edge| *edge <= range.start);
-            let next_point = points.partition_point(|start| *start < range.start);
-            edges.get(next_edge).is_none_or(|edge| *edge >= range.end)
-                && points
-                    .get(next_point)
-                    .is_none_or(|start| *start >= range.end)
-        });
-        found
-    }
-
     /// Returns the ranges of the passage that are translated by themselves.
     fn segments(
         &self,
         passage: &Passage,
-        protected: &[Range<usize>],
+        copied: &[Copied],
         on_event: &mut dyn FnMut(DocumentEvent),
     ) -> Vec<Range<usize>> {
         let mut segments = Vec::new();
-        for parts in self.sentences(passage, protected) {
+        for parts in self.sentences(passage, copied) {
             if let [first, .., last] = parts.as_slice() {
                 let start = start_of(&passage.text[first.start..last.end]);
                 let n_parts = parts.len();
@@ -225,24 +198,21 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
 
     /// Returns the sentences of a passage in which there is something to translate: each as one range, or as several if
     /// it is too long.
-    pub(super) fn sentences(
-        &self,
-        passage: &Passage,
-        protected: &[Range<usize>],
-    ) -> Vec<Vec<Range<usize>>> {
+    pub(super) fn sentences(&self, passage: &Passage, copied: &[Copied]) -> Vec<Vec<Range<usize>>> {
         let text = &passage.text;
+        let protected: Vec<Range<usize>> = copied.iter().map(|it| it.range.clone()).collect();
         let is_soft = passage.notation.has_soft_line_ends();
         let marks = passage.marks.iter().map(|mark| mark.range.start);
         let mut starts: Vec<usize> = marks.chain(protected.iter().map(|it| it.start)).collect();
         starts.sort_unstable();
-        let sentences = joined(self.splitter.segments(text, is_soft), protected).into_iter();
+        let sentences = joined(self.splitter.segments(text, is_soft), &protected).into_iter();
         // Without a letter or a digit there is nothing to translate.
         sentences
             .filter(|sentence| text[sentence.clone()].contains(char::is_alphanumeric))
             .map(|sentence| {
                 let mut segments = Vec::new();
                 for part in few_marks(text, &starts, sentence) {
-                    self.split_long(text, part, protected, &mut segments);
+                    self.split_long(text, part, &protected, &mut segments);
                 }
                 segments
             })
@@ -275,54 +245,74 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         segments.extend(trimmed(text, rest));
     }
 
+    /// Translates sentences, each of them again in the next form until its translation keeps what is copied.
     fn translate_sentences(
         &mut self,
         sentences: &Sentences,
         on_event: &mut dyn FnMut(DocumentEvent),
-    ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let lines = (self.summary.n_sentences..)
-            .zip(&sentences.0)
-            .map(|(index, sentence)| DocumentLine {
-                text: &sentence.text,
-                needs_links: !sentence.marks.is_empty(),
-                index,
-            });
-        self.summary.n_sentences += sentences.0.len() as u64;
+    ) -> Result<Vec<(Form, TranslatedLine)>, DocumentError> {
+        let sentences = &sentences.0;
+        let first_index = self.summary.n_sentences;
+        self.summary.n_sentences += sentences.len() as u64;
+        let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
         // Without a letter or a digit there is nothing to translate.
-        let (lines, rest): (Vec<_>, Vec<_>) =
-            lines.partition(|line| line.text.contains(char::is_alphanumeric));
-        if lines.is_empty() && rest.is_empty() {
-            return Ok(Vec::new());
+        let (mut waiting, copied): (Vec<usize>, Vec<usize>) = (0..sentences.len())
+            .partition(|index| sentences[*index].text.contains(char::is_alphanumeric));
+        for index in copied {
+            translated[index].1 = TranslatedLine::copy_of(&sentences[index].text);
         }
-        let mut on_progress = |n_sentences| on_event(DocumentEvent::Progress { n_sentences });
-        let translated = match lines.is_empty() {
-            true => Vec::new(),
-            false => self.lines.translate_lines(&lines, &mut on_progress)?,
-        };
-        for (line, translated) in lines.iter().zip(&translated) {
-            let TranslatedLine {
-                n_terms,
-                unmet_terms,
-                warning,
-                ..
-            } = translated;
-            if let Some(warning) = *warning {
-                let start = start_of(line.text);
+        let lines = waiting.clone();
+        let mut is_again = false;
+        while !waiting.is_empty() {
+            let to_translate = waiting.iter().map(|index| {
+                let (form, _) = translated[*index];
+                let sentence = sentences[*index].in_form(form);
+                DocumentLine {
+                    text: &sentence.text,
+                    needs_links: !sentence.marks.is_empty(),
+                    index: first_index + *index as u64,
+                    copied: &sentence.copied,
+                    terms: sentences[*index].terms(form),
+                }
+            });
+            let to_translate: Vec<DocumentLine<'_>> = to_translate.collect();
+            let is_first = !mem::replace(&mut is_again, true);
+            let mut on_progress = |n_sentences| {
+                if is_first {
+                    on_event(DocumentEvent::Progress { n_sentences });
+                }
+            };
+            let found = self
+                .lines
+                .translate_lines(&to_translate, &mut on_progress)?;
+            let mut again = Vec::new();
+            for (index, line) in waiting.into_iter().zip(found) {
+                let (form, _) = translated[index];
+                match sentences[index].next_form(form, &line.text, self.protection) {
+                    Some(next) => {
+                        translated[index].0 = next;
+                        again.push(index);
+                    }
+                    None => translated[index].1 = line,
+                }
+            }
+            waiting = again;
+        }
+        for index in lines {
+            let (_, line) = &translated[index];
+            let start = || start_of(&sentences[index].text);
+            if let Some(warning) = line.warning {
+                let start = start();
                 on_event(DocumentEvent::Limited { start, warning });
             }
-            self.summary.n_terms += n_terms;
-            self.summary.n_unmet_terms += unmet_terms.len();
-            for term in unmet_terms.clone() {
-                let start = start_of(line.text);
+            self.summary.n_terms += line.n_terms;
+            self.summary.n_unmet_terms += line.unmet_terms.len();
+            for term in line.unmet_terms.clone() {
+                let start = start();
                 on_event(DocumentEvent::UnmetTerm { start, term });
             }
         }
-        let copied = rest.iter().map(|line| TranslatedLine::copy_of(line.text));
-        let indices = lines.iter().chain(&rest).map(|line| line.index);
-        let all = indices.zip(translated.into_iter().chain(copied));
-        let mut all: Vec<(u64, TranslatedLine)> = all.collect();
-        all.sort_by_key(|(index, _)| *index);
-        Ok(all.into_iter().map(|(_, line)| line).collect())
+        Ok(translated)
     }
 }
 
@@ -398,7 +388,7 @@ fn written(
     passage: &Passage,
     pieces: &[PreparedPiece],
     sentences: &Sentences,
-    translated: &[TranslatedLine],
+    translated: &[(Form, TranslatedLine)],
 ) -> String {
     let notation = &passage.notation;
     let mut written = String::new();
@@ -407,8 +397,9 @@ fn written(
             PreparedPiece::Text(text) => written.push_str(&notation.escape(text)),
             PreparedPiece::Raw(raw) => written.push_str(&raw.source()),
             PreparedPiece::Sentence(index) => {
-                let TranslatedLine { text, links, .. } = &translated[*index];
-                for chunk in put_back(&sentences.0[*index], text, links) {
+                let (form, TranslatedLine { text, links, .. }) = &translated[*index];
+                let sentence = sentences.0[*index].in_form(*form);
+                for chunk in put_back(sentence, text, links) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),
                         Chunk::Raw {

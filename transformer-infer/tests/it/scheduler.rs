@@ -8,10 +8,6 @@ use std::thread;
 use proptest::prelude::*;
 use transformer_core::ComputePrecision;
 use transformer_core::device::is_cpu_memory;
-use transformer_infer::document::format::{Format, FormatOptions};
-use transformer_infer::document::{
-    DocumentTranslator, LineTranslator, ModelLines, Protection, ScheduledLines, Split, Splitter,
-};
 use transformer_infer::scheduler::{
     Job, JobLine, Scheduler, SchedulerError, SchedulerOptions, Ticket,
 };
@@ -378,29 +374,4 @@ fn a_callback_that_panics_ends_its_job_only() {
     });
     let found = results(&scheduler, job(&["a cab", "bad"], &search));
     assert!(panics.is_ok() && found.iter().all(Result::is_ok));
-}
-
-/// Translates a page of HTML.
-fn translated_page(lines: &impl LineTranslator) -> String {
-    let page = "<p>A <b>bad cab</b> faded. Feed a <i>cab</i>!</p><p>Dad, a cab.</p>";
-    let (splitter, protection) = (
-        Splitter::new(Split::Sentences, "en"),
-        Protection::placeholders(),
-    );
-    let mut documents = DocumentTranslator::new(lines, &splitter, &protection);
-    let input = std::io::Cursor::new(page);
-    let parts = Format::Html.read("a page".to_owned(), input, &FormatOptions::default());
-    let mut translated = Vec::new();
-    let summary = documents.translate(parts.expect("it is UTF-8"), &mut translated, &mut |_| ());
-    assert!(summary.is_ok());
-    String::from_utf8_lossy(&translated).into_owned()
-}
-
-#[test]
-fn a_document_is_translated_as_without_a_scheduler() {
-    let scheduler = scheduler(translator(), 2);
-    let search = short(Search::default());
-    let through_scheduler = translated_page(&ScheduledLines::new(&scheduler, &search, 1));
-    let alone = translated_page(&ModelLines::new(scheduler.translator(), &search));
-    assert_eq!(through_scheduler, alone);
 }

@@ -1,6 +1,6 @@
 //! What threads can share: checked by the compiler.
 
-use transformer_infer::document::{ModelLines, Protection, ScheduledLines, Splitter};
+use transformer_infer::document::{ModelLines, Protection, Splitter};
 use transformer_infer::scheduler::{
     Job, JobEvent, JobStream, Scheduler, SchedulerError, SchedulerStats, Ticket,
 };
@@ -37,7 +37,6 @@ fn threads_can_share_schedulers_and_tickets() {
 #[test]
 fn threads_can_share_document_translators() {
     is_shared::<ModelLines<'_>>();
-    is_shared::<ScheduledLines>();
     is_shared::<Protection>();
     is_shared::<Splitter>();
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::sentence::{Sentence, SentenceBuilder};
+use super::sentence::Sentence;
+use crate::document::copied::Copied;
 use crate::document::passage::{Mark, MarkKind, Passage, Raw};
 
 /// A piece of a passage, in the order of the document.
@@ -16,15 +17,16 @@ pub(in crate::document) enum Piece {
     Sentence(Sentence),
 }
 
-/// Cuts a passage at the given segments, which are in order and have no whitespace around them. `protected` is what is
-/// copied, in order.
+/// Cuts a passage at the given segments, which are in order and have no whitespace around them. `copied` is what is
+/// copied, in order, and `can_write` says what the model can write.
 ///
 /// The tags of a pair that encloses whole sentences are outside of them, and points at the edges of sentences, too:
 /// only what is inside of a sentence has to be put back into its translation.
 pub(in crate::document) fn cut(
     passage: &Passage,
     segments: &[Range<usize>],
-    protected: &[Range<usize>],
+    copied: &[Copied],
+    can_write: &dyn Fn(&str) -> bool,
 ) -> Vec<Piece> {
     let passage = &without_empty_pairs(passage);
     let mut cutter = Cutter {
@@ -56,7 +58,7 @@ pub(in crate::document) fn cut(
     cutter.close_until(&mut open, None, &homes);
     cutter.fill_drafts(&homes);
     cutter.advance(passage.text.len());
-    cutter.finish(protected)
+    cutter.finish(copied, can_write)
 }
 
 /// Replaces pairs that enclose no text, with all that is inside of them, by points.
@@ -205,10 +207,8 @@ impl Cutter<'_> {
             && segment.end <= position
         {
             self.text(segment.start);
-            self.pieces.push(Piece::Sentence(Sentence {
-                text: self.passage.text[segment.clone()].to_owned(),
-                marks: Vec::new(),
-            }));
+            // `finish` makes it.
+            self.pieces.push(Piece::Sentence(Sentence::default()));
             self.at = segment.end;
             self.next_segment += 1;
         }
@@ -253,19 +253,16 @@ impl Cutter<'_> {
         }
     }
 
-    /// Puts the marks into the sentences.
-    fn finish(self, protected: &[Range<usize>]) -> Vec<Piece> {
+    /// Makes the sentences.
+    fn finish(self, copied: &[Copied], can_write: &dyn Fn(&str) -> bool) -> Vec<Piece> {
         let mut sentences = self.segments.iter().zip(self.drafts);
         let mut pieces = self.pieces;
         for piece in &mut pieces {
             if let Piece::Sentence(sentence) = piece
                 && let Some((segment, draft)) = sentences.next()
             {
-                let first = protected.partition_point(|range| range.start < segment.start);
-                let last = protected.partition_point(|range| range.end <= segment.end);
-                let protected = &protected[first..last.max(first)];
-                let builder = SentenceBuilder::new(self.passage, segment, protected);
-                *sentence = builder.build(&draft.marks);
+                let inside = Copied::inside(copied, segment);
+                *sentence = Sentence::new(self.passage, segment, inside, &draft.marks, can_write);
             }
         }
         pieces

@@ -1,6 +1,7 @@
 //! Marks: taken off a passage with its sentences, and put back into translations.
 
 mod cut;
+mod form;
 mod placement;
 mod put_back;
 mod runs;
@@ -8,6 +9,7 @@ mod sentence;
 mod units;
 
 pub(super) use cut::{Piece, cut};
+pub use form::Form;
 pub(super) use put_back::{Chunk, put_back};
-pub(super) use sentence::{Sentence, SentenceBuilder};
+pub(super) use sentence::Sentence;
 pub(super) use units::{Unit, units};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
-use super::units::{Unit, align, units};
+use super::units::{Unit, aligned_units};
 use crate::attention::Link;
 use crate::translator::is_without_spaces;
 
@@ -42,13 +42,7 @@ impl<'a> Placement<'a> {
             .collect();
         cuts.sort_unstable();
         cuts.dedup();
-        let src_units = units(&sentence.text, &cuts);
-        let tgt_units = units(translation, &[]);
-        let (tgt_units, aligned) = align(
-            (&sentence.text, &src_units),
-            (translation, tgt_units),
-            links,
-        );
+        let (src_units, tgt_units, aligned) = aligned_units(sentence, &cuts, translation, links);
         let mut tgt_of = vec![Vec::new(); src_units.len()];
         for (tgt, src) in aligned.iter().enumerate() {
             if let Some(src) = src {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::placement::Placement;
-use super::sentence::{Sentence, SentenceMark, SentenceMarkKind, Tag};
+use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use crate::attention::Link;
 use crate::document::passage::Raw;
 use crate::translator::is_without_spaces;
@@ -51,10 +51,12 @@ pub(in crate::document) fn put_back<'a>(
         },
         needs_no_last_space: false,
         last_source: None,
+        ordered: Vec::new(),
     };
     writer.write(None, placement.tgt_units.len());
     writer.space();
     writer.trim_end();
+    writer.restore_order();
     writer.chunks
 }
 
@@ -82,6 +84,8 @@ struct ChunkWriter<'a, 'p> {
     needs_no_last_space: bool,
     /// Where in the source the mark is that was written last, unless words follow it.
     last_source: Option<Range<usize>>,
+    /// The chunks and marks that keep their order, as they were written.
+    ordered: Vec<(usize, usize)>,
 }
 
 impl<'a> ChunkWriter<'a, '_> {
@@ -114,11 +118,25 @@ impl<'a> ChunkWriter<'a, '_> {
                         self.border.has_space |= tag.replaces_space;
                     }
                 }
-                SentenceMarkKind::Point(raw) => self.point(raw, mark),
+                SentenceMarkKind::Point(raw) => self.point(raw, index),
                 SentenceMarkKind::Break(raw) => self.raw(raw, mark.range.clone()),
             }
         }
         self.units_until(end);
+    }
+
+    /// Writes the marks that keep their order in the order of the source, each at a place of one of them.
+    fn restore_order(&mut self) {
+        let mut indices: Vec<usize> = self.ordered.iter().map(|(_, index)| *index).collect();
+        indices.sort_unstable();
+        for ((chunk, _), index) in self.ordered.iter().zip(indices) {
+            let mark = &self.placement.sentence.marks[index];
+            if let (Chunk::Raw { raw, .. }, SentenceMarkKind::Point(of_mark)) =
+                (&mut self.chunks[*chunk], &mark.kind)
+            {
+                *raw = of_mark;
+            }
+        }
     }
 
     /// Leaves out the whitespace of a point at the end of the translation.
@@ -193,7 +211,8 @@ impl<'a> ChunkWriter<'a, '_> {
 
     /// Writes a point, without the whitespace that it does not need beside other whitespace or at the edges of the
     /// translation, and with a space if a word would touch it that does not touch it in the source.
-    fn point(&mut self, raw: &'a Raw, mark: &SentenceMark) {
+    fn point(&mut self, raw: &'a Raw, index: usize) {
+        let mark = &self.placement.sentence.marks[index];
         let source = mark.range.clone();
         if !mark.touches_left && !mark.has_spaces[0] {
             self.space();
@@ -210,6 +229,9 @@ impl<'a> ChunkWriter<'a, '_> {
         let last = self.last_source.as_ref();
         let is_beside_last =
             last.is_some_and(|last| last.start == source.start || last.end == source.start);
+        if mark.is_ordered {
+            self.ordered.push((self.chunks.len(), index));
+        }
         self.chunks.push(Chunk::Raw {
             raw,
             without_first_space: follows_space && source.start > 0 && !is_beside_last,

@@ -2,16 +2,29 @@
 
 use std::ops::Range;
 
+use crate::document::copied::Copied;
+use crate::document::kinds::Keep;
 use crate::document::passage::{MarkKind, Part, Passage, Raw};
+use crate::document::protection::Item;
 use crate::document::spaces::{Spaces, needs_space};
 
 /// A segment that is translated by itself.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::document) struct Sentence {
     /// The text, without whitespace around it, and with single spaces between words.
     pub(in crate::document) text: String,
     /// The marks inside of the text, in the order of the document: an outer pair before what it encloses.
     pub(in crate::document) marks: Vec<SentenceMark>,
+    /// What of the text a translation must keep.
+    pub(in crate::document) kept: Vec<Item>,
+    /// Where it is to be kept exactly.
+    pub(in crate::document) copied: Vec<Range<usize>>,
+    /// The texts that a search can be required to write for it.
+    pub(super) terms: Vec<String>,
+    /// The bytes of the passage that were taken out and are marks.
+    pub(in crate::document) taken_out: Vec<Range<usize>>,
+    /// The sentence without what is copied, if the text has any.
+    pub(super) hidden: Option<Box<Sentence>>,
 }
 
 /// A mark inside of a sentence.
@@ -27,6 +40,8 @@ pub(in crate::document) struct SentenceMark {
     pub(in crate::document) touches_left: bool,
     /// Whether the word behind a point touches it.
     pub(in crate::document) touches_right: bool,
+    /// Whether it keeps its place among others like it.
+    pub(in crate::document) is_ordered: bool,
     pub(in crate::document) kind: SentenceMarkKind,
 }
 
@@ -56,7 +71,7 @@ pub(in crate::document) struct Tag {
 ///
 /// Whitespace that is more than one space, or among marks, is written with these marks; where there is no mark, it
 /// becomes a break.
-pub(in crate::document) struct SentenceBuilder<'a> {
+pub(super) struct SentenceBuilder<'a> {
     passage: &'a Passage,
     segment: &'a Range<usize>,
     /// Number of bytes of the passage that were read.
@@ -67,8 +82,12 @@ pub(in crate::document) struct SentenceBuilder<'a> {
     open: Vec<(usize, usize)>,
     /// What stands between the last word and the next.
     gap: Vec<GapItem>,
-    /// What is still to be protected: ranges of the passage, the next one last.
-    protected: Vec<Range<usize>>,
+    /// What is still to be taken out, the next one last.
+    hidden: Vec<&'a Copied>,
+    /// What is copied and stays in the text.
+    shown: &'a [&'a Copied],
+    /// Where words are in the passage and in the text.
+    words: Vec<(usize, usize)>,
 }
 
 /// Something between two words, with the index of its mark.
@@ -85,14 +104,17 @@ enum GapItem {
 }
 
 impl<'a> SentenceBuilder<'a> {
-    /// `protected` are ranges of bytes of the passage to copy, inside of the segment and in order.
-    pub(in crate::document) fn new(
+    /// `hidden` is taken out, and `shown` is copied and stays in the text; both are inside of the segment and in order.
+    pub(super) fn new(
         passage: &'a Passage,
         segment: &'a Range<usize>,
-        protected: &[Range<usize>],
+        hidden: &[&'a Copied],
+        shown: &'a [&'a Copied],
     ) -> Self {
         Self {
-            protected: protected.iter().rev().cloned().collect(),
+            hidden: hidden.iter().rev().copied().collect(),
+            shown,
+            words: Vec::new(),
             passage,
             segment,
             at: segment.start,
@@ -104,7 +126,9 @@ impl<'a> SentenceBuilder<'a> {
     }
 
     /// Makes the sentence, given the indices of the marks that are, or begin, or end inside of it.
-    pub(in crate::document) fn build(mut self, marks: &[usize]) -> Sentence {
+    pub(super) fn build(mut self, marks: &[usize]) -> Sentence {
+        let taken_out = self.hidden.iter().rev().map(|it| it.range.clone());
+        let taken_out = taken_out.collect();
         let mut own_indices = Vec::with_capacity(marks.len());
         for index in marks {
             let mark = &self.passage.marks[*index];
@@ -149,10 +173,39 @@ impl<'a> SentenceBuilder<'a> {
                 mark.range.end = self.text.len();
             }
         }
+        let kept = self.kept();
+        let exact = kept.iter().filter(|item| item.keep != Keep::Digits);
+        let copied = exact.map(|item| item.range.clone()).collect();
+        let terms = self
+            .shown
+            .iter()
+            .map(|it| self.passage.text[it.inner()].to_owned());
         Sentence {
+            terms: terms.collect(),
             text: self.text,
             marks: self.marks,
+            kept,
+            copied,
+            taken_out,
+            hidden: None,
         }
+    }
+
+    /// Returns where what is shown is in the text.
+    fn kept(&self) -> Vec<Item> {
+        let moved = |at: usize| {
+            let word = self
+                .words
+                .partition_point(|(of_passage, _)| *of_passage <= at);
+            let (of_passage, of_text) = self.words[word - 1];
+            of_text + at - of_passage
+        };
+        let items = self.shown.iter().flat_map(|it| &it.items);
+        let items = items.map(|Item { range, keep }| Item {
+            range: moved(range.start)..moved(range.end - 1) + 1,
+            keep: *keep,
+        });
+        items.collect()
     }
 
     /// Ends the pairs inside of `parent`.
@@ -168,9 +221,9 @@ impl<'a> SentenceBuilder<'a> {
         }
     }
 
-    /// Adds the words, the protected text and the whitespace up to a position of the passage.
+    /// Adds the words, what is taken out, and the whitespace up to a position of the passage.
     fn words_until(&mut self, end: usize) {
-        while let Some(range) = self.protected.pop_if(|range| range.end <= end) {
+        while let Some(Copied { range, items }) = self.hidden.pop_if(|it| it.range.end <= end) {
             self.plain_words_until(range.start);
             let raw = self
                 .passage
@@ -179,7 +232,10 @@ impl<'a> SentenceBuilder<'a> {
             self.gap.push(GapItem::Protected(self.marks.len()));
             let parent = self.open.last().map(|(index, _)| *index);
             let kind = SentenceMarkKind::Point(raw.into_owned().into());
-            self.marks.push(SentenceMark::new(parent, kind));
+            self.marks.push(SentenceMark {
+                is_ordered: items.iter().any(|item| item.keep == Keep::InOrder),
+                ..SentenceMark::new(parent, kind)
+            });
             self.at = range.end;
         }
         self.plain_words_until(end);
@@ -187,8 +243,9 @@ impl<'a> SentenceBuilder<'a> {
 
     fn plain_words_until(&mut self, end: usize) {
         let passage = self.passage;
-        let mut rest = &passage.text[self.at..end.max(self.at)];
-        self.at = end.max(self.at);
+        let end = end.max(self.at);
+        let mut rest = &passage.text[self.at..end];
+        self.at = end;
         while !rest.is_empty() {
             let (space, words) = rest.split_at(rest.len() - rest.trim_start().len());
             if !space.is_empty() {
@@ -199,6 +256,8 @@ impl<'a> SentenceBuilder<'a> {
                 words.split_at(words.find(char::is_whitespace).unwrap_or(words.len()));
             if !word.is_empty() {
                 self.end_gap(word.chars().next());
+                let start = end - others.len() - word.len();
+                self.words.push((start, self.text.len()));
                 self.text.push_str(word);
             }
             rest = others;
@@ -338,6 +397,7 @@ impl SentenceMark {
             has_spaces: kind.has_spaces(),
             touches_left: false,
             touches_right: false,
+            is_ordered: false,
             kind,
         }
     }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::sentence::Sentence;
 use crate::attention::Link;
+use crate::document::kept::places;
 use crate::translator::is_without_spaces;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
@@ -18,9 +20,14 @@ pub(in crate::document) struct Unit {
 
 /// Returns the units of a text, which end at the positions of `cuts`, in order, too.
 pub(in crate::document) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
+    units_with(text, cuts, &[])
+}
+
+/// The same, where each of `wholes`, which are in order, is a unit.
+fn units_with(text: &str, cuts: &[usize], wholes: &[Range<usize>]) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut cuts = cuts;
-    for word in words(text) {
+    for word in words_with(text, wholes) {
         let mut start = word.start;
         cuts = &cuts[cuts.partition_point(|cut| *cut <= word.start)..];
         let inside = &cuts[..cuts.partition_point(|cut| *cut < word.end)];
@@ -37,6 +44,22 @@ pub(in crate::document) fn units(text: &str, cuts: &[usize]) -> Vec<Unit> {
         }
     }
     units
+}
+
+fn words_with(text: &str, wholes: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut all = Vec::new();
+    let mut start = 0;
+    let add = |all: &mut Vec<Range<usize>>, gap: Range<usize>| {
+        let words = words(&text[gap.clone()]).into_iter();
+        all.extend(words.map(|it| gap.start + it.start..gap.start + it.end));
+    };
+    for whole in wholes {
+        add(&mut all, start..whole.start);
+        all.push(whole.clone());
+        start = whole.end;
+    }
+    add(&mut all, start..text.len());
+    all
 }
 
 fn words(text: &str) -> Vec<Range<usize>> {
@@ -82,17 +105,50 @@ fn is_in_word(c: char) -> bool {
             || matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{dff}' | '\u{fe00}'..='\u{fe0f}'))
 }
 
+/// Returns the units of a sentence, which end at `cuts`, too, those of its translation, and for each of these the unit that
+/// it translates. What is copied is one unit: no tag goes into it.
+pub(super) fn aligned_units(
+    sentence: &Sentence,
+    cuts: &[usize],
+    translation: &str,
+    links: &[Link],
+) -> (Vec<Unit>, Vec<Unit>, Vec<Option<usize>>) {
+    let places = places(&sentence.text, &sentence.kept, translation);
+    let copies = sentence.kept.iter().zip(places);
+    let copies = copies.filter_map(|(item, place)| Some((place?, &item.range)));
+    let mut copies: Vec<(Range<usize>, &Range<usize>)> = copies.collect();
+    copies.sort_unstable_by_key(|(place, _)| place.start);
+    let wholes: Vec<Range<usize>> = copies.iter().map(|(place, _)| place.clone()).collect();
+    let src_units = units_with(&sentence.text, cuts, &sentence.copied);
+    let tgt_units = units_with(translation, &[], &wholes);
+    let (tgt_units, mut aligned) = align(
+        (&sentence.text, &src_units),
+        (translation, tgt_units),
+        links,
+        &sentence.copied,
+    );
+    let with_range =
+        |units: &[Unit], range: &Range<usize>| units.iter().position(|unit| unit.range == *range);
+    for (place, range) in &copies {
+        if let Some(tgt) = with_range(&tgt_units, place) {
+            aligned[tgt] = with_range(&src_units, range).or(aligned[tgt]);
+        }
+    }
+    (src_units, tgt_units, aligned)
+}
+
 /// Returns for each unit of the translation the unit of the source that it translates; and splits units of the
 /// translation that repeat a source word with marks inside, as it is split.
-pub(in crate::document) fn align(
+fn align(
     (src, src_units): (&str, &[Unit]),
     (tgt, tgt_units): (&str, Vec<Unit>),
     links: &[Link],
+    copied: &[Range<usize>],
 ) -> (Vec<Unit>, Vec<Option<usize>>) {
     let mut units = Vec::with_capacity(tgt_units.len());
     let mut aligned = Vec::with_capacity(tgt_units.len());
     for unit in tgt_units {
-        let found = best(src, src_units, tgt, &unit, links);
+        let found = best((src, src_units), (tgt, &unit), links, copied);
         let word = found.map(|index| src_units[index].word.clone());
         let parts = word.filter(|word| src[word.clone()] == tgt[unit.range.clone()]);
         let first = parts.and_then(|word| {
@@ -117,9 +173,14 @@ pub(in crate::document) fn align(
     (units, aligned)
 }
 
-/// Returns the source unit that most bytes of a unit are linked to. Words are aligned to words, and punctuation to the
+/// Returns the source unit that most bytes of a unit are linked to; none of `copied`, which a copy translates. Words are aligned to words, and punctuation to the
 /// same punctuation: attention between punctuation and words says nothing about meaning.
-fn best(src: &str, src_units: &[Unit], tgt: &str, unit: &Unit, links: &[Link]) -> Option<usize> {
+fn best(
+    (src, src_units): (&str, &[Unit]),
+    (tgt, unit): (&str, &Unit),
+    links: &[Link],
+    copied: &[Range<usize>],
+) -> Option<usize> {
     let text = &tgt[unit.range.clone()];
     let is_word = has_letters(text);
     let mut votes: Vec<(usize, usize)> = Vec::new();
@@ -130,7 +191,8 @@ fn best(src: &str, src_units: &[Unit], tgt: &str, unit: &Unit, links: &[Link]) -
         }
         let linked = (0..)
             .zip(src_units)
-            .filter(|(_, it)| overlap(&it.range, &link.src) > 0);
+            .filter(|(_, it)| overlap(&it.range, &link.src) > 0)
+            .filter(|(_, it)| !copied.contains(&it.range));
         let text_of = |it: &Unit| &src[it.range.clone()];
         let same = linked.clone().find(|(_, it)| text_of(it) == text);
         // Of the parts of a word, the longest.
@@ -200,7 +262,7 @@ mod tests {
             src: 0..6,
             tgt: 4..10,
         };
-        let (split, aligned) = align(("Burn's Learner", &src), ("der Burn's", tgt), &[link]);
+        let (split, aligned) = align(("Burn's Learner", &src), ("der Burn's", tgt), &[link], &[]);
         let split: Vec<_> = split.into_iter().map(|unit| unit.range).collect();
         assert_eq!(
             (split, aligned),
@@ -221,7 +283,7 @@ mod tests {
                 tgt: 4..8,
             },
         ];
-        let (_, aligned) = align((src, &units(src, &[])), (tgt, units(tgt, &[])), &links);
+        let (_, aligned) = align((src, &units(src, &[])), (tgt, units(tgt, &[])), &links, &[]);
         assert_eq!(aligned, [None, Some(1), None]);
     }
 }

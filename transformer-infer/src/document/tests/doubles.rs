@@ -1,5 +1,6 @@
 //! Translators and a markup language for tests.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::attention::Link;
@@ -49,6 +50,51 @@ impl LineTranslator for Reverses {
 
     fn longest_start(&self, _: &str) -> Option<usize> {
         None
+    }
+}
+
+/// Translates by a function, without links unless it copies, and writes down the lines and what their translations must contain.
+pub(super) struct Writes {
+    pub(super) write: fn(&DocumentLine<'_>) -> String,
+    pub(super) can_write: bool,
+    pub(super) lines: RefCell<Vec<(String, Vec<String>)>>,
+}
+
+impl Writes {
+    pub(super) fn new(write: fn(&DocumentLine<'_>) -> String) -> Self {
+        Self {
+            write,
+            can_write: true,
+            lines: RefCell::default(),
+        }
+    }
+}
+
+impl LineTranslator for Writes {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        _: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let line = |line: &DocumentLine<'_>| {
+            self.lines
+                .borrow_mut()
+                .push((line.text.to_owned(), line.terms.to_vec()));
+            let text = (self.write)(line);
+            let copy = TranslatedLine::copy_of(&text);
+            let is_copy = text == line.text;
+            let links = copy.links.into_iter().filter(|_| is_copy).collect();
+            TranslatedLine { links, ..copy }
+        };
+        Ok(lines.iter().map(line).collect())
+    }
+
+    fn longest_start(&self, _: &str) -> Option<usize> {
+        None
+    }
+
+    fn can_write(&self, _: &str) -> bool {
+        self.can_write
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of the document layer, with translators whose output is known.
 
+mod copied;
 mod doubles;
 mod marks;
 mod properties;

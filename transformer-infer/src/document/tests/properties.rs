@@ -5,6 +5,21 @@ use proptest::prelude::*;
 use super::doubles::translate;
 use super::{Copies, Reverses, markup};
 
+const PLACEHOLDERS: &[&str] = &[
+    "{x}",
+    "%s",
+    "%d",
+    "%1$s",
+    "https://a.b/c",
+    ":smile:",
+    "$1",
+    "$20.50",
+    "10:30",
+    "{{ a.b }}",
+    "“%s”",
+    "🌂",
+];
+
 /// Text of the markup language with matching tags.
 fn source() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
@@ -12,7 +27,7 @@ fn source() -> impl Strategy<Value = String> {
         4 => Just(" ".to_owned()),
         1 => "[ \\t\\n\u{a0}]{1,3}",
         2 => "[.,!?()'-]",
-        1 => prop_oneof![Just("{x}"), Just("%s"), Just("https://a.b/c"), Just(":smile:"), Just("$1")].prop_map(str::to_owned),
+        1 => prop::sample::select(PLACEHOLDERS).prop_map(str::to_owned),
         1 => prop_oneof![Just("<p/>"), Just("<br/>")].prop_map(str::to_owned),
         1 => prop_oneof![Just("日本"), Just("é"), Just("ß.")].prop_map(str::to_owned),
     ];
@@ -74,5 +89,7 @@ proptest! {
         let translated = translate(&Reverses, &source);
         assert_balanced(&translated);
         prop_assert_eq!(tags(&translated), tags(&source));
+        let count = |text: &str| text.matches("{x}").count();
+        prop_assert_eq!(count(&translated), count(&source));
     }
 }

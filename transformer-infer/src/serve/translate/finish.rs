@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::request::{Alternative, SentenceTranslation};
-use super::work::compute;
+use super::work::{PLACEHOLDERS, compute};
 use crate::attention::{LayerHead, Link, Selection, page_data};
-use crate::document::{DraftSentence, TextDraft};
+use crate::document::{DraftSentence, Form, TextDraft};
 use crate::one_line;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
@@ -36,11 +36,19 @@ pub(super) struct Line {
     pub(super) index: usize,
     pub(super) text: usize,
     pub(super) sentence: usize,
+    pub(super) form: Form,
     pub(super) translation: Translation,
 }
 
 impl Finisher {
-    /// Puts what is copied back into translations, and aligns their words.
+    /// Returns the form in which a line is to be translated again, if its translation does not keep what is copied.
+    pub(super) fn next_form(&self, line: &Line) -> Option<Form> {
+        let translation = line.translation.text();
+        self.draft(line)
+            .next_form(line.form, translation, &PLACEHOLDERS)
+    }
+
+    /// Puts what was taken out back into translations, and aligns their words.
     pub(super) async fn finish(
         &self,
         lines: Vec<Line>,
@@ -60,7 +68,7 @@ impl Finisher {
     ) -> Result<Vec<(usize, usize, SentenceTranslation)>, ApiError> {
         let (needing, others): (Vec<&Line>, Vec<&Line>) =
             lines.iter().partition(|line| self.needs_links(line));
-        let texts = needing.iter().map(|line| self.draft(line).line());
+        let texts = needing.iter().map(|line| self.draft(line).line(line.form));
         let texts: Vec<&str> = texts.collect();
         let translations = needing.iter().map(|line| line.translation.clone());
         let translations: Vec<Translation> = translations.collect();
@@ -87,7 +95,7 @@ impl Finisher {
         let Some(best) = line.translation.candidates.first() else {
             return Ok(None);
         };
-        let (translator, text) = (self.served.translator(), self.draft(line).line());
+        let (translator, text) = (self.served.translator(), self.draft(line).line(line.form));
         let weights = translator.attention(text, &best.hypothesis);
         let weights = weights.and_then(|weights| page_data(&weights, Selection::default()));
         let weights = weights.map_err(|error| {
@@ -98,7 +106,7 @@ impl Finisher {
     }
 
     fn needs_links(&self, line: &Line) -> bool {
-        self.alignments || self.draft(line).needs_links()
+        self.alignments || self.draft(line).needs_links(line.form)
     }
 
     fn draft(&self, line: &Line) -> &DraftSentence {
@@ -115,10 +123,13 @@ impl Finisher {
         let draft = self.draft(line);
         let links = |index: usize| links.get(index).map_or(&[][..], Vec::as_slice);
         let candidates = line.translation.candidates.iter().enumerate();
-        let is_real =
-            |(index, it): &(usize, &Candidate)| *index == 0 || it.hypothesis.score.is_finite();
+        // Alternatives keep what is copied, too.
+        let is_kept = |text: &str| draft.next_form(line.form, text, &PLACEHOLDERS).is_none();
+        let is_real = |(index, it): &(usize, &Candidate)| {
+            *index == 0 || it.hypothesis.score.is_finite() && is_kept(&it.text)
+        };
         let mut candidates = candidates.filter(is_real).map(|(index, candidate)| {
-            let translation = draft.translation(&candidate.text, links(index));
+            let translation = draft.translation(line.form, &candidate.text, links(index));
             (translation, candidate.hypothesis.score)
         });
         let (best, score) = candidates.next().unwrap_or_default();
@@ -128,7 +139,7 @@ impl Finisher {
         });
         let source = &self.texts[line.text].text;
         let alignment = match self.alignments {
-            true => draft.words(source, &best, links(0)),
+            true => draft.words(line.form, source, &best, links(0)),
             false => Vec::new(),
         };
         let sentence = SentenceTranslation {
@@ -171,10 +182,10 @@ impl Finisher {
                 "the limits of the output length allow no translation of the right length".into(),
             ),
         }
-        for index in &line.translation.unmet_terms {
-            let term = &self.terms[line.index][*index];
-            warnings.push(lacks_term(term));
-        }
+        let unmet = line.translation.unmet_terms.iter();
+        // What is copied was required behind the terms, and is there.
+        let unmet = unmet.filter_map(|index| self.terms[line.index].get(*index));
+        warnings.extend(unmet.map(|term| lacks_term(term)));
         (!warnings.is_empty()).then(|| warnings.join("; "))
     }
 }

@@ -1,18 +1,22 @@
 //! [`ServedLines`]: the sentences of documents, translated by the scheduler of a model.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{fmt, io};
 
 use super::failure::{of_scheduler, of_translator};
-use crate::attention::LayerHead;
 use crate::document::{DocumentError, DocumentLine, LineTranslator, ModelLines, TranslatedLine};
-use crate::scheduler::{Job, JobLine};
+use crate::scheduler::{Job, JobLine, SchedulerError};
 use crate::search::Search;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
 use crate::translator::{Glossary, Translation, TranslatorError};
+
+/// How long a request that has begun waits until it asks for room in the queue again.
+pub(super) const WAIT: Duration = Duration::from_millis(20);
 
 /// Translates the sentences of documents by the scheduler of a model, on a thread that waits. Ends early, with an error,
 /// when its [`Hold`] is dropped.
@@ -25,6 +29,8 @@ pub(crate) struct ServedLines {
     messages: Mutex<Receiver<Message>>,
     /// What went wrong, which [`DocumentError`] cannot say.
     failure: Mutex<Option<ApiError>>,
+    /// Whether lines were accepted: the next ones wait for room.
+    has_begun: AtomicBool,
 }
 
 /// Lets the lines of a request be translated as long as it is there.
@@ -72,6 +78,7 @@ impl ServedLines {
             sender: sender.clone(),
             messages: Mutex::new(messages),
             failure: Mutex::default(),
+            has_begun: AtomicBool::new(false),
         };
         (lines, Hold(sender))
     }
@@ -88,11 +95,12 @@ impl ServedLines {
         DocumentError::Write(io::ErrorKind::Interrupted.into())
     }
 
-    /// Returns the terms that the translation of a line must contain.
-    fn terms(&self, line: &str) -> Vec<String> {
-        let glossary = self.glossary.iter();
-        let terms = glossary.flat_map(|glossary| glossary.terms_in(line));
-        terms.map(|term| term.target.to_owned()).collect()
+    fn model_lines(&self) -> ModelLines<'_> {
+        let lines = ModelLines::new(self.served.translator(), &self.search);
+        match &self.glossary {
+            Some(glossary) => lines.with_glossary(glossary),
+            None => lines,
+        }
     }
 
     fn translations(
@@ -106,18 +114,29 @@ impl ServedLines {
             lines,
             search: self.search.clone(),
         };
-        let sender = self.sender.clone();
-        let on_done = move |index, result| {
-            let _ = sender.send(Message::Done(index, result));
-        };
-        let scheduler = self.served.scheduler();
-        let submitted = if self.caller.is_limited {
-            scheduler.submit(job, on_done)
-        } else {
-            scheduler.submit_unlimited(job, on_done)
-        };
-        let ticket = submitted.map_err(|error| self.fail(of_scheduler(error, &self.served)))?;
         let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let ticket = loop {
+            let sender = self.sender.clone();
+            let on_done = move |index, result| {
+                let _ = sender.send(Message::Done(index, result));
+            };
+            let (scheduler, job) = (self.served.scheduler(), job.clone());
+            let submitted = if self.caller.is_limited {
+                scheduler.submit(job, on_done)
+            } else {
+                scheduler.submit_unlimited(job, on_done)
+            };
+            match submitted {
+                Ok(ticket) => break ticket,
+                Err(SchedulerError::QueueFull { .. }) if self.has_begun.load(Ordering::Relaxed) => {
+                    if !matches!(messages.recv_timeout(WAIT), Err(RecvTimeoutError::Timeout)) {
+                        return Err(self.fail(ApiError::Stopping));
+                    }
+                }
+                Err(error) => return Err(self.fail(of_scheduler(error, &self.served))),
+            }
+        };
+        self.has_begun.store(true, Ordering::Relaxed);
         for _ in 0..translations.len() {
             match messages.recv() {
                 Ok(Message::Done(index, Ok(translation))) => {
@@ -140,47 +159,23 @@ impl LineTranslator for ServedLines {
         lines: &[DocumentLine<'_>],
         on_progress: &mut dyn FnMut(usize),
     ) -> Result<Vec<TranslatedLine>, DocumentError> {
-        let job_line = |line: &DocumentLine<'_>| JobLine {
+        let model_lines = self.model_lines();
+        let terms = model_lines.terms(lines);
+        let job = lines.iter().zip(&terms).map(|(line, terms)| JobLine {
             text: line.text.to_owned(),
-            terms: self.terms(line.text),
+            terms: terms.iter().map(|term| (*term).to_owned()).collect(),
             index: line.index,
             ..JobLine::default()
-        };
-        let job: Vec<JobLine> = lines.iter().map(job_line).collect();
-        let terms: Vec<Vec<String>> = job.iter().map(|line| line.terms.clone()).collect();
-        let translations = self.translations(job, on_progress)?;
-        let needing: Vec<usize> = (0..lines.len())
-            .filter(|index| lines[*index].needs_links)
-            .collect();
-        let texts: Vec<&str> = needing.iter().map(|index| lines[*index].text).collect();
-        let of_needing: Vec<Translation> = needing
-            .iter()
-            .map(|index| translations[*index].clone())
-            .collect();
-        let translator = self.served.translator();
-        let links = match needing.is_empty() {
-            true => Vec::new(),
-            false => translator.links(&texts, &of_needing, LayerHead::default())?,
-        };
-        let line = |(translation, terms): (Translation, Vec<String>)| TranslatedLine {
-            text: translation.text().to_owned(),
-            links: Vec::new(),
-            warning: translation.warning,
-            n_terms: terms.len(),
-            unmet_terms: {
-                let unmet = translation.unmet_terms.iter();
-                unmet.map(|index| terms[*index].clone()).collect()
-            },
-        };
-        let pairs = translations.into_iter().zip(terms);
-        let mut translated: Vec<TranslatedLine> = pairs.map(line).collect();
-        for (index, links) in needing.into_iter().zip(links) {
-            translated[index].links = links.into_iter().next().unwrap_or_default();
-        }
-        Ok(translated)
+        });
+        let translations = self.translations(job.collect(), on_progress)?;
+        model_lines.translated(lines, &terms, translations)
     }
 
     fn longest_start(&self, text: &str) -> Option<usize> {
-        ModelLines::new(self.served.translator(), &self.search).longest_start(text)
+        self.model_lines().longest_start(text)
+    }
+
+    fn can_write(&self, text: &str) -> bool {
+        self.model_lines().can_write(text)
     }
 }

@@ -7,10 +7,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::document::splitter;
 use super::failure::{of_scheduler, of_translator};
 use super::finish::{Finisher, Line, Text};
+use super::lines::WAIT;
 use super::request::{SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions};
 use super::work::{PLACEHOLDERS, prepare};
-use crate::document::{DocumentTranslator, DraftSentence, ModelLines};
-use crate::scheduler::{Job, JobLine, Ticket};
+use crate::document::{DocumentTranslator, DraftSentence, Form, ModelLines};
+use crate::scheduler::{Job, JobLine, SchedulerError, Ticket};
+use crate::search::Search;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
@@ -45,6 +47,15 @@ struct Submitted {
     terms: Arc<Vec<Vec<String>>>,
     /// What another model's translation of it must contain.
     found_terms: Arc<Vec<Vec<String>>>,
+    search: Search,
+    /// The first time that the lines are translated.
+    round: Round,
+}
+
+/// Lines that are translated together.
+struct Round {
+    /// The indices of the lines, and their form.
+    lines: Vec<(usize, Form)>,
     results: UnboundedReceiver<Done>,
     /// Cancels the lines when the request ends.
     _ticket: Option<Ticket>,
@@ -72,7 +83,7 @@ pub(super) async fn translate_plain(
         found_terms: submitted.found_terms.clone(),
         attention: options.attention.clone(),
     };
-    let sentences = finish_all(submitted, &finisher, events).await?;
+    let sentences = finish_all(submitted, &finisher, caller.id, events).await?;
     let texts = finisher.texts.iter().zip(sentences);
     Ok(texts
         .map(|(text, sentences)| TextTranslation::join(sentences, text.gaps()))
@@ -112,37 +123,61 @@ fn submit(
     if options.attention.is_some() {
         check_attention(served, lines.iter().map(draft))?;
     }
-    let job_lines = lines.iter().zip(&terms).enumerate();
-    let job_lines = job_lines.map(|(index, (line, terms))| JobLine {
-        text: draft(line).line().to_owned(),
-        terms: terms.clone(),
-        index: index as u64,
-        ..JobLine::default()
-    });
-    let (sender, results) = unbounded_channel();
-    let job = Job {
-        caller,
-        lines: job_lines.collect(),
-        search,
-    };
-    let on_done = move |index, result| {
-        let _ = sender.send((index, result)); // the request may have ended
-    };
-    let ticket = match lines.is_empty() {
-        true => None,
-        false => {
-            let ticket = served.scheduler().submit(job, on_done);
-            Some(ticket.map_err(|error| of_scheduler(error, served))?)
-        }
-    };
+    let forms = (0..lines.len()).map(|index| (index, Form::default()));
+    let drafts: Vec<&DraftSentence> = lines.iter().map(draft).collect();
+    let round = Round::start(served, caller, &search, forms.collect(), &drafts, &terms);
+    let round = round.map_err(|error| of_scheduler(error, served))?;
     Ok(Submitted {
-        texts: Arc::new(texts),
         lines,
         terms: Arc::new(terms),
         found_terms: Arc::new(found_terms),
-        results,
-        _ticket: ticket,
+        search,
+        round,
+        texts: Arc::new(texts),
     })
+}
+
+impl Round {
+    /// Gives lines to the scheduler; `drafts` and `terms` are those of all lines.
+    fn start(
+        served: &Served,
+        caller: u64,
+        search: &Search,
+        lines: Vec<(usize, Form)>,
+        drafts: &[&DraftSentence],
+        terms: &[Vec<String>],
+    ) -> Result<Self, SchedulerError> {
+        let samples = search.sampling.is_some();
+        let job_line = |(index, form): &(usize, Form)| {
+            let (draft, terms) = (drafts[*index], terms[*index].iter());
+            // Samples have no conditions.
+            let required = draft.required(*form).iter().filter(|_| !samples);
+            JobLine {
+                text: draft.line(*form).to_owned(),
+                terms: terms.chain(required).cloned().collect(),
+                index: *index as u64,
+                ..JobLine::default()
+            }
+        };
+        let (sender, results) = unbounded_channel();
+        let job = Job {
+            caller,
+            lines: lines.iter().map(job_line).collect(),
+            search: search.clone(),
+        };
+        let on_done = move |index, result| {
+            let _ = sender.send((index, result)); // the request may have ended
+        };
+        let ticket = match lines.is_empty() {
+            true => None,
+            false => Some(served.scheduler().submit(job, on_done)?),
+        };
+        Ok(Self {
+            lines,
+            results,
+            _ticket: ticket,
+        })
+    }
 }
 
 /// Returns the text and the sentence of each line to translate, and its terms. The terms of a whole text are required of
@@ -164,7 +199,7 @@ fn lines_of(
                 continue;
             }
             let glossary = options.glossary.iter();
-            let terms = glossary.flat_map(|glossary| glossary.terms_in(draft.line()));
+            let terms = glossary.flat_map(|glossary| draft.terms_of(glossary));
             let terms = terms.map(|term| term.target.to_owned());
             all_terms.push(terms.chain(of_text.iter().cloned()).collect());
             lines.push((index, sentence));
@@ -187,7 +222,7 @@ fn check_attention<'a>(
                  `attention`"
             )));
         }
-        n_tokens += tokenizer.encode(sentence.line()).len();
+        n_tokens += tokenizer.encode(sentence.line(Form::Shown)).len();
         if n_tokens > limit {
             return Err(ApiError::TooManyTokens { n_tokens, limit });
         }
@@ -195,10 +230,12 @@ fn check_attention<'a>(
     Ok(())
 }
 
-/// Waits for all lines, and returns the sentences of each text.
+/// Waits for all lines, has those translated again that do not keep what is copied, and returns the sentences of each
+/// text.
 async fn finish_all(
-    mut submitted: Submitted,
+    submitted: Submitted,
     finisher: &Finisher,
+    caller: u64,
     events: Option<&UnboundedSender<SentenceEvent>>,
 ) -> Result<Vec<Vec<SentenceTranslation>>, ApiError> {
     let copied = |text: &Text| {
@@ -223,30 +260,76 @@ async fn finish_all(
             }
         }
     }
-    let mut n_left = submitted.lines.len();
-    let mut done = Vec::new();
-    while n_left > 0 {
-        let n = submitted.results.recv_many(&mut done, MAX_AT_ONCE).await;
-        if n == 0 {
-            return Err(ApiError::Internal); // a thread of the scheduler is gone
+    let Submitted {
+        lines,
+        search,
+        mut round,
+        ..
+    } = submitted;
+    while !round.lines.is_empty() {
+        let mut again = Vec::new();
+        let mut n_left = round.lines.len();
+        let mut done = Vec::new();
+        while n_left > 0 {
+            let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
+            if n == 0 {
+                return Err(ApiError::Internal); // a thread of the scheduler is gone
+            }
+            n_left -= n;
+            let mut kept = Vec::with_capacity(n);
+            for (position, translation) in done.drain(..) {
+                let (index, form) = round.lines[position];
+                let (text, sentence) = lines[index];
+                let line = Line {
+                    index,
+                    text,
+                    sentence,
+                    form,
+                    translation: translation.map_err(|error| of_translator(&error))?,
+                };
+                match finisher.next_form(&line) {
+                    Some(form) => again.push((index, form)),
+                    None => kept.push(line),
+                }
+            }
+            for (text, sentence, translation) in finisher.finish(kept).await? {
+                send(text, sentence, &translation);
+                sentences[text][sentence] = translation;
+            }
         }
-        n_left -= n;
-        let lines = done.drain(..).map(|(index, translation)| {
-            let (text, sentence) = submitted.lines[index];
-            Ok(Line {
-                index,
-                text,
-                sentence,
-                translation: translation.map_err(|error| of_translator(&error))?,
-            })
-        });
-        let lines = lines.collect::<Result<Vec<Line>, ApiError>>()?;
-        for (text, sentence, translation) in finisher.finish(lines).await? {
-            send(text, sentence, &translation);
-            sentences[text][sentence] = translation;
-        }
+        round = next_round(finisher, &lines, caller, &search, again).await?;
     }
     Ok(sentences)
+}
+
+/// Gives lines to the scheduler once more. They wait for room in the queue: the request was accepted.
+async fn next_round(
+    finisher: &Finisher,
+    lines: &[(usize, usize)],
+    caller: u64,
+    search: &Search,
+    again: Vec<(usize, Form)>,
+) -> Result<Round, ApiError> {
+    loop {
+        let texts = &finisher.texts;
+        let drafts = lines
+            .iter()
+            .map(|(text, sentence)| &texts[*text].draft.sentences[*sentence]);
+        let drafts: Vec<&DraftSentence> = drafts.collect();
+        let served = &finisher.served;
+        match Round::start(
+            served,
+            caller,
+            search,
+            again.clone(),
+            &drafts,
+            &finisher.terms,
+        ) {
+            Err(SchedulerError::QueueFull { .. }) => {}
+            round => return round.map_err(|error| of_scheduler(error, served)),
+        }
+        tokio::time::sleep(WAIT).await;
+    }
 }
 
 impl PlainTexts {

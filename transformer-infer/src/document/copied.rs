@@ -1,0 +1,166 @@
+//! [`Copied`]: what is copied, as it is taken out of a sentence.
+
+use std::ops::Range;
+
+use super::Protection;
+use super::kinds::Keep;
+use super::passage::{Mark, MarkKind, Passage};
+use super::protection::Item;
+
+/// Most bytes of the sign between two items that are copied together.
+const MAX_JOINER_BYTES: usize = 6;
+
+/// Quotes and brackets that stay with what is between them.
+const AROUND: &[&str] = &[
+    "\"\"", "''", "``", "()", "[]", "{}", "<>", "“”", "‘’", "«»", "»«", "„“", "‚‘", "‹›", "「」",
+    "『』", "（）",
+];
+
+/// Items that touch, or have only a sign between them, such as `%dx%d` and `{a}–{b}`.
+#[derive(Clone, Debug)]
+pub(super) struct Copied {
+    /// The bytes of the passage that are taken out: the items, with quotes and brackets around them.
+    pub(super) range: Range<usize>,
+    /// The items, in order.
+    pub(super) items: Vec<Item>,
+}
+
+impl Copied {
+    /// Returns what of a passage is copied. What has an edge of a mark inside, or is a mark itself, is not.
+    pub(super) fn find(passage: &Passage, protection: &Protection) -> Vec<Self> {
+        let (text, marks) = (&passage.text, &passage.marks);
+        let items = protection.items(text);
+        let edges = marks.iter().flat_map(|it| [it.range.start, it.range.end]);
+        let mut edges: Vec<usize> = edges.collect();
+        edges.sort_unstable();
+        let is_point = |mark: &&Mark| !matches!(mark.kind, MarkKind::Pair { .. });
+        let points = marks.iter().filter(is_point).map(|it| &it.range);
+        let points = points.filter(|range| !range.is_empty());
+        let points: Vec<usize> = points.map(|range| range.start).collect();
+        let is_whole = |range: &Range<usize>| {
+            let next_edge = edges.partition_point(|edge| *edge <= range.start);
+            let next_point = points.partition_point(|start| *start < range.start);
+            edges.get(next_edge).is_none_or(|edge| *edge >= range.end)
+                && points
+                    .get(next_point)
+                    .is_none_or(|start| *start >= range.end)
+        };
+        // What has an edge inside is looked for in its parts.
+        let parts = |item: Item| {
+            if is_whole(&item.range) {
+                return vec![item];
+            }
+            let Range { start, end } = item.range;
+            let inside = edges.iter().filter(|edge| (start..end).contains(edge));
+            let ends = inside.clone().chain([&end]);
+            let ranges = [&start].into_iter().chain(inside).zip(ends);
+            let of_part = |(start, end): (&usize, &usize)| {
+                let items = protection.items(&text[*start..*end]).into_iter();
+                let start = *start;
+                items.map(move |item| Item {
+                    range: start + item.range.start..start + item.range.end,
+                    ..item
+                })
+            };
+            ranges
+                .flat_map(of_part)
+                .filter(|it| is_whole(&it.range))
+                .collect()
+        };
+        let mut copied: Vec<Self> = Vec::new();
+        for item in items.into_iter().flat_map(parts) {
+            let joined = copied.last_mut().filter(|last| {
+                let whole = last.range.start..item.range.end;
+                is_joiner(&text[last.range.end..item.range.start]) && is_whole(&whole)
+            });
+            match joined {
+                Some(last) => {
+                    last.range.end = item.range.end;
+                    last.items.push(item);
+                }
+                None => copied.push(Self {
+                    range: item.range.clone(),
+                    items: vec![item],
+                }),
+            }
+        }
+        for it in &mut copied {
+            while let Some(wider) = with_quotes(text, &it.range).filter(is_whole) {
+                it.range = wider;
+            }
+        }
+        copied
+    }
+
+    /// Returns those of a list in order that are inside of a range of the passage.
+    pub(super) fn inside<'a>(copied: &'a [Self], range: &Range<usize>) -> &'a [Self] {
+        let first = copied.partition_point(|it| it.range.start < range.start);
+        let last = copied.partition_point(|it| it.range.end <= range.end);
+        &copied[first..last.max(first)]
+    }
+
+    /// Returns the bytes of the passage from the first item to the last.
+    pub(super) fn inner(&self) -> Range<usize> {
+        let (first, last) = (self.items.first(), self.items.last());
+        match (first, last) {
+            (Some(first), Some(last)) => first.range.start..last.range.end,
+            _ => self.range.clone(),
+        }
+    }
+
+    /// Returns whether the model may see it: it can write it, with the same spaces, and it has no words of its own.
+    pub(super) fn can_be_shown(&self, text: &str, can_write: &dyn Fn(&str) -> bool) -> bool {
+        let inner = &text[self.inner()];
+        let is_odd_space = |(at, c): (usize, char)| {
+            c.is_whitespace() && (c != ' ' || inner[at + 1..].starts_with(char::is_whitespace))
+        };
+        let is_plain = |item: &Item| {
+            let text = &text[item.range.clone()];
+            item.keep != Keep::Hidden && text.trim().len() == text.len()
+        };
+        self.items.iter().all(is_plain)
+            && !inner.char_indices().any(is_odd_space)
+            && can_write(inner)
+    }
+}
+
+/// Returns whether what is between two items joins them.
+fn is_joiner(between: &str) -> bool {
+    let is_sign = |c: char| !c.is_whitespace() && (!c.is_alphanumeric() || "xX".contains(c));
+    between.len() <= MAX_JOINER_BYTES && between.chars().all(is_sign)
+}
+
+/// Returns a range with the quotes or brackets around it, if there are any.
+fn with_quotes(text: &str, range: &Range<usize>) -> Option<Range<usize>> {
+    let before = text[..range.start].chars().next_back()?;
+    let behind = text[range.end..].chars().next()?;
+    let is_pair = |pair: &&&str| pair.chars().eq([before, behind]);
+    AROUND.iter().find(is_pair)?;
+    Some(range.start - before.len_utf8()..range.end + behind.len_utf8())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copied(text: &str) -> Vec<String> {
+        let found = Copied::find(&Passage::plain(text), &Protection::placeholders());
+        found
+            .into_iter()
+            .map(|it| text[it.range].to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn what_touches_or_is_joined_by_a_sign_is_taken_out_together() {
+        assert_eq!(copied("of %dx%d pixels"), ["%dx%d"]);
+        assert_eq!(copied("Dogs {from}–{to} run"), ["{from}–{to}"]);
+        assert_eq!(copied("{a} {b}, {c} and {d}"), ["{a}", "{b}", "{c}", "{d}"]);
+    }
+
+    #[test]
+    fn quotes_and_brackets_around_it_are_taken_out_with_it() {
+        assert_eq!(copied("Rename “%s” as (\"%s\")"), ["“%s”", "(\"%s\")"]);
+        assert_eq!(copied("(see {a})"), ["{a}"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! Whether a translation keeps what is copied, and its numbers.
+
+use std::ops::Range;
+
+use super::Protection;
+use super::kinds::Keep;
+use super::protection::Item;
+
+/// The largest number that a translation may write as a word.
+const MAX_SMALL: u32 = 12;
+
+/// The digits 0 of scripts that have their own.
+const ZEROS: &[u32] = &[
+    0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
+    0xe50, 0xed0, 0x1040, 0x17e0, 0xff10,
+];
+
+/// How a translation fails to keep what is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Something is missing.
+    Missing,
+    /// Nothing is missing, but there is too much, or in another order.
+    Changed,
+}
+
+/// Returns where each item of a text is in a translation; `None` for one that is missing, and for numbers.
+pub(super) fn places(text: &str, items: &[Item], translation: &str) -> Vec<Option<Range<usize>>> {
+    let mut places: Vec<Option<Range<usize>>> = vec![None; items.len()];
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    // An item may be a part of a longer one.
+    order.sort_by_key(|index| usize::MAX - items[*index].range.len());
+    for index in order {
+        let Item { range, keep } = &items[index];
+        if *keep != Keep::Digits {
+            let is_used = |found: &Range<usize>| {
+                let used = places.iter().flatten();
+                used.clone()
+                    .any(|it| it.start < found.end && found.start < it.end)
+            };
+            let word = &text[range.clone()];
+            let found = translation.match_indices(word);
+            let mut found = found.map(|(start, _)| start..start + word.len());
+            places[index] =
+                found.find(|found| !is_used(found) && ends_as(text, range, translation, found));
+        }
+    }
+    places
+}
+
+/// Returns how a translation does not keep the items of a text; `None` if it does.
+pub(super) fn loss(
+    text: &str,
+    items: &[Item],
+    translation: &str,
+    protection: &Protection,
+) -> Option<Loss> {
+    let places = places(text, items, translation);
+    let is_digits = |item: &Item| item.keep == Keep::Digits;
+    let is_missing = |(item, place): (&Item, &Option<_>)| place.is_none() && !is_digits(item);
+    if items.iter().zip(&places).any(is_missing) || lacks_digits(text, items, translation, &places)
+    {
+        return Some(Loss::Missing);
+    }
+    let in_order = items
+        .iter()
+        .zip(&places)
+        .filter(|(it, _)| it.keep == Keep::InOrder);
+    let in_order = in_order.filter_map(|(item, place)| {
+        let start = place.as_ref()?.start;
+        Some((start, &text[item.range.clone()]))
+    });
+    let source: Vec<(usize, &str)> = in_order.collect();
+    let mut written = source.clone();
+    written.sort_unstable();
+    let has_order = source.iter().zip(&written).all(|(a, b)| a.1 == b.1);
+    let is_new = |item: &Item| {
+        let mut used = places.iter().flatten();
+        !is_digits(item) && !used.any(|it| it.start < item.range.end && item.range.start < it.end)
+    };
+    let has_more = protection.items(translation).iter().any(is_new);
+    (!has_order || has_more).then_some(Loss::Changed)
+}
+
+/// Returns whether a word found in a translation touches letters only where it does in the text.
+fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<usize>) -> bool {
+    let touches = |text: &str, range: &Range<usize>| {
+        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        let inside = &text[range.clone()];
+        let (before, behind) = (&text[..range.start], &text[range.end..]);
+        [
+            is_word(before.chars().next_back()) && is_word(inside.chars().next()),
+            is_word(behind.chars().next()) && is_word(inside.chars().next_back()),
+        ]
+    };
+    let (of_text, of_found) = (touches(text, range), touches(translation, found));
+    of_text
+        .iter()
+        .zip(of_found)
+        .all(|(text, found)| *text || !found)
+}
+
+/// Returns whether the digits of a number are missing. Those of a number are one behind the other, in any notation: with
+/// other separators, or as a date in the opposite order.
+fn lacks_digits(
+    text: &str,
+    items: &[Item],
+    translation: &str,
+    places: &[Option<Range<usize>>],
+) -> bool {
+    let numbers = items.iter().filter(|item| item.keep == Keep::Digits);
+    let numbers: Vec<Vec<String>> = numbers.map(|it| groups(&text[it.range.clone()])).collect();
+    if numbers.is_empty() {
+        return false;
+    }
+    // Without the digits of what is copied.
+    let mut rest = translation.to_owned();
+    for place in places.iter().flatten() {
+        rest.replace_range(place.clone(), &" ".repeat(place.len()));
+    }
+    let found = groups(&rest);
+    let mut is_used = vec![false; found.len()];
+    numbers.iter().any(|number| {
+        let backward: Vec<&String> = number.iter().rev().collect();
+        let mut starts = 0..(found.len() + 1).saturating_sub(number.len());
+        let start = starts.find(|start| {
+            let there = *start..start + number.len();
+            let is_same = found[there.clone()] == **number
+                || number.len() == 3 && found[there.clone()].iter().eq(backward.iter().copied());
+            is_same && !is_used[there].contains(&true)
+        });
+        if let Some(start) = start {
+            is_used[start..start + number.len()].fill(true);
+        }
+        start.is_none()
+    })
+}
+
+/// Returns whether a number may be written as a word: it is at most 12, and nothing but a unit belongs to it.
+pub(super) fn is_small_number(number: &str) -> bool {
+    let has_sign = number.contains(|c: char| "€$£¥₹₩%‰°".contains(c));
+    match groups(number).as_slice() {
+        [digits] => !has_sign && digits.parse().is_ok_and(|value: u32| value <= MAX_SMALL),
+        _ => false,
+    }
+}
+
+/// Returns the groups of digits of a text, those of thousands together: `1`, `5` and `1234`, `56` of `1.5 and 1,234.56`.
+fn groups(text: &str) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    // Whether thousands may follow the last group.
+    let mut is_open = false;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c| digit(c).is_some()) {
+        let between = &rest[..start];
+        let run: String = rest[start..].chars().map_while(digit).collect();
+        let n_bytes: usize = rest[start..]
+            .chars()
+            .take(run.len())
+            .map(char::len_utf8)
+            .sum();
+        rest = &rest[start + n_bytes..];
+        let mut separator = between.chars();
+        let separates = separator
+            .next()
+            .is_some_and(|c| ".,'’٬٫\u{a0}\u{202f}".contains(c));
+        match groups.last_mut() {
+            Some(group) if is_open && run.len() == 3 && separates && separator.next().is_none() => {
+                group.push_str(&run);
+            }
+            _ => {
+                is_open = run.len() <= 3 && !run.starts_with('0');
+                groups.push(run);
+            }
+        }
+    }
+    groups
+}
+
+/// Returns the digit in ASCII.
+fn digit(c: char) -> Option<char> {
+    let value = ZEROS
+        .iter()
+        .find_map(|zero| u32::from(c).checked_sub(*zero).filter(|it| *it < 10));
+    value.and_then(|value| char::from_digit(value, 10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(text: &str, translation: &str) -> Option<Loss> {
+        let protection = Protection::placeholders();
+        loss(text, &protection.items(text), translation, &protection)
+    }
+
+    #[test]
+    fn placeholders_are_kept_once_each_and_in_order_where_they_have_no_number() {
+        for (text, translation, expected) in [
+            ("Rename “%s” as “%s”", "»%s« als »%s« umbenennen", None),
+            ("%s of %d", "%d von %s", Some(Loss::Changed)),
+            ("%1$s of %2$d", "%2$d von %1$s", None),
+            ("{a} of {b}", "{b} von {a}", None),
+            ("Delete %s?", "Löschen?", Some(Loss::Missing)),
+            ("Delete %s?", "%s %s löschen?", Some(Loss::Changed)),
+            ("Delete %s?", "%s {x} löschen?", Some(Loss::Changed)),
+            ("Delete %s?", "%seite löschen?", Some(Loss::Missing)),
+            ("%dx%d pixels", "%dx%d Pixel", None),
+            (
+                "%(link)ssign up%(end_link)s",
+                "%(link)sAnmelden%(end_link)s",
+                None,
+            ),
+            ("%d%% of %s", "%d%% von %s", None),
+            ("$name and $name_2", "$name_2 und $name", None),
+        ] {
+            assert_eq!(lost(text, translation), expected, "{text} {translation}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_kept_in_the_notation_of_any_language() {
+        for (text, translation, expected) in [
+            ("for $20.50 in", "für 20,50 $ in", None),
+            ("for $20.50 in", "für 20 $ in", Some(Loss::Missing)),
+            ("$1,234.56", "1.234,56 $", None),
+            ("$1,234.56", "$1", Some(Loss::Missing)),
+            ("US$5,000", "5000 US-Dollar", None),
+            ("US$5,000", "im$5", Some(Loss::Missing)),
+            ("3.5% of", "3,5 % von", None),
+            ("3.5% of", "35 % von", Some(Loss::Missing)),
+            ("at 10:30", "um 10.30 Uhr", None),
+            ("1/2 of it", "12 davon", Some(Loss::Missing)),
+            ("on 2024-05-01", "am 01.05.2024", None),
+            ("v1.2.3 of 2024", "v1.2.3 von 2024", None),
+            ("in 2024", "۲۰۲۴", None),
+            ("12,345,678 dogs", "12\u{a0}345\u{a0}678 Hunde", None),
+            ("2 dogs", "zwei Hunde", None),
+        ] {
+            assert_eq!(lost(text, translation), expected, "{text} {translation}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! [`KINDS`]: what is copied instead of translated, in one table: its patterns, its examples, and how it is kept.
+//!
+//! The tests of the patterns and the table in docs/translating.md are made of it.
+
+/// How a translation keeps what is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Exactly once for each time that the source has it, in any order: it has a name or a number.
+    Exact,
+    /// The same, and in the order of the source: programs fill it by its place.
+    InOrder,
+    /// Its digits, with the separators of any language.
+    Digits,
+    /// The model never sees it, since it has words of its own.
+    Hidden,
+}
+
+/// A kind of what is copied.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// What it is called in the documentation.
+    pub(super) name: &'static str,
+    pub(super) keep: Keep,
+    /// A regular expression. The first group that matches is what is copied; without groups, all of it.
+    pub(super) pattern: &'static str,
+    /// Returns whether it is something else behind this text.
+    pub(super) not_after: fn(&str) -> bool,
+    pub(super) examples: &'static [&'static str],
+}
+
+/// The start of what is copied up to its closing brace.
+pub(super) const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal|choice)\s*,";
+
+/// Numbers, with their units, and as parts of dates, times, fractions and versions.
+pub(super) const NUMBERS: &str = concat!(
+    r"(?:(?-u:\b)(?:US|AU|CA|NZ|HK|[ACRS]))?[€$£¥₹₩]\s?\d+(?:[.,'’\u{a0}\u{202f}]\d+)*(?:[A-Za-z]+|\s?(?:bn|mn)\b)?",
+    r"|(?-u:\b)[vV]?\d+(?:[.,:/'’\u{a0}\u{202f}–-]\d+)*(?:\s?(?:[%‰€$£¥₹₩]|°[CF]?)",
+    r"|\s?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)(?-u:\b)|[A-Za-z]*)",
+);
+
+/// The flags, the width, the precision and the length of a conversion of printf.
+macro_rules! conversion {
+    () => {
+        r"[-+#0,']*(?:\*(?:\d+\$)?|\d+)?(?:\.(?:\*(?:\d+\$)?|\d+)?)?(?:hh?|ll?|[LqjztT]|I64|I32)?"
+    };
+}
+
+/// What follows a conversion: no letter, a unit, or a word that begins with a capital.
+macro_rules! after_conversion {
+    () => {
+        r"(?:(?-u:\b)|_|[A-Z][a-z]|(?:x|px|pt|em|[kKMGT]i?[Bb]|B|[ckm]?m|[km]?g|m?s|min|h|th|st|nd|rd|dpi|Hz|bits?|bytes?)(?-u:\b))"
+    };
+}
+
+/// A character inside of an address, or a part of it in brackets.
+macro_rules! of_address {
+    ($not:literal) => {
+        concat!(
+            r"(?:[^\s<>\x22`“”„«»‘’()\[\]{}。，、）",
+            $not,
+            r"]|\([^\s<>\x22()]*\)|\[[^\s<>\x22\[\]]*\]|\{\{?[^\s<>\x22{}]*\}\}?)"
+        )
+    };
+}
+
+/// All kinds. Of two at the same place, the longer one counts, then the first.
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "URLs",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"(?:(?:https?|ftp|file|wss?)://|(?-u:\b)www\.)",
+            of_address!(""),
+            "*",
+            of_address!(".,;:!?'*_")
+        ),
+        not_after: |_| false,
+        examples: &[
+            "https://example.org/a?b=c&d#e",
+            "https://example.org/wiki/Dog_(animal)",
+            "https://example.org/{id}/x",
+            "www.example.org",
+        ],
+    },
+    Kind {
+        name: "e-mail addresses",
+        keep: Keep::Exact,
+        pattern: r"\bmailto:\S*\w|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+        not_after: |_| false,
+        examples: &["a.b+c@mail.example.org"],
+    },
+    Kind {
+        name: "printf, numbered",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"(%\d+\$",
+            conversion!(),
+            "[A-Za-z])",
+            after_conversion!(),
+            r"|%\d+\$@"
+        ),
+        not_after: ends_with_digit,
+        examples: &["%1$s", "%2$-10s", "%1$tB", "%1$@", "%1$.1f"],
+    },
+    Kind {
+        name: "printf, Go, strftime",
+        keep: Keep::InOrder,
+        pattern: concat!(
+            "(%",
+            conversion!(),
+            "[A-Za-z])",
+            after_conversion!(),
+            "|(%",
+            conversion!(),
+            "[a-z])[A-Z]|(%",
+            conversion!(),
+            "@)"
+        ),
+        not_after: ends_with_digit,
+        examples: &[
+            "%s", "%-10s", "%'d", "%+.2f", "%*d", "%.*f", "%lu", "%zu", "%r", "%v", "%n", "%H",
+            "%@",
+        ],
+    },
+    Kind {
+        name: "printf with a space as the sign",
+        keep: Keep::InOrder,
+        pattern: r"% [dif](?-u:\b)",
+        not_after: |before| ends_with_digit(before.trim_end()),
+        examples: &["% d"],
+    },
+    Kind {
+        name: "escaped percent signs",
+        keep: Keep::Exact,
+        pattern: r"(?:\d+(?:[.,]\d+)*\s?)?%%",
+        not_after: |_| false,
+        examples: &["%%", "100%%"],
+    },
+    Kind {
+        name: "Python, Ruby",
+        keep: Keep::Exact,
+        pattern: r"%\(\w[\w.-]*\)[-+#0 ]*\d*(?:\.\d+)?[A-Za-z]|%<\w+>[-+#0]*\d*(?:\.\d+)?[A-Za-z](?-u:\b)|%<\w+>",
+        not_after: ends_with_digit,
+        examples: &[
+            "%(name)s",
+            "%(name)r",
+            "%(count)03d",
+            "%<name>s",
+            "%<PRIu64>",
+        ],
+    },
+    Kind {
+        name: "Qt",
+        keep: Keep::Exact,
+        pattern: concat!(r"(%L?[1-9]\d?)", after_conversion!()),
+        not_after: ends_with_digit,
+        examples: &["%1", "%L1", "%12"],
+    },
+    Kind {
+        name: "Windows, Drupal",
+        keep: Keep::Exact,
+        pattern: r"(%[A-Za-z_][A-Za-z0-9_]+%)(?:[^\w%(<{]|$)|%[a-z]{2}[A-Za-z0-9_]+",
+        not_after: |before| before.ends_with(char::is_alphanumeric),
+        examples: &["%USER%", "%name"],
+    },
+    Kind {
+        name: "choices of ICU and Java, whole",
+        keep: Keep::Hidden,
+        pattern: MESSAGE_START,
+        not_after: |_| false,
+        examples: &[
+            "{n, plural, one{# dog} other{# dogs}}",
+            "{g, select, female{her} other{their}}",
+            "{0,choice,0#no dogs|1#one dog|1<{0} dogs}",
+        ],
+    },
+    Kind {
+        name: "empty braces",
+        keep: Keep::InOrder,
+        pattern: r"\{(?::[^{}\n]*)?\}",
+        not_after: |_| false,
+        examples: &["{}", "{:.2f}"],
+    },
+    Kind {
+        name: "braces",
+        keep: Keep::Exact,
+        pattern: r"\{\{\{[^{}\n]*\}\}\}|[$#@%]?\{\{[^{}\n]*\}\}|[$#@%]?\{[^{}\n]*\}",
+        not_after: |_| false,
+        examples: &[
+            "{name}",
+            "{0}",
+            "{0:N2}",
+            "{{count}}",
+            "{{ items[0].name_ }}",
+            "{{{name}}}",
+            "${HOME}",
+            "#{user}",
+            "@{name}",
+            "%{count}",
+            "{% if x %}",
+        ],
+    },
+    Kind {
+        name: "dollar signs",
+        keep: Keep::Exact,
+        pattern: r"\$t\([^()\s]*\)|\$\([A-Za-z_][\w. ]*\)|(\$[A-Za-z_][A-Za-z0-9_]*\$)(?:[^\w$]|$)|\$[A-Za-z_][A-Za-z0-9_]*",
+        not_after: |_| false,
+        examples: &["$name", "$NAME$", "$(NAME)", "$t(menu.open)"],
+    },
+    Kind {
+        name: "one digit with a dollar sign, but no amounts",
+        keep: Keep::Exact,
+        pattern: r"(\$\d)(?:[^\w.,]|[.,](?:\D|$)|$)",
+        not_after: |before| before.ends_with(char::is_alphanumeric),
+        examples: &["$1"],
+    },
+    Kind {
+        name: "i18next",
+        keep: Keep::Exact,
+        pattern: r"__[A-Za-z][A-Za-z0-9_]*?__",
+        not_after: touches_word,
+        examples: &["__name__"],
+    },
+    Kind {
+        name: "codes of emoji",
+        keep: Keep::Exact,
+        pattern: r":(?:[A-Za-z][A-Za-z0-9_+-]*|[+-]1):",
+        not_after: touches_word,
+        examples: &[":smile:", ":+1:"],
+    },
+    Kind {
+        name: "Laravel",
+        keep: Keep::Exact,
+        pattern: r":[a-z_][A-Za-z0-9_]+",
+        not_after: touches_word,
+        examples: &[":name"],
+    },
+    Kind {
+        name: "users and issues",
+        keep: Keep::Exact,
+        pattern: r"@[A-Za-z][A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*|#\d+",
+        not_after: touches_word,
+        examples: &["@user", "#123"],
+    },
+    Kind {
+        name: "options",
+        keep: Keep::Exact,
+        pattern: r"--[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?",
+        not_after: touches_word,
+        examples: &["--option", "--no-color"],
+    },
+    Kind {
+        name: "paths",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"(?:~|\.\.?)?/[a-z0-9.][\w.+-]*/(?:[\w.+-]+/)*(?:[\w.+-]*\w)?|(?:~|\.\.?)/(?:[\w.+-]*\w)?",
+            r"|/(?:bin|boot|dev|etc|home|lib|media|mnt|opt|proc|root|run|sbin|srv|sys|tmp|usr|var)\b/?"
+        ),
+        not_after: touches_word,
+        examples: &[
+            "/etc/path",
+            "/usr/share/doc/",
+            "~/.config",
+            "./configure",
+            "/tmp",
+        ],
+    },
+    Kind {
+        name: "names of programs",
+        keep: Keep::Exact,
+        pattern: r"\b\w+(?:::\w+)+",
+        not_after: |_| false,
+        examples: &["Dir::Bin::Solvers"],
+    },
+    Kind {
+        name: "emoji",
+        keep: Keep::Exact,
+        pattern: concat!(
+            r"[\p{Extended_Pictographic}&&[^©®™]](?:[\x{fe0f}\x{200d}\x{1f3fb}-\x{1f3ff}\x{e0020}-\x{e007f}]",
+            r"|\p{Extended_Pictographic})*|[\x{1f1e6}-\x{1f1ff}]{2}|[0-9#*]\x{fe0f}?\x{20e3}"
+        ),
+        not_after: |_| false,
+        examples: &["🌂", "👩‍👩‍👧", "☀️", "🇩🇪", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "1️⃣"],
+    },
+    Kind {
+        name: "numbers above 12, amounts, shares, times, dates, versions",
+        keep: Keep::Digits,
+        pattern: NUMBERS,
+        not_after: |_| false,
+        examples: &[
+            "$20.50",
+            "US$5,000",
+            "€3.50",
+            "3.5%",
+            "5 %",
+            "10:30",
+            "1/2",
+            "2024-05-01",
+            "v1.2.3",
+            "20 km/h",
+            "2024",
+        ],
+    },
+];
+
+fn ends_with_digit(before: &str) -> bool {
+    before.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// Returns whether a sign behind this text is a part of what is before it.
+fn touches_word(before: &str) -> bool {
+    before.ends_with(|c: char| c.is_alphanumeric() || "_:@#/<.-&$".contains(c))
+}

@@ -1,0 +1,85 @@
+//! [`Form`]: in which form a model gets a sentence, until its translation keeps what is copied.
+
+use std::ops::Range;
+
+use super::sentence::{Sentence, SentenceBuilder};
+use crate::document::copied::Copied;
+use crate::document::kept::{Loss, loss};
+use crate::document::passage::Passage;
+use crate::document::protection::Protection;
+
+/// How a model gets what is copied: in one form after the other, until its translation keeps it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As a part of the sentence.
+    #[default]
+    Shown,
+    /// As a part of the sentence, and its translation must contain it.
+    Required,
+    /// Taken out of the sentence, and put back into its translation.
+    Hidden,
+}
+
+impl Sentence {
+    /// Makes a sentence of a segment: `copied` is what is copied inside of it, and `marks` are the indices of the marks
+    /// that are, or begin, or end inside of it.
+    ///
+    /// What the model cannot write is taken out at once.
+    pub(in crate::document) fn new(
+        passage: &Passage,
+        segment: &Range<usize>,
+        copied: &[Copied],
+        marks: &[usize],
+        can_write: &dyn Fn(&str) -> bool,
+    ) -> Self {
+        let build = |hidden: &[&Copied], shown: &[&Copied]| {
+            SentenceBuilder::new(passage, segment, hidden, shown).build(marks)
+        };
+        let all: Vec<&Copied> = copied.iter().collect();
+        let hidden = build(&all, &[]);
+        let can_be_shown = |it: &&Copied| it.can_be_shown(&passage.text, can_write);
+        let (shown, others): (Vec<&Copied>, Vec<&Copied>) =
+            all.iter().copied().partition(can_be_shown);
+        // Without other text there is nothing to translate.
+        if shown.is_empty() || !hidden.text.contains(char::is_alphanumeric) {
+            return hidden;
+        }
+        Self {
+            hidden: Some(Box::new(hidden)),
+            ..build(&others, &shown)
+        }
+    }
+
+    /// Returns the sentence in the form that a model gets.
+    pub(in crate::document) fn in_form(&self, form: Form) -> &Self {
+        match form {
+            Form::Shown | Form::Required => self,
+            Form::Hidden => self.hidden.as_deref().unwrap_or(self),
+        }
+    }
+
+    /// Returns the texts that a translation of the form must contain.
+    pub(in crate::document) fn terms(&self, form: Form) -> &[String] {
+        match form {
+            Form::Required => &self.terms,
+            Form::Shown | Form::Hidden => &[],
+        }
+    }
+
+    /// Returns the form in which to try again, if a translation does not keep what is copied.
+    pub(in crate::document) fn next_form(
+        &self,
+        form: Form,
+        translation: &str,
+        protection: &Protection,
+    ) -> Option<Form> {
+        if form == Form::Hidden || self.hidden.is_none() {
+            return None;
+        }
+        let loss = loss(&self.text, &self.kept, translation, protection)?;
+        Some(match (form, loss) {
+            (Form::Shown, Loss::Missing) => Form::Required,
+            _ => Form::Hidden,
+        })
+    }
+}
