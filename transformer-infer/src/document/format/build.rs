@@ -53,7 +53,10 @@ impl Builder {
                 self.push_mark(MarkKind::Point { raw }, needs_space);
             }
             ItemKind::Break => {
-                let needs_space = do_lines_need_space(before, next);
+                // Times of syllables leave their word whole.
+                let is_tag = item.source.starts_with(['<', '{']);
+                let is_in_word = is_tag && !raw.source().contains(char::is_whitespace);
+                let needs_space = !is_in_word && do_lines_need_space(before, next);
                 self.push_mark(MarkKind::Break { raw }, needs_space);
             }
         }

@@ -1,5 +1,10 @@
 //! [`Item`]: text and markup in the order of the document.
 
+use super::html::{is_block, is_copied};
+
+/// Name of the pairs of which more is written if their text changes: links of Markdown that are named by it.
+pub(super) const NAMED: &str = "[";
+
 /// Whitespace that formats do not distinguish; others, such as the no-break space, are text.
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
@@ -28,6 +33,36 @@ pub(super) enum ItemKind {
     Break,
     /// Copied text at which a passage ends.
     Wall,
+}
+
+/// Joins elements whose content is not translated, such as `<code>…</code>`, to points, and `<pre>…</pre>` to walls.
+pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    // The first element that has not ended.
+    let mut start: Option<usize> = None;
+    for item in items {
+        let ended = start.filter(|start| match (&joined[*start].kind, &item.kind) {
+            (ItemKind::Open(open), ItemKind::Close(close)) => open == close,
+            _ => false,
+        });
+        match &item.kind {
+            ItemKind::Open(name) if start.is_none() && is_copied(name) => {
+                start = Some(joined.len())
+            }
+            _ => {}
+        }
+        joined.push(item);
+        if let Some(ended) = ended {
+            let kind = match &joined[ended].kind {
+                ItemKind::Open(name) if is_block(name) => ItemKind::Wall,
+                _ => ItemKind::Point,
+            };
+            let source: String = joined.drain(ended..).map(|item| item.source).collect();
+            joined.push(Item::new(kind, source));
+            start = None;
+        }
+    }
+    joined
 }
 
 impl Item {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::build::build_passage;
-use super::items::{Item, ItemKind};
+use super::items::{Item, ItemKind, NAMED};
 use super::parts::PartQueue;
 use crate::document::Notation;
 
@@ -83,7 +83,10 @@ fn push_segment(
             start += 1;
         } else if start < end && items[end - 1].is_blank() {
             end -= 1;
-        } else if start < end && ends[start].is_some_and(|last| last + 1 == end) {
+        } else if start < end
+            && ends[start].is_some_and(|last| last + 1 == end)
+            && items[start].kind != ItemKind::Open(NAMED.to_owned())
+        {
             start += 1;
             end -= 1;
         } else {

@@ -1,8 +1,9 @@
-//! [`AsSpelled`]: keeps the spelling of a passage whose text comes back unchanged.
+//! How passages are spelled: [`AsSpelled`] keeps an unchanged one as it was, [`WithEntities`] writes entities.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::html::HtmlNotation;
 use crate::document::{Notation, Passage};
 
 /// A notation that writes an unchanged passage as it was, where the document could have spelled it otherwise: with
@@ -37,6 +38,35 @@ struct Incomplete(Arc<dyn Notation>);
 impl Notation for Incomplete {
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.0.escape(text)
+    }
+}
+
+/// A notation that writes the characters that a text writes as entities so, too.
+#[derive(Debug)]
+pub(super) struct WithEntities {
+    html: HtmlNotation,
+    notation: Arc<dyn Notation>,
+}
+
+impl WithEntities {
+    /// Makes a notation from the entities of a text.
+    pub(super) fn new(mut html: HtmlNotation, text: &str, notation: &Arc<dyn Notation>) -> Self {
+        html.learn_text(text);
+        Self {
+            html,
+            notation: Arc::clone(notation),
+        }
+    }
+}
+
+impl Notation for WithEntities {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let text = self.html.escape(text);
+        Cow::Owned(self.notation.escape(&text).into_owned())
+    }
+
+    fn complete(&self, written: String) -> String {
+        self.notation.complete(written)
     }
 }
 

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::items::{Item, ItemKind};
+use htmlize::Context;
+
+use super::html::{HtmlNotation, entity, is_block, is_copied, is_void};
+use super::items::{Item, ItemKind, join_atoms};
 use super::parts::PartQueue;
 use super::segments::push_items;
+use super::spelling::WithEntities;
 use crate::document::Notation;
 
 /// Text and how each of its characters is spelled in the document.
@@ -49,46 +53,62 @@ impl Value {
         &self.text
     }
 
-    /// Adds the value to the queue: a passage for each paragraph; line ends inside of paragraphs are breaks.
+    /// Adds the value to the queue: a passage for each line, paragraph and block. Line ends inside of sentences are breaks;
+    /// tags, as translators of programs use them, are pairs and points, and entities are the characters they stand for.
     pub(super) fn push_parts(&self, notation: &Arc<dyn Notation>, parts: &mut PartQueue) {
+        let has_blocks = self.text.match_indices('<').any(|(at, _)| {
+            let found = tag(&self.text[at..]);
+            found.is_some_and(|(kind, _)| kind == ItemKind::Wall)
+        });
+        let mut html = None;
         let mut items = Vec::new();
-        let mut at = 0;
-        while let Some(found) = self.text[at..].find(['\n', '\r']) {
-            let start = at + found;
-            let rest = &self.text[start..];
-            let space =
-                &rest[..rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len()];
-            let end = start + space.len();
-            let n_lines = space.matches('\n').count();
-            let kind = if n_lines > 1 {
-                ItemKind::Wall
-            } else {
-                ItemKind::Break
-            };
-            self.push_text(at, start, &mut items);
-            items.push(Item::new(kind, self.source_of(start, end)));
-            at = end;
+        let mut at = list_mark_len(&self.text);
+        if at > 0 {
+            items.push(Item::new(ItemKind::Wall, self.source_of(0, at)));
         }
-        self.push_text(at, self.text.len(), &mut items);
-        push_items(items, notation, parts);
-    }
-
-    /// Adds text; tags, as translators of programs use them, are pairs and points.
-    fn push_text(&self, start: usize, end: usize, items: &mut Vec<Item>) {
-        let mut at = start;
-        let mut search = start;
-        while let Some(found) = self.text[search..end].find('<') {
-            let tag_start = search + found;
-            search = tag_start + 1;
-            let Some((kind, len)) = tag(&self.text[tag_start..end]) else {
+        let mut search = at;
+        while let Some(found) = self.text[search..].find(['\n', '\r', '<', '{', '&']) {
+            let start = search + found;
+            let rest = &self.text[start..];
+            let markup = match rest.as_bytes()[0] {
+                b'<' => tag(rest),
+                b'{' => message_len(rest).map(|len| (ItemKind::Point, len)),
+                b'&' => character(rest),
+                _ => Some(self.line_end(start, has_blocks)),
+            };
+            let Some((kind, len)) = markup else {
+                search = start + 1;
                 continue;
             };
-            self.push_words(at, tag_start, items);
-            at = tag_start + len;
+            self.push_words(at, start, &mut items);
+            at = start + len;
             search = at;
-            items.push(Item::new(kind, self.source_of(tag_start, at)));
+            if let ItemKind::Text(text) = &kind {
+                html.get_or_insert_with(HtmlNotation::default)
+                    .learn_entity(&rest[..len], text);
+            }
+            items.push(Item::new(kind, self.source_of(start, at)));
         }
-        self.push_words(at, end, items);
+        self.push_words(at, self.text.len(), &mut items);
+        let notation = match html {
+            Some(html) => Arc::new(WithEntities::new(html, &self.text, notation)),
+            None => Arc::clone(notation),
+        };
+        push_items(join_atoms(items), &notation, parts);
+    }
+
+    /// Returns what a line end is, with the whitespace around it and the mark of a list behind it.
+    fn line_end(&self, start: usize, has_blocks: bool) -> (ItemKind, usize) {
+        let (before, rest) = self.text.split_at(start);
+        let after = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        let len = rest.len() - after.len();
+        let before = before.rsplit('\n').next().unwrap_or_default();
+        let after_line = after.lines().next().unwrap_or_default();
+        let is_wrapped = rest[..len].matches('\n').count() <= 1 && is_wrapped(before, after_line);
+        match has_blocks || is_wrapped {
+            true => (ItemKind::Break, len),
+            false => (ItemKind::Wall, len + list_mark_len(after)),
+        }
     }
 
     fn push_words(&self, start: usize, end: usize, items: &mut Vec<Item>) {
@@ -105,15 +125,97 @@ impl Value {
     }
 }
 
-/// Elements of HTML without an end tag.
-const VOID_TAGS: [&str; 6] = ["br", "hr", "img", "input", "link", "wbr"];
-
 /// A tag is not longer, in bytes; so searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 1024;
 
+/// A message with choices is not longer, in bytes.
+const MAX_MESSAGE_BYTES: usize = 1 << 14;
+
+/// A line with fewer characters is full only if the next one goes on in lower case.
+const FULL_LINE: usize = 60;
+
+/// A line with fewer words is a label.
+const MIN_WORDS: usize = 4;
+
+/// Returns whether two lines are of one text; otherwise they are labels, or items of a list.
+fn is_wrapped(line: &str, next: &str) -> bool {
+    let line = line.trim();
+    let ends_sentence = line.ends_with(['.', '!', '?', '…', '。', '！', '？']);
+    let goes_on = next.starts_with(char::is_lowercase)
+        && line.split_whitespace().nth(MIN_WORDS - 1).is_some();
+    let is_full = line.chars().count() >= FULL_LINE;
+    let is_label = line.ends_with([':', '：']);
+    list_mark_len(next) == 0 && !is_label && (ends_sentence || goes_on || is_full)
+}
+
+/// Returns the length of the mark of a list, such as `- ` or `1. `, at the start of a line, with the whitespace around it.
+fn list_mark_len(line: &str) -> usize {
+    const SPACES: [char; 2] = [' ', '\t'];
+    let content = line.trim_start_matches(SPACES);
+    let n_digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    let mut chars = content.chars();
+    let rest = match chars.next() {
+        Some('-' | '*' | '+' | '•' | '–' | '—' | '·' | '‣' | '▪' | '◦' | '●') => {
+            chars.as_str()
+        }
+        Some('0'..='9') if n_digits <= 3 => {
+            let rest = &content[n_digits..];
+            rest.strip_prefix(['.', ')']).unwrap_or_default()
+        }
+        Some('a'..='z' | 'A'..='Z') => chars.as_str().strip_prefix(')').unwrap_or_default(),
+        _ => "",
+    };
+    let words = rest.trim_start_matches(SPACES);
+    let is_mark = words.len() < rest.len() && words.starts_with(|c: char| !c.is_whitespace());
+    if is_mark { line.len() - words.len() } else { 0 }
+}
+
+/// Returns the length of a message with choices, `{n, plural, …}` of ICU or `{0,choice,…}` of Java, that the text begins
+/// with. Tags and line ends inside belong to it.
+fn message_len(text: &str) -> Option<usize> {
+    let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
+    let start = &within[1..within.floor_char_boundary(MAX_TAG_BYTES)];
+    let mut fields = start.splitn(3, ',').map(str::trim);
+    let (name, kind, _) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_name = !name.contains(|c: char| !c.is_alphanumeric() && c != '_');
+    if !is_name || !matches!(kind, "plural" | "select" | "selectordinal" | "choice") {
+        return None;
+    }
+    let mut depth = 0_usize;
+    let ends = |byte| {
+        depth = match byte {
+            b'{' => depth + 1,
+            b'}' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        depth == 0
+    };
+    within.bytes().position(ends).map(|at| at + 1)
+}
+
+/// Returns the character that the entity at the start of a text stands for, and the length of the entity; a sign that no
+/// word contains, such as `&copy;`, is a point.
+fn character(text: &str) -> Option<(ItemKind, usize)> {
+    let (len, characters) = entity(text, Context::General)?;
+    let mut chars = characters.chars();
+    let is_text = |c: char| {
+        c.is_alphanumeric() || c.is_whitespace() || "&<>\"'‘’“”„«»‹›-–—\u{ad}".contains(c)
+    };
+    let kind = match (chars.next(), chars.next()) {
+        (Some(c), None) if is_text(c) => ItemKind::Text(characters.into_owned()),
+        _ => ItemKind::Point,
+    };
+    text[..len].ends_with(';').then_some((kind, len))
+}
+
 /// Returns what the tag at the start of a text is, and its length; `None` if there is none.
+///
+/// Names of HTML are written in one case; `<Link>` is a component of a program.
 pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
     let within = &text[..text.floor_char_boundary(MAX_TAG_BYTES)];
+    if within.starts_with("<!--") {
+        return within.find("-->").map(|at| (ItemKind::Point, at + 3));
+    }
     let len = within.find('>')? + 1;
     let inside = &within[1..len - 1];
     let (is_end, inside) = match inside.strip_prefix('/') {
@@ -122,13 +224,16 @@ pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
     };
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
     let name_len = inside.find(|c| !is_name(c)).unwrap_or(inside.len());
-    let (name, rest) = inside.split_at(name_len);
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let is_tag =
-        begins && !rest.contains('<') && (rest.is_empty() || rest.starts_with([' ', '\t', '/']));
-    let name = name.to_ascii_lowercase();
-    let is_void = rest.ends_with('/') || VOID_TAGS.contains(&name.as_str());
+    let (written, rest) = inside.split_at(name_len);
+    let begins = written.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_tag = begins
+        && !rest.contains('<')
+        && (rest.is_empty() || rest.starts_with([' ', '\t', '\n', '/']));
+    let name = written.to_ascii_lowercase();
+    let is_html = written == name || written == written.to_ascii_uppercase();
+    let is_void = rest.ends_with('/') || is_html && is_void(&name);
     let kind = match (is_end, is_void) {
+        _ if is_html && is_block(&name) && !is_copied(&name) => ItemKind::Wall,
         (true, _) => ItemKind::Close(name),
         (false, true) => ItemKind::Point,
         (false, false) => ItemKind::Open(name),
@@ -139,6 +244,7 @@ pub(super) fn tag(text: &str) -> Option<(ItemKind, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Part;
 
     #[test]
     fn tags_of_strings_are_pairs_and_points() {
@@ -146,10 +252,80 @@ mod tests {
         assert_eq!(tag("<b>x"), Some((open("b"), 3)));
         assert_eq!(tag("<a href=\"x\">"), Some((open("a"), 12)));
         assert_eq!(tag("</0>"), Some((ItemKind::Close("0".to_owned()), 4)));
-        assert_eq!(tag("<br/>"), Some((ItemKind::Point, 5)));
+        assert_eq!(tag("<img/>"), Some((ItemKind::Point, 6)));
+        assert_eq!(tag("<br/>"), Some((ItemKind::Wall, 5)));
+        assert_eq!(tag("<P class=\"x\">"), Some((ItemKind::Wall, 13)));
+        assert_eq!(tag("<Link to=\"x\">"), Some((open("link"), 13)));
         assert_eq!(tag("<Icon />"), Some((ItemKind::Point, 8)));
         for text in ["< b>", "<>", "<3", "<b", "a > b", "<a<b>"] {
             assert_eq!(tag(text), None, "{text}");
         }
+    }
+
+    /// Returns the texts of a value.
+    fn texts(text: &str) -> Vec<String> {
+        let mut parts = PartQueue::default();
+        let notation: Arc<dyn Notation> = Arc::new(crate::document::Plain);
+        Value::plain(text).push_parts(&notation, &mut parts);
+        let parts = parts.into_parts();
+        assert_eq!(parts.iter().map(Part::source).collect::<String>(), text);
+        let text = |part| match part {
+            Part::Passage(passage) => Some(passage.text),
+            Part::Verbatim(_) => None,
+        };
+        parts.into_iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn labels_and_items_of_lists_are_apart() {
+        assert_eq!(
+            texts("Name\nStreet\ntwo dogs"),
+            ["Name", "Street", "two dogs"]
+        );
+        let found = texts("A dog runs:\n- a cat\n - {x}\n2) two men");
+        assert_eq!(found, ["A dog runs:", "a cat", "{x}", "two men"]);
+    }
+
+    #[test]
+    fn a_sentence_goes_on_in_the_next_line() {
+        let found = texts(
+            "Do you really want\nto go?\nThe dog that is very old sleeps all day beside the cat and\nMax.",
+        );
+        let expected = [
+            "Do you really want to go? The dog that is very old sleeps all day beside the cat and",
+            "Max.",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn blocks_are_apart_and_line_ends_in_them_are_spaces() {
+        let found = texts("<p>One <b>dog</b></p><p>Two\ndogs<br/>Three</p><pre>no</pre>");
+        assert_eq!(found, ["One dog", "Two dogs", "Three"]);
+    }
+
+    #[test]
+    fn elements_that_are_not_translated_are_points() {
+        assert_eq!(texts("Press <kbd>Enter <b>x</b></kbd> now"), ["Press now"]);
+    }
+
+    #[test]
+    fn choices_are_points_with_tags_and_line_ends() {
+        assert_eq!(
+            texts("See {n, plural,\n one {<b>#</b> dog}\n other {# dogs}} here"),
+            ["See here"]
+        );
+        assert_eq!(
+            texts("See {0,choice,0#no dogs|1<{0} dogs} here"),
+            ["See here"]
+        );
+    }
+
+    #[test]
+    fn entities_are_what_they_stand_for() {
+        assert_eq!(
+            texts("A man&#39;s dog &amp; caf&eacute;&hellip; &copy; me, R&D &copyx"),
+            ["A man's dog & café me, R&D &copyx"]
+        );
     }
 }

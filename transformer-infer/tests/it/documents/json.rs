@@ -51,8 +51,19 @@ fn only_included_keys_are_translated_with_all_below_them() {
 }
 
 #[test]
-fn line_ends_are_breaks_and_blank_lines_end_a_passage() {
-    assert_eq!(texts(&parts(r#"["a\nb\n\nc"]"#)), ["a b", "c"]);
+fn wrapped_lines_are_one_passage_and_other_lines_are_apart() {
+    let parts =
+        parts(r#"["Two old dogs that\nrun.\n\nc", "Name\nStreet", "Run:\n- a dog\n- {x}"]"#);
+    let expected = [
+        "Two old dogs that run.",
+        "c",
+        "Name",
+        "Street",
+        "Run:",
+        "a dog",
+        "{x}",
+    ];
+    assert_eq!(texts(&parts), expected);
 }
 
 #[test]
@@ -61,6 +72,19 @@ fn a_translation_is_spelled_as_its_source() {
     let changed = with_texts(&parts, |text| text.replace("caf", "ü\"\u{1f302}"));
     let expected = r#"["\u00fc\"\ud83c\udf02\u00e9 a\/e", "ü\"🌂e a/e"]"#;
     assert_eq!(written(&changed), expected);
+}
+
+#[test]
+fn entities_are_characters_and_are_written_as_they_were() {
+    let text = r#"["A man&#39;s dog &amp; a cat run&hellip; &copy; caf\u00e9 R&D"]"#;
+    let parts = parts(text);
+    assert_eq!(texts(&parts), ["A man's dog & a cat run café R&D"]);
+    let changed = with_texts(&parts, |text| text.replace("café", "c'f&"));
+    assert!(
+        written(&changed).contains("&copy; c&#39;f&amp; R&amp;D"),
+        "{}",
+        written(&changed)
+    );
 }
 
 #[test]

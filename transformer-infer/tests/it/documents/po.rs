@@ -91,6 +91,60 @@ fn a_string_that_does_not_end_is_refused_with_its_line() {
     assert!(message.starts_with("test, line 2: "), "{message}");
 }
 
+#[test]
+fn the_charset_of_a_catalog_is_utf8_or_becomes_it() {
+    let header = |charset: &str| {
+        format!("msgid \"\"\nmsgstr \"\"\n\"Content-Type: text/plain; charset={charset}\\n\"\n")
+    };
+    for charset in ["UTF-8", "utf-8", "utf8"] {
+        assert_eq!(written(&parts(&header(charset))), header(charset));
+    }
+    for charset in ["CHARSET", "ASCII", "us-ascii"] {
+        assert_eq!(written(&parts(&header(charset))), header("UTF-8"));
+    }
+    let message = error(&format!("# c\n{}", header("ISO-8859-1")));
+    assert_eq!(
+        message,
+        "test, line 4: the catalog declares its charset as `ISO-8859-1`, expected UTF-8; convert it with `msgconv --to-code=UTF-8`"
+    );
+}
+
+#[test]
+fn a_form_for_many_numbers_is_translated_from_the_plural() {
+    let forms = |formula: &str, n_forms: usize| {
+        let mut text = format!(
+            "msgid \"\"\nmsgstr \"Plural-Forms: nplurals={n_forms}; plural={formula};\\n\"\n\n"
+        );
+        text.push_str("msgid \"One dog\"\nmsgid_plural \"%d dogs\"\n");
+        for form in 0..n_forms {
+            text.push_str(&format!("msgstr[{form}] \"\"\n"));
+        }
+        texts(&parts(&text))
+            .iter()
+            .map(|text| (*text).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(forms("0", 1), ["%d dogs"]);
+    assert_eq!(forms("(n != 1)", 2), ["One dog", "%d dogs"]);
+    assert_eq!(forms("n > 1", 2), ["One dog", "%d dogs"]);
+    let polish = "(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2)";
+    assert_eq!(forms(polish, 3), ["One dog", "%d dogs", "%d dogs"]);
+    // 1, 21, 31 and so on.
+    let russian = "(n%10==1 && n%100!=11 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2)";
+    assert_eq!(forms(russian, 3), ["%d dogs"; 3]);
+}
+
+#[test]
+fn labels_are_passages_and_stay_lines() {
+    let read = parts("msgid \"Name\\nStreet\\nTwo dogs\"\nmsgstr \"\"\n");
+    assert_eq!(texts(&read), ["Name", "Street", "Two dogs"]);
+    let written = written(&with_texts(&read, str::to_uppercase));
+    assert!(
+        written.ends_with("\"NAME\\n\"\n\"STREET\\n\"\n\"TWO DOGS\"\n"),
+        "{written}"
+    );
+}
+
 const SPECIAL: [&str; 20] = [
     "\"",
     "\\",

@@ -130,6 +130,69 @@ fn voices_of_webvtt_are_verbatim_and_references_are_resolved() {
 }
 
 #[test]
+fn references_of_webvtt_are_those_of_html() {
+    let text = "WEBVTT\n\n00:01.000 --> 00:02.000\nCaf&eacute; &#39;x&#39; &quot;y&quot; R&D.\n";
+    assert_eq!(texts(&vtt_parts(text)), ["Café 'x' \"y\" R&D."]);
+}
+
+#[test]
+fn times_inside_of_a_cue_are_breaks_which_keep_words_whole() {
+    let text =
+        "WEBVTT\n\n00:01.000 --> 00:02.000\na <00:01.200>brown dog<00:01.400>gie <c.x>runs</c>\n";
+    let parts = vtt_parts(text);
+    assert_eq!(texts(&parts), ["a brown doggie runs"]);
+    let passage = passages(&parts).next().expect("there is a passage");
+    let is_break =
+        |mark: &&transformer_infer::document::Mark| matches!(mark.kind, MarkKind::Break { .. });
+    assert_eq!(passage.marks.iter().filter(is_break).count(), 2);
+}
+
+#[test]
+fn speakers_and_sounds_are_apart() {
+    let file = cues(
+        &[
+            "( dog barks )\nMAN: Get down!",
+            "[sighs] And\nthen it\n(the dog) ran",
+            "- (door opens)\n- JOHN 2: Hi",
+        ],
+        0,
+    );
+    assert_eq!(
+        texts(&srt_parts(&file)),
+        [
+            "dog barks",
+            "Get down!",
+            "sighs",
+            "And then it (the dog) ran",
+            "door opens",
+            "Hi"
+        ]
+    );
+}
+
+#[test]
+fn titles_of_chapters_are_apart() {
+    let titles = [
+        "Prologue",
+        "The first dog",
+        "Two men at the park",
+        "Credits",
+    ];
+    assert_eq!(texts(&srt_parts(&cues(&titles, 0))), titles);
+    let sentence = ["Then I saw", "John Smith.", "Prologue", "The dog"];
+    assert_eq!(
+        texts(&srt_parts(&cues(&sentence, 0))),
+        ["Then I saw John Smith. Prologue", "The dog"]
+    );
+}
+
+#[test]
+fn tags_that_run_over_cues_are_verbatim() {
+    let file = cues(&["<i>Then I", "saw</i> it. <b>{\\an7}No</b>"], 0);
+    assert_eq!(texts(&srt_parts(&file)), ["Then I saw", "it. No"]);
+}
+
+#[test]
 fn notes_and_styles_are_verbatim() {
     let parts = vtt_parts(
         "WEBVTT - demo\n\nNOTE not this\n\nSTYLE\n::cue { color: red }\n\nid\n00:01.000 --> 00:02.000\nThis.\n",

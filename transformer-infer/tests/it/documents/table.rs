@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use proptest::prelude::*;
-use transformer_infer::document::Part;
 use transformer_infer::document::format::{Column, FirstRow, TableKind, TableOptions, TableReader};
+use transformer_infer::document::{MarkKind, Part};
 
 use super::check::{
     self, File, assert_is_sound, assert_reads_back, fixture, texts, with_texts, written,
@@ -71,6 +71,26 @@ fn the_first_row_may_be_data() {
 }
 
 #[test]
+fn blocks_and_entities_in_cells_are_read_as_in_html() {
+    let text = "a\n<p>One <b>dog</b></p><p>Two &amp; x</p>\n\"<br/>Three\"\nA &amp; b\n";
+    let parts = csv_parts(&["a"], text);
+    let mut found = Vec::new();
+    for passage in parts.iter().filter_map(|part| match part {
+        Part::Passage(passage) => Some(passage),
+        Part::Verbatim(_) => None,
+    }) {
+        found.push(passage.text.clone());
+        let raws = passage.marks.iter().filter_map(|mark| match &mark.kind {
+            MarkKind::Point { raw } => Some(&raw.0),
+            _ => None,
+        });
+        found.extend(raws.flat_map(|raw| texts(raw)).map(str::to_owned));
+    }
+    assert_eq!(found, ["", "One dog", "Two & x", "Three", "A & b"]);
+    assert_eq!(written(&parts), text);
+}
+
+#[test]
 fn a_translation_gets_quotation_marks_if_it_needs_them() {
     let parts = csv_parts(&["a"], "a,b\n One ,1\n\"Two\",2\n");
     let changed = with_texts(&parts, |text| format!("{text}, \"so\""));
@@ -86,9 +106,9 @@ fn a_translation_in_tsv_has_no_tabs_and_line_ends() {
 }
 
 #[test]
-fn lines_of_a_cell_are_one_passage_and_its_paragraphs_are_not() {
-    let parts = csv_parts(&["a"], "a\n\"one\r\ntwo\n\nthree\"\n");
-    assert_eq!(texts(&parts), ["one two", "three"]);
+fn wrapped_lines_of_a_cell_are_one_passage_and_its_paragraphs_are_not() {
+    let parts = csv_parts(&["a"], "a\n\"One dog and a\r\ncat.\n\nThree\"\n");
+    assert_eq!(texts(&parts), ["One dog and a cat.", "Three"]);
 }
 
 #[test]

@@ -114,8 +114,13 @@ pub(super) fn role(name: &str) -> Role {
 }
 
 /// Whether the content of an element is not translated unless `translate="yes"` says so.
-pub(super) fn is_copied(name: &str) -> bool {
+pub(in crate::document::format) fn is_copied(name: &str) -> bool {
     name != "picture" && matches!(role(name), Role::Atom { .. } | Role::CopiedBlock)
+}
+
+/// Whether an element is known, and ends a passage.
+pub(in crate::document::format) fn is_block(name: &str) -> bool {
+    matches!(role(name), Role::Block | Role::CopiedBlock) && (is_special(name) || is_void(name))
 }
 
 /// Whether the content of an element is never translated, such as text in which entities mean nothing.
@@ -136,7 +141,7 @@ pub(super) fn is_opaque(name: &str) -> bool {
 }
 
 /// Whether an element has neither content nor an end tag.
-pub(super) fn is_void(name: &str) -> bool {
+pub(in crate::document::format) fn is_void(name: &str) -> bool {
     matches!(
         name,
         "area"

@@ -47,7 +47,10 @@ fn next_entity(text: &str, context: Context) -> usize {
 }
 
 /// Resolves the entity that the text begins with, if it is one, and returns its length.
-fn entity(text: &str, context: Context) -> Option<(usize, Cow<'static, str>)> {
+pub(in crate::document::format) fn entity(
+    text: &str,
+    context: Context,
+) -> Option<(usize, Cow<'static, str>)> {
     let bytes = text.as_bytes();
     if bytes.get(1) == Some(&b'#') {
         return numeric_entity(text);

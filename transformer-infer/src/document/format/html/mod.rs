@@ -15,6 +15,9 @@ mod token;
 mod tokenizer;
 mod tree;
 
+pub(super) use elements::{is_block, is_copied, is_void};
+pub(super) use entity::entity;
+pub(super) use notation::HtmlNotation;
 pub use reader::{HtmlOptions, HtmlReader};
 
 #[cfg(test)]

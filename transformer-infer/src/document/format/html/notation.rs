@@ -8,7 +8,7 @@ use crate::document::Notation;
 
 /// Writes the characters of a passage as the passage writes them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HtmlNotation {
+pub(in crate::document::format) struct HtmlNotation {
     /// How characters are written that the passage writes as entities.
     spellings: BTreeMap<char, String>,
     /// Of `&`, `<`, `>`, those that the passage writes as they are.
@@ -35,7 +35,7 @@ impl HtmlNotation {
     }
 
     /// Learns that the passage writes this text as an entity.
-    pub(super) fn learn_entity(&mut self, source: &str, text: &str) {
+    pub(in crate::document::format) fn learn_entity(&mut self, source: &str, text: &str) {
         let mut characters = text.chars();
         let (Some(character), None) = (characters.next(), characters.next()) else {
             return;
@@ -53,7 +53,7 @@ impl HtmlNotation {
     }
 
     /// Learns that the passage writes these characters as they are.
-    pub(super) fn learn_text(&mut self, text: &str) {
+    pub(in crate::document::format) fn learn_text(&mut self, text: &str) {
         for character in ['&', '<', '>'] {
             if text.contains(character) && !self.bare.contains(&character) {
                 self.bare.push(character);

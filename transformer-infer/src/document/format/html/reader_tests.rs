@@ -140,6 +140,17 @@ fn a_pair_without_text_is_a_point() {
 }
 
 #[test]
+fn the_mark_of_a_footnote_is_a_point() {
+    let source = "One dog.<sup id=a><a href=\"#n\">[1]</a></sup> Two run<sup>&dagger;2</sup>. H<sup>th</sup>";
+    assert_eq!(texts(source), ["One dog. Two run. Hth"]);
+    let copied: String = read(source, HtmlOptions::default())
+        .iter()
+        .map(Part::source)
+        .collect();
+    assert_eq!(copied, source);
+}
+
+#[test]
 fn a_point_inside_of_a_pair_has_the_pair_as_parent() {
     let parts = read("x <b>a <img> c</b>", HtmlOptions::default());
     assert_eq!(passages(&parts)[0].marks[1].parent, Some(0));

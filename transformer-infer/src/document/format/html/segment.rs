@@ -1,5 +1,8 @@
 //! [`segment_parts`]: a passage and what is around it, from text and balanced markup.
 
+use htmlize::Context;
+
+use super::entity::pieces;
 use super::notation::Position;
 use super::passage::{
     PassageBuilder, first_character, n_leading_spaces, n_trailing_spaces, push_verbatim,
@@ -62,20 +65,24 @@ pub(super) fn segment_parts(items: Vec<Inline>) -> Vec<Part> {
     parts
 }
 
-/// Makes pairs without text, such as anchors and icons, points.
+/// Makes pairs without text, such as anchors and icons, points, and so the marks of footnotes.
 fn join_empty_pairs(items: Vec<Inline>) -> Vec<Inline> {
     let mut joined: Vec<Inline> = Vec::with_capacity(items.len());
     let mut open = Vec::new();
-    let mut n_texts = 0;
+    let (mut n_texts, mut n_words) = (0, 0);
     for item in items {
         match &item {
-            Inline::Text(text) => n_texts += usize::from(n_leading_spaces(text) < text.len()),
-            Inline::Open(_) => open.push((joined.len(), n_texts)),
+            Inline::Text(text) => {
+                n_texts += usize::from(n_leading_spaces(text) < text.len());
+                n_words += usize::from(has_letters(text));
+            }
+            Inline::Open(parts) => open.push((joined.len(), n_texts, n_words, is_raised(parts))),
             Inline::Point(_) => {}
             Inline::Close(_) => {
-                if let Some((start, n_before)) = open.pop()
-                    && n_before == n_texts
+                if let Some((start, n_texts_before, n_words_before, is_raised)) = open.pop()
+                    && (n_texts_before == n_texts || is_raised && n_words_before == n_words)
                 {
+                    n_texts = n_texts_before;
                     let content = joined.split_off(start);
                     joined.push(join(content, item));
                     continue;
@@ -87,6 +94,19 @@ fn join_empty_pairs(items: Vec<Inline>) -> Vec<Inline> {
     joined
 }
 
+fn has_letters(text: &str) -> bool {
+    pieces(text, Context::General).any(|piece| piece.text.contains(char::is_alphabetic))
+}
+
+/// Returns whether a start tag is that of `sup`.
+fn is_raised(parts: &[Part]) -> bool {
+    let [Part::Verbatim(tag), ..] = parts else {
+        return false;
+    };
+    let name = tag.get(1..4).unwrap_or_default();
+    name.eq_ignore_ascii_case("sup") && !tag[4..].starts_with(|c: char| c.is_alphanumeric())
+}
+
 fn join(content: Vec<Inline>, close: Inline) -> Inline {
     let mut point = InlinePoint {
         parts: Vec::new(),
@@ -94,9 +114,13 @@ fn join(content: Vec<Inline>, close: Inline) -> Inline {
         is_word: false,
     };
     for item in content.into_iter().chain([close]) {
-        if let Inline::Point(inner) = &item {
-            point.is_visible |= inner.is_visible;
-            point.is_word |= inner.is_word;
+        match &item {
+            Inline::Point(inner) => {
+                point.is_visible |= inner.is_visible;
+                point.is_word |= inner.is_word;
+            }
+            Inline::Text(text) => point.is_visible |= n_leading_spaces(text) < text.len(),
+            Inline::Open(_) | Inline::Close(_) => {}
         }
         copy(&mut point.parts, item);
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::inline::Inline;
+use super::mask::Masked;
 use crate::document::format::lines::MAX_RECORD_BYTES;
 use crate::document::format::parts::PartQueue;
 
@@ -17,14 +18,16 @@ pub(super) struct TooLong {
 
 /// Adds a document to the queue.
 pub(super) fn push_blocks(text: &str, parts: &mut PartQueue) -> Result<(), TooLong> {
+    let masked = Masked::new(text);
     let mut blocks = Blocks {
         text,
+        points: &masked.points,
         at: 0,
         inline: None,
         is_verbatim: false,
         is_cell: false,
     };
-    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&masked.text, options()).into_offset_iter() {
         if is_inline(&event) {
             if !blocks.is_verbatim {
                 blocks.push_inline(event, range)?;
@@ -58,11 +61,15 @@ fn options() -> Options {
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
         | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS
         | Options::ENABLE_GFM
+        | Options::ENABLE_MATH
+        | Options::ENABLE_DEFINITION_LIST
 }
 
 /// The position in a document.
 struct Blocks<'a> {
     text: &'a str,
+    /// What is copied inside of text, see [`Masked::points`].
+    points: &'a [Range<usize>],
     /// Number of bytes that are in the queue.
     at: usize,
     /// Text that has not ended.
@@ -73,11 +80,11 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    fn push_inline(&mut self, event: Event<'a>, range: Range<usize>) -> Result<(), TooLong> {
-        let (text, at) = (self.text, self.at);
+    fn push_inline(&mut self, event: Event<'_>, range: Range<usize>) -> Result<(), TooLong> {
+        let (text, points, at) = (self.text, self.points, self.at);
         let inline = self
             .inline
-            .get_or_insert_with(|| Inline::new(text, at, &event, &range));
+            .get_or_insert_with(|| Inline::new(text, points, at, &event, &range));
         inline.push(event, range);
         let at = inline.start();
         if inline.end() - at > MAX_RECORD_BYTES {

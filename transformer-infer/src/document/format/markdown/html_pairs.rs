@@ -1,6 +1,6 @@
 //! Tags of HTML inside of Markdown: pairs where they are balanced, and points where not.
 
-use crate::document::format::items::{Item, ItemKind};
+use crate::document::format::items::{Item, ItemKind, NAMED};
 use crate::document::format::value::tag;
 
 /// Returns what inline HTML is: a start or end of a pair with the name of its element, or a point.
@@ -13,7 +13,7 @@ pub(super) fn html_kind(html: &str) -> ItemKind {
 
 /// Turns tags into points that are no pair: neither inside of each other nor inside of the same emphasis or link.
 ///
-/// The pairs of Markdown itself have no name, and are balanced.
+/// The pairs of Markdown itself have no name or are [`NAMED`], and are balanced.
 pub(super) fn pair_html(items: &mut [Item]) {
     // Starts whose ends have not come, the outermost first.
     let mut open: Vec<usize> = Vec::new();
@@ -23,8 +23,12 @@ pub(super) fn pair_html(items: &mut [Item]) {
             ItemKind::Close(name) => {
                 let name = name.clone();
                 // Emphasis that has not ended hides what is before it.
-                let own = |start: &usize| items[*start].kind == ItemKind::Open(String::new());
-                let first = match name.is_empty() {
+                let is_own = |name: &str| name.is_empty() || name == NAMED;
+                let own = |start: &usize| match &items[*start].kind {
+                    ItemKind::Open(name) => is_own(name),
+                    _ => false,
+                };
+                let first = match is_own(&name) {
                     true => 0,
                     false => open
                         .iter()

@@ -7,21 +7,23 @@ use pulldown_cmark::{Event, LinkType, Tag};
 
 use super::html_pairs::{html_kind, pair_html};
 use super::text::MarkdownText;
+use super::writer::{Link, enclosed};
 use crate::document::Notation;
-use crate::document::format::items::{Item, ItemKind};
+use crate::document::format::items::{Item, ItemKind, NAMED, join_atoms};
 use crate::document::format::parts::PartQueue;
 use crate::document::format::segments::push_items;
 
 /// The text of a block, read so far.
 pub(super) struct Inline<'a> {
     text: &'a str,
+    /// What is copied inside of text and not yet read.
+    points: &'a [Range<usize>],
     start: usize,
     /// Number of bytes of the text that are in items, or before them.
     at: usize,
     items: Vec<Item>,
     /// The pairs that have not ended, the outermost first.
     open: Vec<OpenPair>,
-    images: Vec<String>,
 }
 
 /// A pair that has not ended.
@@ -43,17 +45,33 @@ enum OpenKind {
     Point,
 }
 
+impl OpenKind {
+    /// Returns the name of the pair.
+    fn name(self) -> String {
+        match self {
+            Self::NamedByText => NAMED.to_owned(),
+            Self::Plain | Self::Point => String::new(),
+        }
+    }
+}
+
 impl<'a> Inline<'a> {
     /// Begins with the first event; `at` is the end of what was read before.
-    pub(super) fn new(text: &'a str, at: usize, first: &Event<'_>, range: &Range<usize>) -> Self {
+    pub(super) fn new(
+        text: &'a str,
+        points: &'a [Range<usize>],
+        at: usize,
+        first: &Event<'_>,
+        range: &Range<usize>,
+    ) -> Self {
         let start = start_with_escape(text, at, first, range.start);
         Self {
             text,
+            points: &points[points.partition_point(|point| point.end <= start)..],
             start,
             at: start,
             items: Vec::new(),
             open: Vec::new(),
-            images: Vec::new(),
         }
     }
 
@@ -66,7 +84,7 @@ impl<'a> Inline<'a> {
     }
 
     /// Adds an event.
-    pub(super) fn push(&mut self, event: Event<'a>, range: Range<usize>) {
+    pub(super) fn push(&mut self, event: Event<'_>, range: Range<usize>) {
         if let Some(pair) = self.open.last()
             && pair.kind == OpenKind::Point
         {
@@ -80,8 +98,9 @@ impl<'a> Inline<'a> {
         }
         self.push_gap(start_with_escape(self.text, self.at, &event, range.start));
         match event {
-            Event::Text(text) => self.push_text(&text, range.end),
-            Event::SoftBreak | Event::HardBreak => self.push_item(ItemKind::Break, range.end),
+            Event::Text(text) => self.push_text_and_points(&text, range),
+            Event::SoftBreak => self.push_item(ItemKind::Break, range.end),
+            Event::HardBreak => self.push_item(ItemKind::Wall, range.end),
             Event::Start(tag) => self.begin_tag(&tag, range),
             Event::End(_) => self.end_tag(range),
             Event::InlineHtml(html) => self.push_item(html_kind(&html), range.end),
@@ -92,11 +111,13 @@ impl<'a> Inline<'a> {
     /// Adds the text to the queue.
     pub(super) fn push_parts(mut self, is_cell: bool, parts: &mut PartQueue) {
         pair_html(&mut self.items);
-        let notation: Arc<dyn Notation> = Arc::new(MarkdownText {
-            is_cell,
-            images: self.images,
-        });
-        push_items(self.items, &notation, parts);
+        let mut items = join_touching_points(join_atoms(self.items));
+        let links = links(&items);
+        for item in &mut items {
+            item.raw = enclosed(item);
+        }
+        let notation: Arc<dyn Notation> = Arc::new(MarkdownText { is_cell, links });
+        push_items(items, &notation, parts);
     }
 
     /// Adds what the parser skipped before an event: the indentation of a line, or a backslash.
@@ -106,7 +127,7 @@ impl<'a> Inline<'a> {
         }
         let gap = &self.text[self.at..start];
         match self.items.last_mut() {
-            Some(last) if last.kind == ItemKind::Break => {
+            Some(last) if matches!(last.kind, ItemKind::Break | ItemKind::Wall) => {
                 last.raw.push_str(gap);
                 last.source.push_str(gap);
                 self.at = start;
@@ -122,6 +143,34 @@ impl<'a> Inline<'a> {
         let end = end.max(self.at);
         self.items.push(Item::new(kind, &self.text[self.at..end]));
         self.at = end;
+    }
+
+    /// Adds text, in which letters stand for what is copied.
+    fn push_text_and_points(&mut self, text: &str, range: Range<usize>) {
+        let is_spelled_out = text.len() == range.len();
+        let mut at = range.start;
+        while let Some((point, rest)) = self.points.split_first()
+            && point.start < range.end
+        {
+            self.points = rest;
+            if point.start < at || point.end > range.end || !is_spelled_out {
+                continue;
+            }
+            if at < point.start {
+                let text = &text[at - range.start..point.start - range.start];
+                self.push_text(text, point.start);
+            }
+            self.push_item(ItemKind::Point, point.end);
+            at = point.end;
+        }
+        if at < range.end {
+            let text = if is_spelled_out {
+                &text[at - range.start..]
+            } else {
+                text
+            };
+            self.push_text(text, range.end);
+        }
     }
 
     fn push_text(&mut self, text: &str, end: usize) {
@@ -168,7 +217,7 @@ impl<'a> Inline<'a> {
             kind,
         });
         if kind != OpenKind::Point {
-            self.push_item(ItemKind::Open(String::new()), range.start + len);
+            self.push_item(ItemKind::Open(kind.name()), range.start + len);
         }
     }
 
@@ -181,8 +230,11 @@ impl<'a> Inline<'a> {
             OpenKind::NamedByText => self.skip_empty_brackets(range.end),
             OpenKind::Plain | OpenKind::Point => range.end,
         };
-        self.push_item(ItemKind::Close(String::new()), end);
-        if !pair.has_text {
+        self.push_item(ItemKind::Close(pair.kind.name()), end);
+        let has_walls = self.items[pair.item..]
+            .iter()
+            .any(|item| item.kind == ItemKind::Wall);
+        if !pair.has_text || has_walls && pair.kind == OpenKind::NamedByText {
             let items = self.items.drain(pair.item..);
             let source: String = items.map(|item| item.source).collect();
             self.items.push(Item::new(ItemKind::Point, source));
@@ -209,10 +261,6 @@ impl<'a> Inline<'a> {
             .is_none_or(|pair| pair.kind != OpenKind::Point)
         {
             let end = self.skip_empty_brackets(range.end);
-            let source = &self.text[range.start..end];
-            if source.starts_with('!') {
-                self.images.push(source.to_owned());
-            }
             self.push_item(ItemKind::Point, end);
         }
     }
@@ -229,4 +277,57 @@ fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> 
     } else {
         start
     }
+}
+
+/// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``, to one.
+fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
+    let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items {
+        let touches =
+            |text: &str| !text.contains(|c: char| c.is_alphanumeric() || c.is_whitespace());
+        let n_joined = match &joined[..] {
+            _ if item.kind != ItemKind::Point => 0,
+            [.., last] if last.kind == ItemKind::Point => 1,
+            [
+                ..,
+                first,
+                Item {
+                    kind: ItemKind::Text(text),
+                    ..
+                },
+            ] if first.kind == ItemKind::Point && touches(text) => 2,
+            _ => 0,
+        };
+        let before = joined.split_off(joined.len() - n_joined);
+        let source: String = before.iter().map(|item| item.source.as_str()).collect();
+        joined.push(match n_joined {
+            0 => item,
+            _ => Item::new(ItemKind::Point, source + &item.source),
+        });
+    }
+    joined
+}
+
+/// Returns the links with what they enclose.
+fn links(items: &[Item]) -> Vec<Link> {
+    let mut open = Vec::new();
+    let mut links = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        match item.kind {
+            ItemKind::Open(_) => open.push(index),
+            ItemKind::Close(_) => {
+                if let Some(start) = open.pop()
+                    && items[start].raw == "["
+                {
+                    let inside = items[start + 1..index].iter();
+                    links.push(Link {
+                        end: item.raw.clone(),
+                        source: inside.map(|item| item.source.as_str()).collect(),
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    links
 }

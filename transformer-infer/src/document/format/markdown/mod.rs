@@ -1,9 +1,14 @@
-//! Markdown: CommonMark with tables, strikethrough, task lists, footnotes and front matter.
+//! Markdown: CommonMark with tables, strikethrough, task lists, footnotes, formulas, templates and front matter.
 
 mod blocks;
 mod html_pairs;
 mod inline;
+mod mask;
 mod reader;
 mod text;
+mod writer;
 
 pub use reader::MarkdownReader;
+
+#[cfg(test)]
+mod properties;

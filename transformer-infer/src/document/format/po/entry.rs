@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::header::Header;
 use super::line::{Keyword, Line, LineKind};
 use super::options::{Filled, PoOptions};
 use super::string::{PoText, has_lines, spell};
@@ -82,17 +83,23 @@ impl Entry {
         self.fields.iter().any(|field| field.keyword == keyword)
     }
 
-    fn text_of(&self, keyword: Keyword) -> Option<&str> {
+    /// Returns whether this is the header, the message without text.
+    pub(super) fn is_header(&self) -> bool {
+        self.text_of(Keyword::Id) == Some("") && !self.has(Keyword::Context)
+    }
+
+    /// Returns the text of a keyword.
+    pub(super) fn text_of(&self, keyword: Keyword) -> Option<&str> {
         let field = self.fields.iter().find(|field| field.keyword == keyword);
         field.map(|field| field.text.as_str())
     }
 
     /// Adds the entry to the queue.
-    pub(super) fn push_parts(&self, options: PoOptions, parts: &mut PartQueue) {
+    pub(super) fn push_parts(&self, header: Header, options: PoOptions, parts: &mut PartQueue) {
         let sources: Vec<Option<&str>> = self
             .fields
             .iter()
-            .map(|field| self.source_of(field, options))
+            .map(|field| self.source_of(field, header, options))
             .collect();
         let mut fuzzy_at =
             (options.fuzzy && sources.iter().any(Option::is_some)).then(|| self.fuzzy_line());
@@ -121,17 +128,21 @@ impl Entry {
     }
 
     /// Returns what is translated for a `msgstr`; `None` for what is copied.
-    fn source_of(&self, field: &Field, options: PoOptions) -> Option<&str> {
-        let source = match (field.keyword, self.text_of(Keyword::Plural)) {
-            (Keyword::Singular, _) | (Keyword::Other, None) => self.text_of(Keyword::Id)?,
-            (Keyword::Other, Some(plural)) => plural,
-            _ => return None,
-        };
-        // The message without text is the header.
-        let is_header = self.text_of(Keyword::Id) == Some("");
+    fn source_of(&self, field: &Field, header: Header, options: PoOptions) -> Option<&str> {
+        let is_form = |keyword| matches!(keyword, Keyword::Singular | Keyword::Other);
+        if !is_form(field.keyword) {
+            return None;
+        }
+        let n_forms = self
+            .fields
+            .iter()
+            .filter(|field| is_form(field.keyword))
+            .count();
+        let plural = self.text_of(header.source_of(field.keyword, n_forms));
+        let source = plural.or_else(|| self.text_of(Keyword::Id))?;
         let is_kept = options.filled == Filled::Keep && !field.text.is_empty();
         let has_letters = source.chars().any(char::is_alphabetic);
-        (!is_header && !is_kept && has_letters).then_some(source)
+        (!self.is_header() && !is_kept && has_letters).then_some(source)
     }
 
     /// Writes a keyword with a passage in place of its string.

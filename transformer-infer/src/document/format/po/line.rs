@@ -71,6 +71,12 @@ impl Line {
         Ok(Self { source, kind })
     }
 
+    /// Declares UTF-8 in place of another charset.
+    pub(super) fn recode(&mut self, charset: &str) {
+        let declared = format!("charset={charset}");
+        self.source = self.source.replace(&declared, "charset=UTF-8");
+    }
+
     /// Returns whether the line is a comment with flags.
     pub(super) fn is_flags(&self) -> bool {
         self.source.trim_start().starts_with("#,")

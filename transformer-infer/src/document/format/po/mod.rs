@@ -1,6 +1,7 @@
 //! Message catalogs of gettext: `.po` and `.pot`.
 
 mod entry;
+mod header;
 mod line;
 mod options;
 mod reader;

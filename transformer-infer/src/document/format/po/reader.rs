@@ -3,11 +3,14 @@
 use std::io::Read;
 
 use super::entry::Entry;
+use super::header::Header;
 use super::line::{Line, LineKind};
 use super::options::PoOptions;
 use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
 use crate::document::{DocumentError, Part};
+
+const RECODE: &str = "convert it with `msgconv --to-code=UTF-8`";
 
 const REMEDY: &str = "check the catalog with `msgfmt --check`";
 
@@ -15,8 +18,9 @@ const REMEDY: &str = "check the catalog with `msgfmt --check`";
 ///
 /// The text of a passage is a `msgid`, and the passage is in the place of the `msgstr`. So the parts as they are differ
 /// from the file: each `msgstr` that would be translated contains its `msgid`, as if the translation were a copy.
-/// `msgstr[0]` is translated from `msgid`, the others from `msgid_plural`; so languages with more than two forms need a
-/// person's correction. Line ends inside of a message are breaks, and blank lines end a passage. All else is verbatim.
+/// `msgstr[0]` is translated from `msgid`, unless the header says that it is for more numbers than one; the others are
+/// translated from `msgid_plural`. So languages with more than two forms need a person's correction. Labels, items of
+/// lists and paragraphs are passages of their own. All else is verbatim.
 #[derive(Debug)]
 pub struct PoReader(Parts<Po>);
 
@@ -24,6 +28,7 @@ pub struct PoReader(Parts<Po>);
 struct Po {
     lines: SourceLines,
     options: PoOptions,
+    header: Header,
     entry: Entry,
     /// The first line and the size in bytes of the entry.
     first_line: u64,
@@ -44,6 +49,7 @@ impl PoReader {
         Ok(Self(Parts::new(Po {
             lines: SourceLines::new(name, input),
             options,
+            header: Header::default(),
             entry: Entry::default(),
             first_line: 1,
             n_bytes: 0,
@@ -92,12 +98,21 @@ impl ReadParts for Po {
 
 impl Po {
     fn end_entry(&mut self, parts: &mut PartQueue) -> Result<(), DocumentError> {
-        let entry = std::mem::take(&mut self.entry);
+        let mut entry = std::mem::take(&mut self.entry);
         if entry.has_fields() && !entry.has_translation() {
             let problem = "the message that begins here has no `msgstr`";
             return Err(self.lines.syntax(self.first_line, problem, REMEDY));
         }
-        entry.push_parts(self.options, parts);
+        if entry.is_header() {
+            self.header = Header::read(&mut entry).map_err(|charset| {
+                let name = charset.name;
+                let problem =
+                    format!("the catalog declares its charset as `{name}`, expected UTF-8");
+                let line = self.first_line + charset.line as u64;
+                self.lines.syntax(line, problem, RECODE)
+            })?;
+        }
+        entry.push_parts(self.header, self.options, parts);
         self.n_bytes = 0;
         Ok(())
     }

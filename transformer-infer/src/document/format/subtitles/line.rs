@@ -1,58 +1,21 @@
-//! [`read_line`]: the text and markup of a line of a cue; and [`WebVttText`], how text is written in one.
-
-use std::borrow::Cow;
+//! [`read_line`]: the text and markup of a line of a cue.
 
 use super::options::SubtitleKind;
 use super::tag::Tag;
-use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind};
 
 const SPACES: [char; 2] = [' ', '\t'];
 
-/// How text is written in SubRip: as it is, in one line.
-#[derive(Debug)]
-pub(super) struct SubRipText;
-
-/// How text is written in WebVTT.
-#[derive(Debug)]
-pub(super) struct WebVttText;
-
-impl Notation for SubRipText {
-    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains(['\n', '\r']) {
-            Cow::Owned(text.replace(['\n', '\r'], " "))
-        } else {
-            Cow::Borrowed(text)
-        }
-    }
-}
-
-impl Notation for WebVttText {
-    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !text.contains(['&', '<', '>', '\n', '\r']) {
-            return Cow::Borrowed(text);
-        }
-        let mut escaped = String::with_capacity(text.len() + 16);
-        for char in text.chars() {
-            match char {
-                '&' => escaped.push_str("&amp;"),
-                '<' => escaped.push_str("&lt;"),
-                '>' => escaped.push_str("&gt;"),
-                '\n' | '\r' => escaped.push(' '),
-                _ => escaped.push(char),
-            }
-        }
-        Cow::Owned(escaped)
-    }
-}
-
-/// Reads a line without its line end.
+/// Reads a line without its line end, the first of a cue or another.
 ///
-/// A dash before the words of a speaker, and the name of a voice, are walls: another speaker begins another sentence.
-pub(super) fn read_line(kind: SubtitleKind, line: &str) -> Vec<Item> {
+/// A dash before the words of a speaker, the name of a voice or speaker, and the brackets around a sound are walls:
+/// another speaker begins another sentence.
+pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<Item> {
     let mut items: Vec<Item> = Vec::new();
     let mut rest = line;
     let mut is_start = true;
+    // What ends the sound that the line begins with.
+    let mut bracket = None;
     while !rest.is_empty() {
         if let Some(tag) = Tag::parse(kind, rest) {
             let (source, after) = rest.split_at(tag.len);
@@ -61,11 +24,19 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str) -> Vec<Item> {
             rest = after;
             continue;
         }
-        if is_start && let Some(len) = dash_len(rest) {
-            let (dash, after) = rest.split_at(len);
-            push(&mut items, Item::new(ItemKind::Wall, dash));
+        let wall = match bracket {
+            Some(end) => end_len(rest, end),
+            None if is_start => dash_len(rest)
+                .or_else(|| speaker_len(rest))
+                .or_else(|| bracket_len(rest, is_first)),
+            None => None,
+        };
+        if let Some(len) = wall {
+            let (source, after) = rest.split_at(len);
+            bracket = closing(source.trim()).filter(|_| bracket.is_none());
+            push(&mut items, Item::new(ItemKind::Wall, source));
             rest = after;
-            is_start = false;
+            is_start = true;
             continue;
         }
         if let Some(after) = rest.strip_prefix('\r') {
@@ -75,7 +46,7 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str) -> Vec<Item> {
         }
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let len = rest[first..]
-            .find(['<', '{', '&', '\r'])
+            .find(|c| matches!(c, '<' | '{' | '&' | '\r' | ' ') || Some(c) == bracket)
             .map_or(rest.len(), |at| at + first);
         let (text, after) = rest.split_at(len);
         is_start &= text.trim_matches(SPACES).is_empty();
@@ -106,4 +77,44 @@ fn dash_len(line: &str) -> Option<usize> {
     let first = words.chars().next()?;
     let is_number = first.is_ascii_digit() && words.len() == after.len();
     (!is_dash(first) && !is_number).then(|| line.len() - words.len())
+}
+
+/// Returns the length of the name of a speaker in capitals, such as `MAN: `, with the whitespace around it.
+fn speaker_len(line: &str) -> Option<usize> {
+    const MAX_CHARS: usize = 30;
+    let (name, rest) = line.split_once(':')?;
+    let words = rest.trim_start_matches(SPACES);
+    let n_letters = name.chars().filter(|c| c.is_uppercase()).count();
+    let is_name = name.chars().count() <= MAX_CHARS
+        && n_letters > 1
+        && name
+            .chars()
+            .all(|c| c.is_uppercase() || c.is_ascii_digit() || " .'’#-".contains(c));
+    (is_name && (words.is_empty() || words.len() < rest.len())).then(|| line.len() - words.len())
+}
+
+/// Returns the length of the bracket before a sound, such as `( dog barks )`, with the whitespace around it. In round
+/// brackets, a sound is a whole line, or the beginning of a cue.
+fn bracket_len(line: &str, is_first: bool) -> Option<usize> {
+    let content = line.trim_start_matches(SPACES);
+    let bracket = content.chars().next()?;
+    let end = closing(content.get(..1)?)?;
+    let inside = &content[1..];
+    let is_sound = is_first || bracket == '[' || inside.trim_end().ends_with(end);
+    let words = inside.trim_start_matches(SPACES);
+    (is_sound && inside.contains(end)).then(|| line.len() - words.len())
+}
+
+/// Returns the length of a closing bracket at the start, with the whitespace around it.
+fn end_len(line: &str, end: char) -> Option<usize> {
+    let after = line.trim_start_matches(SPACES).strip_prefix(end)?;
+    Some(line.len() - after.trim_start_matches(SPACES).len())
+}
+
+fn closing(bracket: &str) -> Option<char> {
+    match bracket {
+        "(" => Some(')'),
+        "[" => Some(']'),
+        _ => None,
+    }
 }

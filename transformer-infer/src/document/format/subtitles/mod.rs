@@ -6,6 +6,7 @@ mod options;
 mod passages;
 mod reader;
 mod tag;
+mod text;
 mod time;
 
 pub use options::{SubtitleKind, SubtitleOptions};

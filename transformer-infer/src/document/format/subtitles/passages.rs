@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::line::{SubRipText, WebVttText, read_line};
+use super::line::read_line;
 use super::options::{SubtitleKind, SubtitleOptions};
+use super::text::CueText;
 use super::time::CueTime;
 use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind};
@@ -21,6 +22,8 @@ pub(super) struct CuePassages {
     options: SubtitleOptions,
     notation: Arc<dyn Notation>,
     items: Vec<Item>,
+    /// The items with which cues begin, but for the first.
+    cue_starts: Vec<usize>,
     n_cues: usize,
     n_bytes: usize,
     /// What comes between the last text and the next: a line end, times.
@@ -36,11 +39,9 @@ impl CuePassages {
         Self {
             kind,
             options,
-            notation: match kind {
-                SubtitleKind::SubRip => Arc::new(SubRipText),
-                SubtitleKind::WebVtt => Arc::new(WebVttText),
-            },
+            notation: Arc::new(CueText(kind)),
             items: Vec::new(),
+            cue_starts: Vec::new(),
             n_cues: 0,
             n_bytes: 0,
             gap: String::new(),
@@ -67,8 +68,9 @@ impl CuePassages {
     /// Adds a line of the text of a cue, with its line end.
     pub(super) fn push_line(&mut self, line: &str, parts: &mut PartQueue) {
         let (content, line_end) = split_line_end(line);
-        let items = read_line(self.kind, content);
-        if std::mem::take(&mut self.is_cue_start) {
+        let is_cue_start = std::mem::take(&mut self.is_cue_start);
+        let items = read_line(self.kind, content, is_cue_start);
+        if is_cue_start {
             if self.ends_before(&items) {
                 self.end_passage(parts);
             }
@@ -80,12 +82,15 @@ impl CuePassages {
         if self.items.is_empty() {
             parts.push_verbatim(&gap);
         } else {
+            if is_cue_start {
+                self.cue_starts.push(self.items.len());
+            }
             self.items.push(Item::new(ItemKind::Break, gap));
         }
         for item in items {
             match self.items.last_mut() {
                 // What is at the start of a line, such as a position, stays there.
-                Some(last) if item.kind == ItemKind::Point && last.kind == ItemKind::Break => {
+                Some(last) if item.kind == ItemKind::Break && last.kind == ItemKind::Break => {
                     last.raw.push_str(&item.raw);
                     last.source.push_str(&item.source);
                 }
@@ -97,6 +102,8 @@ impl CuePassages {
 
     /// Ends the passage, and adds what comes behind it.
     pub(super) fn end_passage(&mut self, parts: &mut PartQueue) {
+        self.divide_pairs();
+        self.divide_titles();
         push_items(std::mem::take(&mut self.items), &self.notation, parts);
         parts.push_verbatim(&std::mem::take(&mut self.gap));
         self.n_cues = 0;
@@ -105,7 +112,7 @@ impl CuePassages {
 
     /// Returns whether the passage ends before a cue whose first line this is.
     fn ends_before(&self, next: &[Item]) -> bool {
-        let ends_sentence = self.ends_sentence();
+        let ends_sentence = ends_sentence(&self.items);
         let max_cues = self.options.max_cues.max(1);
         if self.n_cues >= max_cues || self.n_bytes > MAX_PASSAGE_BYTES {
             return true;
@@ -116,28 +123,77 @@ impl CuePassages {
         let (Some(last), Some(time)) = (self.last_time, self.time) else {
             return false;
         };
-        let continues = !ends_sentence && starts_in_lower_case(next);
+        let continues = !ends_sentence && starts_with(next, char::is_lowercase);
         time.start.saturating_sub(last.end) > self.options.pause && !continues
     }
 
-    /// Returns whether the last cue ends with the end of a sentence.
-    fn ends_sentence(&self) -> bool {
-        let texts = self.items.iter().rev().filter_map(|item| match &item.kind {
-            ItemKind::Text(text) => Some(text.trim_end()),
-            _ => None,
-        });
-        let is_quote = |c| "\"'”’»)]♪".contains(c) || char::is_whitespace(c);
-        texts
-            .map(|text| text.trim_end_matches(is_quote))
-            .find(|text| !text.is_empty())
-            .is_some_and(|text| text.ends_with(['.', '!', '?', '…', '。', '！', '？']))
+    /// Turns tags into walls that do not end in the cue in which they begin.
+    fn divide_pairs(&mut self) {
+        let mut starts = self.cue_starts.iter().peekable();
+        let mut open: Vec<usize> = Vec::new();
+        let mut walls = Vec::new();
+        for (index, item) in self.items.iter().enumerate() {
+            if starts.next_if_eq(&&index).is_some() {
+                walls.append(&mut open);
+            }
+            match &item.kind {
+                ItemKind::Open(_) => open.push(index),
+                ItemKind::Close(name) => {
+                    let start = open.last().map(|start| &self.items[*start].kind);
+                    match start == Some(&ItemKind::Open(name.clone())) {
+                        true => drop(open.pop()),
+                        false => walls.push(index),
+                    }
+                }
+                _ => {}
+            }
+        }
+        for index in walls.into_iter().chain(open) {
+            self.items[index].kind = ItemKind::Wall;
+        }
+    }
+
+    /// Divides the cues behind the last end of a sentence if all begin with capitals: they are titles.
+    fn divide_titles(&mut self) {
+        let starts = std::mem::take(&mut self.cue_starts);
+        let is_open = |at: &&usize| !ends_sentence(&self.items[..**at]);
+        let n_open = starts.iter().rev().take_while(is_open).count();
+        let titles = &starts[starts.len() - n_open..];
+        let first = starts
+            .len()
+            .checked_sub(n_open + 1)
+            .map_or(0, |index| starts[index]);
+        let mut begins = [&first]
+            .into_iter()
+            .chain(titles)
+            .map(|at| &self.items[*at..]);
+        if !ends_sentence(&self.items) && begins.all(|items| starts_with(items, char::is_uppercase))
+        {
+            for at in titles {
+                self.items[*at].kind = ItemKind::Wall;
+            }
+        }
     }
 }
 
-fn starts_in_lower_case(items: &[Item]) -> bool {
-    let text = items.iter().find_map(|item| match &item.kind {
+/// Returns whether text ends with the end of a sentence.
+fn ends_sentence(items: &[Item]) -> bool {
+    let texts = items.iter().rev().filter_map(|item| match &item.kind {
+        ItemKind::Text(text) => Some(text.trim_end()),
+        _ => None,
+    });
+    let is_quote = |c| "\"'”’»)]♪".contains(c) || char::is_whitespace(c);
+    texts
+        .map(|text| text.trim_end_matches(is_quote))
+        .find(|text| !text.is_empty())
+        .is_some_and(|text| text.ends_with(['.', '!', '?', '…', '。', '！', '？']))
+}
+
+/// Returns whether the first letter or digit of the text is of a kind.
+fn starts_with(items: &[Item], is_kind: impl Fn(char) -> bool) -> bool {
+    let mut texts = items.iter().filter_map(|item| match &item.kind {
         ItemKind::Text(text) => text.chars().find(|c| c.is_alphanumeric()),
         _ => None,
     });
-    text.is_some_and(char::is_lowercase)
+    texts.next().is_some_and(is_kind)
 }

@@ -158,7 +158,8 @@ fn line_text(line: &str) -> &str {
     split_byte_order_mark(line).1
 }
 
-fn is_number(line: &str) -> bool {
+/// Returns whether a line is the number of a cue.
+pub(super) fn is_number(line: &str) -> bool {
     let text = line_text(line).trim();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

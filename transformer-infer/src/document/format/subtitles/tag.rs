@@ -1,6 +1,9 @@
 //! [`Tag`]: markup inside of a line of a cue.
 
+use htmlize::Context;
+
 use super::options::SubtitleKind;
+use crate::document::format::html::entity;
 use crate::document::format::items::ItemKind;
 
 /// A tag is not longer, in bytes; so searching for its end takes bounded time.
@@ -11,16 +14,6 @@ const SUBRIP_TAGS: [&str; 5] = ["b", "i", "u", "s", "font"];
 
 /// Tags of WebVTT that enclose text.
 const WEBVTT_TAGS: [&str; 7] = ["b", "c", "i", "u", "lang", "ruby", "rt"];
-
-/// Character references of WebVTT.
-const REFERENCES: [(&str, char); 6] = [
-    ("&amp;", '&'),
-    ("&lt;", '<'),
-    ("&gt;", '>'),
-    ("&nbsp;", '\u{a0}'),
-    ("&lrm;", '\u{200e}'),
-    ("&rlm;", '\u{200f}'),
-];
 
 /// Markup at the start of some text.
 #[derive(Debug, Eq, PartialEq)]
@@ -36,10 +29,8 @@ impl Tag {
         match (kind, text.as_bytes().first()?) {
             (SubtitleKind::SubRip, b'{') if text[1..].starts_with('\\') => {
                 let len = find_end(text, '}')?;
-                Some(Self {
-                    kind: ItemKind::Point,
-                    len,
-                })
+                let kind = ItemKind::Break;
+                Some(Self { kind, len })
             }
             (SubtitleKind::SubRip, b'<') => {
                 let len = find_end(text, '>')?;
@@ -57,18 +48,15 @@ impl Tag {
                 let kind = match name {
                     "v" => ItemKind::Wall,
                     name if WEBVTT_TAGS.contains(&name) => pair(is_end, name.to_owned()),
-                    _ => ItemKind::Point,
+                    // Times ascend, and nothing moves to another cue.
+                    _ => ItemKind::Break,
                 };
                 Some(Self { kind, len })
             }
             (SubtitleKind::WebVtt, b'&') => {
-                let (reference, char) =
-                    REFERENCES.iter().find(|(name, _)| text.starts_with(name))?;
-                let kind = ItemKind::Text(char.to_string());
-                Some(Self {
-                    kind,
-                    len: reference.len(),
-                })
+                let (len, text) = entity(text, Context::General)?;
+                let kind = ItemKind::Text(text.into_owned());
+                Some(Self { kind, len })
             }
             _ => None,
         }

@@ -13,9 +13,12 @@ impl CueTime {
     /// Parses a line such as `00:00:01,000 --> 00:00:02,500 line:0`; `None` if it is another line.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (start, rest) = line.split_once("-->")?;
+        // Players ignore what follows the times.
+        let rest = rest.trim_start();
+        let end = rest.find(|c: char| !c.is_ascii_digit() && !":,.".contains(c));
         Some(Self {
             start: parse_time(start.trim())?,
-            end: parse_time(rest.split_whitespace().next()?)?,
+            end: parse_time(&rest[..end.unwrap_or(rest.len())])?,
         })
     }
 }
@@ -49,6 +52,15 @@ mod tests {
         let time = CueTime::parse("01:02.345 --> 1:00:00.000 align:start").expect("it is valid");
         assert_eq!(time.start, Duration::from_millis(62_345));
         assert_eq!(time.end, Duration::from_secs(3600));
+    }
+
+    #[test]
+    fn text_behind_the_times_is_ignored() {
+        for rest in ["", " A dog", "A dog", " X1:40 X2:600"] {
+            let line = format!("00:00:01,000 --> 00:00:02,500{rest}");
+            let time = CueTime::parse(&line).expect("it is valid");
+            assert_eq!(time.end, Duration::from_millis(2500), "{line}");
+        }
     }
 
     #[test]

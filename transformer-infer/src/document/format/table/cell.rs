@@ -1,6 +1,7 @@
 //! How text is written in cells.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::document::Notation;
 
@@ -11,6 +12,8 @@ pub(super) struct QuotedText;
 /// A cell of CSV without quotation marks; a translation gets them if it needs them.
 #[derive(Debug)]
 pub(super) struct UnquotedCell {
+    /// How the text is written between the spaces.
+    pub(super) notation: Arc<dyn Notation>,
     /// The spaces before and behind the text.
     pub(super) before: String,
     pub(super) after: String,
@@ -32,7 +35,12 @@ impl Notation for QuotedText {
 }
 
 impl Notation for UnquotedCell {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.notation.escape(text)
+    }
+
     fn complete(&self, written: String) -> String {
+        let written = self.notation.complete(written);
         let cell = format!("{}{written}{}", self.before, self.after);
         if cell.contains(['"', '\n', '\r', self.separator]) {
             format!("\"{}\"", cell.replace('"', "\"\""))

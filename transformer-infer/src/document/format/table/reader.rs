@@ -11,7 +11,7 @@ use crate::document::format::lines::SourceLines;
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
 use crate::document::format::spelling::with_source;
 use crate::document::format::value::Value;
-use crate::document::{DocumentError, Notation, Part, Passage};
+use crate::document::{DocumentError, Mark, MarkKind, Notation, Part, Passage, Plain, Raw};
 
 /// Reads tables.
 ///
@@ -146,14 +146,28 @@ fn push_unquoted(source: &str, separator: char, parts: &mut PartQueue) {
     }
     let text = source.trim_matches([' ', '\t']);
     let (before, after) = source.split_once(text).unwrap_or_default();
-    let passage = Passage {
-        text: text.to_owned(),
-        marks: Vec::new(),
-        notation: Arc::new(UnquotedCell {
-            before: before.to_owned(),
-            after: after.to_owned(),
-            separator,
-        }),
+    let notation: Arc<dyn Notation> = Arc::new(Plain);
+    let mut inside = PartQueue::default();
+    Value::plain(text).push_parts(&notation, &mut inside);
+    // The cell is completed as a whole, since all of it gets quotation marks if a part needs them.
+    let mut passage = match &inside.into_parts()[..] {
+        [Part::Passage(passage)] => passage.clone(),
+        inside => Passage {
+            marks: vec![Mark {
+                range: 0..0,
+                parent: None,
+                kind: MarkKind::Point {
+                    raw: Raw(inside.to_vec()),
+                },
+            }],
+            ..Passage::plain("")
+        },
     };
+    passage.notation = Arc::new(UnquotedCell {
+        notation: Arc::clone(&passage.notation),
+        before: before.to_owned(),
+        after: after.to_owned(),
+        separator,
+    });
     parts.push_passage(with_source(passage, source.to_owned()));
 }

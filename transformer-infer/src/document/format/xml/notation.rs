@@ -25,6 +25,25 @@ pub(super) fn resolved(source: &str) -> Cow<'_, str> {
     unescape(source)
 }
 
+/// Divides text at the entities that the document declares, which are copied: those, and what is between them, in turn.
+pub(super) fn split_at_entities(source: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut start, mut search) = (0, 0);
+    while let Some(found) = source[search..].find('&') {
+        let at = search + found;
+        let name = source[at + 1..].split(|c: char| !c.is_alphanumeric() && !"_.:-".contains(c));
+        let end = at + 1 + name.map(str::len).next().unwrap_or(0);
+        search = at + 1;
+        let is_named = end > search && source[end..].starts_with(';');
+        if is_named && resolved(&source[at..=end]) == source[at..=end] {
+            pieces.extend([&source[start..at], &source[at..=end]]);
+            (start, search) = (end + 1, end + 1);
+        }
+    }
+    pieces.push(&source[start..]);
+    pieces
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

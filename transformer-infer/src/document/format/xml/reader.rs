@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::notation::{XmlText, resolved};
+use super::notation::{XmlText, resolved, split_at_entities};
 use super::options::XmlOptions;
 use super::outline::walls;
 use super::token::{Token, TokenKind, partners, tokens};
@@ -52,7 +52,17 @@ pub fn xml_parts(text: &str, options: &XmlOptions) -> Vec<Part> {
             }
             TokenKind::Empty(_) if !walls[index] => ItemKind::Point,
             TokenKind::Comment => ItemKind::Point,
-            TokenKind::Text => ItemKind::Text(resolved(token.source).into_owned()),
+            TokenKind::Text => {
+                for (at, piece) in split_at_entities(token.source).into_iter().enumerate() {
+                    let kind = match at % 2 {
+                        0 => ItemKind::Text(resolved(piece).into_owned()),
+                        _ => ItemKind::Point,
+                    };
+                    items.push(Item::new(kind, piece));
+                }
+                index += 1;
+                continue;
+            }
             TokenKind::CharacterData(data) => ItemKind::Text(data.to_owned()),
             TokenKind::End(_) | TokenKind::Empty(_) | TokenKind::Declaration => ItemKind::Wall,
         };
@@ -120,6 +130,19 @@ mod tests {
         let input = "<doc><head>One</head>\n<body><p>Two <b>three</b></p><p>four</p></body></doc>";
         let found = texts(input, &XmlOptions::default());
         assert_eq!(found, ["One", "Two three", "four"]);
+    }
+
+    #[test]
+    fn entities_of_the_document_are_copied() {
+        let input = "<!DOCTYPE d [<!ENTITY co \"ACME\">]><d><p>A &co; dog &amp; &x-y; cat</p></d>";
+        let parts = xml_parts(input, &XmlOptions::default());
+        let found = parts.iter().find_map(|part| match part {
+            Part::Passage(passage) => Some(passage),
+            Part::Verbatim(_) => None,
+        });
+        let passage = found.expect("there is a passage");
+        assert_eq!(passage.text, "A dog & cat");
+        assert_eq!(passage.source(), "A &co; dog &amp; &x-y; cat");
     }
 
     #[test]

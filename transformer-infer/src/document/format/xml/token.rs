@@ -76,9 +76,37 @@ fn markup(text: &str) -> Option<(TokenKind<'_>, usize)> {
         return Some(or_rest(until("?>", 2), TokenKind::Declaration));
     }
     if text.starts_with("<!DOCTYPE") {
-        return Some(or_rest(until(">", 9), TokenKind::Declaration));
+        return Some(or_rest(doctype_len(text), TokenKind::Declaration));
     }
     tag(&text[..text.floor_char_boundary(MAX_TAG_BYTES)])
+}
+
+/// Returns the length of a document type, whose internal subset has declarations, comments and instructions of its own.
+fn doctype_len(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['<', '>', '"', '\'']) {
+        let start = at + found;
+        let rest = &text[start..];
+        let end = match rest.as_bytes()[0] {
+            b'"' => Some("\""),
+            b'\'' => Some("'"),
+            b'<' if rest.starts_with("<!--") => Some("-->"),
+            b'<' if rest.starts_with("<?") => Some("?>"),
+            _ => None,
+        };
+        at = start + 1;
+        if let Some(end) = end {
+            at += rest[1..].find(end)? + end.len();
+        } else if rest.starts_with('<') {
+            depth += 1;
+        } else if depth <= 1 {
+            return Some(at);
+        } else {
+            depth -= 1;
+        }
+    }
+    None
 }
 
 /// Reads a start or end tag.
@@ -174,6 +202,17 @@ mod tests {
         for text in ["<!-- a", "<![CDATA[a", "<?a", "<!DOCTYPE a"] {
             assert_eq!(kinds(text), [TokenKind::Declaration], "{text}");
         }
+    }
+
+    #[test]
+    fn a_document_type_ends_behind_its_internal_subset() {
+        let doctype = "<!DOCTYPE d SYSTEM \">\" [ <!ENTITY a \"b>\"> <!-- > ' --> <?x >?> %p; ]>";
+        let input = format!("{doctype}<d>x</d>");
+        assert_eq!(tokens_of(&input), [doctype, "<d>", "x", "</d>"]);
+    }
+
+    fn tokens_of(input: &str) -> Vec<&str> {
+        tokens(input).iter().map(|token| token.source).collect()
     }
 
     #[test]

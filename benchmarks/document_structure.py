@@ -1,0 +1,223 @@
+"""Translates files of others, and compares their structure with that of the translation by parsers of others.
+
+    pip install html5lib markdown-it-py linkify-it-py polib webvtt-py srt
+    python benchmarks/document_structure.py --model runs/copy /usr/share/doc ~/.cargo/registry
+
+The structure does not depend on the model: any does, for example one of the task `copy`. What a sentence may move (inline
+markup in a paragraph) is compared without its order. `msgfmt` must be installed.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+
+import html5lib
+import markdown_it
+import polib
+import srt
+import webvtt
+from markdown_it.tree import SyntaxTreeNode
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SPEC = importlib.util.spec_from_file_location(
+    "check_trees", ROOT / "transformer-infer/tests/fixtures/html/check_trees.py"
+)
+CHECK_TREES = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(CHECK_TREES)
+
+
+def html(text):
+    return CHECK_TREES.describe(html5lib.parse(text), ())
+
+
+MARKDOWN = markdown_it.MarkdownIt("gfm-like")
+# GitHub links no bare names such as `README.md`.
+MARKDOWN.linkify.set({"fuzzy_link": False, "fuzzy_email": False})
+
+
+def markdown_tree(node):
+    kinds = ("text", "softbreak", "text_special")
+    inside = [markdown_tree(child) for child in node.children if child.type not in kinds]
+    if node.type in ("inline", "em", "strong", "s", "link"):
+        inside.sort(key=repr)
+    is_copied = node.type in ("code_inline", "code_block", "fence", "html_inline", "html_block")
+    attributes = sorted(node.attrs.items()) if node.type != "root" else []
+    return (node.type, attributes, node.content if is_copied else "", inside)
+
+
+def markdown(text):
+    # The parser reads front matter as text.
+    text = re.sub(r"\A(---|\+\+\+)\n.*?\n\1\n", "", text, flags=re.DOTALL)
+    return markdown_tree(SyntaxTreeNode(MARKDOWN.parse(text)))
+
+
+def po(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "a.po")
+        path.write_text(text, "utf-8")
+        check = subprocess.run(["msgfmt", "-c", "-o", os.devnull, path], capture_output=True, text=True)
+    entries = polib.pofile(text)
+    kept = [(e.msgid, e.msgid_plural, e.msgctxt, e.flags, e.occurrences, e.obsolete, len(e.msgstr_plural)) for e in entries]
+    ends = [e.msgid for e in entries if e.msgstr and edges(e.msgstr) != edges(e.msgid)]
+    return kept, check.returncode, ends
+
+
+def filled(text):
+    """Fills a catalog with copies, to see whether it can be valid at all."""
+    catalog = polib.pofile(text)
+    for entry in catalog:
+        if entry.msgid_plural:
+            entry.msgstr_plural = {form: entry.msgid_plural for form in entry.msgstr_plural}
+        else:
+            entry.msgstr = entry.msgid
+    return str(catalog)
+
+
+def json_tree(value):
+    if isinstance(value, dict):
+        return {key: json_tree(inside) for key, inside in value.items()}
+    if isinstance(value, list):
+        return [json_tree(inside) for inside in value]
+    return value if not isinstance(value, str) else [tags(value), edges(value)]
+
+
+def tags(text):
+    return sorted(re.findall(r"</?[a-zA-Z0-9][^<>]*>|&\w+;|\{[^{}]*\}", text)) if "<" in text else ""
+
+
+def edges(text):
+    return bool(text.strip()), text[:1] == "\n", text[-1:] == "\n"
+
+
+def cues(cues):
+    """Returns times and tags of cues; the tags of a cue are balanced if they were."""
+    return [(cue.start, cue.end, sorted(re.findall(r"\{\\[^}]*\}", cue_text(cue))), bool(cue_text(cue).strip())) for cue in cues]
+
+
+def cue_text(cue):
+    return getattr(cue, "raw_text", None) or getattr(cue, "content", "")
+
+
+def is_balanced(text):
+    open_tags = []
+    for end, name in re.findall(r"<(/?)([biuc]|lang|ruby|rt)\b[^>]*>", text):
+        if not end:
+            open_tags.append(name)
+        elif not open_tags or open_tags.pop() != name:
+            return False
+    return not open_tags
+
+
+def vtt(text):
+    parsed = list(webvtt.from_buffer(io.StringIO(text)))
+    times = [re.findall(r"<([\d:.]+)>", cue_text(cue)) for cue in parsed]
+    return cues(parsed), [sorted(found) == found for found in times], all(is_balanced(cue_text(cue)) for cue in parsed)
+
+
+def subrip(text):
+    parsed = list(srt.parse(text))
+    return cues(parsed), [cue.index for cue in parsed], all(is_balanced(cue_text(cue)) for cue in parsed)
+
+
+def table(text):
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    return rows[:1], [len(row) for row in rows], [[bool(cell.strip()) for cell in row] for row in rows]
+
+
+# Kind, extensions, structure, what is kept, parser.
+KINDS = {
+    "html": ({".html", ".htm"}, html, "elements, attributes, comments", "html5lib"),
+    "md": ({".md", ".markdown"}, markdown, "blocks, links, images, code, HTML, emphasis", "markdown-it-py (GFM)"),
+    "po": ({".po"}, po, "messages, flags, line ends; `msgfmt -c` passes", "polib, msgfmt"),
+    "json": ({".json"}, lambda text: json_tree(json.loads(text)), "keys, other values, tags, line ends", "json"),
+    "vtt": ({".vtt"}, vtt, "times, which ascend; tags in their cues", "webvtt-py"),
+    "srt": ({".srt"}, subrip, "times, numbers; tags in their cues", "srt"),
+    "csv": ({".csv"}, table, "header, rows, cells", "csv"),
+}
+
+
+def check(path, kind, arguments):
+    """Returns the outcome for a file, and what is to be said about it."""
+    structure = KINDS[kind][1]
+    try:
+        source = path.read_bytes().decode("utf-8")
+        expected = structure(filled(source) if kind == "po" else source)
+    except Exception as error:  # The parser refuses some files; so they cannot be compared.
+        return "not compared", repr(error)[:80]
+    if kind == "po" and expected[1:] != (0, []):
+        return "not compared", "msgfmt refuses it"
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "out." + kind)
+        command = [*arguments.program.split(), "translate", "--in", path, "--out", output, "--format", kind]
+        command += ["--model", arguments.model] if arguments.model else []
+        if kind == "csv":
+            n_columns = len(expected[0][0]) if expected[0] else 0
+            command += ["--columns", ",".join(str(n + 1) for n in range(n_columns))]
+        if kind == "po":
+            command += ["--retranslate"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        if run.returncode != 0:
+            outcome = "refused" if run.returncode == 1 and "panicked" not in run.stderr else "crash"
+            return outcome, run.stderr.strip()[-300:]
+        translation = output.read_bytes().decode("utf-8")
+        if arguments.keep:
+            kept = pathlib.Path(arguments.keep, str(path).replace("/", "%"))
+            kept.write_text(translation, "utf-8")
+    try:
+        found = structure(translation)
+    except Exception as error:
+        return "different", repr(error)[:80]
+    return ("equal", "") if found == expected else ("different", "")
+
+
+def files(folders, kinds, most, max_bytes):
+    """Returns at most `most` files of each kind, from all folders, without copies."""
+    found = collections.defaultdict(dict)
+    for folder in folders:
+        for path in sorted(pathlib.Path(folder).expanduser().rglob("*")):
+            for kind in kinds:
+                is_kind = path.suffix.lower() in KINDS[kind][0] and len(found[kind]) < most
+                if is_kind and path.is_file() and 0 < path.stat().st_size <= max_bytes:
+                    found[kind].setdefault(path.read_bytes(), path)
+    return [(path, kind) for kind in kinds for path in found[kind].values()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--program", default="transformer-infer")
+    parser.add_argument("--model", help="a model directory; without it, the program has one of its own")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--most", type=int, default=300, help="number of files of each kind")
+    parser.add_argument("--max-bytes", type=int, default=60_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", help="a folder for the translations")
+    arguments = parser.parse_args()
+    kinds = arguments.kinds.split(",")
+    counts = {kind: collections.Counter() for kind in kinds}
+    chosen = files(arguments.folders, kinds, arguments.most, arguments.max_bytes)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        outcomes = pool.map(lambda it: check(*it, arguments), chosen)
+        for (path, kind), (outcome, note) in zip(chosen, outcomes):
+            counts[kind][outcome] += 1
+            if outcome != "equal":
+                print(f"{outcome}: {path} {note}", flush=True)
+    print("| kind | what is kept | parser | files | equal | different | refused | crashes | not compared |")
+    print("|---|---|---|--:|--:|--:|--:|--:|--:|")
+    for kind, count in counts.items():
+        n_files = sum(count.values()) - count["not compared"]
+        numbers = [n_files, *(count[it] for it in ("equal", "different", "refused", "crash", "not compared"))]
+        print("|", " | ".join([kind, *KINDS[kind][2:], *map(str, numbers)]), "|")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+//! [`Masked`]: a document without what a parser of CommonMark would take for text or markup.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A document of the same length, in which letters or spaces stand for what is copied.
+#[derive(Debug)]
+pub(super) struct Masked {
+    pub(super) text: String,
+    /// Templates, addresses and formulas, in order; letters stand for them.
+    pub(super) points: Vec<Range<usize>>,
+}
+
+/// The starts of what is copied inside of a line.
+static POINT: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"\{|\b(?:https?|ftp)://|\bwww\.|\\\\[(\[]"));
+
+/// An address up to where it cannot go on; templates may be inside.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| regex(r#"^(?:\{\{[^`\n]*?\}\}|[^\s<>"`|\\])*"#));
+
+/// Lines that belong to no text: fences of containers (`:::`), the first lines of admonitions and tabs, and the kinds of
+/// alerts (`> [!NOTE]`).
+static LINE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m)^[ \t>]*(?:(?<fence>:::.*)|(?<item>(?:!!!|\?\?\?\+?|===)[ \t]+\S.*)|>[ \t]?(?<alert>\[![\w-]+\].*))$",
+    )
+});
+
+impl Masked {
+    /// Hides templates such as `{{ site.title }}`, addresses, formulas between `\\(` and `\\)`, and lines that begin or
+    /// end containers and admonitions. Formulas between dollar signs are left to the parser.
+    pub(super) fn new(text: &str) -> Self {
+        let mut masked = text.as_bytes().to_owned();
+        for line in LINE.captures_iter(text) {
+            let hidden = ["fence", "item", "alert"].map(|name| line.name(name));
+            for found in hidden.iter().flatten() {
+                masked[found.range()].fill(b' ');
+            }
+            // What is indented below belongs to an item of a list then, and is no code.
+            if let Some(item) = hidden[1] {
+                masked[item.start()] = b'-';
+            }
+        }
+        let mut points: Vec<Range<usize>> = Vec::new();
+        for found in POINT.find_iter(text) {
+            let start = found.start();
+            if points.last().is_some_and(|point| start < point.end) {
+                continue;
+            }
+            let before = text[..start].chars().next_back();
+            let rest = &text[start..];
+            let len = match found.as_str() {
+                "{" if before == Some('\\') => None,
+                "{" => len_of_braces(rest),
+                r"\\(" => len_until(rest, r"\\)"),
+                r"\\[" => len_until(rest, r"\\]"),
+                _ if before == Some('<') => None,
+                scheme => {
+                    let len = ADDRESS.find(rest).map_or(0, |it| it.end());
+                    let address = without_end(&rest[..len], before == Some('('));
+                    Some(address.len()).filter(|len| *len > scheme.len())
+                }
+            };
+            let Some(len) = len else { continue };
+            let has_sign = rest.starts_with('{') && matches!(before, Some('$' | '#'));
+            points.push(start - usize::from(has_sign)..start + len);
+        }
+        for point in &points {
+            masked[point.clone()].fill(b'x');
+        }
+        Self {
+            text: String::from_utf8(masked).unwrap_or_else(|_| text.to_owned()),
+            points,
+        }
+    }
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the patterns of this file are regular expressions")
+}
+
+/// Returns the length of what is in the braces that the text begins with, if they are closed in the same line, and no
+/// code is inside.
+fn len_of_braces(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' if depth == 1 => return Some(at + 1),
+            b'}' => depth -= 1,
+            b'\n' | b'`' => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn len_until(text: &str, end: &str) -> Option<usize> {
+    let line = text.lines().next()?;
+    line.find(end).map(|at| at + end.len())
+}
+
+/// Returns an address without what does not belong to it: the characters at its end that belong to the sentence, as
+/// GitHub finds them, and what is behind a bracket that began before it. `is_in_brackets` says that a round one did.
+fn without_end(address: &str, is_in_brackets: bool) -> &str {
+    let mut depths = [0, 0];
+    let ends = |(_, c): &(usize, char)| {
+        let index = usize::from(matches!(c, '[' | ']'));
+        depths[index] += match c {
+            '(' | '[' => 1,
+            ')' | ']' => -1,
+            _ => 0,
+        };
+        depths[1] < 0 || depths[0] < 0 && is_in_brackets
+    };
+    let end = address.char_indices().find(ends).map(|(at, _)| at);
+    let mut address = &address[..end.unwrap_or(address.len())];
+    loop {
+        let shorter = address.trim_end_matches(|c| "?!.,:;'*_~".contains(c));
+        let n_open = shorter.matches('(').count();
+        let shorter = match shorter.strip_suffix(')') {
+            Some(inner) if inner.matches(')').count() >= n_open => inner,
+            _ => shorter,
+        };
+        if shorter.len() == address.len() {
+            return address;
+        }
+        address = shorter;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(text: &str) -> Vec<&str> {
+        let masked = Masked::new(text);
+        assert_eq!(masked.text.len(), text.len());
+        masked
+            .points
+            .into_iter()
+            .map(|point| &text[point])
+            .collect()
+    }
+
+    #[test]
+    fn templates_are_whole() {
+        let text = "See {{ items[0].name_ }}, {% include a.md %}, ${A_B} and {n, plural, other {# *dogs*}}.";
+        let expected = [
+            "{{ items[0].name_ }}",
+            "{% include a.md %}",
+            "${A_B}",
+            "{n, plural, other {# *dogs*}}",
+        ];
+        assert_eq!(points(text), expected);
+        for text in ["a { b", "\\{a\\}", "{ `a` }", "{a\nb}"] {
+            assert_eq!(points(text), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_end_before_the_punctuation_of_the_sentence() {
+        let found = |text| points(text).concat();
+        assert_eq!(found("(see https://a.b/c_(d)_e)."), "https://a.b/c_(d)_e");
+        assert_eq!(found("**www.a.b/c_d**, x"), "www.a.b/c_d");
+        assert_eq!(found("[https://a.b](c) <https://a.b>"), "https://a.b");
+        assert_eq!(found("https://{{ host }}/a x"), "https://{{ host }}/a");
+        assert_eq!(found("[a](https://a.b/(c))-d"), "https://a.b/(c)");
+        assert_eq!(found("https://a.b/c[d] e"), "https://a.b/c[d]");
+    }
+
+    #[test]
+    fn lines_of_containers_are_blank() {
+        let text = "::: tip A\n> [!info] B\n> c\n!!! note \"D\"\n    e\n";
+        let masked = Masked::new(text).text;
+        let lines: Vec<&str> = masked.lines().map(str::trim_end).collect();
+        assert_eq!(lines, ["", ">", "> c", "-", "    e"]);
+    }
+}

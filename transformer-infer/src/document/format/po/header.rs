@@ -1,0 +1,66 @@
+//! [`Header`]: what the header of a catalog says.
+
+use super::entry::Entry;
+use super::line::{Keyword, Line};
+
+/// What the header of a catalog says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Header {
+    /// Whether `msgstr[0]` is for more numbers than one, or than zero and one.
+    has_many_in_first_form: bool,
+}
+
+/// A catalog in another charset than UTF-8.
+#[derive(Debug)]
+pub(super) struct ForeignCharset {
+    pub(super) name: String,
+    /// Index of the line of the header that names it.
+    pub(super) line: usize,
+}
+
+impl Header {
+    /// Reads a header. The charset of a template, and ASCII, become UTF-8, since translations need more characters.
+    pub(super) fn read(entry: &mut Entry) -> Result<Self, ForeignCharset> {
+        let text = entry.text_of(Keyword::Singular).unwrap_or_default();
+        let plural = field(text, "plural-forms").and_then(|forms| forms.split_once("plural="));
+        let has_many_in_first_form = plural.is_some_and(|(_, formula)| {
+            let formula = formula.replace([' ', '(', ')', ';'], "");
+            let is_singular = ["n!=1", "n>1", "n==1?0:1"].contains(&formula.as_str());
+            !is_singular && !formula.starts_with("n==1?0:")
+        });
+        let charset = field(text, "content-type").and_then(|it| it.split_once("charset="));
+        if let Some((_, name)) = charset {
+            let name = name.split([';', ' ']).next().unwrap_or_default().to_owned();
+            let declares = |line: &Line| line.source.contains(&format!("charset={name}"));
+            let line = entry.lines.iter().position(declares).unwrap_or(0);
+            match name.to_ascii_uppercase().as_str() {
+                "UTF-8" | "UTF8" | "" => {}
+                "CHARSET" | "ASCII" | "US-ASCII" | "ANSI_X3.4-1968" => {
+                    if let Some(line) = entry.lines.get_mut(line) {
+                        line.recode(&name);
+                    }
+                }
+                _ => return Err(ForeignCharset { name, line }),
+            }
+        }
+        Ok(Self {
+            has_many_in_first_form,
+        })
+    }
+
+    /// Returns the keyword of the text that a form of the plural is translated from, if the message has two.
+    pub(super) fn source_of(self, form: Keyword, n_forms: usize) -> Keyword {
+        let is_singular = form == Keyword::Singular && n_forms > 1 && !self.has_many_in_first_form;
+        match is_singular {
+            true => Keyword::Id,
+            false => Keyword::Plural,
+        }
+    }
+}
+
+/// Returns a field of a header.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let mut found = fields.filter(|(it, _)| it.trim().eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.trim())
+}

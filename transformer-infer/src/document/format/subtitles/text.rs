@@ -1,0 +1,134 @@
+//! [`CueText`]: how text is written in cues.
+
+use std::borrow::Cow;
+
+use super::options::SubtitleKind;
+use super::reader::is_number;
+use super::tag::Tag;
+use super::time::CueTime;
+use crate::document::Notation;
+use crate::document::format::items::ItemKind;
+
+/// How text is written in cues: in SubRip as it is, in WebVTT with references, and in one line.
+#[derive(Debug)]
+pub(super) struct CueText(pub(super) SubtitleKind);
+
+impl Notation for CueText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let is_markup = |c| match c {
+            '&' | '<' | '>' => self.0 == SubtitleKind::WebVtt,
+            _ => matches!(c, '\n' | '\r'),
+        };
+        if !text.contains(is_markup) {
+            return Cow::Borrowed(text);
+        }
+        let mut escaped = String::with_capacity(text.len() + 16);
+        for char in text.chars() {
+            match char {
+                '&' if is_markup(char) => escaped.push_str("&amp;"),
+                '<' if is_markup(char) => escaped.push_str("&lt;"),
+                '>' if is_markup(char) => escaped.push_str("&gt;"),
+                '\n' | '\r' => escaped.push(' '),
+                _ => escaped.push(char),
+            }
+        }
+        Cow::Owned(escaped)
+    }
+
+    /// Ends tags at the end of each cue, and begins them again in the next one.
+    fn complete(&self, written: String) -> String {
+        let lines: Vec<&str> = written.split_inclusive('\n').collect();
+        let mut completed = Completed::default();
+        let mut next = 0;
+        while next < lines.len() {
+            let times = (next..lines.len()).find(|at| CueTime::parse(lines[*at]).is_some());
+            let end = times.map_or(lines.len(), |at| end_of_cue(&lines, next, at));
+            for line in &lines[next..end] {
+                completed.push_line(self.0, line);
+            }
+            let Some(times) = times else { break };
+            completed.push_gap(&lines[end..=times]);
+            next = times + 1;
+        }
+        completed.text
+    }
+}
+
+/// Returns the line behind a cue, before the line of the times of the next: that of the number, or a blank one.
+fn end_of_cue(lines: &[&str], start: usize, times: usize) -> usize {
+    let is_blank = |at: usize| lines[at].trim().is_empty();
+    let mut end = times;
+    let has_name = end > start
+        && (is_number(lines[end - 1])
+            || end > start + 1 && is_blank(end - 2) && !is_blank(end - 1));
+    end -= usize::from(has_name);
+    while end > start && is_blank(end - 1) {
+        end -= 1;
+    }
+    end
+}
+
+/// Cues with their tags.
+#[derive(Default)]
+struct Completed<'a> {
+    text: String,
+    /// The tags that have begun and not ended, the outermost first: the start tag and its name.
+    open: Vec<(&'a str, String)>,
+    /// Number of them, from the innermost on, that are not written in this cue yet.
+    n_due: usize,
+}
+
+impl<'a> Completed<'a> {
+    fn push_line(&mut self, kind: SubtitleKind, line: &'a str) {
+        let mut rest = line;
+        while let Some(char) = rest.chars().next() {
+            let tag = (char == '<').then(|| Tag::parse(kind, rest)).flatten();
+            let len = tag.as_ref().map_or(char.len_utf8(), |tag| tag.len);
+            let (source, behind) = rest.split_at(len);
+            rest = behind;
+            match tag.map(|tag| tag.kind) {
+                Some(ItemKind::Open(name)) => {
+                    self.begin();
+                    self.open.push((source, name));
+                    self.text.push_str(source);
+                }
+                Some(ItemKind::Close(name)) if self.open.last().is_some_and(|it| it.1 == name) => {
+                    self.open.pop();
+                    match self.n_due {
+                        // The tag would enclose nothing in this cue.
+                        1.. => self.n_due -= 1,
+                        0 => self.text.push_str(source),
+                    }
+                }
+                _ => {
+                    if !char.is_whitespace() {
+                        self.begin();
+                    }
+                    self.text.push_str(source);
+                }
+            }
+        }
+    }
+
+    /// Begins the tags of the last cue that go on.
+    fn begin(&mut self) {
+        let first = self.open.len() - std::mem::take(&mut self.n_due);
+        self.text.extend(self.open[first..].iter().map(|it| it.0));
+    }
+
+    /// Ends the cue, and adds what is between it and the next.
+    fn push_gap(&mut self, lines: &[&'a str]) {
+        let content = self.text.trim_end_matches(['\n', '\r']).len();
+        let line_end = self.text.split_off(content);
+        let n_begun = self.open.len() - self.n_due;
+        for (start, name) in self.open[..n_begun].iter().rev() {
+            match self.text.strip_suffix(start) {
+                Some(before) => self.text.truncate(before.len()),
+                None => self.text.extend(["</", name, ">"]),
+            }
+        }
+        self.n_due = self.open.len();
+        self.text.push_str(&line_end);
+        self.text.extend(lines.iter().copied());
+    }
+}
