@@ -47,7 +47,7 @@ pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
         });
         match &item.kind {
             ItemKind::Open(name) if start.is_none() && is_copied(name) => {
-                start = Some(joined.len())
+                start = Some(joined.len());
             }
             _ => {}
         }
@@ -79,6 +79,12 @@ impl Item {
     /// Makes text that is spelled as a person reads it.
     pub(super) fn text(text: &str) -> Self {
         Self::new(ItemKind::Text(text.to_owned()), text)
+    }
+
+    /// Adds what is behind it.
+    pub(super) fn append(&mut self, source: &str) {
+        self.source.push_str(source);
+        self.raw.push_str(source);
     }
 
     /// Returns whether there is nothing but whitespace.

@@ -102,8 +102,8 @@ impl Value {
         let (before, rest) = self.text.split_at(start);
         let after = rest.trim_start_matches([' ', '\t', '\r', '\n']);
         let len = rest.len() - after.len();
-        let before = before.rsplit('\n').next().unwrap_or_default();
-        let after_line = after.lines().next().unwrap_or_default();
+        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let after_line = after.split(['\n', '\r']).next().unwrap_or_default();
         let is_wrapped = rest[..len].matches('\n').count() <= 1 && is_wrapped(before, after_line);
         match has_blocks || is_wrapped {
             true => (ItemKind::Break, len),

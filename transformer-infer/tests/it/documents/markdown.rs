@@ -38,7 +38,8 @@ fn raws(parts: &[Part]) -> Vec<String> {
 fn the_readme_has_the_texts_that_a_person_reads() {
     let expected = [
         "Tide – a small clock",
-        "Tide shows when the sea comes back. It reads the tables of your harbor office and prints one line; see the manual or what is new. It needs and.",
+        "Tide shows when the sea comes back. It reads the tables of your harbor office and prints one line; see the manual or what is new.",
+        "It needs and.",
         "Do not sail by this program alone. The sea does not read manuals.",
         "Use",
         "Install it:",
@@ -193,11 +194,11 @@ const SPECIAL: [&str; 48] = [
     "\r",
 ];
 
-/// Texts that look like markup.
+/// Texts that look like markup, but for templates and formulas, which are copied.
 fn tempting() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => "[a-zé]{1,3}",
-        3 => "[-+*_`~#=|:.()<>&;!\\[\\]{}^\\\\\"'/0-9]{1,3}",
+        3 => "[-+*_`~#=|:.()<>&;!\\[\\]^\\\\\"'/0-9]{1,3}",
         1 => "(&amp;|<b>|</b>|1\\.|\\[a\\]\\(b\\)|<!--|\\[\\^1\\]|!\\[)",
         2 => Just(" ".to_owned()),
     ];
@@ -210,7 +211,7 @@ fn tempting() -> impl Strategy<Value = String> {
                 .join(" ")
         })
         .prop_filter("a passage has letters", |text| {
-            text.chars().any(char::is_alphabetic)
+            text.chars().any(char::is_alphabetic) && !text.contains("\\(") && !text.contains("\\[")
         })
 }
 

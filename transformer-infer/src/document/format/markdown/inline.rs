@@ -282,28 +282,21 @@ fn start_with_escape(text: &str, at: usize, event: &Event<'_>, start: usize) -> 
 /// Joins points with nothing but punctuation between them, such as `` `-x`/`--exec` ``, to one.
 fn join_touching_points(items: Vec<Item>) -> Vec<Item> {
     let mut joined: Vec<Item> = Vec::with_capacity(items.len());
+    let is_between = |c: char| !c.is_alphanumeric() && !c.is_whitespace();
     for item in items {
-        let touches =
-            |text: &str| !text.contains(|c: char| c.is_alphanumeric() || c.is_whitespace());
-        let n_joined = match &joined[..] {
-            _ if item.kind != ItemKind::Point => 0,
-            [.., last] if last.kind == ItemKind::Point => 1,
-            [
-                ..,
-                first,
-                Item {
-                    kind: ItemKind::Text(text),
-                    ..
-                },
-            ] if first.kind == ItemKind::Point && touches(text) => 2,
-            _ => 0,
-        };
-        let before = joined.split_off(joined.len() - n_joined);
-        let source: String = before.iter().map(|item| item.source.as_str()).collect();
-        joined.push(match n_joined {
-            0 => item,
-            _ => Item::new(ItemKind::Point, source + &item.source),
-        });
+        let is_point = item.kind == ItemKind::Point;
+        if is_point
+            && let [.., point, text] = &mut joined[..]
+            && point.kind == ItemKind::Point
+            && matches!(&text.kind, ItemKind::Text(text) if text.chars().all(is_between))
+        {
+            point.append(&text.source);
+            joined.pop();
+        }
+        match joined.last_mut() {
+            Some(last) if is_point && last.kind == ItemKind::Point => last.append(&item.source),
+            _ => joined.push(item),
+        }
     }
     joined
 }

@@ -13,6 +13,9 @@ pub(super) struct Masked {
     pub(super) points: Vec<Range<usize>>,
 }
 
+/// What is copied is not longer, in bytes; so searching for its end takes bounded time.
+const MAX_POINT_BYTES: usize = 2048;
+
 /// The starts of what is copied inside of a line.
 static POINT: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\{|\b(?:https?|ftp)://|\bwww\.|\\\\[(\[]"));
@@ -50,9 +53,9 @@ impl Masked {
                 continue;
             }
             let before = text[..start].chars().next_back();
-            let rest = &text[start..];
+            let rest = &text[start..text.floor_char_boundary(start + MAX_POINT_BYTES)];
             let len = match found.as_str() {
-                "{" if before == Some('\\') => None,
+                found if before == Some('\\') && !found.ends_with(['/', '.']) => None,
                 "{" => len_of_braces(rest),
                 r"\\(" => len_until(rest, r"\\)"),
                 r"\\[" => len_until(rest, r"\\]"),

@@ -28,7 +28,7 @@ fn translated(source: &str) -> String {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Node {
     name: String,
-    inside: Vec<Node>,
+    inside: Vec<Self>,
 }
 
 /// Returns the tree of GitHub's Markdown, without text; what moves with words is sorted.

@@ -68,7 +68,11 @@ impl MarkdownText {
     pub(super) fn markup_at_start(&self, line: &str) -> Option<usize> {
         let ends_word = |rest: &str| rest.is_empty() || rest.starts_with(char::is_whitespace);
         let n_digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        let is_markup = line.starts_with('>')
+        let is_fence = ["!!!", ":::", "???", "==="]
+            .iter()
+            .any(|it| line.starts_with(it));
+        let is_markup = is_fence
+            || line.starts_with('>')
             || line.starts_with('#') && ends_word(line.trim_start_matches('#'))
             || line.starts_with(['-', '+', '=', ':', '|'])
                 && (ends_word(&line[1..]) || line.chars().all(|c| "-+=:| \t".contains(c)));

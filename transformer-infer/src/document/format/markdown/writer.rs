@@ -283,7 +283,7 @@ impl<'a> Writer<'a> {
             Last::LineStart | Last::Tag => true,
             Last::Point | Last::Address => false,
             Last::Emphasis { is_fragile } => !(is_emphasis(raw) || is_fragile && is_word(first)),
-            Last::Text => !(is_address && !self.out.ends_with([' ', '\t', '(', '"'])),
+            Last::Text => !is_address || self.out.ends_with([' ', '\t', '(', '"']),
         };
         if !is_apart {
             self.out.push(' ');

@@ -17,7 +17,13 @@ pub(super) fn read_line(kind: SubtitleKind, line: &str, is_first: bool) -> Vec<I
     // What ends the sound that the line begins with.
     let mut bracket = None;
     while !rest.is_empty() {
-        if let Some(tag) = Tag::parse(kind, rest) {
+        if let Some(mut tag) = Tag::parse(kind, rest) {
+            if is_start && matches!(&tag.kind, ItemKind::Text(text) if text.starts_with(is_dash)) {
+                // A reference, such as `&mdash;`.
+                let words = rest[tag.len..].trim_start_matches(SPACES);
+                tag.kind = ItemKind::Wall;
+                tag.len = rest.len() - words.len();
+            }
             let (source, after) = rest.split_at(tag.len);
             is_start &= !matches!(tag.kind, ItemKind::Text(_));
             push(&mut items, Item::new(tag.kind, source));
@@ -69,9 +75,12 @@ fn push(items: &mut Vec<Item>, item: Item) {
     }
 }
 
+fn is_dash(c: char) -> bool {
+    matches!(c, '-' | '‐' | '–' | '—')
+}
+
 /// Returns the length of a dash before a speaker's words, with the whitespace around it.
 fn dash_len(line: &str) -> Option<usize> {
-    let is_dash = |c| matches!(c, '-' | '‐' | '–' | '—');
     let after = line.trim_start_matches(SPACES).strip_prefix(is_dash)?;
     let words = after.trim_start_matches(SPACES);
     let first = words.chars().next()?;
@@ -81,12 +90,12 @@ fn dash_len(line: &str) -> Option<usize> {
 
 /// Returns the length of the name of a speaker in capitals, such as `MAN: `, with the whitespace around it.
 fn speaker_len(line: &str) -> Option<usize> {
-    const MAX_CHARS: usize = 30;
-    let (name, rest) = line.split_once(':')?;
+    const MAX_BYTES: usize = 40;
+    let end = line[..line.floor_char_boundary(MAX_BYTES)].find(':')?;
+    let (name, rest) = (&line[..end], &line[end + 1..]);
     let words = rest.trim_start_matches(SPACES);
     let n_letters = name.chars().filter(|c| c.is_uppercase()).count();
-    let is_name = name.chars().count() <= MAX_CHARS
-        && n_letters > 1
+    let is_name = n_letters > 1
         && name
             .chars()
             .all(|c| c.is_uppercase() || c.is_ascii_digit() || " .'’#-".contains(c));
