@@ -32,6 +32,10 @@ struct Bench {
 }
 
 impl Bench {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a benchmark is alone in its process"
+    )]
     fn new(preset: Preset, device: &Device) -> Self {
         device.seed(1);
         seed_dropout(device, 1);

@@ -68,8 +68,15 @@ pub mod packed;
 pub mod random;
 pub mod text;
 
+#[cfg(test)]
+extern crate self as transformer_core;
+
 mod files;
 mod padded;
+#[cfg(test)]
+#[path = "../tests/it/weights.rs"]
+#[expect(dead_code, reason = "only integration tests use the rest")]
+mod weights;
 
 pub use config::{ConfigError, Preset, TransformerConfig};
 pub use cpu::seed_dropout;

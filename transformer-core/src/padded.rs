@@ -150,6 +150,7 @@ impl Padded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weights::random_model;
     use crate::{TransformerConfig, device};
 
     #[test]
@@ -175,7 +176,7 @@ mod tests {
             d_ff: 8,
             ..TransformerConfig::tiny(9, 9)
         };
-        let model = config.init(&device).expect("the config is valid");
+        let model = random_model(&config, &device, 1);
         let from_sequences = Padded::new(&[vec![5, 6, 3], vec![8, 3], vec![]], &device);
         let from_tensors = Padded::from_tensors(from_sequences.ids(), from_sequences.mask());
         let states = |batch| model.encode(batch).states().into_data();

@@ -49,6 +49,10 @@ pub mod serve;
 mod batch;
 mod scorer;
 mod translator;
+#[cfg(test)]
+#[path = "../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
+mod weights;
 mod xml;
 
 pub use batch::{

@@ -49,6 +49,10 @@ mod progress;
 mod report;
 mod run;
 mod validation;
+#[cfg(test)]
+#[path = "../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
+mod weights;
 
 pub use batching::{Batch, BatchSize, IntervalTiming, ShardSpec, Update};
 pub use checkpoint::{CheckpointError, Misfit};

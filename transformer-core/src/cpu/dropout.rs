@@ -50,6 +50,7 @@ const _: () = assert!(
 /// seed_dropout(&device, 7);
 /// # Ok::<(), device::DeviceError>(())
 /// ```
+#[expect(clippy::disallowed_methods, reason = "on GPUs there is no other")]
 pub fn seed_dropout(device: &Device, seed: u64) {
     if is_cpu_memory(device) {
         GENERATOR.set(SplitMix64::from_state(seed));
@@ -74,7 +75,7 @@ impl DropoutState {
         if is_cpu_memory(device) {
             return Self::Cpu(GENERATOR.get());
         }
-        device.seed(seed);
+        seed_dropout(device, seed);
         Self::Seed(seed)
     }
 
@@ -82,7 +83,7 @@ impl DropoutState {
     pub(crate) fn restore(self, device: &Device) {
         match self {
             Self::Cpu(generator) => GENERATOR.set(generator),
-            Self::Seed(seed) => device.seed(seed),
+            Self::Seed(seed) => seed_dropout(device, seed),
         }
     }
 }

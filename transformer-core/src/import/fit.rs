@@ -203,6 +203,7 @@ impl StateDict {
                 n_values,
             });
         }
+        #[expect(clippy::disallowed_methods, reason = "all weights are replaced")]
         let model = config.init(device)?;
         let mut fit = Fit {
             dict: self,

@@ -65,10 +65,3 @@ pub(super) fn packed_logits(model: &Transformer) -> Vec<f32> {
     let mut state = packed.begin(&[[4, 5, 6]], &mut workspace);
     packed.step(&mut state, &[2], &mut workspace).to_vec()
 }
-
-pub(super) fn assert_close(found: &[f32], expected: &[f32], tolerance: f32) {
-    assert_eq!(found.len(), expected.len());
-    let mut pairs = found.iter().zip(expected);
-    let far = pairs.find(|(a, b)| (*a - *b).abs() > tolerance);
-    assert_eq!(far, None);
-}

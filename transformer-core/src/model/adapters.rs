@@ -74,6 +74,7 @@ impl Reparameterizer for NewAdapters {
             // The bound of loralib's linear layers: `kaiming_uniform_` with `a = √5`. Its embeddings have `N(0, 1)`,
             // which suits no embeddings that are multiplied by `√d_model`.
             let bound = (n_features as f64).powf(-0.5);
+            #[expect(clippy::disallowed_methods, reason = "the run has seeded the device")]
             Tensor::random(shape, Distribution::Uniform(-bound, bound), &device)
         };
         let (a, b) = match matrix {
@@ -134,7 +135,9 @@ mod tests {
     use super::*;
     use crate::Padded;
     use crate::config::{AdapterTarget, NormPlacement, TransformerConfig, Tying};
-    use crate::model::adapted_tests::{self, logits, packed_logits, test_device, with_values};
+    use crate::model::adapted_tests::{logits, packed_logits, test_device, with_values};
+    use crate::packed::tests::assert_close;
+    use crate::weights::random_model;
 
     const ADAPTERS: [AdapterTarget; 3] = [
         AdapterTarget::AttentionQuery,
@@ -199,7 +202,7 @@ mod tests {
         adapters: &AdapterConfig,
         device: &Device,
     ) -> (Transformer, Transformer) {
-        let model = config.init(device).expect("the config is valid");
+        let model = random_model(config, device, 1);
         let adapted = model.clone().with_adapters(adapters);
         let adapted = with_values(adapted, &["a", "b"], moved);
         (model, adapted)
@@ -210,15 +213,10 @@ mod tests {
         (index * 7 % 11) as f32 * 0.05 - 0.2
     }
 
-    /// Single precision; logits of about one, after three layers.
-    fn assert_close(found: &[f32], expected: &[f32]) {
-        adapted_tests::assert_close(found, expected, 2e-5);
-    }
-
     #[test]
     fn new_adapters_change_no_bit_of_the_output() {
         for adapters in [adapters(), everything()] {
-            let model = config().init(&test_device()).expect("the config is valid");
+            let model = random_model(&config(), &test_device(), 1);
             let adapted = model.clone().with_adapters(&adapters);
             assert_eq!(logits(&adapted), logits(&model));
         }
@@ -343,8 +341,7 @@ mod tests {
         };
         for config in configs() {
             for adapters in [adapters(), everything(), biases_alone.clone()] {
-                let model = config.init(&test_device().autodiff());
-                let model = model.expect("the config is valid");
+                let model = random_model(&config, &test_device().autodiff(), 1);
                 let adapted = model.with_adapters(&adapters);
                 let expected = adapters.parameter_count(&config);
                 assert_eq!(adapted.n_trained_parameters(), expected);
@@ -363,8 +360,7 @@ mod tests {
             dropout: 0.0,
             ..config()
         };
-        let model = model.init(&device).expect("the config is valid");
-        let adapted = model.with_adapters(&config_with_dropout);
+        let adapted = random_model(&model, &device, 1).with_adapters(&config_with_dropout);
         let adapted = with_values(adapted, &["a", "b"], moved);
         let merged = adapted.clone().valid().merge_adapters();
         assert_close(&logits(&adapted.valid()), &logits(&merged));

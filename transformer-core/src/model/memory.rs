@@ -36,6 +36,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weights::random_model;
     use crate::{Padded, TransformerConfig, device};
 
     #[test]
@@ -46,7 +47,7 @@ mod tests {
             d_ff: 8,
             ..TransformerConfig::tiny(9, 9)
         };
-        let model = config.init(&device).expect("the config is valid");
+        let model = random_model(&config, &device, 1);
         let src = Padded::new(&[vec![4, 5, 3], vec![6, 3]], &device);
         let ours = model.encode(&src);
         let hidden = Mask::padding(src.ids().equal_elem(0));

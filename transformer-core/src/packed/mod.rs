@@ -38,7 +38,7 @@ mod products;
 mod quantize;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod tile;
 mod tiled;
 mod transformer;

@@ -6,9 +6,8 @@ use burn::tensor::{Int, Tensor, TensorData};
 use super::*;
 use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
 use crate::directory::{LoadError, ModelDirectory, ModelParts, Precision, Tokenizers};
-use crate::random::SplitMix64;
 use crate::text::{BOS, EOS, Tokenizer, TokenizerConfig};
-use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device};
+use crate::{AttentionMaps, AttentionMasks, Padded, Transformer, device, weights};
 
 /// For sums of at most 64 products in another order, through 4 layers.
 pub(super) const TOLERANCE: f32 = 2e-5;
@@ -65,26 +64,8 @@ pub(super) fn configs() -> Vec<TransformerConfig> {
     ]
 }
 
-/// Returns a model with random biases and norms, too.
 pub(super) fn random_model(config: &TransformerConfig) -> Transformer {
-    use burn::module::{ModuleMapper, Param};
-
-    struct Perturb(SplitMix64);
-
-    impl ModuleMapper for Perturb {
-        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-            param.map(|tensor| {
-                let shape = tensor.shape();
-                let noise = (0..shape.num_elements()).map(|_| self.0.uniform() as f32 - 0.5);
-                let noise: Vec<f32> = noise.map(|it| 0.4 * it).collect();
-                let device = tensor.device();
-                tensor + Tensor::from_data(TensorData::new(noise, shape), &device)
-            })
-        }
-    }
-
-    let model = config.init(&cpu()).expect("the config is valid");
-    model.map(&mut Perturb(SplitMix64::new(5)))
+    weights::random_model(config, &cpu(), 5)
 }
 
 pub(super) fn sentences() -> Vec<Vec<u32>> {
@@ -99,7 +80,7 @@ pub(super) fn sentences() -> Vec<Vec<u32>> {
     lens.iter().map(sentence).collect()
 }
 
-pub(super) fn assert_close(found: &[f32], expected: &[f32]) {
+pub(crate) fn assert_close(found: &[f32], expected: &[f32]) {
     assert_eq!(found.len(), expected.len());
     let largest = expected
         .iter()
@@ -199,7 +180,7 @@ fn threads_of_a_pool_do_not_change_a_bit() {
         n_decoder_layers: 1,
         ..TransformerConfig::base(1000, 1000)
     };
-    let model = config.init(&cpu()).expect("the config is valid");
+    let model = random_model(&config);
     for precision in ComputePrecision::ALL {
         let packed = PackedTransformer::of(&model, precision);
         let on_threads = |n_threads| {

@@ -12,7 +12,7 @@ use transformer_core::{
 };
 
 use crate::loss::Labels;
-use crate::model::{relative_difference, test_device, tgt_ids, tolerances};
+use crate::model::{random_model, relative_difference, tgt_ids, tolerances};
 use crate::weights::{gradients, rewrite, weights};
 
 /// Gradients are compared relative to at least this share of the model's largest one: smaller ones
@@ -137,10 +137,7 @@ impl Golden {
 
     /// Builds the model with PyTorch's weights.
     pub(crate) fn model(&self) -> Transformer {
-        let model = self
-            .config
-            .init(&test_device())
-            .expect("the config is valid");
+        let model = random_model(&self.config, 1);
         let ours: Vec<String> = weights(&model).into_keys().collect();
         assert!(ours.iter().eq(self.parameters.keys()), "{ours:?}");
         rewrite(model, |name, entry| {

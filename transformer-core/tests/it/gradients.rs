@@ -6,11 +6,12 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use proptest::prelude::*;
 use transformer_core::config::Activation;
+use transformer_core::random::SplitMix64;
 use transformer_core::{Transformer, TransformerConfig};
 
 use crate::loss::Labels;
 use crate::model::{Batch, batches, configs, forward, random_model};
-use crate::weights::{Entry, RandomValues, gradients, rewrite, weights};
+use crate::weights::{Entry, centered, gradients, rewrite, weights};
 
 /// Length of a step in the space of one parameter's values.
 ///
@@ -64,10 +65,10 @@ proptest! {
         prop_assume!(batch.tgt[0].len() > 1);
         let model = random_model(&config, seed);
         let labels = labels(&batch, &config);
-        let mut random = RandomValues { state: !seed };
+        let mut random = SplitMix64::new((!seed).into());
         for (name, gradient) in gradients_of(&model, &batch, &labels) {
             let length = (gradient.values.len() as f64).sqrt();
-            let mut sign = || if random.next() < 0.0 { -1.0 } else { 1.0 };
+            let mut sign = || if centered(&mut random) < 0.0 { -1.0 } else { 1.0 };
             let direction: Vec<f64> = gradient.values.iter().map(|_| sign() / length).collect();
             let loss_at = |step: f64| {
                 let moved = rewrite(model.clone(), |other, entry| {

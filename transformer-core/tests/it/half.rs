@@ -6,7 +6,7 @@ use transformer_core::text::BOS;
 use transformer_core::{AttentionMasks, Mask, Padded, Transformer, TransformerConfig, device};
 
 use crate::model::tgt_ids;
-use crate::weights::fill;
+use crate::weights::random_model;
 
 /// For probabilities of a model of two layers; `bf16` has 8 significant bits.
 const TOLERANCE: f32 = 0.02;
@@ -33,8 +33,8 @@ fn model() -> (Device, Transformer) {
         n_decoder_layers: 1,
         ..TransformerConfig::base(11, 13)
     };
-    let model = config.init(&flex).expect("the config is valid");
-    (flex, fill(model, 3))
+    let model = random_model(&config, &flex, 3);
+    (flex, model)
 }
 
 fn values(tensor: Tensor<3>) -> Vec<f32> {

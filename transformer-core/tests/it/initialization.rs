@@ -21,9 +21,9 @@ fn initial(initialization: Initialization) -> BTreeMap<String, Entry> {
         initialization,
         ..TransformerConfig::tiny(90, 90)
     };
-    let device = test_device();
-    device.seed(3);
-    weights(&config.init(&device).expect("the config is valid"))
+    #[expect(clippy::disallowed_methods, reason = "these are the weights to test")]
+    let model = config.init(&test_device());
+    weights(&model.expect("the config is valid"))
 }
 
 fn mean_and_std(values: &[f32]) -> (f64, f64) {
@@ -35,13 +35,15 @@ fn mean_and_std(values: &[f32]) -> (f64, f64) {
     (mean, (squares.sum::<f64>() / n).sqrt())
 }
 
-/// Asserts that values are from `N(0, std²)`, as far as their mean and standard deviation show it: both are within five
-/// of their standard errors.
+/// Asserts that values are from `N(0, std²)`, as far as their mean and standard deviation show it.
+///
+/// They are others in each run: the generator is that of all tests. Both are within seven of their standard errors, but
+/// once in 10¹¹ times.
 fn assert_normal(name: &str, values: &[f32], std: f64) {
     let (mean, found) = mean_and_std(values);
     let n = values.len() as f64;
-    assert!(mean.abs() < 5.0 * std / n.sqrt(), "{name}: mean {mean}");
-    let error = 5.0 * std / (2.0 * n).sqrt();
+    assert!(mean.abs() < 7.0 * std / n.sqrt(), "{name}: mean {mean}");
+    let error = 7.0 * std / (2.0 * n).sqrt();
     assert!((found - std).abs() < error, "{name}: deviation {found}");
 }
 
@@ -77,7 +79,7 @@ fn xavier_matrices_are_uniform_within_the_bound_of_glorot_and_bengio() {
         .iter()
         .fold(0.0, |max: f32, it| max.max(it.abs()));
     assert!(f64::from(largest) <= bound, "{largest}");
-    // The standard deviation of a uniform distribution.
+    // The standard deviation of a uniform distribution; that of 4608 values is within seven standard errors, 0.66% each.
     let (_, found) = mean_and_std(&inner.values);
     let expected = bound / 3.0_f64.sqrt();
     assert!((found / expected - 1.0).abs() < 0.05, "{found}");
@@ -89,9 +91,7 @@ fn a_single_attention_can_be_initialized_as_in_bert() {
         initialization: Initialization::Bert,
         ..AttentionConfig::new(64, 4)
     };
-    let device = test_device();
-    device.seed(4);
-    let parameters = weights(&config.init(&device));
+    let parameters = weights(&config.init(&test_device()));
     assert_normal("query", &parameters["query.weight"].values, 0.02);
 }
 

@@ -14,7 +14,7 @@ use transformer_core::text::{BOS, EOS, Tokenizer, TokenizerConfig};
 use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use crate::marian::{fixture, read};
-use crate::model::test_device;
+use crate::model::{random_model, test_device};
 
 /// Exports an imported model.
 fn export_of(marian: &Marian) -> TempDir {
@@ -99,7 +99,7 @@ fn a_model_that_was_trained_here_survives_a_round_trip() {
         output_bias: true,
         ..TransformerConfig::tiny(n_tokens, n_tokens)
     };
-    let model = config.init(&test_device()).expect("the config is valid");
+    let model = random_model(&config, 1);
     let folder = tempfile::tempdir().expect("there is room");
     let generation = Generation {
         num_beams: Some(3),
@@ -145,7 +145,7 @@ fn interleaved_sinusoids_are_reordered_with_the_same_results() {
         };
         assert_eq!(config.positions, Positions::Sinusoidal);
         let device = test_device();
-        let model = config.init(&device).expect("the config is valid");
+        let model = random_model(&config, 1);
         let folder = tempfile::tempdir().expect("there is room");
         let tokenizers = Tokenizers::Joint(tokenizer.clone());
         let generation = Generation::default();
@@ -172,7 +172,7 @@ fn unsupported_settings_are_refused() {
         positions: Positions::Learned,
         ..TransformerConfig::tiny(n_tokens, n_tokens)
     };
-    let model = config.init(&test_device()).expect("the config is valid");
+    let model = random_model(&config, 1);
     let folder = tempfile::tempdir().expect("there is room");
     let tokenizers = Tokenizers::Joint(tokenizer);
     let out = folder.path().join("out");

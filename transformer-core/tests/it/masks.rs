@@ -5,6 +5,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use transformer_core::random::SplitMix64;
 use transformer_core::text::PAD;
 use transformer_core::{
     AttentionMaps, AttentionMasks, Mask, Padded, Transformer, TransformerConfig,
@@ -13,7 +14,7 @@ use transformer_core::{
 use crate::model::{
     Batch, batches, configs, difference, random_model, same_sums, test_device, tgt_ids,
 };
-use crate::weights::{RandomValues, gradients};
+use crate::weights::{centered, gradients};
 
 /// For `f32` sums in another order, as in `properties.rs`.
 const TOLERANCE: f64 = 1e-5;
@@ -32,11 +33,11 @@ impl Biases {
     /// Draws −∞ for a quarter of the keys, and values between −0.5 and 0.5 times `spread` for the
     /// others.
     fn draw(config: &TransformerConfig, batch: &Batch, spread: f32, seed: u32) -> Self {
-        let mut random = RandomValues { state: seed };
+        let mut random = SplitMix64::new(seed.into());
         let mut draw = |shape: [usize; 4]| {
             let mut bias = |_| {
-                let is_hidden = random.next() < -0.25;
-                let bias = spread * random.next();
+                let is_hidden = centered(&mut random) < -0.25;
+                let bias = spread * centered(&mut random);
                 if is_hidden { f32::NEG_INFINITY } else { bias }
             };
             let n = shape.iter().product::<usize>();

@@ -10,7 +10,7 @@ use transformer_core::text::{BOS, N_SPECIAL};
 use transformer_core::{Padded, Transformer, TransformerConfig};
 
 use crate::tolerances::Tolerances;
-use crate::weights::fill;
+use crate::weights;
 
 /// Sizes of the vocabularies; the source's is that of the target if all matrices are tied.
 const SRC_VOCAB: usize = 11;
@@ -138,8 +138,7 @@ pub(crate) fn batches() -> impl Strategy<Value = Batch> {
 
 /// Builds a model with random weights, including biases and gains.
 pub(crate) fn random_model(config: &TransformerConfig, seed: u32) -> Transformer {
-    let model = config.init(&test_device()).expect("the config is valid");
-    fill(model, seed)
+    weights::random_model(config, &test_device(), seed)
 }
 
 /// # Shapes

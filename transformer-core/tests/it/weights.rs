@@ -1,11 +1,15 @@
-//! Reads and replaces the parameters of a model by name, and reads their gradients.
+//! Models and tensors of random values that no other test can change; parameters of a model by name, and their gradients.
+//!
+//! Initial weights are drawn from a generator that all threads of a process share, so in a test they are others in each
+//! run. The unit tests of all crates, too, take theirs from here.
 
 use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
-use transformer_core::Transformer;
+use burn::tensor::{Device, Tensor, TensorData};
+use transformer_core::random::{SplitMix64, hash};
+use transformer_core::{Transformer, TransformerConfig};
 
 /// The shape of a parameter and its values in row-major order.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,13 +28,43 @@ pub(crate) fn rewrite<M: Module>(model: M, rewrite: impl FnMut(&str, Entry) -> V
     })
 }
 
-/// Replaces all weights by random values: gains between 0.5 and 1.5, the others between −0.5 and 0.5.
-pub(crate) fn fill(model: Transformer, seed: u32) -> Transformer {
-    let mut random = RandomValues { state: seed };
+/// Returns a model with random weights, including biases and gains.
+pub(crate) fn random_model(config: &TransformerConfig, device: &Device, seed: u32) -> Transformer {
+    // Examples may call it, and have this file, too.
+    #[allow(clippy::disallowed_methods, reason = "all weights are replaced")]
+    let model = config.init(&device.clone().inner());
+    let model = fill(model.expect("the config is valid"), seed);
+    match device.is_autodiff() {
+        true => model.train(),
+        false => model,
+    }
+}
+
+/// Replaces all weights by random values, which depend on their names and the seed alone: gains between 0.5 and 1.5, the
+/// others between −0.5 and 0.5.
+pub(crate) fn fill<M: Module>(model: M, seed: u32) -> M {
     rewrite(model, |name, entry| {
+        let seed_of_name = |seed, byte| hash(seed, u64::from(byte));
+        let mut random = SplitMix64::new(name.bytes().fold(seed.into(), seed_of_name));
         let mean = if name.ends_with("gamma") { 1.0 } else { 0.0 };
-        entry.values.iter().map(|_| mean + random.next()).collect()
+        let values = entry.values.iter();
+        values.map(|_| mean + centered(&mut random)).collect()
     })
+}
+
+/// Returns a tensor of random values between −0.5 and 0.5.
+pub(crate) fn tensor<const D: usize>(
+    shape: [usize; D],
+    random: &mut SplitMix64,
+    device: &Device,
+) -> Tensor<D> {
+    let values = (0..shape.iter().product()).map(|_| centered(random));
+    Tensor::from_data(TensorData::new(values.collect(), shape), device)
+}
+
+/// Returns a random number between −0.5 and 0.5.
+pub(crate) fn centered(random: &mut SplitMix64) -> f32 {
+    random.uniform() as f32 - 0.5
 }
 
 /// Returns every parameter.
@@ -74,22 +108,6 @@ fn entry<const D: usize>(tensor: Tensor<D>) -> Entry {
     Entry {
         shape: tensor.dims().to_vec(),
         values: tensor.into_data().iter::<f32>().collect(),
-    }
-}
-
-/// A generator of values between −0.5 and 0.5, the same on every machine.
-pub(crate) struct RandomValues {
-    pub(crate) state: u32,
-}
-
-impl RandomValues {
-    pub(crate) fn next(&mut self) -> f32 {
-        // A linear congruential generator: its upper bits are random enough for weights.
-        self.state = self
-            .state
-            .wrapping_mul(1_664_525)
-            .wrapping_add(1_013_904_223);
-        (self.state >> 8) as f32 / (1 << 24) as f32 - 0.5
     }
 }
 

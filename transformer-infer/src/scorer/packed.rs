@@ -123,6 +123,7 @@ mod tests {
 
     use super::*;
     use crate::search::{Recorder, Request, Search, beam_search};
+    use crate::weights::random_model;
 
     #[test]
     fn a_recorded_search_of_a_packed_model_finds_what_it_finds_from_the_likeliest_tokens() {
@@ -133,7 +134,7 @@ mod tests {
             n_heads: 2,
             ..TransformerConfig::tiny(50, 50)
         };
-        let model = config.init(&device).expect("the config describes a model");
+        let model = random_model(&config, &device, 1);
         let model = PackedTransformer::of(&model, ComputePrecision::F32);
         let search = Search {
             beam_size: 3,

@@ -196,6 +196,7 @@ mod tests {
     use transformer_core::{TransformerConfig, device};
 
     use super::*;
+    use crate::weights::random_model;
 
     #[test]
     fn a_gpu_leaves_a_long_list_to_the_cpu_and_decodes_nothing() {
@@ -206,7 +207,7 @@ mod tests {
             d_ff: 32,
             ..TransformerConfig::tiny(300, 300)
         };
-        let model = config.init(&device).expect("the config describes a model");
+        let model = random_model(&config, &device, 1);
         let mut scorer = Scorer::new(&model, &[[4, 5]]);
         assert!(scorer.top_k(&[BOS], 4).is_some());
         let many = scorer.top_k(&[BOS], MAX_TOP_K + 1);

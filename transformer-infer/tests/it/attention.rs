@@ -268,13 +268,10 @@ fn a_model_that_computes_nan_is_an_error() {
 #[test]
 fn the_attention_of_a_model_in_training_is_recorded_without_dropout() {
     let tokenizers = tokenizers();
-    let (device, config, _) = random_model(tokenizers.src().vocab_size());
+    let (_, config, model) = random_model(tokenizers.src().vocab_size());
     assert!(config.dropout > 0.0);
-    let model = config
-        .init(&device.autodiff())
-        .expect("the config describes a model");
-    let translator =
-        Translator::new(model, &config, tokenizers).expect("the tokenizers are the model's");
+    let translator = Translator::new(model.train(), &config, tokenizers)
+        .expect("the tokenizers are the model's");
     let attention = || translator.forced_attention("a cab", "bad");
     assert_eq!(
         attention().expect("it is short"),

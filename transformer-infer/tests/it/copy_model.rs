@@ -6,14 +6,13 @@
 
 use std::path::Path;
 
-use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Tensor, TensorData};
 use transformer_core::TransformerConfig;
 use transformer_core::config::{Positions, Tying};
 use transformer_core::directory::Tokenizers;
 use transformer_core::text::{Tokenizer, TokenizerConfig, TokenizerKind};
 
 use crate::model::{test_device, write_directory};
+use crate::weights::{random_model, rewrite};
 
 /// Number of positions: source tokens and EOS, which are characters.
 const N_POSITIONS: usize = 260;
@@ -65,25 +64,20 @@ fn write_mapped_model(path: &Path, characters: &str, map: impl Fn(char) -> char)
         scale_embeddings: false,
         ..TransformerConfig::tiny(vocab_size, vocab_size)
     };
-    let model = config
-        .init(&test_device())
-        .expect("the config describes a model");
-    let mut weights = CopyWeights {
-        path: Vec::new(),
+    let weights = CopyWeights {
         vocab_size,
         printed,
     };
-    write_directory(
-        path,
-        &config,
-        &model.map(&mut weights),
-        &Tokenizers::Joint(tokenizer),
-    );
+    let model = random_model(&config, &test_device(), 1);
+    let model = rewrite(model, |name, entry| {
+        let n_columns = *entry.shape.last().unwrap_or(&1);
+        let value = |index| weights.value(name, index / n_columns, index % n_columns);
+        (0..entry.values.len()).map(value).collect()
+    });
+    write_directory(path, &config, &model, &Tokenizers::Joint(tokenizer));
 }
 
 struct CopyWeights {
-    /// Names of the modules around the parameter.
-    path: Vec<String>,
     vocab_size: usize,
     /// The token that is printed for each token of the source.
     printed: Vec<usize>,
@@ -91,11 +85,11 @@ struct CopyWeights {
 
 impl CopyWeights {
     /// Returns the value of a parameter at a row and a column.
-    fn value(&self, row: usize, column: usize) -> f32 {
+    fn value(&self, name: &str, row: usize, column: usize) -> f32 {
         let (positions, output) = (self.vocab_size, self.vocab_size + N_POSITIONS);
         // Large enough to choose one position and one token, whatever the scale of normalization.
         let equal = |a: usize, b: usize, value: f32| if a == b { value } else { 0.0 };
-        match self.path.join(".").as_str() {
+        match name {
             "src_vocabulary.weight" | "tgt_vocabulary.weight" => equal(row, column, 1.0),
             "src_positions.learned" | "tgt_positions.learned" => {
                 equal(row + positions, column, 1.0)
@@ -107,32 +101,8 @@ impl CopyWeights {
                 equal(self.printed[row] + output, column, 10.0)
             }
             "output.weight" => equal(row + output, column, 10.0),
-            path if path.ends_with("gamma") => 1.0,
+            name if name.ends_with("gamma") => 1.0,
             _ => 0.0,
         }
-    }
-}
-
-impl ModuleMapper for CopyWeights {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        param.map(|weights| {
-            let shape = weights.dims();
-            let n_columns = *shape.last().unwrap_or(&1);
-            let n_values = shape.iter().product();
-            let values =
-                (0..n_values).map(|index| self.value(index / n_columns, index % n_columns));
-            Tensor::from_data(
-                TensorData::new(values.collect::<Vec<f32>>(), shape),
-                &weights.device(),
-            )
-        })
     }
 }

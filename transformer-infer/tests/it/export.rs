@@ -13,6 +13,7 @@ use transformer_core::text::{Tokenizer, TokenizerConfig};
 
 use crate::command::{model, stderr, stdout};
 use crate::model::{LINES, test_device, write_directory};
+use crate::weights::random_model;
 
 fn export(model: &Path, format: &str, out: &Path) -> Output {
     let run = Command::new(env!("CARGO_BIN_EXE_transformer-infer"))
@@ -34,7 +35,7 @@ fn model_with(change: impl FnOnce(TransformerConfig) -> TransformerConfig) -> Te
         n_heads: 2,
         ..TransformerConfig::tiny(vocab, vocab)
     });
-    let model = config.init(&test_device()).expect("the config is right");
+    let model = random_model(&config, &test_device(), 1);
     let folder = tempfile::tempdir().expect("there is room");
     let tokenizers = Tokenizers::Joint(tokenizer);
     write_directory(folder.path(), &config, &model, &tokenizers);

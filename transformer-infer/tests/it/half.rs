@@ -8,6 +8,8 @@ use transformer_core::device::Backend;
 use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, translate_ids};
 
+use crate::weights::random_model;
+
 /// Set in the process whose device has half precision.
 const IN_HALF: &str = "TRANSFORMER_INFER_TEST_IN_HALF";
 
@@ -36,7 +38,7 @@ fn searches_run_on_a_device_with_half_precision() {
         d_ff: 32,
         ..TransformerConfig::tiny(13, 13)
     };
-    let model = config.init(&device).expect("the config describes a model");
+    let model = random_model(&config, &device, 1);
     assert_eq!(model.output_weight().dtype(), DType::F16);
     let limits = BatchLimits::for_model(&config);
     for search in [Search::greedy(), Search::default()] {

@@ -39,3 +39,6 @@ mod streaming;
 mod terms;
 #[cfg(target_os = "linux")]
 mod threads;
+#[path = "../../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
+mod weights;

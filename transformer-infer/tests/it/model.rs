@@ -13,6 +13,7 @@ use transformer_infer::search::Search;
 use transformer_infer::{Translator, TranslatorError};
 
 use crate::command::{stderr, stdout, translate};
+use crate::weights::{self, fill};
 
 /// Sources of odd and unequal lengths.
 pub(crate) const LINES: [&str; 5] = ["a cab", "bad", "a bad cab faded", "d", "feed a cab"];
@@ -35,8 +36,9 @@ pub(crate) fn random_model(vocab_size: usize) -> (Device, TransformerConfig, Tra
         n_decoder_layers: 3,
         ..TransformerConfig::tiny(vocab_size, vocab_size)
     };
-    let model = config.init(&device).expect("the config describes a model");
-    (device, config, model.map(&mut Fill { state: 1 }))
+    // Some seeds end every translation at once.
+    let model = weights::random_model(&config, &device, 3);
+    (device, config, model)
 }
 
 pub(crate) fn tokenizers() -> Tokenizers {
@@ -93,9 +95,7 @@ pub(crate) fn write_model_with_positions(path: &Path, max_positions: usize) {
         max_positions,
         ..TransformerConfig::tiny(vocab_size, vocab_size)
     };
-    let model = config.init(&test_device());
-    let model = model.expect("the config describes a model");
-    let model = model.map(&mut Fill { state: 1 });
+    let model = weights::random_model(&config, &test_device(), 1);
     write_directory(path, &config, &model, &tokenizers);
 }
 
@@ -150,31 +150,6 @@ fn blank_lines_have_blank_translations() {
     assert_eq!((translations[0].text(), translations[2].text()), ("", ""));
 }
 
-/// Fills every matrix with values between −0.5 and 0.5, which are large enough to make probabilities uneven.
-struct Fill {
-    state: u32,
-}
-
-impl ModuleMapper for Fill {
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        if D < 2 {
-            return param;
-        }
-        param.map(|weights| {
-            let (shape, device) = (weights.shape(), weights.device());
-            let mut next = || {
-                self.state = self
-                    .state
-                    .wrapping_mul(1_664_525)
-                    .wrapping_add(1_013_904_223);
-                (self.state >> 8) as f32 / (1 << 24) as f32 - 0.5
-            };
-            let numbers: Vec<f32> = (0..shape.num_elements()).map(|_| next()).collect();
-            Tensor::from_data(TensorData::new(numbers, shape), &device)
-        })
-    }
-}
-
 /// Turns every weight into NaN.
 pub(crate) struct Ruin;
 
@@ -215,9 +190,7 @@ fn write_model_for_short_lines(path: &Path) {
         max_positions,
         ..random_model(vocab_size).1
     };
-    let model = config.init(&test_device());
-    let model = model.expect("the config describes a model");
-    let model = model.map(&mut Fill { state: 1 });
+    let model = weights::random_model(&config, &test_device(), 1);
     let model = model.map(&mut RuinRow {
         n_rows: max_positions,
     });
@@ -312,10 +285,10 @@ fn write_with(path: &Path, training: serde_json::Value, weights: &[u8]) {
     ModelDirectory::write(path, &parts).expect("the temporary directory is writable");
 }
 
-/// Returns pseudorandom weights, which `state` determines.
-fn weights_of(state: u32) -> Vec<u8> {
+/// Returns random weights, which `seed` determines.
+fn weights_of(seed: u32) -> Vec<u8> {
     let (_, _, model) = random_model(tokenizers().src().vocab_size());
-    let bytes = model.map(&mut Fill { state }).into_record().into_bytes();
+    let bytes = fill(model, seed).into_record().into_bytes();
     bytes.expect("weights fit in memory").to_vec()
 }
 

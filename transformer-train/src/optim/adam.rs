@@ -212,10 +212,11 @@ impl NullaryFnOnce for UpdateChunk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Distribution;
     use transformer_core::device;
+    use transformer_core::random::SplitMix64;
 
     use super::*;
+    use crate::weights;
 
     /// Checks five updates of a parameter against Burn's Adam.
     fn assert_steps_of_burn<const D: usize>(shape: [usize; D], weight_decay: f64) {
@@ -230,7 +231,8 @@ mod tests {
             .with_beta_2(adam.beta_2)
             .with_epsilon(adam.epsilon)
             .build();
-        let random = || Tensor::<D>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+        let mut generator = SplitMix64::new(1);
+        let mut random = || weights::tensor(shape, &mut generator, &device);
         let mut ours = (random(), None);
         let mut expected = (ours.0.clone(), None);
         for update in 1..=5 {

@@ -73,6 +73,7 @@ pub fn average_checkpoints(
         state: states[n_updates].clone(),
     });
     let trained_with = folder.trained_with(newest.as_ref())?;
+    #[expect(clippy::disallowed_methods, reason = "all weights are replaced")]
     let model = published.config().init(device)?;
     let model = with_adapters(model, &trained_with.adapters, None);
     let ema = trained_with.training.ema_decay.map(|_| ema::copy(&model));

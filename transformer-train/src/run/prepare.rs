@@ -139,6 +139,10 @@ impl Prepared {
 
     /// Returns the model with its initial weights, random or of a trained model, and its adapters, on
     /// an autodiff device.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a run draws its weights from its seed"
+    )]
     pub(crate) fn model(&self, seed: u64, device: &Device) -> Result<Transformer, TrainError> {
         let device = device.clone().autodiff();
         device.seed(seed);

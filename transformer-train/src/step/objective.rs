@@ -288,6 +288,7 @@ mod tests {
     use crate::batching::ShardSpec;
     use crate::config::SmoothingForm;
     use crate::corpus::SentencePair;
+    use crate::weights::random_model;
 
     /// Creates a model with its objective on an autodiff device.
     fn objective(threads: Option<Threads>, dropout: f64) -> (Objective, Device) {
@@ -309,8 +310,7 @@ mod tests {
             ema_decay: None,
             ..TrainingSettings::default()
         };
-        device.seed(1);
-        let model = config.init(&device).expect("the config is right");
+        let model = random_model(&config, &device, 1);
         (Objective::new(model, &training, threads), device)
     }
 

@@ -65,7 +65,7 @@ impl ModuleVisitor for WeightFingerprint {
 
 #[cfg(test)]
 mod tests {
-    use burn::nn::{Linear, LinearConfig};
+    use burn::nn::{Initializer, Linear, LinearConfig};
     use transformer_core::device;
 
     use super::*;
@@ -79,7 +79,10 @@ mod tests {
     #[test]
     fn other_weights_have_another_fingerprint() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
-        let layer = LinearConfig::new(3, 2).init(&device);
+        let value = Initializer::Constant { value: 0.1 };
+        let layer = LinearConfig::new(3, 2)
+            .with_initializer(value)
+            .init(&device);
         let same = layer.clone();
         assert_eq!(fingerprint(&layer), fingerprint(&same));
         let mut other = layer.clone();

@@ -15,14 +15,17 @@ use transformer_train::config::Experiment;
 use transformer_train::step::ranks::Ranks;
 use transformer_train::{Display, Existing, Interrupt, RunEnvironment, ThreadCount, train};
 
-use crate::workplace::{Workplace, test_device};
+use crate::workplace::{Ended, Workplace, test_device};
 
 /// Number of batches per update, on all devices together.
 const N_BATCHES: u64 = 4;
 
-/// The folder from which every run resumes, after one interval on one device. Runs cannot each be
-/// started from the seed: other tests draw from the same global generator of initial weights.
+/// The folder from which every run resumes, after one interval on one device. It is of another process: here, other tests
+/// draw from the same generator of initial weights.
 const START: &str = "start";
+
+/// The number of threads, on which results depend.
+const N_THREADS: usize = 2;
 
 /// Trains on the corpus of the workplace until `n_updates` updates are done.
 fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64) {
@@ -39,7 +42,7 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
         device: devices[0].clone(),
         more_devices: devices[1..].to_vec(),
         ranks: Ranks::default(),
-        threads: ThreadCount::Exactly(2),
+        threads: ThreadCount::Exactly(N_THREADS),
         log: Arc::new(|_| {}),
         display: Display::Lines,
         status: None,
@@ -50,13 +53,29 @@ fn train_on(workplace: &Workplace, out: &str, devices: &[Device], n_updates: u64
 
 /// Starts a run with the settings whose results could depend on the number of devices: clipping by
 /// the global norm, a moving average, and dropout.
-fn start_run(dropout: f64, device: &Device) -> Workplace {
+fn start_run(dropout: f64, backend: Option<&str>) -> Workplace {
     // Four devices sum their gradients in varying order. ReLU's derivative is discontinuous and
     // would amplify the rounding; SiLU's is not.
     let model = format!("n_heads = 2\nactivation = \"silu\"\ndropout = {dropout}");
     let training = "warmup_steps = 15\nclip_norm = 0.5\nema_decay = 0.9";
     let workplace = Workplace::with(&[("n_heads = 2", &model), ("warmup_steps = 15", training)]);
-    train_on(&workplace, START, std::slice::from_ref(device), 10);
+    let [src, tgt] = ["a.src", "b.tgt"].map(|name| workplace.path(name).display().to_string());
+    let (batches, threads) = (
+        format!("training.accumulate={N_BATCHES}"),
+        N_THREADS.to_string(),
+    );
+    let arguments = [
+        ["--config", "run.toml"],
+        ["--src", &src],
+        ["--tgt", &tgt],
+        ["--set", &batches],
+        ["--updates", "10"],
+        ["--threads", &threads],
+        ["--out", START],
+    ];
+    let mut program = workplace.program(&arguments.concat());
+    let program = program.envs(backend.map(|name| ("BURN_DEVICE", name)));
+    Ended::new(program.output().expect("cargo has built the program")).lines();
     workplace
 }
 
@@ -127,7 +146,7 @@ fn one_device_used_several_times_gives_the_curve_of_a_single_device() {
         );
         return;
     }
-    let workplace = start_run(0.2, &device);
+    let workplace = start_run(0.2, None);
     let one = curve(&workplace, "one", std::slice::from_ref(&device));
     for n_devices in [2, 4] {
         let devices = vec![device.clone(); n_devices];
@@ -157,7 +176,7 @@ fn two_devices_give_the_curve_of_a_single_device() {
         println!("skipped: {devices:?} may take minutes; set RUN_SLOW_TESTS=1 to run it");
         return;
     }
-    let workplace = start_run(0.0, &devices[0]);
+    let workplace = start_run(0.0, Some(first.name()));
     let one = curve(&workplace, "one", &devices[..1]);
     let two = curve(&workplace, "two", &devices);
     // Two backends round differently from the first matrix product on.

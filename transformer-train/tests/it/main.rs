@@ -35,5 +35,8 @@ mod shared;
 mod store;
 mod tensorboard;
 mod trouble;
+#[path = "../../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
+mod weights;
 mod whole_run;
 mod workplace;

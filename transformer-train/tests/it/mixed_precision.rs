@@ -5,33 +5,22 @@
     reason = "the log shows skipped tests and the reason"
 )]
 
-use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::DType;
 use transformer_core::model::MatmulPrecision;
-use transformer_core::{Padded, TransformerConfig};
+use transformer_core::{Padded, Transformer, TransformerConfig};
 use transformer_train::optim::Adam;
 
 use crate::resume::assert_same;
+use crate::weights::random_model;
 use crate::workplace::{Workplace, test_device};
 
 const BF16: (&str, &str) = ("[training]", "[training]\nprecision = \"bf16\"");
 
-/// Collects all weights.
-struct Weights(Vec<f32>);
-
-impl ModuleVisitor for Weights {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let weights = param.val().into_data();
-        assert_eq!(weights.dtype(), DType::F32);
-        self.0.extend(weights.iter::<f32>());
-    }
-}
-
-fn weights(model: &impl Module) -> Vec<f32> {
-    let mut weights = Weights(Vec::new());
-    model.visit(&mut weights);
-    weights.0
+fn weights(model: &Transformer) -> Vec<f32> {
+    assert_eq!(model.output_weight().dtype(), DType::F32);
+    let entries = crate::weights::weights(model).into_values();
+    entries.flat_map(|entry| entry.values).collect()
 }
 
 fn is_supported() -> bool {
@@ -55,7 +44,7 @@ fn an_update_below_the_spacing_of_bf16_is_not_lost() {
         d_ff: 24,
         ..TransformerConfig::tiny(11, 11)
     };
-    let model = config.init(&device).expect("the config is valid");
+    let model = random_model(&config, &device, 1);
     let model = model.with_matmul_precision(MatmulPrecision::Bf16);
     let before = weights(&model);
     let src = Padded::new(&[vec![4, 5, 3], vec![6, 3]], &device);

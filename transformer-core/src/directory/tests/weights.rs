@@ -16,6 +16,7 @@ use crate::config::TransformerConfig;
 use crate::device;
 use crate::model::Transformer;
 use crate::text::{Tokenizer, TokenizerConfig};
+use crate::weights::random_model;
 
 const QUERY: &str = "encoder.layers.0.self_attention.query.weight";
 const BIAS: &str = "encoder.layers.0.self_attention.query.bias";
@@ -42,7 +43,7 @@ fn written_with(
         n_decoder_layers: 1,
         ..TransformerConfig::tiny(n_tokens, n_tokens)
     };
-    let model = config.init(&device()).expect("the config is valid");
+    let model = random_model(&config, &device(), 1);
     let weights = model.clone().into_record().into_bytes();
     let parts = ModelParts {
         config: &change(config),

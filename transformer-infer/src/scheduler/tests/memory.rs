@@ -7,6 +7,7 @@ use crate::scheduler::batch::RunningBatch;
 use crate::scheduler::model::{BatchModel, PackedModels, Workspaces};
 use crate::scheduler::state::{Capacity, Load, State};
 use crate::search::Search;
+use crate::weights::random_model;
 
 #[test]
 fn ten_thousand_sentences_through_one_batch_leave_no_step_behind() {
@@ -20,7 +21,7 @@ fn ten_thousand_sentences_through_one_batch_leave_no_step_behind() {
         n_decoder_layers: 1,
         ..TransformerConfig::tiny(50, 50)
     };
-    let model = config.init(&device).expect("the config describes a model");
+    let model = random_model(&config, &device, 1);
     let model = PackedTransformer::of(&model, ComputePrecision::F32);
     let new_model = |search: &Search| -> Box<dyn BatchModel + '_> {
         Box::new(PackedModels::new(&[&model], search))

@@ -9,6 +9,7 @@ use crate::scheduler::line::Line;
 use crate::scheduler::whole_batch::WholeBatch;
 use crate::search::Search;
 use crate::translator::{Translator, TranslatorError};
+use crate::weights::random_model;
 
 /// An id outside of the vocabulary, on which the model panics.
 const BAD: u32 = 9999;
@@ -23,7 +24,7 @@ fn translator() -> Translator {
         ..TransformerConfig::tiny(n, n)
     };
     let (_, device) = device::choose(None).expect("tests are built with a backend");
-    let model = config.init(&device).expect("the config describes a model");
+    let model = random_model(&config, &device, 1);
     let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer));
     translator.expect("the tokenizers are the model's")
 }

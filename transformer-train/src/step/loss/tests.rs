@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Distribution, Int, Tensor, TensorData, Tolerance, activation};
+use burn::tensor::{Device, Int, Tensor, TensorData, Tolerance, activation};
 use transformer_core::config::{AdapterConfig, AdapterTarget, TransformerConfig, Tying};
+use transformer_core::random::SplitMix64;
 use transformer_core::{Padded, Transformer, device};
 
 use super::inputs::{LossInputs, MAX_LOGITS_CPU};
 use super::tensors::{self, ChunkedLoss};
 use super::*;
 use crate::config::SmoothingForm;
+use crate::weights::{self, random_model};
 
 const SMOOTHING: LabelSmoothing = LabelSmoothing {
     epsilon: 0.1,
@@ -66,7 +68,8 @@ fn two_tokens_of_equal_score_cost_ln_2() {
 fn assert_gradients_of_the_textbook(form: SmoothingForm) {
     let device = device().autodiff();
     let smoothing = LabelSmoothing { epsilon: 0.1, form };
-    let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+    let mut generator = SplitMix64::new(1);
+    let mut random = |shape| -> Tensor<2> { weights::tensor(shape, &mut generator, &device) * 4.0 };
     let features = random([7, 5]).require_grad();
     let weight = random([11, 5]).require_grad();
     let bias = random([1, 11]).require_grad();
@@ -153,7 +156,8 @@ fn chunks_are_as_long_as_the_limit_of_logits_allows() {
 #[test]
 fn features_have_the_same_gradient_whether_the_projection_is_trained_or_constant() {
     let device = device().autodiff();
-    let random = |shape| Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &device);
+    let mut generator = SplitMix64::new(1);
+    let mut random = |shape| -> Tensor<2> { weights::tensor(shape, &mut generator, &device) * 4.0 };
     let features = random([7, 5]).require_grad();
     let weight = random([11, 5]);
     let labels = Tensor::<1, Int>::from_data([3, 0, 10, 3, 7, 1, 1], &device.inner());
@@ -205,14 +209,14 @@ fn gradients_of(model: &Transformer, loss: &Tensor<1>) -> BTreeMap<String, Tenso
 }
 
 /// Gives every trained parameter random values, so that neither matrix of an adapter is zero.
-struct Randomize;
+struct Randomize(SplitMix64);
 
 impl ModuleMapper for Randomize {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         if !param.is_require_grad() {
             return param;
         }
-        let random = |old: Tensor<D>| old.random_like(Distribution::Normal(0.0, 0.3));
+        let random = |old: Tensor<D>| weights::tensor(old.dims(), &mut self.0, &old.device());
         param.map(random).set_require_grad(true)
     }
 }
@@ -252,13 +256,12 @@ fn adapters_have_the_gradients_of_the_textbook() {
                 tying,
                 ..TransformerConfig::tiny(12, 12)
             };
-            let model = config.init(&device).expect("the config is valid");
-            let mut model = model.with_adapters(adapters);
+            let mut model = random_model(&config, &device, 1).with_adapters(adapters);
             if adapters.trained_tokens > 0 {
                 // One of them is a label.
                 model = model.with_trained_tokens(&[8, 0, 5], &[2, 9, 11]);
             }
-            let model = model.map(&mut Randomize);
+            let model = model.map(&mut Randomize(SplitMix64::new(1)));
             let features = model.forward_features(&src, tgt()).flatten::<2>(0, 1);
             let labels = [8, 9, 3];
             let gold = Tensor::<1, Int>::from_data(labels, &device.clone().inner());
