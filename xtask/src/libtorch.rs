@@ -135,17 +135,10 @@ fn lay_out(folder: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Returns an empty folder of this test's own.
-    fn empty_folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("xtask-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("the system has a temporary folder");
-        folder
-    }
-
     #[test]
     fn unpacked_files_are_moved_to_where_torch_sys_looks_for_them() {
-        let folder = empty_folder("libtorch");
+        let temporary = tempfile::tempdir().expect("the system has a temporary folder");
+        let folder = temporary.path();
         let write = |name: &str| {
             let path = folder.join("unpacked").join(name);
             let parent = path.parent().expect("the file is in a folder");
@@ -157,22 +150,21 @@ mod tests {
         LIBRARIES.into_iter().for_each(write);
         fs::create_dir(folder.join("wheels")).expect("the folder can be made");
 
-        lay_out(&folder).expect("every library was unpacked");
+        lay_out(folder).expect("every library was unpacked");
 
-        assert!(is_there(&folder));
+        assert!(is_there(folder));
         assert!(folder.join("include/torch/version.h").is_file());
         assert!(!folder.join("lib/libtorch_cuda.so").exists());
         let script = fs::read_to_string(folder.join("lib/libtorch.so"));
         assert_eq!(script.ok().as_deref(), Some("INPUT(libtorch_cpu.so)\n"));
-        fs::remove_dir_all(folder).expect("the folder is ours");
     }
 
     #[test]
     fn a_wheel_without_the_library_is_not_installed() {
-        let folder = empty_folder("no-libtorch");
+        let temporary = tempfile::tempdir().expect("the system has a temporary folder");
+        let folder = temporary.path();
         fs::create_dir_all(folder.join("unpacked/torch/include")).expect("it can be made");
-        assert!(lay_out(&folder).is_err());
-        assert!(!is_there(&folder));
-        fs::remove_dir_all(folder).expect("the folder is ours");
+        assert!(lay_out(folder).is_err());
+        assert!(!is_there(folder));
     }
 }

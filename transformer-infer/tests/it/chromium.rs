@@ -3,11 +3,11 @@
 //! It speaks its DevTools protocol over a pipe: JSON messages, each ended by a NUL. It is searched for on the `PATH`;
 //! without it the tests print a note and pass.
 
+use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
-use std::{env, thread};
 
 use serde_json::{Value, json};
 
@@ -18,8 +18,8 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// How long a page or an exit may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test asks a page whether something is so before the test fails: far longer than on any busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A browser with one page, which exits on drop.
 pub(crate) struct Browser {
@@ -218,16 +218,9 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // A browser whose pipe is closed ends; one that does not is ended.
+        // A browser ends when its pipe is closed.
         drop(self.input.take());
-        let started = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if started.elapsed() > PATIENCE {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-            }
-            thread::sleep(Duration::from_millis(5)); // nothing tells of its end
-        }
+        let _ = self.child.wait();
     }
 }
 

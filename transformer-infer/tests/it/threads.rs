@@ -1,7 +1,7 @@
 //! A system that starts few threads: the same translations, or an error of one line.
 //!
 //! A limit of processes counts those of a user, and does not hold for root. So these tests run as root, and the program
-//! as a user that has no other process.
+//! as a user that has no other process, also none of another run of the tests.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use std::{fs, thread};
 
 use crate::command::{model, stderr, stdout};
 
-/// Runs `translate` as a user with at most `n_threads` threads; `None` if that is not possible here.
+/// Runs `translate` as one of two users with at most `n_threads` threads; `None` if that is not possible here.
 fn translate(model: &Path, user: u32, n_threads: usize, flags: &str) -> Option<Output> {
     let folder = fs::Permissions::from_mode(0o755);
     fs::set_permissions(model, folder).expect("the folder is ours");
@@ -19,7 +19,7 @@ fn translate(model: &Path, user: u32, n_threads: usize, flags: &str) -> Option<O
     let text = fs::File::open(model.join("text")).expect("it was written");
     let limited =
         format!("ulimit -u {n_threads}; exec {program} translate --model . --max-len 9 -q {flags}");
-    let id = user.to_string();
+    let id = (20_000 + (2 * std::process::id() + user) % 40_000).to_string();
     let output = Command::new("setpriv")
         .args([
             "--reuid",
@@ -59,14 +59,14 @@ fn model_with_text() -> tempfile::TempDir {
 fn few_threads_change_no_translation() {
     let model = model_with_text();
     let n_cores = thread::available_parallelism().map_or(1, usize::from);
-    let Some(expected) = translate(model.path(), 61_001, 9999, "") else {
+    let Some(expected) = translate(model.path(), 0, 9999, "") else {
         return;
     };
     assert_eq!(stdout(&expected).len(), 300);
     // The main thread, the one that reads, and 1 for rayon; then one more each time.
     for n_threads in 3..3 * n_cores.min(4) + 4 {
         for flags in ["", "--threads 4", "--threads 1"] {
-            let found = translate(model.path(), 61_001, n_threads, flags);
+            let found = translate(model.path(), 0, n_threads, flags);
             let found = found.expect("it was possible before");
             assert!(found.status.success(), "{n_threads}: {}", stderr(&found));
             assert!(found.stdout == expected.stdout, "{n_threads} {flags}");
@@ -78,7 +78,7 @@ fn few_threads_change_no_translation() {
 fn too_few_threads_are_an_error_of_one_line() {
     let model = model_with_text();
     for n_threads in [1, 2] {
-        let Some(refused) = translate(model.path(), 61_002, n_threads, "") else {
+        let Some(refused) = translate(model.path(), 1, n_threads, "") else {
             return;
         };
         let expected = format!(

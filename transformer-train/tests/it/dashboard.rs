@@ -7,9 +7,9 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::workplace::Workplace;
 
@@ -42,12 +42,9 @@ impl Terminal {
             String::from_utf8_lossy(&bytes).into_owned()
         });
         let manifest = workplace.path("run/model/manifest.json");
-        let started = Instant::now();
         while !manifest.exists() {
-            assert!(
-                started.elapsed() < Duration::from_secs(60),
-                "the first checkpoint is written within a minute"
-            );
+            let ended = script.try_wait().expect("the program was started here");
+            assert_eq!(ended, None, "the first checkpoint is written");
             thread::sleep(Duration::from_millis(20));
         }
         Some(Self {
@@ -60,30 +57,13 @@ impl Terminal {
     fn press(&mut self, key: u8) {
         self.keys.write_all(&[key]).expect("the terminal is open");
         self.keys.flush().expect("the terminal is open");
-        // The dashboard polls keys ten times a second.
-        thread::sleep(Duration::from_millis(300));
     }
 
     /// Waits for the program to exit, and returns its exit code and everything it wrote.
     fn wait(mut self) -> (Option<i32>, String) {
-        let started = Instant::now();
-        loop {
-            if let Some(status) = self
-                .script
-                .try_wait()
-                .expect("the program was started here")
-            {
-                let screen = self.screen.join().expect("the thread only reads");
-                return (status.code(), screen);
-            }
-            if started.elapsed() > Duration::from_secs(60) {
-                let id = self.script.id().to_string();
-                let _ = Command::new("pkill").args(["-KILL", "-P", &id]).status();
-                let _ = self.script.kill();
-                panic!("the program does not exit");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
+        let status = self.script.wait().expect("the program was started here");
+        let screen = self.screen.join().expect("the thread only reads");
+        (status.code(), screen)
     }
 }
 

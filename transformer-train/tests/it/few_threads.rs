@@ -1,7 +1,7 @@
 //! A system that starts few threads: the same run, or an error of one line.
 //!
 //! A limit of processes counts those of a user, and does not hold for root. So these tests run as root, and the program
-//! as a user that has no other process.
+//! as a user that has no other process, also none of another run of the tests.
 
 use std::fs;
 use std::io::Write;
@@ -17,11 +17,12 @@ fn train(workplace: &Workplace, out: &str, n_threads: usize) -> Option<Output> {
     let arguments = [&FILES[..], &["--threads", "3", "--out", out]].concat();
     let program = env!("CARGO_BIN_EXE_transformer-train");
     let limited = format!("ulimit -u {n_threads}; exec {program} \"$@\"");
+    let id = (20_000 + 2 * std::process::id() % 40_000).to_string();
     let user = [
         "--reuid",
-        "61003",
+        &id,
         "--regid",
-        "61003",
+        &id,
         "--clear-groups",
         "bash",
         "-c",

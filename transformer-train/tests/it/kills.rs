@@ -48,18 +48,18 @@ fn kills_at_random_moments_change_nothing() {
     // The program runs for at most a third of the time of a whole run, so that it is killed several
     // times per run, sometimes before it has saved anything.
     let longest = started.elapsed() / 3;
-    let mut n_killed = 0;
-    let mut n_runs = 0;
+    let (mut n_killed, mut n_starts, mut n_runs) = (0, 0, 0);
     while n_killed < n_kills {
         n_runs += 1;
         let out = format!("run-{n_runs}");
-        let is_killed = |n_killed: u64| {
-            let share = hash(seed, n_killed) as f64 / u64::MAX as f64;
+        let mut is_killed = || {
+            n_starts += 1;
+            let share = hash(seed, n_starts) as f64 / u64::MAX as f64;
             let moment = Duration::from_secs_f64(longest.as_secs_f64() * share);
             let updates = UPDATES.parse().expect("it is a number");
             workplace.start(&out, updates).kill_after(moment)
         };
-        while n_killed < n_kills && is_killed(n_killed) {
+        while n_killed < n_kills && is_killed() {
             n_killed += 1;
             let has_model = workplace.path(&out).join("model/manifest.json").exists();
             assert!(!has_model || ModelDirectory::open(workplace.path(&out)).is_ok());

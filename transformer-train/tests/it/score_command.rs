@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use crate::workplace::{Running, Workplace, training};
 
@@ -144,8 +145,8 @@ fn a_program_that_does_not_exist_is_named() {
 /// Writes the number of its process and of a program that it starts, and waits for a long time.
 const ENDLESS: &str = "sleep 1000 & echo $$ $! > processes.part; mv processes.part processes; wait";
 
-/// Checks that the processes of the script end.
-fn are_killed(workplace: &Workplace) -> bool {
+/// Waits until the processes of the script have ended.
+fn wait_for_end(workplace: &Workplace) {
     let is_alive = |process: &str| {
         // A process that has ended may wait for somebody to ask how.
         let alive = format!("kill -0 {process} && ! grep -q 'State:.Z' /proc/{process}/status");
@@ -153,13 +154,7 @@ fn are_killed(workplace: &Workplace) -> bool {
         signal.expect("there is a shell").status.success()
     };
     let processes = workplace.read("processes");
-    let started = Instant::now();
-    while processes.split_whitespace().any(is_alive) {
-        if started.elapsed() > Duration::from_secs(20) {
-            return false;
-        }
-    }
-    true
+    while processes.split_whitespace().any(is_alive) {}
 }
 
 #[test]
@@ -177,7 +172,10 @@ fn a_command_that_takes_too_long_is_killed_with_its_children() {
         ended.stdout.contains("it was killed after 1 seconds; "),
         "{ended:?}"
     );
-    assert!(are_killed(&workplace));
+    // On a busy machine, it was killed before it began.
+    if workplace.path("processes").exists() {
+        wait_for_end(&workplace);
+    }
 }
 
 /// The first interrupt waits for the end of the interval, to which the command belongs.
@@ -187,17 +185,13 @@ fn a_second_interrupt_kills_the_command() {
     let script = script(&workplace, ENDLESS);
     let arguments = [&training("run")[..], &with(&script, &[])].concat();
     let running = Running::new(workplace.program(&arguments));
-    let started = Instant::now();
     while !workplace.path("processes").exists() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60),
-            "the command does not start"
-        );
+        thread::sleep(Duration::from_millis(5));
     }
     running.interrupt();
     running.interrupt();
     let ended = running.wait();
     assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert!(are_killed(&workplace));
+    wait_for_end(&workplace);
     assert!(!fs::exists(workplace.path("run/model")).unwrap_or(true));
 }

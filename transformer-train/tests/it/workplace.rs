@@ -1,10 +1,9 @@
 //! A temporary folder with settings and a small corpus, in which tests run the program.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -314,28 +313,11 @@ impl Running {
         }
     }
 
-    /// Closes the program's standard output, and returns its standard error. It must end within
-    /// half a minute.
+    /// Closes the program's standard output, waits for its end, and returns its standard error.
     pub(crate) fn close_output(self) -> Ended {
-        let Self { mut child, lines } = self;
+        let Self { child, lines } = self;
         drop(lines);
-        let mut stderr = child.stderr.take().expect("standard error is piped");
-        let (sender, receiver) = mpsc::channel();
-        thread::spawn(move || {
-            let mut text = String::new();
-            let read = stderr.read_to_string(&mut text);
-            sender.send(read.map(|_| text))
-        });
-        let text = receiver.recv_timeout(Duration::from_secs(30));
-        if text.is_err() {
-            child.kill().expect("the program is still there");
-        }
-        let output = child.wait_with_output().expect("the program ends");
-        let text = text.expect("the program ends when its output is closed");
-        Ended {
-            stderr: text.expect("the output is UTF-8"),
-            ..Ended::new(output)
-        }
+        Ended::new(child.wait_with_output().expect("the program ends"))
     }
 }
 

@@ -36,10 +36,8 @@ mod tests {
 
     #[test]
     fn the_content_of_a_file_stays_until_it_is_replaced() {
-        let name = format!("xtask-files-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).expect("the system has a temporary folder");
-        let path = folder.join("results.json");
+        let folder = tempfile::tempdir().expect("the system has a temporary folder");
+        let path = folder.path().join("results.json");
         fs::write(&path, "old").expect("the folder is ours");
         check(&path).expect("the file can be written");
         let content = |path: &Path| fs::read_to_string(path).ok();
@@ -48,12 +46,11 @@ mod tests {
         assert_eq!(content(&path).as_deref(), Some("new"));
         let entries = fs::read_dir(&folder).expect("the folder is ours");
         assert_eq!(entries.count(), 1, "nothing else is left");
-        fs::remove_dir_all(folder).expect("the folder is ours");
     }
 
     #[test]
     fn a_file_in_no_folder_is_refused() {
-        let path = std::env::temp_dir().join("xtask-no-such-folder/results.json");
-        assert!(check(&path).is_err());
+        let folder = tempfile::tempdir().expect("the system has a temporary folder");
+        assert!(check(&folder.path().join("none/results.json")).is_err());
     }
 }

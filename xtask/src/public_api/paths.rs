@@ -163,16 +163,14 @@ mod tests {
 
     #[test]
     fn a_reexport_gives_a_private_module_s_item_a_public_path() -> Result<()> {
-        let folder = std::env::temp_dir().join(format!("public-api-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
+        let folder = tempfile::tempdir()?;
         fs::write(
-            folder.join("lib.rs"),
+            folder.path().join("lib.rs"),
             "mod inner { pub struct A; pub struct B; struct C; }\n\
              pub mod outer { pub use crate::inner::A as Renamed; pub use other::D; }\n\
              pub use inner::A;",
         )?;
-        let modules = Modules::read(&folder)?;
-        fs::remove_dir_all(&folder)?;
+        let modules = Modules::read(folder.path())?;
         let paths = Paths::of(&modules, "it");
         let found: Vec<&Vec<String>> = paths.of.values().collect();
         assert_eq!(found, [&["it::A", "it::outer::Renamed"]]);

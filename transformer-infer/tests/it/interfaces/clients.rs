@@ -54,10 +54,10 @@ fn clients_of_npm_translate() {
     if let Some(modules) = installed("node/node_modules") {
         // Modules are found beside the script.
         let folder = modules.parent().expect("it is in a folder");
-        let copy = folder.join(format!("clients-{}.mjs", std::process::id()));
-        std::fs::copy(script("clients.mjs"), &copy).expect("the folder is writable");
-        run(Command::new("node").arg(&copy));
-        std::fs::remove_file(copy).expect("it was just written");
+        let copy = tempfile::Builder::new().suffix(".mjs").tempfile_in(folder);
+        let copy = copy.expect("the folder is writable");
+        std::fs::copy(script("clients.mjs"), copy.path()).expect("the folder is writable");
+        run(Command::new("node").arg(copy.path()));
     }
 }
 

@@ -7,7 +7,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -168,8 +167,6 @@ impl TestServer {
         body: &[u8],
     ) -> Reply {
         let mut stream = TcpStream::connect(self.address).expect("the server listens");
-        let timeout = Some(Duration::from_secs(60));
-        stream.set_read_timeout(timeout).expect("it is not zero");
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n",
             self.address

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long the client waits for bytes.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the client waits for bytes before the test fails: far longer than on any busy machine.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A reply.
 #[derive(Debug)]

@@ -68,10 +68,9 @@ fn a_key_has_limits_of_its_own() {
     assert_eq!(send(KEY, "abcd").status, 413);
     assert_eq!(send(OTHER, "abcd").status, 200);
     let refused = send(OTHER, "abcd");
-    assert_eq!(
-        (refused.status, refused.header("retry-after")),
-        (429, Some("60"))
-    );
+    assert_eq!(refused.status, 429);
+    let seconds = refused.header("retry-after").map(str::parse);
+    assert!(matches!(seconds, Some(Ok(1..=60))), "{refused:?}");
     assert_eq!(send(KEY, "abc").status, 200);
 }
 
