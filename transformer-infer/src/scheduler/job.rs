@@ -57,7 +57,7 @@ pub(super) struct JobState {
     pub(super) progress: Arc<Progress>,
     /// Whether it reports each token.
     pub(super) is_streamed: bool,
-    /// Whether its tokens count for the limit of those that wait.
+    /// True if its tokens count for the limit of those that wait.
     pub(super) is_limited: bool,
     /// Empty when all lines are done, or the job is cancelled.
     callback: Mutex<Option<Callback>>,

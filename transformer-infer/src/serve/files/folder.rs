@@ -105,7 +105,7 @@ mod system {
     }
 }
 
-/// Systems whose temporary folder belongs to the user, and whose folders cannot be locked.
+/// For systems where the temporary folder belongs to the user and folders cannot be locked.
 #[cfg(not(unix))]
 mod system {
     use std::fs::File;

@@ -99,7 +99,7 @@ impl FileState {
 }
 
 impl FileStore {
-    /// Makes a store whose folder is in `parent`, and removes what killed servers left there.
+    /// Makes a store with a folder in `parent`, and removes what killed servers left there.
     pub(crate) fn new(parent: PathBuf) -> Self {
         if let Err(error) = PrivateFolder::remove_abandoned(&parent) {
             tracing::warn!(%error, "cannot look for files of killed servers");

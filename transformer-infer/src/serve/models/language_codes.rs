@@ -109,7 +109,7 @@ const ALIASES: [(&str, &str); 27] = [
     ("zt", "zh"),
 ];
 
-/// What tells languages apart, in one spelling of each.
+/// The parts of a code that tell languages apart, in one spelling of each.
 struct Parts<'a> {
     language: &'a str,
     script: Option<&'a str>,

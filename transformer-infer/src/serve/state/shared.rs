@@ -48,7 +48,7 @@ pub(crate) struct Caller {
     pub(crate) id: u64,
     /// Most characters of the request.
     pub(crate) max_chars: usize,
-    /// Whether the limit of waiting tokens holds; not for files, of which there are few.
+    /// True if the limit of waiting tokens applies, as it does to everything but files.
     pub(crate) is_limited: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
 
-/// Most threads that wait for the translation of documents, besides those of files.
+/// Maximum number of threads that wait for the translation of documents, besides those of files.
 const MAX_DOCUMENTS: usize = 64;
 
 /// Bytes of text that are one token at least, roughly: a guess that refuses early what the queue would refuse.

@@ -111,7 +111,7 @@ impl Glossary {
         Ok(glossary)
     }
 
-    /// Returns a glossary whose tree has a root.
+    /// Returns an empty glossary: a tree with a root alone.
     fn empty() -> Self {
         Self {
             entries: Vec::new(),
