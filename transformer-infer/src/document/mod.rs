@@ -12,6 +12,7 @@
 //! - [`ModelLines`]: a [`Translator`](crate::Translator) as the translator of sentences.
 //! - [`Splitter`], [`Protection`]: where sentences are, and what is copied.
 
+mod boundaries;
 mod copied;
 mod draft;
 mod error;
@@ -20,6 +21,7 @@ pub mod format;
 mod kept;
 mod kinds;
 mod line_translator;
+mod list_mark;
 mod marks;
 mod model_lines;
 mod passage;

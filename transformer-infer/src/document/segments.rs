@@ -23,7 +23,7 @@ pub(super) fn few_marks(text: &str, starts: &[usize], sentence: Range<usize>) ->
     parts
 }
 
-/// Joins sentences whose border is inside of protected text.
+/// Joins sentences if their border is inside of protected text, and begins them with it.
 pub(super) fn joined(
     sentences: Vec<Range<usize>>,
     protected: &[Range<usize>],
@@ -31,12 +31,11 @@ pub(super) fn joined(
     let mut joined: Vec<Range<usize>> = Vec::with_capacity(sentences.len());
     for sentence in sentences {
         let next = protected.partition_point(|range| range.end <= sentence.start);
-        let runs_over = protected
-            .get(next)
-            .is_some_and(|range| range.start < sentence.start);
+        let around = protected.get(next);
+        let start = around.map_or(sentence.start, |it| it.start.min(sentence.start));
         match joined.last_mut() {
-            Some(last) if runs_over => last.end = sentence.end,
-            _ => joined.push(sentence),
+            Some(last) if last.end > start => last.end = sentence.end,
+            _ => joined.push(start..sentence.end),
         }
     }
     joined

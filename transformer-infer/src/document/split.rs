@@ -3,6 +3,9 @@
 use std::ops::Range;
 use std::str::FromStr;
 
+use super::boundaries::boundaries;
+use super::list_mark::list_mark;
+
 /// How a passage is split into the segments that are translated one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
@@ -49,6 +52,9 @@ impl std::fmt::Display for Split {
     }
 }
 
+/// Number of bytes of the words that show whether a number before them is a mark of a list.
+const NEXT_WORDS_BYTES: usize = 64;
+
 /// Finds the segments of passages in one language.
 #[derive(Clone, Debug)]
 pub struct Splitter {
@@ -69,48 +75,45 @@ impl Splitter {
         }
     }
 
-    /// Returns the byte ranges of the segments, in order, without the whitespace around them.
+    /// Returns the byte ranges of the segments, in order, without the whitespace around them and without the marks of
+    /// list items.
     ///
     /// `is_soft` says that line ends are spaces, as in HTML; otherwise they end a sentence.
     pub(super) fn segments(&self, text: &str, is_soft: bool) -> Vec<Range<usize>> {
+        let is_whole = is_soft && self.split != Split::Lines;
+        let lines: Vec<Range<usize>> = match is_whole {
+            true => vec![0..text.len()],
+            false => lines(text).collect(),
+        };
         let mut segments = Vec::new();
-        let mut add = |range: Range<usize>| segments.extend(trimmed(text, range));
-        match self.split {
-            Split::None if is_soft => add(0..text.len()),
-            Split::None | Split::Lines => lines(text).for_each(add),
-            Split::Sentences if is_soft => {
-                // Line ends and tabs are one byte each, as a space is.
-                let spaced = text.replace(['\n', '\r', '\t', '\u{c}'], " ");
-                self.sentences(&spaced).for_each(add);
-            }
-            Split::Sentences => {
-                for line in lines(text) {
-                    let start = line.start;
-                    let sentences = self.sentences(&text[line]);
-                    sentences
-                        .map(|it| it.start + start..it.end + start)
-                        .for_each(&mut add);
-                }
+        for line in lines {
+            // Line ends and tabs are one byte each, as a space is.
+            let spaced = text[line.clone()].replace(['\n', '\r', '\t', '\u{c}'], " ");
+            let mut start = self.list_mark(&spaced);
+            let ends = match self.split {
+                Split::Sentences => boundaries(&self.language, &spaced[start..]),
+                Split::Lines | Split::None => Vec::new(),
+            };
+            let ends: Vec<usize> = ends.into_iter().map(|end| start + end).collect();
+            for end in ends.into_iter().chain([spaced.len()]) {
+                segments.extend(trimmed(text, line.start + start..line.start + end));
+                start = end;
             }
         }
         segments
     }
 
-    fn sentences<'a>(&self, text: &'a str) -> impl Iterator<Item = Range<usize>> + use<'a> {
-        let start = text.as_ptr() as usize;
-        let sentences = sentencex::segment(&self.language, text).into_iter();
-        // The sentences are parts of the text; what lies between two of them belongs to the first.
-        let starts: Vec<usize> = sentences
-            .map(|it| (it.as_ptr() as usize).saturating_sub(start))
-            .filter(|start| *start <= text.len())
-            .scan(0, |least, start| {
-                *least = start.max(*least);
-                Some(*least)
-            })
-            .collect();
-        let firsts = [0].into_iter().chain(starts.clone().into_iter().skip(1));
-        let ends = starts.into_iter().skip(1).chain([text.len()]);
-        firsts.zip(ends).map(|(start, end)| start..end.max(start))
+    /// Returns the length of the mark of a list item, unless it is a number that belongs to the next word, as in the date
+    /// `1. Mai`.
+    fn list_mark(&self, line: &str) -> usize {
+        let len = list_mark(line);
+        let has_number = line[..len].trim_end().ends_with('.');
+        let goes_on = || {
+            let start = &line[..line.floor_char_boundary(len + NEXT_WORDS_BYTES)];
+            let sentences = sentencex::segment(&self.language, start);
+            sentences.first().is_some_and(|first| first.len() > len)
+        };
+        if has_number && goes_on() { 0 } else { len }
     }
 }
 
@@ -145,8 +148,13 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
         )
     };
     let mut clauses = part.char_indices().filter(|(at, c)| {
-        let rest = &text[at + c.len_utf8()..];
-        is_clause_end(*c) && (!c.is_ascii() || rest.starts_with(char::is_whitespace))
+        let next = text[at + c.len_utf8()..].chars().next();
+        // A comma inside of a number has full width in some texts.
+        let is_end = match c.is_ascii() {
+            true => next.is_some_and(char::is_whitespace),
+            false => !next.is_some_and(char::is_numeric),
+        };
+        is_clause_end(*c) && is_end
     });
     let clause = clauses.next_back().map(|(at, c)| at + c.len_utf8());
     let clause = clause.filter(|end| *end >= most / 2);
@@ -163,7 +171,10 @@ pub(super) fn end_of_part(text: &str, most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::translator::is_without_spaces;
 
     fn segments<'a>(split: Split, language: &str, text: &'a str) -> Vec<&'a str> {
         let ranges = Splitter::new(split, language).segments(text, false);
@@ -225,17 +236,77 @@ mod tests {
         assert_eq!(end_of_part("é", 1), 2);
     }
 
-    proptest::proptest! {
+    #[test]
+    fn marks_of_list_items_are_in_no_segment() {
+        let text = "1. A man runs.\n2. A dog sleeps. It is old.\n- A cat plays.\n• 🇩🇪 Yes";
+        let expected = [
+            "A man runs.",
+            "A dog sleeps.",
+            "It is old.",
+            "A cat plays.",
+            "Yes",
+        ];
+        assert_eq!(segments(Split::Sentences, "en", text), expected);
+        assert_eq!(
+            segments(Split::Lines, "en", "a) A dog. A cat."),
+            ["A dog. A cat."]
+        );
+        assert_eq!(segments(Split::Sentences, "en", "1."), ["1."]);
+    }
+
+    #[test]
+    fn a_date_at_the_start_of_a_line_is_no_mark() {
+        let found = segments(Split::Sentences, "de", "1. Mai ist Feiertag.\n1. Ein Hund.");
+        assert_eq!(found, ["1. Mai ist Feiertag.", "Ein Hund."]);
+    }
+
+    /// Text of words, numbers and punctuation of many kinds.
+    fn text() -> impl Strategy<Value = String> {
+        let word = prop_oneof![
+            4 => "[a-zA-Z]{1,4}",
+            2 => "[.!?…]{1,2}",
+            3 => "[ \n\r\t\u{a0}]",
+            1 => "[)\"'»”(«]",
+            1 => "[0-9,.:/%$#-]{1,4}",
+            1 => "[。！．」日本éЖ]{1,3}",
+            1 => "(Mr|e.g|vol|St|z)[.] ",
+            1 => "(- |1. |• |a\\) |[*] )",
+        ];
+        proptest::collection::vec(word, 0..20).prop_map(|words| words.concat())
+    }
+
+    proptest! {
         #[test]
-        fn segments_are_in_order_and_leave_out_only_whitespace(text in "[a-zA-Z.!?。「」\"'\\n\\r\\t  é]{0,60}", is_soft: bool) {
+        fn segments_are_in_order_and_leave_out_only_whitespace_and_list_marks(
+            text in text(), is_soft: bool, language in proptest::sample::select(vec!["en", "de", "zh"]),
+        ) {
             for split in [Split::Sentences, Split::Lines, Split::None] {
                 let mut end = 0;
-                for range in Splitter::new(split, "de").segments(&text, is_soft) {
-                    proptest::prop_assert!(range.start >= end && range.start < range.end);
-                    proptest::prop_assert!(text[end..range.start].trim().is_empty());
+                for range in Splitter::new(split, language).segments(&text, is_soft) {
+                    prop_assert!(range.start >= end && range.start < range.end);
+                    let gap = &text[end..range.start];
+                    let is_mark = list_mark(&format!("{gap}x")) == gap.len();
+                    prop_assert!(gap.trim().is_empty() || is_mark, "{gap:?}");
                     end = range.end;
                 }
-                proptest::prop_assert!(text[end..].trim().is_empty());
+                prop_assert!(text[end..].trim().is_empty());
+            }
+        }
+
+        #[test]
+        fn a_boundary_is_at_whitespace_or_behind_a_full_stop_that_no_word_has(
+            text in text(), language in proptest::sample::select(vec!["en", "de", "zh"]),
+        ) {
+            for at in boundaries(language, &text) {
+                let (head, tail) = text.split_at(at);
+                let is_wide = |c: char| !c.is_ascii() && c != '…' && !c.is_alphabetic();
+                prop_assert!(
+                    head.ends_with(char::is_whitespace)
+                        || tail.starts_with(char::is_whitespace)
+                        || head.ends_with(is_wide)
+                        || tail.starts_with(is_without_spaces),
+                    "{head}|{tail}"
+                );
             }
         }
     }

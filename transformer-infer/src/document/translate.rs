@@ -206,9 +206,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let mut starts: Vec<usize> = marks.chain(protected.iter().map(|it| it.start)).collect();
         starts.sort_unstable();
         let sentences = joined(self.splitter.segments(text, is_soft), &protected).into_iter();
-        // Without a letter or a digit there is nothing to translate.
+        // Without a letter there is nothing to translate.
         sentences
-            .filter(|sentence| text[sentence.clone()].contains(char::is_alphanumeric))
+            .filter(|sentence| text[sentence.clone()].contains(char::is_alphabetic))
             .map(|sentence| {
                 let mut segments = Vec::new();
                 for part in few_marks(text, &starts, sentence) {
@@ -255,9 +255,9 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let first_index = self.summary.n_sentences;
         self.summary.n_sentences += sentences.len() as u64;
         let mut translated = vec![(Form::default(), TranslatedLine::default()); sentences.len()];
-        // Without a letter or a digit there is nothing to translate.
+        // Without a letter there is nothing to translate.
         let (mut waiting, copied): (Vec<usize>, Vec<usize>) = (0..sentences.len())
-            .partition(|index| sentences[*index].text.contains(char::is_alphanumeric));
+            .partition(|index| sentences[*index].text.contains(char::is_alphabetic));
         for index in copied {
             translated[index].1 = TranslatedLine::copy_of(&sentences[index].text);
         }

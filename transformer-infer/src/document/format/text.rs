@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::window::Window;
+use crate::document::list_mark::list_mark;
 use crate::document::{DocumentError, Notation, Part, Passage, Plain};
 
 /// Largest size of a passage, in bytes.
@@ -15,7 +16,8 @@ pub enum Paragraphs {
     /// A line end: each line is a paragraph or a part of it.
     #[default]
     Lines,
-    /// A blank line: the lines of a paragraph are wrapped, and sentences run over their ends.
+    /// A blank line, or the line before a list item: the lines of a paragraph are wrapped, and sentences run over their
+    /// ends.
     BlankLines,
 }
 
@@ -129,13 +131,17 @@ fn end_of_sentence(text: &str) -> Option<usize> {
     })
 }
 
-/// Returns the end of the first paragraph, with the blank lines behind it.
+/// Returns the end of the first paragraph or list item, with the blank lines behind it.
 fn end_of_paragraph(text: &str, is_all: bool) -> usize {
+    let is_item = list_mark(text) > 0;
     let mut at = 0;
     let mut has_blank = false;
     for line in text.split_inclusive('\n') {
         let is_blank = line.trim().is_empty();
-        if has_blank && !is_blank {
+        let mark = &line[..list_mark(line)];
+        // A number at the start of a line may be a part of the sentence unless the paragraph is an item, too.
+        let is_next_item = !mark.is_empty() && (is_item || !mark.contains(char::is_alphanumeric));
+        if at > 0 && (is_next_item || has_blank && !is_blank) {
             return at;
         }
         has_blank |= is_blank && at > 0;
@@ -166,6 +172,15 @@ mod tests {
     fn wrapped_paragraphs_are_passages_with_the_blank_lines_behind_them() {
         let found = passages("One\ntwo.\n\n \nThree\n", Paragraphs::BlankLines);
         assert_eq!(found, ["One\ntwo.\n\n \n", "Three\n"]);
+    }
+
+    #[test]
+    fn items_of_wrapped_lists_are_passages() {
+        let text = "1. A man\n   runs.\n2. A dog.\n- A cat\n";
+        let found = passages(text, Paragraphs::BlankLines);
+        assert_eq!(found, ["1. A man\n   runs.\n", "2. A dog.\n", "- A cat\n"]);
+        let found = passages("Since\n1. May or\n", Paragraphs::BlankLines);
+        assert_eq!(found, ["Since\n1. May or\n"]);
     }
 
     #[test]

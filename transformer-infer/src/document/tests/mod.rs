@@ -2,6 +2,7 @@
 
 mod copied;
 mod doubles;
+mod lines;
 mod marks;
 mod properties;
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::entity::pieces;
+use super::notation::Position;
 use super::scan_tag::is_space;
 use super::segment::{Inline, InlinePoint, segment_parts};
 use crate::document::Part;
@@ -28,6 +29,8 @@ pub(super) struct Assembler {
     open: Vec<(usize, String)>,
     n_text_bytes: usize,
     n_markup_bytes: usize,
+    /// Where the text of the passage stands.
+    position: Position,
     parts: VecDeque<Part>,
 }
 
@@ -48,7 +51,8 @@ impl Assembler {
     }
 
     /// Adds text, as it is in the file.
-    pub(super) fn text(&mut self, mut source: &str) {
+    pub(super) fn text(&mut self, mut source: &str, position: Position) {
+        self.position = position;
         while let Some(cut) = self.cut(source) {
             let (head, rest) = source.split_at(cut);
             self.push_text(head);
@@ -153,13 +157,13 @@ impl Assembler {
         for (index, item) in items.into_iter().enumerate() {
             match item {
                 Inline::Open(parts) if open.next_if(|(at, _)| *at == index).is_some() => {
-                    self.emit(segment_parts(std::mem::take(&mut segment)));
+                    self.emit(segment_parts(std::mem::take(&mut segment), self.position));
                     self.emit(parts);
                 }
                 item => segment.push(item),
             }
         }
-        self.emit(segment_parts(segment));
+        self.emit(segment_parts(segment, self.position));
     }
 
     fn emit(&mut self, parts: Vec<Part>) {

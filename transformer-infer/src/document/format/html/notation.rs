@@ -23,6 +23,8 @@ pub(in crate::document::format) struct HtmlNotation {
 pub(super) enum Position {
     #[default]
     Content,
+    /// Where line ends are kept, as in `pre`.
+    Preformatted,
     Attribute(Quote),
 }
 
@@ -81,7 +83,7 @@ impl HtmlNotation {
                 let is_safe = next.is_some_and(|next| next.is_whitespace());
                 (!is_bare || !is_safe).then_some("&amp;")
             }
-            ('<', Position::Content) => {
+            ('<', Position::Content | Position::Preformatted) => {
                 let is_safe = next.is_some_and(|next| next.is_whitespace() || next.is_numeric());
                 (!is_bare || !is_safe).then_some("&lt;")
             }
@@ -95,6 +97,10 @@ impl HtmlNotation {
 }
 
 impl Notation for HtmlNotation {
+    fn has_soft_line_ends(&self) -> bool {
+        self.position != Position::Preformatted
+    }
+
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut escaped = String::new();
         let mut copied = 0;

@@ -75,7 +75,7 @@ impl PassageBuilder {
     pub(super) fn new(position: Position) -> Self {
         Self {
             context: match position {
-                Position::Content => Context::General,
+                Position::Content | Position::Preformatted => Context::General,
                 Position::Attribute(_) => Context::Attribute,
             },
             text: String::new(),
@@ -191,7 +191,7 @@ impl PassageBuilder {
 
     /// Returns the passage, or its source if it has no words.
     pub(super) fn finish(mut self) -> Part {
-        if !self.text.contains(char::is_alphanumeric) {
+        if !self.text.contains(char::is_alphabetic) {
             return Part::Verbatim(self.source);
         }
         self.end_point(None);

@@ -32,7 +32,7 @@ pub(super) struct InlinePoint {
 /// Returns the parts of the items, in which each pair has both tags.
 ///
 /// Whitespace, comments and images at the edges, and pairs around everything, are copied.
-pub(super) fn segment_parts(items: Vec<Inline>) -> Vec<Part> {
+pub(super) fn segment_parts(items: Vec<Inline>, position: Position) -> Vec<Part> {
     let mut items = join_empty_pairs(items);
     let partners = partners(&items);
     let mut range = 0..items.len();
@@ -56,7 +56,7 @@ pub(super) fn segment_parts(items: Vec<Inline>) -> Vec<Part> {
     let mut parts = Vec::new();
     before.into_iter().for_each(|item| copy(&mut parts, item));
     if !range.is_empty() {
-        append(&mut parts, passage(&items[range]));
+        append(&mut parts, passage(&items[range], position));
     }
     behind
         .into_iter()
@@ -177,8 +177,8 @@ fn trim_end(item: &mut Inline, behind: &mut Vec<Inline>) -> bool {
     }
 }
 
-fn passage(items: &[Inline]) -> Vec<Part> {
-    let mut builder = PassageBuilder::new(Position::Content);
+fn passage(items: &[Inline], position: Position) -> Vec<Part> {
+    let mut builder = PassageBuilder::new(position);
     let mut next_characters = vec![None; items.len() + 1];
     for (index, item) in items.iter().enumerate().rev() {
         next_characters[index] = match item {

@@ -39,6 +39,8 @@ pub(super) struct Open {
     pub(super) own: Option<bool>,
     /// Whether no `translate="yes"` inside of it counts.
     is_opaque: bool,
+    /// Whether line ends in its text are no spaces.
+    keeps_line_ends: bool,
 }
 
 /// A formatting element that was opened and not ended by its end tag, or a limit for those inside of it.
@@ -99,6 +101,11 @@ impl Tree {
     /// Whether `translate="yes"` does not count at this point.
     pub(super) fn is_opaque(&self) -> bool {
         self.open.last().is_some_and(|open| open.is_opaque)
+    }
+
+    /// Whether a line end at this point is not the same as a space.
+    pub(super) fn keeps_line_ends(&self) -> bool {
+        self.open.last().is_some_and(|open| open.keeps_line_ends)
     }
 
     /// Whether the innermost element has this name.
@@ -277,6 +284,7 @@ impl Tree {
 
     fn push(&mut self, name: &str, space: Space, own: Option<bool>) {
         let is_opaque = self.is_opaque() || is_opaque(name);
+        let keeps_line_ends = self.keeps_line_ends() || matches!(name, "listing" | "pre");
         self.n_opened += 1;
         self.open.push(Open {
             id: self.n_opened,
@@ -286,6 +294,7 @@ impl Tree {
             translates: !is_opaque && own.unwrap_or(self.translates()),
             own,
             is_opaque,
+            keeps_line_ends,
         });
     }
 

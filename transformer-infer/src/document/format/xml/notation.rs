@@ -11,6 +11,10 @@ use crate::document::Notation;
 pub(super) struct XmlText;
 
 impl Notation for XmlText {
+    fn has_soft_line_ends(&self) -> bool {
+        true
+    }
+
     fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !text.contains(['&', '<', '>']) {
             return Cow::Borrowed(text);

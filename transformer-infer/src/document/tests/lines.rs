@@ -1,0 +1,141 @@
+//! The lines that a model gets of documents.
+
+use std::sync::Mutex;
+
+use crate::document::format::{
+    Format, FormatOptions, HtmlOptions, Paragraphs, XmlOptions, xml_parts,
+};
+use crate::document::{
+    DocumentError, DocumentLine, DocumentTranslator, LineTranslator, Part, Protection, Split,
+    Splitter, TranslatedLine,
+};
+
+/// Copies lines, and notes them.
+#[derive(Debug, Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl LineTranslator for Notes {
+    fn translate_lines(
+        &self,
+        lines: &[DocumentLine<'_>],
+        _: &mut dyn FnMut(usize),
+    ) -> Result<Vec<TranslatedLine>, DocumentError> {
+        let mut noted = self.0.lock().expect("no other thread has it");
+        noted.extend(lines.iter().map(|line| line.text.to_owned()));
+        Ok(lines
+            .iter()
+            .map(|line| TranslatedLine::copy_of(line.text))
+            .collect())
+    }
+
+    fn longest_start(&self, _: &str) -> Option<usize> {
+        None
+    }
+}
+
+/// Returns the lines of a document, which a copy leaves as it is.
+fn lines_of_parts(parts: Vec<Part>, split: Split) -> Vec<String> {
+    let source: String = parts.iter().map(Part::source).collect();
+    let (splitter, protection) = (Splitter::new(split, "en"), Protection::placeholders());
+    let notes = Notes::default();
+    let mut documents = DocumentTranslator::new(&notes, &splitter, &protection);
+    let copied = documents.translate_parts(parts, &mut |_| ());
+    assert_eq!(copied.expect("copying does not fail").concat(), source);
+    notes.0.into_inner().expect("no other thread has it")
+}
+
+fn lines_of(format: Format, document: &'static str, split: Split) -> Vec<String> {
+    let options = FormatOptions {
+        html: HtmlOptions { attributes: true },
+        ..FormatOptions::default()
+    };
+    let parts = format.read("a".to_owned(), document.as_bytes(), &options);
+    let parts = parts
+        .and_then(Iterator::collect)
+        .expect("the document is read");
+    lines_of_parts(parts, split)
+}
+
+fn html(page: &'static str) -> Vec<String> {
+    lines_of(Format::Html, page, Split::Sentences)
+}
+
+fn text(text: &'static str) -> Vec<String> {
+    lines_of(Format::Text, text, Split::Sentences)
+}
+
+#[test]
+fn a_line_end_in_html_is_a_space() {
+    let horse = ["A man rides a brown horse."];
+    assert_eq!(html("<p>A man rides\na brown horse.</p>"), horse);
+    assert_eq!(html("<p>A man rides\r\n\n\n a brown horse.</p>"), horse);
+    assert_eq!(
+        html("<p>A man <b>rides</b>\n\n<i>a brown</i> horse.</p>"),
+        horse
+    );
+    assert_eq!(html("<img alt=\"A man rides\n a brown horse.\">"), horse);
+    let nested = "<p><a>\n <em>\n <span>\n A man rides\n </span>\n </em>\n <em>\n  <span>\n a brown horse.\n</span></em>\n</a></p>";
+    assert_eq!(html(nested), horse);
+}
+
+#[test]
+fn a_passage_of_html_is_one_line_if_it_is_not_split() {
+    let found = lines_of(Format::Html, "<p>A man.\nA brown\nhorse.</p>", Split::None);
+    assert_eq!(found, ["A man. A brown horse."]);
+    let found = lines_of(Format::Html, "<p>A man.\nA brown\nhorse.</p>", Split::Lines);
+    assert_eq!(found, ["A man.", "A brown", "horse."]);
+}
+
+#[test]
+fn preformatted_text_of_html_keeps_its_lines() {
+    let page = "<pre translate=yes>A man\nrides</pre><p>a\n<b>horse</b></p><pre>A\nb</pre><textarea>A\nb</textarea>";
+    assert_eq!(html(page), ["A man", "rides", "a horse"]);
+    assert_eq!(
+        html("<pre translate=yes><i>A <b>man\nrides</b></i></pre>"),
+        ["A man", "rides"]
+    );
+}
+
+#[test]
+fn a_line_end_in_xml_is_a_space() {
+    let parts = xml_parts(
+        "<d><p>A man rides\n  a <b>brown</b>\nhorse.</p></d>",
+        &XmlOptions::default(),
+    );
+    assert_eq!(
+        lines_of_parts(parts, Split::Sentences),
+        ["A man rides a brown horse."]
+    );
+}
+
+#[test]
+fn text_without_letters_is_copied() {
+    let page =
+        "<table><tr><td>2024</td><td>1,234</td></tr></table><p><a href=\"?p=2\">2</a>. {x} 5%.</p>";
+    assert_eq!(html(page), [""; 0]);
+    assert_eq!(text("2024\n1,234\n10:30. 5\n½ €\n1️⃣\n"), [""; 0]);
+}
+
+#[test]
+fn marks_of_lists_are_copied() {
+    let list = "1. A man runs.\n2. A dog sleeps.\n- A cat plays.\n";
+    let expected = ["A man runs.", "A dog sleeps.", "A cat plays."];
+    assert_eq!(text(list), expected);
+    let options = FormatOptions {
+        paragraphs: Paragraphs::BlankLines,
+        ..FormatOptions::default()
+    };
+    let wrapped = Format::Text.read("a".to_owned(), list.as_bytes(), &options);
+    let wrapped = wrapped
+        .and_then(Iterator::collect)
+        .expect("the text is read");
+    assert_eq!(lines_of_parts(wrapped, Split::Sentences), expected);
+    assert_eq!(
+        html("<p><b>1.</b> A man <i>runs</i>.<br>• A dog</p>"),
+        ["A man runs.", "A dog"]
+    );
+    assert_eq!(
+        text("🇩🇪 Germany\n🏴󠁧󠁢󠁥󠁮󠁧󠁿 England\n* [x] Done"),
+        ["Germany", "England", "Done"]
+    );
+}
