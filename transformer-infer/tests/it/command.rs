@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::model::{LINES, write_model};
+use crate::model::{LINES, write_model, write_model_of};
 
 /// Runs `translate` on a model, with text on standard input.
 pub(crate) fn translate(model: &Path, flags: &[&str], input: &[u8]) -> Output {
@@ -119,6 +119,34 @@ fn json_is_one_object_per_line() {
     assert_eq!(translations.len(), 2);
     assert!(translations[0]["score"].is_number());
     assert_eq!(lines[1]["translations"][0]["text"], "");
+}
+
+#[test]
+fn a_line_without_letters_is_copied_unless_the_flag_says_otherwise() {
+    let model = model();
+    let lines = translate(
+        model.path(),
+        &["--alignments", "--n-best", "2"],
+        b" 2,024.50\nbad\n",
+    );
+    assert_eq!(stdout(&lines)[..2], [" 2,024.50\t", "\t"]);
+    let json = translate(model.path(), &["--json"], b"2024\n");
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("the line is JSON");
+    assert_eq!(
+        (&json["src"], &json["translations"][0]["text"]),
+        (&"2024".into(), &"2024".into())
+    );
+    let translated = translate(model.path(), &["--no-copy"], b"2024\n");
+    assert_ne!(stdout(&translated), ["2024"]);
+}
+
+#[test]
+fn a_model_without_letters_translates_numbers() {
+    let directory = tempfile::tempdir().expect("the system has temporary directories");
+    write_model_of(directory.path(), &["12 + 30", "1 2 3"]);
+    let [by_default, asked] =
+        [&[][..], &["--no-copy"]].map(|flags| translate(directory.path(), flags, b"12\n"));
+    assert_eq!(by_default.stdout, asked.stdout);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use transformer_core::text::N_SPECIAL;
+use transformer_core::text::special::byte_of;
 use transformer_infer::search::{Search, SearchError};
 use transformer_infer::{BatchLimits, Glossary, Input, Translator};
 
@@ -60,6 +62,10 @@ pub(crate) struct Translate {
     /// Longest line, in tokens; the rest is not translated, with a warning.
     #[arg(long, value_name = "N", default_value_t = BatchLimits::default().max_src_len, value_parser = at_least_one())]
     max_src_len: usize,
+    /// Translate lines without letters, such as `2024`, too [default: they are copied, unless the vocabulary of the
+    /// source has no letters].
+    #[arg(long)]
+    no_copy: bool,
     /// Print errors only to standard error.
     #[arg(long, short)]
     quiet: bool,
@@ -117,6 +123,7 @@ impl Translate {
             prefixes,
             translator: &translator,
             search: &search,
+            copies: !self.no_copy && has_letters(&translator),
             n_translated: 0,
             glossary: glossary.as_ref(),
             terms: TermReport::default(),
@@ -175,6 +182,8 @@ struct Session<'a> {
     prefixes: Option<Lines>,
     translator: &'a Translator,
     search: &'a Search,
+    /// Whether lines without letters are copied.
+    copies: bool,
     n_translated: usize,
     glossary: Option<&'a Glossary>,
     terms: TermReport,
@@ -235,16 +244,22 @@ impl Session<'_> {
         prefix: &dyn Fn(usize) -> &'a str,
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
-        let n_before = self.n_translated;
+        let (n_before, copies) = (self.n_translated, self.copies);
         let terms: Vec<Vec<&str>> = lines
             .iter()
             .map(|line| terms_in(self.glossary, line))
             .collect();
+        let is_copied = |index: usize| {
+            let is_free = prefix(index).trim().is_empty() && terms[index].is_empty();
+            let line = &lines[index];
+            copies && is_free && !line.trim().is_empty() && !line.contains(char::is_alphabetic)
+        };
         let inputs: Vec<Input<'_>> = lines
             .iter()
             .enumerate()
             .map(|(index, line)| Input {
-                text: line,
+                // A blank line costs nothing.
+                text: if is_copied(index) { "" } else { line },
                 prefix: prefix(index),
                 terms: &terms[index],
                 index: (n_before + index) as u64,
@@ -256,7 +271,7 @@ impl Session<'_> {
             .translator
             .translate_inputs(&inputs, self.search, &mut on_progress);
         self.line_rate.clear();
-        let translations = match translated {
+        let mut translations = match translated {
             Ok(translations) => translations,
             Err(error) => {
                 // The lines before the one at fault are translated, and the first error counts.
@@ -269,13 +284,20 @@ impl Session<'_> {
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
+        for (index, translation) in translations.iter_mut().enumerate() {
+            if let Some(best) = translation.candidates.first_mut()
+                && is_copied(index)
+            {
+                best.text.clone_from(&lines[index]);
+            }
+        }
         for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
             self.warnings
                 .print(n_before + index + 1, translation.warning);
             self.terms
                 .add(n_before + index + 1, input.terms, translation);
             let answer = Answer {
-                src: input.text,
+                src: &lines[index],
                 translation,
                 terms: input.terms,
                 alignments: alignments
@@ -314,4 +336,12 @@ impl Session<'_> {
             has_more: self.n_translated as u64 != n_prefixes,
         }
     }
+}
+
+/// Returns whether a token of the source vocabulary has a letter.
+fn has_letters(translator: &Translator) -> bool {
+    let tokenizer = translator.tokenizers().src();
+    let tokens = (N_SPECIAL..tokenizer.vocab_size()).filter_map(|id| tokenizer.token(id as u32));
+    let mut tokens = tokens.filter(|token| byte_of(token).is_none());
+    tokens.any(|token| token.contains(char::is_alphabetic))
 }

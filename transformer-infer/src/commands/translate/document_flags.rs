@@ -14,7 +14,7 @@ use transformer_infer::document::{Protection, Split};
 use crate::commands::{CommandError, at_least_one};
 
 /// The flags for lines of text, which documents do not have.
-const OF_LINES: [&str; 13] = [
+const OF_LINES: [&str; 14] = [
     "text",
     "prefix",
     "prefixes",
@@ -28,6 +28,7 @@ const OF_LINES: [&str; 13] = [
     "sample",
     "max_line_bytes",
     "max_src_len",
+    "no_copy",
 ];
 
 /// The language of documents of an unknown language.
