@@ -124,10 +124,16 @@ impl DraftSentence {
     }
 
     /// Puts what was taken out into a translation of the line.
-    pub fn translation(&self, form: Form, line: &str, links: &[Link]) -> DraftTranslation {
+    pub fn translation(
+        &self,
+        form: Form,
+        line: &str,
+        links: &[Link],
+        protection: &Protection,
+    ) -> DraftTranslation {
         let mut translation = DraftTranslation::default();
         let start_of_line = line.as_ptr() as usize;
-        for chunk in put_back(self.sentence.in_form(form), line, links) {
+        for chunk in put_back(self.sentence.in_form(form), line, links, protection) {
             match chunk {
                 Chunk::Text(text) => {
                     // The text is a part of the line.
@@ -300,7 +306,7 @@ mod tests {
         let line = (sentence.line(form), sentence.needs_links(form));
         assert_eq!(line, ("is x", true));
         let links = [link(0..2, 2..4), link(3..4, 0..1)];
-        let translation = sentence.translation(form, "X IS", &links);
+        let translation = sentence.translation(form, "X IS", &links, &Protection::placeholders());
         assert!(translation.text.contains("{a}"), "{translation:?}");
     }
 
@@ -310,7 +316,8 @@ mod tests {
         let sentence = &sentences(text, 99)[1];
         let form = Form::Hidden;
         let copy = TranslatedLine::copy_of(sentence.line(form));
-        let translation = sentence.translation(form, &copy.text, &copy.links);
+        let translation =
+            sentence.translation(form, &copy.text, &copy.links, &Protection::placeholders());
         assert_eq!(translation.text, "É {a}  x y");
         let words = sentence.words(form, text, &translation, &copy.links);
         let expected = [

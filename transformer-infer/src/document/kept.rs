@@ -79,7 +79,21 @@ pub(super) fn loss(
         !is_digits(item) && !used.any(|it| it.start < item.range.end && item.range.start < it.end)
     };
     let has_more = protection.items(translation).iter().any(is_new);
-    (!has_order || has_more).then_some(Loss::Changed)
+    // Among conversions of printf, a percent sign that is left over is a fault of the format.
+    let strays = |text: &str, ranges: &[&Range<usize>]| {
+        let signs = text.match_indices('%').map(|(at, _)| at);
+        signs
+            .filter(|at| !ranges.iter().any(|it| it.contains(at)))
+            .count()
+    };
+    let exact = items.iter().filter(|item| !is_digits(item));
+    let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
+    let used: Vec<&Range<usize>> = places.iter().flatten().collect();
+    let has_strays = exact
+        .iter()
+        .any(|range| text[range.start..].starts_with('%'))
+        && strays(translation, &used) > strays(text, &exact);
+    (!has_order || has_more || has_strays).then_some(Loss::Changed)
 }
 
 /// Returns whether a word found in a translation touches letters only where it does in the text.
@@ -212,6 +226,9 @@ mod tests {
                 None,
             ),
             ("%d%% of %s", "%d%% von %s", None),
+            ("%1$s (%2$s%%)", "%1$s (% %2$s%%)", Some(Loss::Changed)),
+            ("%1$s (%2$s%%)", "%1$s (pe2%s %2$s%%)", Some(Loss::Changed)),
+            ("%s and 5%", "%s und 5 %", None),
             ("$name and $name_2", "$name_2 und $name", None),
         ] {
             assert_eq!(lost(text, translation), expected, "{text} {translation}");

@@ -16,6 +16,13 @@ pub(super) enum Keep {
 }
 
 /// A kind of what is copied.
+#[cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "tests compare the names and examples with the documentation"
+    )
+)]
 #[derive(Debug)]
 pub(super) struct Kind {
     /// What it is called in the documentation.

@@ -90,6 +90,16 @@ impl Protection {
         Ok(self)
     }
 
+    /// Returns where a translation has placeholders of programs that it should not have, since all of them were taken out.
+    pub(super) fn inventions(&self, translation: &str) -> Vec<Range<usize>> {
+        let items = self.items(translation).into_iter();
+        let items = items.filter(|item| item.keep != Keep::Digits);
+        let ranges = items.map(|item| item.range);
+        ranges
+            .filter(|range| translation[range.clone()].starts_with(['%', '{', '$']))
+            .collect()
+    }
+
     /// Returns what is copied, in order; of two that overlap, the first, and the longer one.
     pub(super) fn items(&self, text: &str) -> Vec<Item> {
         let mut found: Vec<(Range<usize>, usize, &Rule)> = Vec::new();

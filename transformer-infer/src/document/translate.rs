@@ -128,7 +128,7 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
         let write = |part| match part {
             Prepared::Verbatim(text) => text,
             Prepared::Passage { passage, pieces } => {
-                written(&passage, &pieces, &sentences, &translated)
+                written(&passage, &pieces, &sentences, &translated, self.protection)
             }
         };
         Ok(prepared.into_iter().map(write).collect())
@@ -389,6 +389,7 @@ fn written(
     pieces: &[PreparedPiece],
     sentences: &Sentences,
     translated: &[(Form, TranslatedLine)],
+    protection: &Protection,
 ) -> String {
     let notation = &passage.notation;
     let mut written = String::new();
@@ -399,7 +400,7 @@ fn written(
             PreparedPiece::Sentence(index) => {
                 let (form, TranslatedLine { text, links, .. }) = &translated[*index];
                 let sentence = sentences.0[*index].in_form(*form);
-                for chunk in put_back(sentence, text, links) {
+                for chunk in put_back(sentence, text, links, protection) {
                     match chunk {
                         Chunk::Text(text) => written.push_str(&notation.escape(text)),
                         Chunk::Raw {

@@ -7,6 +7,7 @@ use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use super::units::{Unit, aligned_units};
 use crate::attention::Link;
+use crate::document::Protection;
 use crate::translator::is_without_spaces;
 
 /// Where the marks of a sentence are in its translation.
@@ -34,6 +35,7 @@ impl<'a> Placement<'a> {
         sentence: &'a Sentence,
         translation: &'a str,
         links: &[Link],
+        protection: &Protection,
     ) -> Self {
         let marks = &sentence.marks;
         let mut cuts: Vec<usize> = marks
@@ -42,7 +44,8 @@ impl<'a> Placement<'a> {
             .collect();
         cuts.sort_unstable();
         cuts.dedup();
-        let (src_units, tgt_units, aligned) = aligned_units(sentence, &cuts, translation, links);
+        let (src_units, tgt_units, aligned) =
+            aligned_units(sentence, &cuts, translation, links, protection);
         let mut tgt_of = vec![Vec::new(); src_units.len()];
         for (tgt, src) in aligned.iter().enumerate() {
             if let Some(src) = src {
@@ -282,7 +285,9 @@ impl<'a> Placement<'a> {
         let start = unit
             .checked_sub(1)
             .map_or(0, |before| self.tgt_units[before].range.end);
-        &self.translation[start..end]
+        // Between two units may be what was invented.
+        let between = &self.translation[start..end];
+        &between[between.trim_end().len()..]
     }
 
     /// Gives breaks their positions: in order, and with words between them.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::placement::Placement;
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use crate::attention::Link;
+use crate::document::Protection;
 use crate::document::passage::Raw;
 use crate::translator::is_without_spaces;
 
@@ -26,16 +27,17 @@ pub(in crate::document) enum Chunk<'a> {
 /// A pair encloses the longest sequence of units that translate units inside of it. A pair none of whose words is
 /// translated, and a point, go between the translations of their neighbors. Marks are written between words, or inside
 /// of a word that is the same in the source. Breaks keep their order and, if there are enough words, have words between
-/// them.
+/// them. If all placeholders were taken out, those of the translation are inventions of the model, and are left out.
 pub(in crate::document) fn put_back<'a>(
     sentence: &'a Sentence,
     translation: &'a str,
     links: &[Link],
+    protection: &Protection,
 ) -> Vec<Chunk<'a>> {
     if sentence.marks.is_empty() {
         return vec![Chunk::Text(translation)];
     }
-    let mut placement = Placement::new(sentence, translation, links);
+    let mut placement = Placement::new(sentence, translation, links, protection);
     placement.put_pairs();
     placement.put_breaks();
     let mut writer = ChunkWriter {

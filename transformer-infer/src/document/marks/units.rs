@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::sentence::Sentence;
 use crate::attention::Link;
+use crate::document::Protection;
 use crate::document::kept::places;
 use crate::translator::is_without_spaces;
 
@@ -106,12 +107,13 @@ fn is_in_word(c: char) -> bool {
 }
 
 /// Returns the units of a sentence, which end at `cuts`, too, those of its translation, and for each of these the unit that
-/// it translates. What is copied is one unit: no tag goes into it.
+/// it translates. What is copied is one unit: no tag goes into it. What is invented is none.
 pub(super) fn aligned_units(
     sentence: &Sentence,
     cuts: &[usize],
     translation: &str,
     links: &[Link],
+    protection: &Protection,
 ) -> (Vec<Unit>, Vec<Unit>, Vec<Option<usize>>) {
     let places = places(&sentence.text, &sentence.kept, translation);
     let copies = sentence.kept.iter().zip(places);
@@ -120,7 +122,11 @@ pub(super) fn aligned_units(
     copies.sort_unstable_by_key(|(place, _)| place.start);
     let wholes: Vec<Range<usize>> = copies.iter().map(|(place, _)| place.clone()).collect();
     let src_units = units_with(&sentence.text, cuts, &sentence.copied);
-    let tgt_units = units_with(translation, &[], &wholes);
+    let mut tgt_units = units_with(translation, &[], &wholes);
+    if sentence.kept.is_empty() && !sentence.taken_out.is_empty() {
+        let inventions = protection.inventions(translation);
+        tgt_units.retain(|unit| !inventions.iter().any(|it| overlap(it, &unit.range) > 0));
+    }
     let (tgt_units, mut aligned) = align(
         (&sentence.text, &src_units),
         (translation, tgt_units),

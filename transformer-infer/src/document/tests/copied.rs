@@ -87,3 +87,12 @@ fn a_sentence_of_what_is_copied_is_not_translated() {
     }
     assert!(lines.lines.borrow().is_empty());
 }
+
+#[test]
+fn what_the_model_invents_is_left_out() {
+    let lines = Writes::new(|line| match line.text.contains("%s") {
+        true => "Lösche es.".to_owned(),
+        false => "Lösche %d jetzt {x}.".to_owned(),
+    });
+    assert_eq!(translate(&lines, "Delete %s"), "Lösche jetzt. %s");
+}

@@ -129,7 +129,8 @@ impl Finisher {
             *index == 0 || it.hypothesis.score.is_finite() && is_kept(&it.text)
         };
         let mut candidates = candidates.filter(is_real).map(|(index, candidate)| {
-            let translation = draft.translation(line.form, &candidate.text, links(index));
+            let translation =
+                draft.translation(line.form, &candidate.text, links(index), &PLACEHOLDERS);
             (translation, candidate.hypothesis.score)
         });
         let (best, score) = candidates.next().unwrap_or_default();
