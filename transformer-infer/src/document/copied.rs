@@ -45,7 +45,7 @@ impl Copied {
                     .get(next_point)
                     .is_none_or(|start| *start >= range.end)
         };
-        // What has an edge inside is looked for in its parts.
+        // What has an edge inside is looked for in its parts, but digits on both sides may be of two numbers.
         let parts = |item: Item| {
             if is_whole(&item.range) {
                 return vec![item];
@@ -64,7 +64,7 @@ impl Copied {
             };
             ranges
                 .flat_map(of_part)
-                .filter(|it| is_whole(&it.range))
+                .filter(|it| it.keep != Keep::Digits && is_whole(&it.range))
                 .collect()
         };
         let mut copied: Vec<Self> = Vec::new();
@@ -156,6 +156,14 @@ mod tests {
         assert_eq!(copied("of %dx%d pixels"), ["%dx%d"]);
         assert_eq!(copied("Dogs {from}–{to} run"), ["{from}–{to}"]);
         assert_eq!(copied("{a} {b}, {c} and {d}"), ["{a}", "{b}", "{c}", "{d}"]);
+    }
+
+    #[test]
+    fn a_number_with_a_mark_inside_is_left_to_the_model() {
+        let passage = crate::document::tests::markup("in 1950<a>1</a>. See {x}<a>{y}</a>");
+        let found = Copied::find(&passage, &Protection::placeholders()).into_iter();
+        let found: Vec<&str> = found.map(|it| &passage.text[it.range]).collect();
+        assert_eq!(found, ["{x}", "{y}"]);
     }
 
     #[test]
