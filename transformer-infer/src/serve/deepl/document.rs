@@ -78,14 +78,14 @@ pub(super) async fn upload(
 ) -> Result<Json<DocumentReply>, ApiError> {
     let (caller, parameters) = admitted(&shared, request).await?;
     let upload = checked(&shared, &caller, &parameters)?;
-    let file = shared.files.accept(&upload.name)?;
+    let file = shared.files.accept(caller.id, &upload.name)?;
     let reply = DocumentReply {
         document_id: file.id.clone(),
         document_key: file.key.clone(),
     };
     tokio::spawn(async move {
         let n_chars = upload.n_chars;
-        let stored = match upload.translate(&caller).await {
+        let stored = match upload.translate(&caller, &file).await {
             Ok(bytes) => {
                 usage.add(&shared, &caller, n_chars);
                 file.finish(bytes, n_chars).await

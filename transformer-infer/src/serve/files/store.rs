@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
@@ -14,16 +14,18 @@ use tokio::task::spawn_blocking;
 use super::folder::PrivateFolder;
 use crate::serve::http::ApiError;
 
-/// How much is kept.
+/// The limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileLimits {
     /// Maximum number of files, those that are being translated included.
     max_files: usize,
     /// Maximum number of files that are being translated.
     max_pending: usize,
+    /// The same for each caller.
+    max_pending_of_caller: usize,
     /// Maximum number of bytes of all files.
     max_bytes: u64,
-    /// How long a file is kept after it was translated.
+    /// Time for which a file is kept after it was translated.
     max_age: Duration,
 }
 
@@ -32,6 +34,7 @@ impl Default for FileLimits {
         Self {
             max_files: 1000,
             max_pending: 64,
+            max_pending_of_caller: 16,
             max_bytes: 1 << 28,
             max_age: Duration::from_secs(30 * 60),
         }
@@ -50,7 +53,12 @@ pub(crate) struct FileStore {
     folder: OnceLock<PrivateFolder>,
     /// The oldest first.
     files: Mutex<VecDeque<StoredFile>>,
+    places: Mutex<Vec<Weak<u64>>>,
 }
+
+/// A place among the files that are being translated, with the id of its caller. It is taken as long as there is a clone of
+/// it, for example in a thread that has not noticed yet that its client hung up.
+pub(crate) type Place = Arc<u64>;
 
 /// A file that is being translated. Dropped before it ends, it leaves nothing.
 #[derive(Debug)]
@@ -60,6 +68,7 @@ pub(crate) struct PendingFile {
     pub(crate) id: String,
     /// The key, which nobody can guess.
     pub(crate) key: String,
+    pub(crate) place: Place,
 }
 
 /// A file that was accepted.
@@ -74,12 +83,12 @@ struct StoredFile {
     state: FileState,
 }
 
-/// How far a file is.
+/// The state of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum FileState {
-    /// It is being translated.
+    /// Being translated.
     Pending,
-    /// It is ready.
+    /// Ready to be fetched.
     Ready {
         /// Name for the client.
         name: String,
@@ -88,7 +97,7 @@ pub(crate) enum FileState {
         /// Number of characters of its source.
         n_chars: usize,
     },
-    /// It could not be translated, for this reason.
+    /// Not translated, for this reason.
     Failed(String),
 }
 
@@ -109,20 +118,22 @@ impl FileStore {
             parent,
             folder: OnceLock::new(),
             files: Mutex::default(),
+            places: Mutex::default(),
         }
     }
 
-    /// Accepts a file, which clients will call by `name`.
+    /// Accepts a file of a caller, which clients will call by `name`.
     ///
     /// # Errors
     ///
-    /// Returns [`ApiError::Busy`] if as many are being translated as allowed.
-    pub(crate) fn accept(self: &Arc<Self>, name: &str) -> Result<PendingFile, ApiError> {
+    /// Returns [`ApiError::Busy`] if as many are being translated as allowed, or as many of this caller.
+    pub(crate) fn accept(
+        self: &Arc<Self>,
+        caller: u64,
+        name: &str,
+    ) -> Result<PendingFile, ApiError> {
+        let place = self.place(caller)?;
         let mut files = self.lock();
-        let pending = files.iter().filter(|file| file.state.is_pending());
-        if pending.count() >= self.limits.max_pending {
-            return Err(ApiError::Busy { retry_after: 10 });
-        }
         let (id, key) = (random_name(), random_name());
         files.push_back(StoredFile {
             id: id.clone(),
@@ -137,7 +148,24 @@ impl FileStore {
             store: self.clone(),
             id,
             key,
+            place,
         })
+    }
+
+    /// Takes a place for a file of a caller.
+    fn place(&self, caller: u64) -> Result<Place, ApiError> {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.retain(|place| place.strong_count() > 0);
+        let callers = places.iter().filter_map(Weak::upgrade);
+        let n_of_caller = callers.filter(|id| **id == caller).count();
+        if places.len() >= self.limits.max_pending
+            || n_of_caller >= self.limits.max_pending_of_caller
+        {
+            return Err(ApiError::Busy { retry_after: 10 });
+        }
+        let place = Arc::new(caller);
+        places.push(Arc::downgrade(&place));
+        Ok(place)
     }
 
     /// Stores the translation of a file that was accepted.
@@ -208,8 +236,13 @@ impl PendingFile {
     /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than everything that
     /// may be stored.
     pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
-        let (store, id) = (self.store.clone(), self.id.clone());
-        let stored = spawn_blocking(move || store.finish(&id, &bytes, n_chars)).await;
+        let (store, id, place) = (self.store.clone(), self.id.clone(), self.place.clone());
+        let finish = move || {
+            let stored = store.finish(&id, &bytes, n_chars);
+            drop(place);
+            stored
+        };
+        let stored = spawn_blocking(finish).await;
         stored.map_err(|_| ApiError::Internal)?.map_err(|error| {
             tracing::error!(%error, "a translated file cannot be stored");
             ApiError::Internal
@@ -220,6 +253,7 @@ impl PendingFile {
     pub(crate) fn fail(&self, error: &ApiError) {
         let mut files = self.store.lock();
         if let Some(file) = files.iter_mut().find(|file| file.id == self.id) {
+            file.since = Instant::now();
             file.state = FileState::Failed(error.to_string());
         }
     }
@@ -257,7 +291,7 @@ mod tests {
     }
 
     fn stored(store: &Arc<FileStore>, bytes: &[u8]) -> String {
-        let file = store.accept("a.txt").expect("nothing is pending");
+        let file = store.accept(1, "a.txt").expect("nothing is pending");
         let finished = store.finish(&file.id, bytes, 1);
         finished.expect("there is a temporary folder");
         file.id.clone()
@@ -279,7 +313,7 @@ mod tests {
     #[test]
     fn a_file_is_pending_and_then_ready() {
         let store = store(FileLimits::default());
-        let file = store.accept("a.txt").expect("nothing is pending");
+        let file = store.accept(1, "a.txt").expect("nothing is pending");
         let state = store.state(&file.id, Some(&file.key));
         assert!(state.is_some_and(|state| state.is_pending()));
         let finished = store.finish(&file.id, b"x", 1);
@@ -290,7 +324,7 @@ mod tests {
     #[test]
     fn another_key_does_not_open_a_file() {
         let store = store(FileLimits::default());
-        let file = store.accept("a.txt").expect("nothing is pending");
+        let file = store.accept(1, "a.txt").expect("nothing is pending");
         assert!(store.state(&file.id, Some("")).is_none());
     }
 
@@ -334,17 +368,45 @@ mod tests {
             max_pending: 1,
             ..FileLimits::default()
         });
-        let file = store.accept("a.txt").expect("nothing is pending");
-        let refused = store.accept("b.txt").expect_err("one is pending");
+        let file = store.accept(1, "a.txt").expect("nothing is pending");
+        let refused = store.accept(2, "b.txt").expect_err("one is pending");
         assert!(refused.retry_after().is_some());
+        let place = file.place.clone();
+        drop(file);
+        let refused = store.accept(2, "b.txt");
+        assert!(refused.is_err(), "a thread still has the place");
+        drop(place);
+        assert!(store.accept(2, "b.txt").is_ok());
+    }
+
+    #[test]
+    fn a_caller_takes_a_part_of_the_places_only() {
+        let store = store(FileLimits {
+            max_pending_of_caller: 1,
+            ..FileLimits::default()
+        });
+        let _pending = store.accept(1, "a.txt").expect("nothing is pending");
+        assert!(store.accept(1, "b.txt").is_err());
+        assert!(store.accept(2, "b.txt").is_ok());
+    }
+
+    #[test]
+    fn a_late_failure_is_seen() {
+        let store = store(FileLimits {
+            max_age: Duration::from_secs(1),
+            ..FileLimits::default()
+        });
+        let file = store.accept(1, "a.txt").expect("nothing is pending");
+        store.lock()[0].since -= Duration::from_secs(2);
         file.fail(&ApiError::Internal);
-        assert!(store.accept("c.txt").is_ok());
+        let state = store.state(&file.id, None);
+        assert!(matches!(state, Some(FileState::Failed(_))), "{state:?}");
     }
 
     #[test]
     fn a_file_that_is_given_up_leaves_nothing() {
         let store = store(FileLimits::default());
-        drop(store.accept("a.txt").expect("nothing is pending"));
+        drop(store.accept(1, "a.txt").expect("nothing is pending"));
         assert!(store.lock().is_empty());
     }
 

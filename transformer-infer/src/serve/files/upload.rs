@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 
+use super::PendingFile;
 use crate::document::format::Format;
 use crate::serve::http::ApiError;
 use crate::serve::languages::{detector, without_tags};
@@ -10,7 +11,7 @@ use crate::serve::parameters::UploadedFile;
 use crate::serve::state::{Caller, Shared};
 use crate::serve::translate::{TranslateOptions, check_room, check_texts, translate_file};
 
-/// Most characters of the name of a file.
+/// Maximum number of characters of the name of a file.
 const MAX_NAME_CHARS: usize = 100;
 
 /// A file to translate.
@@ -71,11 +72,18 @@ impl Upload {
         })
     }
 
-    /// Translates the file, whatever else waits.
-    pub(crate) async fn translate(self, caller: &Caller) -> Result<Bytes, ApiError> {
+    /// Translates the file, which was accepted, whatever else waits.
+    pub(crate) async fn translate(
+        self,
+        caller: &Caller,
+        accepted: &PendingFile,
+    ) -> Result<Bytes, ApiError> {
         match self.route {
             Some(route) => {
-                let (options, caller) = (TranslateOptions::default(), caller.for_file());
+                let (options, caller) = (
+                    TranslateOptions::default(),
+                    caller.for_file(&accepted.place),
+                );
                 translate_file(&route, self.format, self.bytes, &options, &caller).await
             }
             None => Ok(self.bytes),

@@ -67,8 +67,8 @@ pub(super) async fn translate_file(
     let target = language(&parameters, "target")?;
     let upload = Upload::new(&shared, &caller, file, source, target)?;
     let (name, n_chars) = (upload.name.clone(), upload.n_chars);
-    let accepted = shared.files.accept(&name)?;
-    let translated = upload.translate(&caller).await?;
+    let accepted = shared.files.accept(caller.id, &name)?;
+    let translated = upload.translate(&caller, &accepted).await?;
     accepted.finish(translated, n_chars).await?;
     let (origin, id) = (origin(&headers), &accepted.id);
     Ok(Json(FileReply {

@@ -1,7 +1,7 @@
 //! [`ServedLines`]: the sentences of documents, translated by the scheduler of a model.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
@@ -15,7 +15,7 @@ use crate::serve::models::Served;
 use crate::serve::state::Caller;
 use crate::translator::{Glossary, Translation, TranslatorError};
 
-/// How long a request that has begun waits until it asks for room in the queue again.
+/// Time for which a request that has begun waits before it asks for room in the queue again.
 pub(super) const WAIT: Duration = Duration::from_millis(20);
 
 /// Translates the sentences of documents by the scheduler of a model, on a thread that waits. Ends early, with an error,
@@ -27,9 +27,9 @@ pub(crate) struct ServedLines {
     glossary: Option<Arc<Glossary>>,
     sender: Sender<Message>,
     messages: Mutex<Receiver<Message>>,
-    /// What went wrong, which [`DocumentError`] cannot say.
+    /// The refusal, which [`DocumentError`] cannot say.
     failure: Mutex<Option<ApiError>>,
-    /// Whether lines were accepted: the next ones wait for room.
+    /// Set when lines were accepted: the next ones wait for room.
     has_begun: AtomicBool,
 }
 
@@ -83,7 +83,7 @@ impl ServedLines {
         (lines, Hold(sender))
     }
 
-    /// Returns the refusal behind an error of a document.
+    /// Returns the refusal that caused an error of a document.
     pub(super) fn failure(&self) -> Option<ApiError> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take()
@@ -116,15 +116,17 @@ impl ServedLines {
         };
         let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let ticket = loop {
+            if !matches!(messages.try_recv(), Err(TryRecvError::Empty)) {
+                return Err(self.fail(ApiError::Stopping));
+            }
             let sender = self.sender.clone();
             let on_done = move |index, result| {
                 let _ = sender.send(Message::Done(index, result));
             };
             let (scheduler, job) = (self.served.scheduler(), job.clone());
-            let submitted = if self.caller.is_limited {
-                scheduler.submit(job, on_done)
-            } else {
-                scheduler.submit_unlimited(job, on_done)
+            let submitted = match self.caller.place {
+                None => scheduler.submit(job, on_done),
+                Some(_) => scheduler.submit_unlimited(job, on_done),
             };
             match submitted {
                 Ok(ticket) => break ticket,

@@ -18,7 +18,7 @@ const MAX_DOCUMENTS: usize = 64;
 /// Bytes of text that are one token at least, roughly: a guess that refuses early what the queue would refuse.
 const BYTES_PER_TOKEN: usize = 8;
 
-/// What is copied instead of translated. To compile its patterns takes longer than to translate a sentence.
+/// The text that is copied instead of translated. To compile its patterns takes longer than to translate a sentence.
 pub(super) static PLACEHOLDERS: LazyLock<Protection> = LazyLock::new(Protection::placeholders);
 
 /// Permits for threads that find sentences and tokenize them: more than the cores would only wait for each other.
@@ -50,13 +50,14 @@ pub(super) async fn compute<T: Send + 'static>(
     on_thread(Some(permit(&PREPARING).await?), work).await
 }
 
-/// The same for a document, whose thread waits for the translation, too. An accepted file is not refused any more.
+/// Does the same for a document; the thread waits for the translation, too. An accepted file is never refused: `work` holds
+/// its place, which bounds the threads.
 pub(super) async fn wait_for_document<T: Send + 'static>(
     served: &Served,
     caller: &Caller,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if !caller.is_limited {
+    if caller.place.is_some() {
         return on_thread(None, work).await;
     }
     check_room(served, 0)?;

@@ -167,7 +167,7 @@ fn every_document_that_is_accepted_is_translated_however_much_waits() {
         let file = ("a.txt", content.as_bytes());
         server.post_file("/v2/document", &fields, file).ok()
     };
-    let handles: Vec<Value> = (0..20).map(upload).collect();
+    let handles: Vec<Value> = (0..16).map(upload).collect();
     for handle in &handles {
         assert_eq!(final_status(&server, handle)["status"], "done");
     }
