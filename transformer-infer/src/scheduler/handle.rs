@@ -266,6 +266,12 @@ impl Scheduler {
         }
     }
 
+    /// Returns the number of tokens that wait and count for the limit.
+    #[cfg(feature = "serve")]
+    pub(crate) fn n_limited_tokens(&self) -> usize {
+        self.shared.lock().queue.n_limited_tokens()
+    }
+
     /// Returns the translator.
     pub fn translator(&self) -> &Arc<Translator> {
         &self.shared.translator

@@ -1,13 +1,13 @@
-//! What the errors of the library are to a client.
+//! The refusals that errors of the library are to a client.
 
 use crate::document::DocumentError;
 use crate::one_line;
-use crate::scheduler::{SchedulerError, SchedulerStats};
+use crate::scheduler::SchedulerError;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::translator::TranslatorError;
 
-/// Most seconds that a client is told to wait.
+/// Maximum number of seconds that a client is told to wait.
 const MAX_SECONDS: f64 = 60.0;
 
 /// Returns the refusal of lines.
@@ -62,16 +62,13 @@ pub(super) fn of_document(error: DocumentError) -> ApiError {
     }
 }
 
-/// Returns in how many seconds what waits is translated, by the speed so far: at least 1.
+/// Returns in how many seconds the tokens that fill the queue are translated, by the speed so far: at least 1. Those of
+/// accepted files do not fill it.
 fn seconds_until_free(served: &Served) -> u64 {
-    let SchedulerStats {
-        n_queued_tokens,
-        totals,
-        ..
-    } = served.scheduler().stats();
+    let totals = served.scheduler().stats().totals;
     let seconds = (totals.encoding + totals.decoding).as_secs_f64();
     let of_all_threads = seconds / served.translator().n_threads() as f64;
     let per_token = of_all_threads / totals.n_src_tokens.max(1) as f64;
-    let wait = n_queued_tokens as f64 * per_token;
+    let wait = served.scheduler().n_limited_tokens() as f64 * per_token;
     wait.clamp(1.0, MAX_SECONDS).ceil() as u64
 }
