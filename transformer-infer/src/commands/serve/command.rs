@@ -24,8 +24,9 @@ const MAX_WAITING_THREADS: usize = 512;
 /// Serves models over HTTP.
 ///
 /// It listens at once, and answers 503 to everything until the models are loaded. The name of a model is that of its
-/// folder, or of the link to it, and its languages are those of its manifest. SIGHUP reads the models and the API keys again; SIGTERM and
-/// SIGINT finish what was accepted, and the second one ends at once. docs/serving.md has the interfaces.
+/// folder, or of the link to it, and its languages are those of its manifest. SIGHUP reads the models and the API keys
+/// again; SIGTERM and SIGINT end the server after the requests that have arrived are answered, and the second one ends it
+/// at once. docs/serving.md has the interfaces.
 #[derive(Debug, Args)]
 #[command(name = "serve")]
 pub(crate) struct Serve {

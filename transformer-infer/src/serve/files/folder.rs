@@ -1,6 +1,6 @@
 //! [`PrivateFolder`]: a temporary folder for this user alone, which is removed even if its server is killed.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -9,13 +9,16 @@ use tempfile::{Builder, NamedTempFile, TempDir};
 /// The beginning of the names of such folders.
 const PREFIX: &str = "transformer-infer-files-";
 
+/// Number of random characters after it.
+const N_RANDOM: usize = 6;
+
 /// A temporary folder for this user alone, whatever the umask. It is removed on drop; that of a killed server, by
 /// [`remove_abandoned`](Self::remove_abandoned).
 #[derive(Debug)]
 pub(super) struct PrivateFolder {
     folder: TempDir,
-    /// The open folder, locked as long as the process runs; none where folders cannot be opened.
-    _lock: Option<File>,
+    /// Held as long as the process runs.
+    _lock: system::Lock,
 }
 
 impl PrivateFolder {
@@ -23,12 +26,10 @@ impl PrivateFolder {
     pub(super) fn new_in(parent: &Path) -> io::Result<Self> {
         loop {
             let mut builder = Builder::new();
-            builder.prefix(PREFIX);
+            builder.prefix(PREFIX).rand_bytes(N_RANDOM);
             let folder = system::private_folder(&mut builder, parent)?;
-            let lock = File::open(folder.path()).ok();
-            let is_held = |lock: &File| matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
             // A server that starts at this moment may hold the folder, or have removed it, as an abandoned one.
-            if !lock.as_ref().is_some_and(is_held) && folder.path().exists() {
+            if let Some(lock) = system::lock(folder.path())? {
                 return Ok(Self {
                     folder,
                     _lock: lock,
@@ -53,12 +54,12 @@ impl PrivateFolder {
     pub(super) fn remove_abandoned(parent: &Path) -> io::Result<()> {
         let own = tempfile::tempfile_in(parent)?;
         for entry in fs::read_dir(parent)?.flatten() {
-            if entry
-                .file_name()
-                .as_encoded_bytes()
-                .starts_with(PREFIX.as_bytes())
-                && let Ok(folder) = system::open_own_folder(&entry.path(), &own)
-                && folder.try_lock().is_ok()
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            if name.starts_with(PREFIX.as_bytes())
+                && name.len() == PREFIX.len() + N_RANDOM
+                && let Ok(Some(lock)) = system::lock(&entry.path())
+                && lock.is_private(&own).unwrap_or(false)
             {
                 // Another server may be removing it.
                 let _ = fs::remove_dir_all(entry.path());
@@ -70,7 +71,7 @@ impl PrivateFolder {
 
 #[cfg(unix)]
 mod system {
-    use std::fs::{self, File, OpenOptions, Permissions};
+    use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
     use std::io;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
@@ -91,16 +92,37 @@ mod system {
         fs::set_permissions(path, Permissions::from_mode(mode))
     }
 
-    /// Opens a folder, without following links, if it has the owner of `own`.
-    pub(super) fn open_own_folder(path: &Path, own: &File) -> io::Result<File> {
+    /// An open folder that is locked.
+    #[derive(Debug)]
+    pub(super) struct Lock(File);
+
+    /// Opens and locks a folder, without following links; returns `None` if it vanished or another process holds it.
+    pub(super) fn lock(path: &Path) -> io::Result<Option<Lock>> {
         let mut options = OpenOptions::new();
         options
             .read(true)
             .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
-        let folder = options.open(path)?;
-        match folder.metadata()?.uid() == own.metadata()?.uid() {
-            true => Ok(folder),
-            false => Err(io::ErrorKind::PermissionDenied.into()),
+        let folder = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        match folder.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // Before it was locked, it may have been removed, and another have got its name.
+        let opened = folder.metadata()?;
+        let is_same = fs::symlink_metadata(path)
+            .is_ok_and(|it| (it.dev(), it.ino()) == (opened.dev(), opened.ino()));
+        Ok(is_same.then_some(Lock(folder)))
+    }
+
+    impl Lock {
+        /// Returns whether the folder has the owner of `own` and the rights that [`private_folder`] gives.
+        pub(super) fn is_private(&self, own: &File) -> io::Result<bool> {
+            let folder = self.0.metadata()?;
+            Ok(folder.uid() == own.metadata()?.uid() && folder.mode() & 0o7777 == 0o700)
         }
     }
 }
@@ -122,8 +144,17 @@ mod system {
         Ok(())
     }
 
-    pub(super) fn open_own_folder(_: &Path, _: &File) -> io::Result<File> {
-        Err(io::ErrorKind::Unsupported.into())
+    #[derive(Debug)]
+    pub(super) struct Lock;
+
+    pub(super) fn lock(_: &Path) -> io::Result<Option<Lock>> {
+        Ok(Some(Lock))
+    }
+
+    impl Lock {
+        pub(super) fn is_private(&self, _: &File) -> io::Result<bool> {
+            Ok(false)
+        }
     }
 }
 
@@ -151,14 +182,21 @@ mod tests {
         let parent = tempfile::tempdir().expect("the system has temporary directories");
         let parent = parent.path();
         let running = PrivateFolder::new_in(parent).expect("the parent is writable");
-        let killed = parent.join(format!("{PREFIX}killed"));
-        fs::create_dir(&killed).expect("the parent is writable");
-        fs::write(killed.join("a"), "a").expect("the folder is writable");
-        let (other, link) = (parent.join("other"), parent.join(format!("{PREFIX}link")));
+        let folder = |name: &str, mode| {
+            let folder = parent.join(format!("{PREFIX}{name}"));
+            fs::create_dir(&folder).expect("the parent is writable");
+            fs::write(folder.join("a"), "a").expect("the folder is writable");
+            let rights = fs::Permissions::from_mode(mode);
+            fs::set_permissions(&folder, rights).expect("the folder is ours");
+            folder
+        };
+        let killed = folder("killed", 0o700);
+        let (open, long) = (folder("opened", 0o755), folder("of-a-user", 0o700));
+        let (other, link) = (parent.join("other"), parent.join(format!("{PREFIX}linked")));
         fs::create_dir(&other).expect("the parent is writable");
         symlink(&other, &link).expect("the parent is writable");
         PrivateFolder::remove_abandoned(parent).expect("the parent is readable");
-        let exist = [running.path(), &killed, &other, &link].map(Path::exists);
-        assert_eq!(exist, [true, false, true, true]);
+        let exist = [running.path(), &killed, &open, &long, &other, &link].map(Path::exists);
+        assert_eq!(exist, [true, false, true, true, true, true]);
     }
 }

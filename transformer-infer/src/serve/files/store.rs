@@ -1,6 +1,7 @@
 //! [`FileStore`]: keeps translated files in a temporary folder; bounded in number, size and age.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -166,6 +167,13 @@ impl FileStore {
         let place = Arc::new(caller);
         places.push(Arc::downgrade(&place));
         Ok(place)
+    }
+
+    /// Removes the folder with all files, at the end of the server. Threads that still hold the store store nothing more.
+    pub(crate) fn remove_folder(&self) {
+        if let Some(folder) = self.folder.get() {
+            let _ = fs::remove_dir_all(folder.path());
+        }
     }
 
     /// Stores the translation of a file that was accepted.

@@ -91,8 +91,9 @@ impl Server {
         self.router.clone()
     }
 
-    /// Loads the models and answers requests, until the first [`ServerSignal::Stop`] and the end of what was accepted,
-    /// or until the second one.
+    /// Loads the models and answers requests, until the first [`ServerSignal::Stop`] and the last reply to a request that
+    /// has arrived, or until the second one. Translated files, and files that are still being translated, are given up:
+    /// nobody can fetch them any longer.
     ///
     /// # Errors
     ///
@@ -146,6 +147,8 @@ impl Server {
             () = connections.stop() => {}
             Some(_) = signals.recv() => tracing::warn!("stopped before all requests were answered"),
         }
+        // Threads that translate files may hold the store until the process ends.
+        shared.files.remove_folder();
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 pub enum ServerSignal {
     /// Read the API keys and the models again.
     Reload,
-    /// Accept no more, finish what was accepted, and end; the second time, end at once.
+    /// Accept no more, answer the requests that have arrived, and end; the second time, end at once.
     Stop,
 }
 

@@ -84,14 +84,19 @@ fn an_address_that_is_taken_is_one_line() {
     );
 }
 
-/// Translates a file, and returns the status of the reply.
+/// Uploads a file, and returns the status of the reply.
 #[cfg(unix)]
-fn translate_file(address: SocketAddr, content: &str) -> u16 {
+fn upload(address: SocketAddr, path: &str, content: &str) -> u16 {
     let part = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\n";
     let body = format!("{part}{content}\r\n--b--\r\n");
     let headers = [("content-type", "multipart/form-data; boundary=b")];
-    let path = "/translate_file?source=en&target=de";
     call(address, "POST", path, &headers, &body).status
+}
+
+/// Translates a file, and returns the status of the reply.
+#[cfg(unix)]
+fn translate_file(address: SocketAddr, content: &str) -> u16 {
+    upload(address, "/translate_file?source=en&target=de", content)
 }
 
 /// Returns the folders and files in a folder, with the rights of each.
@@ -147,10 +152,18 @@ fn translated_files_are_private_and_a_failed_or_killed_server_leaves_none() {
     killed.kill().expect("it runs");
     killed.wait().expect("it ends");
     assert_eq!(folder(), left);
-    let (mut last, _) = serve();
+    let (mut last, address) = serve();
     assert!(!left.exists());
-    for child in [&mut other, &mut last] {
-        child.kill().expect("it runs");
-        child.wait().expect("it ends");
-    }
+
+    // A server that is stopped leaves nothing, even if a file is being translated.
+    assert_eq!(translate_file(address, "a dog"), 200);
+    let path = "/v2/document?source_lang=EN&target_lang=DE";
+    assert_eq!(upload(address, path, &"a dog.\n".repeat(10_000)), 200);
+    let id = last.id().to_string();
+    let stopped = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(stopped.expect("the system has kill").success());
+    assert!(last.wait().expect("the program ends").success());
+    assert_eq!(rights(temporary.path()), []);
+    other.kill().expect("it runs");
+    other.wait().expect("it ends");
 }
