@@ -1,11 +1,12 @@
-//! [`closest`]: the code of a model that means the same language as the code of a request.
+//! [`closest`] and [`closeness`]: codes of models that mean the same language as the code of a request.
 
 use std::cmp::Reverse;
 
 use transformer_core::text::LanguageCode;
 
-/// Languages by their codes of ISO 639-1 and ISO 639-3, as the crates name them that detect languages.
-pub(crate) const ISO_639_3: [(&str, &str); 70] = [
+/// Languages by their codes of ISO 639-1 and ISO 639-3; of Persian and Chinese, the one that crates that detect languages
+/// use.
+pub(crate) const ISO_639_3: [(&str, &str); 103] = [
     ("af", "afr"),
     ("ak", "aka"),
     ("am", "amh"),
@@ -14,6 +15,8 @@ pub(crate) const ISO_639_3: [(&str, &str); 70] = [
     ("be", "bel"),
     ("bg", "bul"),
     ("bn", "ben"),
+    ("br", "bre"),
+    ("bs", "bos"),
     ("ca", "cat"),
     ("cs", "ces"),
     ("cy", "cym"),
@@ -24,62 +27,93 @@ pub(crate) const ISO_639_3: [(&str, &str); 70] = [
     ("eo", "epo"),
     ("es", "spa"),
     ("et", "est"),
+    ("eu", "eus"),
     ("fa", "pes"),
     ("fi", "fin"),
     ("fr", "fra"),
+    ("ga", "gle"),
+    ("gd", "gla"),
+    ("gl", "glg"),
     ("gu", "guj"),
+    ("ha", "hau"),
     ("he", "heb"),
     ("hi", "hin"),
     ("hr", "hrv"),
+    ("ht", "hat"),
     ("hu", "hun"),
     ("hy", "hye"),
     ("id", "ind"),
+    ("ig", "ibo"),
+    ("is", "isl"),
     ("it", "ita"),
     ("ja", "jpn"),
     ("jv", "jav"),
     ("ka", "kat"),
+    ("kk", "kaz"),
     ("km", "khm"),
     ("kn", "kan"),
     ("ko", "kor"),
+    ("ku", "kur"),
+    ("ky", "kir"),
     ("la", "lat"),
+    ("lb", "ltz"),
+    ("lo", "lao"),
     ("lt", "lit"),
     ("lv", "lav"),
+    ("mg", "mlg"),
+    ("mi", "mri"),
     ("mk", "mkd"),
     ("ml", "mal"),
+    ("mn", "mon"),
     ("mr", "mar"),
+    ("ms", "msa"),
+    ("mt", "mlt"),
     ("my", "mya"),
     ("nb", "nob"),
     ("ne", "nep"),
     ("nl", "nld"),
+    ("nn", "nno"),
+    ("oc", "oci"),
     ("or", "ori"),
     ("pa", "pan"),
     ("pl", "pol"),
+    ("ps", "pus"),
     ("pt", "por"),
     ("ro", "ron"),
     ("ru", "rus"),
+    ("rw", "kin"),
+    ("sd", "snd"),
     ("si", "sin"),
     ("sk", "slk"),
     ("sl", "slv"),
     ("sn", "sna"),
+    ("so", "som"),
+    ("sq", "sqi"),
     ("sr", "srp"),
     ("sv", "swe"),
+    ("sw", "swa"),
     ("ta", "tam"),
     ("te", "tel"),
+    ("tg", "tgk"),
     ("th", "tha"),
     ("tk", "tuk"),
     ("tl", "tgl"),
     ("tr", "tur"),
+    ("tt", "tat"),
+    ("ug", "uig"),
     ("uk", "ukr"),
     ("ur", "urd"),
     ("uz", "uzb"),
     ("vi", "vie"),
+    ("xh", "xho"),
     ("yi", "yid"),
+    ("yo", "yor"),
     ("zh", "cmn"),
     ("zu", "zul"),
 ];
 
 /// Other codes of languages: deprecated ones, members of macrolanguages that stand for the whole, and LibreTranslate's own.
-const ALIASES: [(&str, &str); 27] = [
+const ALIASES: [(&str, &str); 25] = [
     ("als", "sq"),
     ("arb", "ar"),
     ("azj", "az"),
@@ -93,14 +127,12 @@ const ALIASES: [(&str, &str); 27] = [
     ("khk", "mn"),
     ("lvs", "lv"),
     ("mo", "ro"),
-    ("msa", "ms"),
     ("no", "nb"),
     ("nor", "nb"),
     ("npi", "ne"),
     ("ory", "or"),
     ("pb", "pt"),
     ("prs", "fa"),
-    ("swa", "sw"),
     ("swh", "sw"),
     ("uzn", "uz"),
     ("ydd", "yi"),
@@ -137,16 +169,6 @@ impl<'a> Parts<'a> {
             region: if base == "pb" { Some("BR") } else { region },
         }
     }
-
-    /// Returns how much of another code is the same; `None` if the language is another.
-    fn closeness(&self, other: &Self) -> Option<(bool, usize)> {
-        let region = match (self.region, other.region) {
-            (a, b) if a == b => 2,
-            (Some(_), Some(_)) => 0,
-            _ => 1,
-        };
-        (self.language == other.language).then_some((self.script == other.script, region))
-    }
 }
 
 /// Returns the usual code of a language, for codes of two or three small letters.
@@ -161,23 +183,31 @@ pub(crate) fn base_language(code: &str) -> &str {
     usual.map(|(_, usual)| *usual).or_else(iso).unwrap_or(code)
 }
 
-/// Returns the code that is the same, or else the first of those that are closest: of the same language, if possible with
-/// the same script, then of the same region or of none.
+/// Equality of two codes of a language, then agreement of their scripts and of their regions: 2 if they are the same, 1
+/// if one code has none, 0 if they differ. The greater, the closer.
+pub(super) type Closeness = (bool, u8, u8);
+
+/// Returns how close a code is to the code of a request; `None` if its language is another.
+pub(super) fn closeness(wanted: &str, code: &LanguageCode) -> Option<Closeness> {
+    let wanted: LanguageCode = wanted.replace('_', "-").parse().ok()?;
+    let (a, b) = (Parts::of(&wanted), Parts::of(code));
+    let agreement = |a: Option<&str>, b: Option<&str>| match (a, b) {
+        (a, b) if a == b => 2,
+        (Some(_), Some(_)) => 0,
+        _ => 1,
+    };
+    let (script, region) = (agreement(a.script, b.script), agreement(a.region, b.region));
+    (a.language == b.language).then_some((wanted == *code, script, region))
+}
+
+/// Returns the first of the codes that are closest to the code of a request.
 pub(super) fn closest<'a>(
     wanted: &str,
-    codes: impl Iterator<Item = &'a LanguageCode> + Clone,
+    codes: impl Iterator<Item = &'a LanguageCode>,
 ) -> Option<&'a LanguageCode> {
-    let wanted: LanguageCode = wanted.replace('_', "-").parse().ok()?;
-    let same = codes.clone().find(|code| **code == wanted);
-    let parts = Parts::of(&wanted);
-    let closeness =
-        |code: &'a LanguageCode| Some((Reverse(parts.closeness(&Parts::of(code))?), code));
-    let closest = || {
-        codes
-            .filter_map(closeness)
-            .min_by_key(|(closeness, _)| *closeness)
-    };
-    same.or_else(|| Some(closest()?.1))
+    let close = codes.filter_map(|code| Some((Reverse(closeness(wanted, code)?), code)));
+    let closest = close.min_by_key(|(closeness, _)| *closeness);
+    closest.map(|(_, code)| code)
 }
 
 #[cfg(test)]
@@ -226,6 +256,7 @@ mod tests {
             ("pt-PT", ["pt-BR", "pt"], "pt"),
             ("pt_BR", ["pt", "pt-BR"], "pt-BR"),
             ("sr-Latn", ["sr", "sr-Latn-RS"], "sr-Latn-RS"),
+            ("sr-Cyrl", ["sr-Latn", "sr"], "sr"),
         ] {
             assert_eq!(found(wanted, &codes).as_deref(), Some(expected), "{wanted}");
         }

@@ -145,6 +145,7 @@ impl<'a> LanguageNames<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::models::ISO_639_3;
 
     fn english(code: &str) -> String {
         let code: LanguageCode = code.parse().expect("it is a code");
@@ -161,6 +162,18 @@ mod tests {
     fn an_alias_has_the_name_of_its_language() {
         assert_eq!(english("iw"), "Hebrew");
         assert_eq!(english("deu-AT"), "German");
+    }
+
+    #[test]
+    fn every_language_of_two_letters_is_known_by_three() {
+        for (code, _, _) in NAMES.iter().filter(|(code, _, _)| code.len() == 2) {
+            let usual = base_language(code);
+            let long = ISO_639_3.iter().find(|(short, _)| *short == usual);
+            let (_, long) = long.unwrap_or_else(|| panic!("{code} has no code of three letters"));
+            assert_eq!(base_language(long), usual);
+        }
+        assert_eq!(english("isl"), "Icelandic");
+        assert_eq!(english("swa"), "Swahili");
     }
 
     #[test]

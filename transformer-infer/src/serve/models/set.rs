@@ -1,12 +1,13 @@
 //! [`Models`]: all models, by name and by languages.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use transformer_core::text::LanguageCode;
 
-use super::language_codes::closest;
+use super::language_codes::{Closeness, closeness, closest};
 use super::{Route, Served};
 use crate::serve::config::ServeError;
 use crate::serve::http::ApiError;
@@ -18,7 +19,10 @@ pub(crate) struct Models {
     pivot: Option<LanguageCode>,
 }
 
-/// How a request selects its models.
+/// The source and the target language of a model.
+type Pair<'a> = (&'a LanguageCode, &'a LanguageCode);
+
+/// The names by which a request selects its models.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Selection<'a> {
     /// The name of a model.
@@ -71,7 +75,7 @@ impl Models {
     }
 
     /// Returns the pairs of languages of the models whose languages are known.
-    fn pairs(&self) -> impl Iterator<Item = (&LanguageCode, &LanguageCode)> + Clone {
+    fn pairs(&self) -> impl Iterator<Item = Pair<'_>> + Clone {
         self.all.iter().filter_map(|served| served.languages())
     }
 
@@ -99,9 +103,10 @@ impl Models {
 
     /// Returns the models for a request.
     ///
-    /// A language is found by its code, such as `pt-BR`, or else by the closest one, such as `pt`, or `nb` for `no`. Without
-    /// a source or target language, there must be one possibility only. A model whose languages are unknown is found by
-    /// its name, or if it is the only model, and then only by requests that name no language.
+    /// A language is found by its code, such as `pt-BR`, or else by the closest one, such as `pt`, or `nb` for `no`, of
+    /// those between which a model translates. Without a source or target language, there must be one possibility only.
+    /// A model whose languages are unknown is found by its name, or if it is the only model, and then only by requests
+    /// that name no language.
     pub(crate) fn route(&self, selection: Selection<'_>) -> Result<Route, ApiError> {
         let source = selection.source.filter(|code| *code != "auto");
         if let Some(name) = selection.model {
@@ -116,21 +121,20 @@ impl Models {
             check_languages(served, source, selection.target)?;
             return Ok(Route::Direct(served.clone()));
         }
-        let source = source.map(|code| self.source(code)).transpose()?;
-        let target = selection.target.map(|code| self.target(code)).transpose()?;
-        let fits = |served: &&Arc<Served>| match served.languages() {
-            None => false,
-            Some((src, tgt)) => {
-                source.is_none_or(|code| code == src) && target.is_none_or(|code| code == tgt)
-            }
+        let target = selection.target;
+        let Some((closest, pair)) = closest_model(&self.all, |_| true, source, target) else {
+            let source = source.map(|code| self.source(code)).transpose()?;
+            let target = target.map(|code| self.target(code)).transpose()?;
+            return self.through_pivot(source, target);
         };
-        let mut fitting = self.all.iter().filter(fits);
-        match (fitting.next(), fitting.next()) {
-            (Some(served), None) => Ok(Route::Direct(served.clone())),
-            (Some(_), Some(_)) => Err(ApiError::request(
+        let fits = |(from, to): &Pair<'_>| {
+            (source.is_none() || *from == pair.0) && (target.is_none() || *to == pair.1)
+        };
+        match self.pairs().filter(fits).count() {
+            1 => Ok(Route::Direct(closest.clone())),
+            _ => Err(ApiError::request(
                 "several models can translate this; give `source`, `target` or `model`",
             )),
-            (None, _) => self.through_pivot(source, target),
         }
     }
 
@@ -150,13 +154,11 @@ impl Models {
         let (source, target) = source.zip(target).ok_or_else(missing)?;
         let pivot = self.pivot.as_ref().filter(|_| source != target);
         let pivot = pivot.ok_or_else(missing)?;
-        let model = |pair| {
-            self.all
-                .iter()
-                .find(|served| served.languages() == Some(pair))
-        };
-        match (model((source, pivot)), model((pivot, target))) {
-            (Some(first), Some(second)) => Ok(Route::Pivot {
+        let (source, target) = (Some(source.as_str()), Some(target.as_str()));
+        let first = closest_model(&self.all, |(_, to)| to == pivot, source, None);
+        let second = closest_model(&self.all, |(from, _)| from == pivot, None, target);
+        match (first, second) {
+            (Some((first, _)), Some((second, _))) => Ok(Route::Pivot {
                 first: first.clone(),
                 second: second.clone(),
             }),
@@ -181,10 +183,30 @@ impl Models {
     }
 }
 
+/// Returns the first of the models with the closest pair of languages, and the pair; `None` for a language is any.
+fn closest_model<'a>(
+    models: &'a [Arc<Served>],
+    is_possible: impl Fn(Pair<'a>) -> bool,
+    source: Option<&str>,
+    target: Option<&str>,
+) -> Option<(&'a Arc<Served>, Pair<'a>)> {
+    let close = |wanted: Option<&str>, code| match wanted {
+        Some(wanted) => closeness(wanted, code),
+        None => Some(Closeness::default()),
+    };
+    let ranked = models.iter().filter_map(|served| {
+        let pair = served.languages().filter(|pair| is_possible(*pair))?;
+        let rank = (close(source, pair.0)?, close(target, pair.1)?);
+        Some((Reverse(rank), (served, pair)))
+    });
+    let closest = ranked.min_by_key(|(rank, _)| *rank);
+    closest.map(|(_, found)| found)
+}
+
 /// Returns the [closest] code among those of models.
 fn find<'a>(
     code: &str,
-    codes: impl Iterator<Item = &'a LanguageCode> + Clone,
+    codes: impl Iterator<Item = &'a LanguageCode>,
 ) -> Result<&'a LanguageCode, ApiError> {
     closest(code, codes).ok_or_else(|| ApiError::Language {
         code: code.chars().take(40).collect(),

@@ -50,6 +50,17 @@ fn models_are_found_by_languages() {
 }
 
 #[test]
+fn the_closest_pair_is_found_and_not_each_closest_language() {
+    let models = Models::new();
+    let pairs = [("a", "zh", "en"), ("b", "zh-Hant", "de"), ("c", "en", "fr")];
+    let server = serve(&models, &pairs, Some("en"));
+    assert_eq!(model(&server, Some("zh-TW"), Some("en")), "a");
+    assert_eq!(model(&server, Some("zh-TW"), Some("de")), "b");
+    assert_eq!(model(&server, Some("zh-TW"), None), "b");
+    assert_eq!(model(&server, Some("zh-TW"), Some("fr")), "a+c");
+}
+
+#[test]
 fn two_models_translate_through_a_third_language() {
     let models = Models::new();
     let server = serve(&models, &[("a", "de", "en"), ("b", "en", "fr")], Some("en"));
