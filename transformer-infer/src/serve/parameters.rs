@@ -43,7 +43,7 @@ impl Texts {
     }
 }
 
-/// How the body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
     Json,
@@ -81,11 +81,6 @@ impl Parameters {
                 Self::of_body(kind, charset(&content_type), &body)?
             }
         };
-        if let Some(charset) = parameters.text("_charset_") {
-            for text in parameters.values.values().filter_map(Value::as_str) {
-                utf8(text.as_bytes(), Some(charset))?;
-            }
-        }
         for (name, value) in pairs(query.as_bytes(), None)? {
             if !parameters.values.contains_key(&*name) {
                 parameters.push(&name, &value);
@@ -131,13 +126,18 @@ impl Parameters {
             let name = field.name().unwrap_or_default().to_owned();
             let file_name = field.file_name().map(str::to_owned);
             let content_type = field.content_type().unwrap_or_default().to_owned();
+            let charset = charset(&content_type);
             let bytes = field.bytes().await;
             let bytes = bytes.map_err(|error| broken(error.body_text()))?;
             match file_name {
                 None if name != "file" => {
-                    parameters.push(&name, utf8(&bytes, charset(&content_type))?);
+                    let text = utf8(&bytes, charset)?;
+                    parameters.push(&name, text.strip_prefix('\u{feff}').unwrap_or(text));
                 }
                 name => {
+                    if charset.is_some() {
+                        utf8(&bytes, charset)?;
+                    }
                     let name = name.unwrap_or_default();
                     parameters.file = Some(UploadedFile { name, bytes });
                 }
@@ -253,12 +253,13 @@ impl Parameters {
     }
 }
 
-/// Returns the character encoding that a media type names.
+/// Returns the character encoding that a media type names, if it names one.
 fn charset(content_type: &str) -> Option<&str> {
     let parameters = content_type.split(';').skip(1);
     let mut parameters = parameters.filter_map(|it| it.split_once('='));
     let charset = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
-    charset.map(|(_, value)| value.trim().trim_matches('"'))
+    let charset = charset.map(|(_, value)| value.trim().trim_matches('"'));
+    charset.filter(|charset| !charset.is_empty())
 }
 
 /// Returns the names and values of a form.
@@ -271,21 +272,22 @@ fn pairs<'a>(
     Ok(form_urlencoded::parse(form))
 }
 
-/// Returns text that must be UTF-8, or ASCII in another encoding that contains it.
+/// Returns text that must be UTF-8, or ASCII in another encoding; not in those that write other text in bytes of ASCII.
 fn utf8<'a>(bytes: &'a [u8], charset: Option<&str>) -> Result<&'a str, ApiError> {
     let charset = charset.unwrap_or("utf-8").to_ascii_lowercase();
     let is_utf8 = matches!(charset.as_str(), "utf-8" | "utf8");
-    let has_ascii = ["us-ascii", "iso-8859-", "windows-125"];
-    let has_ascii = has_ascii.iter().any(|start| charset.starts_with(start));
+    let name = charset.replace(['-', '_'], "");
+    let others = ["utf16", "utf32", "utf7", "iso2022"];
+    let has_ascii = !others.iter().any(|start| name.starts_with(start));
     match std::str::from_utf8(bytes) {
         Ok(text) if is_utf8 || has_ascii && text.is_ascii() => Ok(text),
         Err(_) if is_utf8 => Err(ApiError::request(
-            "the parameters are not UTF-8; encode them as UTF-8",
+            "the request has text that is not UTF-8; encode it as UTF-8",
         )),
         _ => {
             let charset: String = charset.chars().take(40).collect();
             Err(ApiError::request(format!(
-                "the parameters are in `{charset}`, expected UTF-8; encode them as UTF-8"
+                "the request has text in `{charset}`, expected UTF-8; encode it as UTF-8"
             )))
         }
     }
