@@ -102,9 +102,17 @@ impl Glossary {
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, GlossaryError> {
         let mut glossary = Self::empty();
+        let mut n_bytes = 0;
         for (pair, number) in pairs.into_iter().zip(1..) {
-            if pair.0.len() + pair.1.len() > Self::MOST_LINE_BYTES {
-                return Err(too_large(name, number, Self::MOST_LINE_BYTES, "bytes"));
+            let n_pair_bytes = pair.0.len() + pair.1.len();
+            n_bytes += n_pair_bytes;
+            for (n, most) in [
+                (n_pair_bytes, Self::MOST_LINE_BYTES),
+                (n_bytes, Self::MOST_BYTES),
+            ] {
+                if n > most {
+                    return Err(too_large(name, number, most, "bytes"));
+                }
             }
             glossary.add(pair, number, name)?;
         }
@@ -389,6 +397,17 @@ mod tests {
                 ..
             })
         ));
+    }
+
+    #[test]
+    fn too_many_bytes_of_pairs_are_refused() {
+        let terms: Vec<String> = (0..4200).map(|n| format!("a{n}")).collect();
+        let target = "b".repeat(4000);
+        let pairs = terms.iter().map(|term| (term.as_str(), target.as_str()));
+        let message = Glossary::from_pairs("`terms`", pairs)
+            .expect_err("it has 16.8 million bytes")
+            .to_string();
+        assert!(message.contains("more than 16777216 bytes"), "{message}");
     }
 
     #[test]
