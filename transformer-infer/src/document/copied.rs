@@ -108,6 +108,16 @@ impl Copied {
         }
     }
 
+    /// Returns whether only its digits are kept.
+    pub(super) fn is_number(&self) -> bool {
+        self.items.iter().all(|item| item.keep == Keep::Digits)
+    }
+
+    /// Returns whether programs fill a part of it by its place.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.items.iter().any(|item| item.keep == Keep::InOrder)
+    }
+
     /// Returns whether the model may see it: it can write it, with the same spaces, and it has no words of its own.
     pub(super) fn can_be_shown(&self, text: &str, can_write: &dyn Fn(&str) -> bool) -> bool {
         let inner = &text[self.inner()];

@@ -74,9 +74,12 @@ pub(super) fn loss(
     let mut written = source.clone();
     written.sort_unstable();
     let has_order = source.iter().zip(&written).all(|(a, b)| a.1 == b.1);
+    // What is longer than what it stands for is another one.
     let is_new = |item: &Item| {
-        let mut used = places.iter().flatten();
-        !is_digits(item) && !used.any(|it| it.start < item.range.end && item.range.start < it.end)
+        let Range { start, end } = item.range;
+        let used = places.iter().flatten();
+        let n_used = used.map(|it| it.end.min(end).saturating_sub(it.start.max(start)));
+        !is_digits(item) && n_used.sum::<usize>() < end - start
     };
     let has_more = protection.items(translation).iter().any(is_new);
     // Among conversions of printf, a percent sign that is left over is a fault of the format.
@@ -99,7 +102,7 @@ pub(super) fn loss(
 /// Returns whether a word found in a translation touches letters only where it does in the text.
 fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<usize>) -> bool {
     let touches = |text: &str, range: &Range<usize>| {
-        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
         let inside = &text[range.clone()];
         let (before, behind) = (&text[..range.start], &text[range.end..]);
         [
@@ -114,8 +117,11 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
         .all(|(text, found)| *text || !found)
 }
 
-/// Returns whether the digits of a number are missing. Those of a number are one behind the other, in any notation: with
-/// other separators, or as a date in the opposite order.
+/// Returns whether the digits of a number were cut, glued together or left out.
+///
+/// Languages write the same number in different ways: with other separators, as a date in another order or with the name of
+/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits in its place are accepted, unless they are a part of
+/// its own.
 fn lacks_digits(
     text: &str,
     items: &[Item],
@@ -123,31 +129,68 @@ fn lacks_digits(
     places: &[Option<Range<usize>>],
 ) -> bool {
     let numbers = items.iter().filter(|item| item.keep == Keep::Digits);
-    let numbers: Vec<Vec<String>> = numbers.map(|it| groups(&text[it.range.clone()])).collect();
+    let mut numbers: Vec<(&str, Vec<String>)> = numbers
+        .map(|it| &text[it.range.clone()])
+        .map(|number| (number, groups(number)))
+        .collect();
     if numbers.is_empty() {
         return false;
     }
+    numbers.sort_by_key(|(_, groups)| usize::MAX - groups.len());
     // Without the digits of what is copied.
     let mut rest = translation.to_owned();
     for place in places.iter().flatten() {
         rest.replace_range(place.clone(), &" ".repeat(place.len()));
     }
-    let found = groups(&rest);
-    let mut is_used = vec![false; found.len()];
-    numbers.iter().any(|number| {
-        let backward: Vec<&String> = number.iter().rev().collect();
-        let mut starts = 0..(found.len() + 1).saturating_sub(number.len());
-        let start = starts.find(|start| {
-            let there = *start..start + number.len();
-            let is_same = found[there.clone()] == **number
-                || number.len() == 3 && found[there.clone()].iter().eq(backward.iter().copied());
-            is_same && !is_used[there].contains(&true)
-        });
-        if let Some(start) = start {
-            is_used[start..start + number.len()].fill(true);
+    let mut found = groups(&rest);
+    numbers.retain(|(_, number)| !take_digits(number, &mut found));
+    let has_multiplier = rest.contains(|c| "万萬亿億千百만억천".contains(c));
+    numbers.iter().any(|(text, number)| {
+        let is_cut = |group: &String| is_cut(number, group);
+        if found.is_empty() {
+            // An ordinal or a decade may be written without digits.
+            number.iter().any(|group| group.len() > 2) && !text.ends_with(char::is_alphabetic)
+        } else {
+            !has_multiplier && found.iter().any(is_cut)
         }
-        start.is_none()
     })
+}
+
+/// Takes the groups of a number from those of a translation, in any order, if they are there: a month may have a name, and
+/// a full hour no minutes.
+fn take_digits(number: &[String], found: &mut Vec<String>) -> bool {
+    let value = |group: &str| group.trim_start_matches('0').to_owned();
+    let is_date = number.len() == 3 && number.iter().any(|group| group.len() == 4);
+    let mut rest = found.clone();
+    let mut missing = Vec::new();
+    for group in number {
+        match rest.iter().position(|it| value(it) == value(group)) {
+            Some(index) => drop(rest.remove(index)),
+            None => missing.push(group),
+        }
+    }
+    let is_named = |group: &&String| group.parse().is_ok_and(|value: u32| value <= MAX_SMALL);
+    let may_miss = match missing.as_slice() {
+        [] => true,
+        [group] if is_date => is_named(group),
+        [group] => number.len() > 1 && value(group).is_empty(),
+        _ => false,
+    };
+    if may_miss {
+        *found = rest;
+    }
+    may_miss
+}
+
+/// Returns whether a group of digits in a translation is what is left of a number: `5` of `5,000`, `20` of `20.50`, `35` of
+/// `3.5`.
+fn is_cut(number: &[String], group: &String) -> bool {
+    let [first, others @ ..] = number else {
+        return false;
+    };
+    let is_start = first.len() > group.len() && first.starts_with(group.as_str());
+    let is_glued = !others.is_empty() && *group == number.concat();
+    is_start || is_glued || (!others.is_empty() && group == first)
 }
 
 /// Returns whether a number may be written as a word: it is at most 12, and nothing but a unit belongs to it.
@@ -230,6 +273,13 @@ mod tests {
             ("%1$s (%2$s%%)", "%1$s (pe2%s %2$s%%)", Some(Loss::Changed)),
             ("%s and 5%", "%s und 5 %", None),
             ("$name and $name_2", "$name_2 und $name", None),
+            ("Hello $name", "Hallo $name_2", Some(Loss::Missing)),
+            ("--no is", "--no-color ist", Some(Loss::Changed)),
+            (
+                "at https://a.b/c is",
+                "an https://a.b/c/de ist",
+                Some(Loss::Changed),
+            ),
         ] {
             assert_eq!(lost(text, translation), expected, "{text} {translation}");
         }
@@ -253,6 +303,21 @@ mod tests {
             ("in 2024", "۲۰۲۴", None),
             ("12,345,678 dogs", "12\u{a0}345\u{a0}678 Hunde", None),
             ("2 dogs", "zwei Hunde", None),
+            ("the 19th century", "le XIXe siècle", None),
+            ("$1.5 billion", "15亿美元", None),
+            ("20,000 people", "2万人", None),
+            ("at 3:00 pm", "um 15:00 Uhr", None),
+            ("at 18:00", "um 18 Uhr", None),
+            ("on 12/25/2024", "am 25.12.2024", None),
+            ("on 2024-05-01", "am 1. Mai 2024", None),
+            ("the 1990s", "20世纪90年代", None),
+            ("in 2024", "im Jahr", Some(Loss::Missing)),
+            (
+                "In 2024, on 2024-05-01",
+                "Am 01.05.2024, im Jahr 2024",
+                None,
+            ),
+            ("%s paid $1,234.56", "%s zahlte 1 $", Some(Loss::Missing)),
         ] {
             assert_eq!(lost(text, translation), expected, "{text} {translation}");
         }

@@ -40,9 +40,9 @@ pub(super) const MESSAGE_START: &str = r"\{\s*\w+\s*,\s*(?:plural|select|selecto
 
 /// Numbers, with their units, and as parts of dates, times, fractions and versions.
 pub(super) const NUMBERS: &str = concat!(
-    r"(?:(?-u:\b)(?:US|AU|CA|NZ|HK|[ACRS]))?[€$£¥₹₩]\s?\d+(?:[.,'’\u{a0}\u{202f}]\d+)*(?:[A-Za-z]+|\s?(?:bn|mn)\b)?",
-    r"|(?-u:\b)[vV]?\d+(?:[.,:/'’\u{a0}\u{202f}–-]\d+)*(?:\s?(?:[%‰€$£¥₹₩]|°[CF]?)",
-    r"|\s?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)(?-u:\b)|[A-Za-z]*)",
+    r"(?:(?-u:\b)(?:US|AU|CA|NZ|HK|[ACRS]))?[€$£¥₹₩][ \u{a0}\u{202f}]?\d+(?:[.,'’\u{a0}\u{202f}]\d+)*(?:[A-Za-z]+|[ \u{a0}\u{202f}]?(?:bn|mn)\b)?",
+    r"|(?-u:\b)[vV]?\d+(?:[.,:/'’\u{a0}\u{202f}–-]\d+)*(?:[ \u{a0}\u{202f}]?(?:[%‰€$£¥₹₩]|°[CF]?)",
+    r"|[ \u{a0}\u{202f}]?(?:k?m/h|m/s|kWh|[kKMGT]i?[Bb]|[kKMGT]?Hz|[cdkmµn]?m[²³23]?|[kmµ]?g|[cdm]?[lL]|[kMG]?[WVAJN]|ms|s|min|h)(?-u:\b)|[A-Za-z]*)",
 );
 
 /// The flags, the width, the precision and the length of a conversion of printf.
@@ -132,7 +132,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "printf with a space as the sign",
         keep: Keep::InOrder,
-        pattern: r"% [dif](?-u:\b)",
+        pattern: r"(% [dif])(?:[^\w'’]|$)",
         not_after: |before| ends_with_digit(before.trim_end()),
         examples: &["% d"],
     },
@@ -159,7 +159,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "Qt",
         keep: Keep::Exact,
-        pattern: concat!(r"(%L?[1-9]\d?)", after_conversion!()),
+        pattern: concat!(r"(%L?(?:1\d|[1-9]))", after_conversion!()),
         not_after: ends_with_digit,
         examples: &["%1", "%L1", "%12"],
     },
@@ -252,7 +252,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "options",
         keep: Keep::Exact,
-        pattern: r"--[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?",
+        pattern: r"--[a-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?",
         not_after: touches_word,
         examples: &["--option", "--no-color"],
     },

@@ -107,16 +107,26 @@ impl Protection {
             let of_rule = rule.find(text).into_iter();
             found.extend(of_rule.map(|(range, end)| (range, end, rule)));
         }
+        let is_valid = |range: &Range<usize>, rule: &Rule| !(rule.not_after)(&text[..range.start]);
+        // A number ends before what follows it: the sign of `404 %s` is no unit.
+        let others = found.iter().filter(|it| it.2.keep != Keep::Digits);
+        let others = others.filter(|(range, _, rule)| is_valid(range, rule));
+        let mut starts: Vec<usize> = others.map(|(range, ..)| range.start).collect();
+        starts.sort_unstable();
+        for (range, end, _) in found.iter_mut().filter(|it| it.2.keep == Keep::Digits) {
+            let next = starts.partition_point(|start| *start <= range.start);
+            if let Some(start) = starts.get(next).filter(|start| **start < range.end) {
+                range.end = range.start + text[range.start..*start].trim_end().len();
+                *end = range.end;
+            }
+        }
         found.sort_by_key(|(range, end, _)| (range.start, usize::MAX - end));
         let mut items: Vec<Item> = Vec::new();
         for (range, _, rule) in found {
             let end = items.last().map_or(0, |last| last.range.end);
             let follows = range.start == end && end > 0;
             let is_small = rule.keep == Keep::Digits && is_small_number(&text[range.clone()]);
-            if range.start >= end
-                && !is_small
-                && (follows || !(rule.not_after)(&text[..range.start]))
-            {
+            if range.start >= end && !is_small && (follows || is_valid(&range, rule)) {
                 let keep = rule.keep;
                 items.push(Item { range, keep });
             }
@@ -263,6 +273,10 @@ mod tests {
             (":smile::heart:", &[":smile:", ":heart:"]),
             ("Block @{name}", &["@{name}"]),
             ("$HOME/$USER", &["$HOME", "$USER"]),
+            ("Error 404 %s", &["%s"]),
+            ("Level 20 %d", &["%d"]),
+            ("Top 10 $name and 20 $NAME$", &["$name", "$NAME$"]),
+            ("Windows 10 %1$s, Room 15 %(name)s", &["%1$s", "%(name)s"]),
         ] {
             assert_eq!(placeholders(text), expected, "{text}");
         }
@@ -287,6 +301,9 @@ mod tests {
             "one--two, well-known",
             "<b>x</b>",
             "a @ b # c",
+            "A 50% discount: %50 indirim",
+            "le % d'alcool",
+            "“--And then",
         ] {
             assert_eq!(placeholders(text), [""; 0], "{text}");
         }
@@ -303,6 +320,8 @@ mod tests {
             ("在2024年", &["2024"]),
             ("the 1990s and 2024-05-01", &["1990s", "2024-05-01"]),
             ("2 dogs, 12 men, 13 cats", &["13"]),
+            ("in 2024\nA dog", &["2024"]),
+            ("100\n$200", &["100", "$200"]),
         ] {
             assert_eq!(found(&protection, text), expected, "{text}");
         }

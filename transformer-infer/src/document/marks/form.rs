@@ -35,11 +35,19 @@ impl Sentence {
         let build = |hidden: &[&Copied], shown: &[&Copied]| {
             SentenceBuilder::new(passage, segment, hidden, shown).build(marks)
         };
-        let all: Vec<&Copied> = copied.iter().collect();
-        let hidden = build(&all, &[]);
         let can_be_shown = |it: &&Copied| it.can_be_shown(&passage.text, can_write);
-        let (shown, others): (Vec<&Copied>, Vec<&Copied>) =
-            all.iter().copied().partition(can_be_shown);
+        // A number that the model cannot write as it is has another form in its language.
+        let all = copied
+            .iter()
+            .filter(|it| !it.is_number() || can_be_shown(it));
+        let all: Vec<&Copied> = all.collect();
+        let hidden = build(&all, &[]);
+        // The order of those that programs fill by their places is checked among the shown, or among the hidden.
+        let hides_order = all.iter().any(|it| it.is_ordered() && !can_be_shown(it));
+        let (shown, others): (Vec<&Copied>, Vec<&Copied>) = all
+            .iter()
+            .copied()
+            .partition(|it| can_be_shown(it) && !(hides_order && it.is_ordered()));
         // Without other text there is nothing to translate.
         if shown.is_empty() || !hidden.text.contains(char::is_alphanumeric) {
             return hidden;

@@ -176,10 +176,14 @@ impl<'a> SentenceBuilder<'a> {
         let kept = self.kept();
         let exact = kept.iter().filter(|item| item.keep != Keep::Digits);
         let copied = exact.map(|item| item.range.clone()).collect();
-        let terms = self
-            .shown
-            .iter()
-            .map(|it| self.passage.text[it.inner()].to_owned());
+        // Numbers have other forms in other languages, so they are required only where nothing else is.
+        let exact = self.shown.iter().filter(|it| !it.is_number());
+        let mut required: Vec<&&Copied> = exact.collect();
+        if required.is_empty() {
+            required.extend(self.shown);
+        }
+        let terms = required.into_iter();
+        let terms = terms.map(|it| self.passage.text[it.inner()].to_owned());
         Sentence {
             terms: terms.collect(),
             text: self.text,
