@@ -121,6 +121,7 @@ impl LanguageModel {
 mod tests {
     use super::*;
     use crate::device;
+    use crate::weights::fill;
 
     const VOCAB: usize = 9;
 
@@ -134,6 +135,7 @@ mod tests {
             ..TransformerConfig::tiny(VOCAB, VOCAB)
         };
         let model = LanguageModel::init(VOCAB, &config, &device).expect("the config is valid");
+        let model = fill(model, 1);
         let logits = |last: i32| {
             let ids = Tensor::<2, Int>::from_data([[4, 7, 5, last]], &device);
             model.forward(ids, Mask::causal(0, 4, &device).filter(|_| is_causal))
