@@ -1,5 +1,6 @@
 //! [`Splitter`]: where the sentences of a passage are.
 
+use std::iter;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -82,7 +83,7 @@ impl Splitter {
     pub(super) fn segments(&self, text: &str, is_soft: bool) -> Vec<Range<usize>> {
         let is_whole = is_soft && self.split != Split::Lines;
         let lines: Vec<Range<usize>> = match is_whole {
-            true => vec![0..text.len()],
+            true => iter::once(0..text.len()).collect(),
             false => lines(text).collect(),
         };
         let mut segments = Vec::new();

@@ -7,7 +7,7 @@ use clap::Args;
 use transformer_core::text::N_SPECIAL;
 use transformer_core::text::special::byte_of;
 use transformer_infer::search::{Search, SearchError};
-use transformer_infer::{BatchLimits, Glossary, Input, Translator};
+use transformer_infer::{BatchLimits, Glossary, Input, Translation, Translator};
 
 use super::alignment_flags::AlignmentFlags;
 use super::document::{Document, Means};
@@ -99,13 +99,8 @@ impl Translate {
             max_src_len: self.max_src_len,
             max_tgt_len: None,
         };
-        let translator = open(
-            &self.model,
-            backend,
-            limits,
-            &self.speed.options(),
-            !self.quiet,
-        )?;
+        let options = self.speed.options();
+        let translator = open(&self.model, backend, limits, &options, !self.quiet)?;
         self.alignments.check(&translator)?;
         let search = self.search_for(&translator)?;
         let mut warnings = LineWarnings::new(!self.quiet);
@@ -244,22 +239,18 @@ impl Session<'_> {
         prefix: &dyn Fn(usize) -> &'a str,
         output: &mut impl Write,
     ) -> Result<(), CommandError> {
-        let (n_before, copies) = (self.n_translated, self.copies);
-        let terms: Vec<Vec<&str>> = lines
-            .iter()
-            .map(|line| terms_in(self.glossary, line))
-            .collect();
-        let is_copied = |index: usize| {
-            let is_free = prefix(index).trim().is_empty() && terms[index].is_empty();
-            let line = &lines[index];
-            copies && is_free && !line.trim().is_empty() && !line.contains(char::is_alphabetic)
-        };
+        let n_before = self.n_translated;
+        let terms = lines.iter().map(|line| terms_in(self.glossary, line));
+        let terms: Vec<Vec<&str>> = terms.collect();
+        let is_copied =
+            |(index, line): (usize, &String)| self.is_copied(line, prefix(index), &terms[index]);
+        let copied: Vec<bool> = lines.iter().enumerate().map(is_copied).collect();
         let inputs: Vec<Input<'_>> = lines
             .iter()
             .enumerate()
             .map(|(index, line)| Input {
                 // A blank line costs nothing.
-                text: if is_copied(index) { "" } else { line },
+                text: if copied[index] { "" } else { line },
                 prefix: prefix(index),
                 terms: &terms[index],
                 index: (n_before + index) as u64,
@@ -284,13 +275,7 @@ impl Session<'_> {
         let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
         let flags = &self.command.alignments;
         let alignments = flags.align(self.translator, &texts, &translations)?;
-        for (index, translation) in translations.iter_mut().enumerate() {
-            if let Some(best) = translation.candidates.first_mut()
-                && is_copied(index)
-            {
-                best.text.clone_from(&lines[index]);
-            }
-        }
+        copy_lines(&mut translations, lines, &copied);
         for (index, (input, translation)) in inputs.iter().zip(&translations).enumerate() {
             self.warnings
                 .print(n_before + index + 1, translation.warning);
@@ -313,6 +298,13 @@ impl Session<'_> {
         output.flush().map_err(CommandError::output)?;
         self.n_translated += lines.len();
         Ok(())
+    }
+
+    /// Returns whether a line is copied: one without letters of which nothing is required.
+    fn is_copied(&self, line: &str, prefix: &str, terms: &[&str]) -> bool {
+        let is_free = prefix.trim().is_empty() && terms.is_empty();
+        let has_no_letters = !line.trim().is_empty() && !line.contains(char::is_alphabetic);
+        self.copies && is_free && has_no_letters
     }
 
     /// Reports the terms, and checks that no prefix is left over.
@@ -344,4 +336,15 @@ fn has_letters(translator: &Translator) -> bool {
     let tokens = (N_SPECIAL..tokenizer.vocab_size()).filter_map(|id| tokenizer.token(id as u32));
     let mut tokens = tokens.filter(|token| byte_of(token).is_none());
     tokens.any(|token| token.contains(char::is_alphabetic))
+}
+
+/// Makes the lines that are copied their translations.
+fn copy_lines(translations: &mut [Translation], lines: &[String], copied: &[bool]) {
+    for ((translation, line), is_copied) in translations.iter_mut().zip(lines).zip(copied) {
+        if let Some(best) = translation.candidates.first_mut()
+            && *is_copied
+        {
+            best.text.clone_from(line);
+        }
+    }
 }

@@ -5,7 +5,6 @@ use std::io::Read;
 use super::assembler::{Assembler, MAX_MARKUP_BYTES};
 use super::attributes::{foreign_encoding, tag_parts, translate};
 use super::elements::{Role, role};
-use super::notation::Position;
 use super::segment::{InlinePoint, append};
 use super::token::{Tag, TextMode, Token, TokenKind};
 use super::tokenizer::next_token;
@@ -174,11 +173,7 @@ impl HtmlReader {
         if self.atom.is_some() || !self.tree.translates() {
             self.copy(source);
         } else {
-            let position = match self.tree.keeps_line_ends() {
-                true => Position::Preformatted,
-                false => Position::Content,
-            };
-            self.assembler.text(&source, position);
+            self.assembler.text(&source, self.tree.position());
         }
     }
 

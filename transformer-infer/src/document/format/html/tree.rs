@@ -9,6 +9,7 @@ use super::elements::{
     ends_foreign, ends_paragraph, is_copied, is_formatting, is_opaque, is_scope, is_special,
     is_void, reopens_formatting, text_mode,
 };
+use super::notation::Position;
 use super::token::{Tag, TextMode};
 
 /// How many open elements a tag is compared with, about as many as browsers allow to be open.
@@ -39,8 +40,8 @@ pub(super) struct Open {
     pub(super) own: Option<bool>,
     /// Whether no `translate="yes"` inside of it counts.
     is_opaque: bool,
-    /// Whether line ends in its text are no spaces.
-    keeps_line_ends: bool,
+    /// Where its text stands.
+    position: Position,
 }
 
 /// A formatting element that was opened and not ended by its end tag, or a limit for those inside of it.
@@ -103,9 +104,11 @@ impl Tree {
         self.open.last().is_some_and(|open| open.is_opaque)
     }
 
-    /// Whether a line end at this point is not the same as a space.
-    pub(super) fn keeps_line_ends(&self) -> bool {
-        self.open.last().is_some_and(|open| open.keeps_line_ends)
+    /// Returns where text at this point stands.
+    pub(super) fn position(&self) -> Position {
+        self.open
+            .last()
+            .map_or(Position::Content, |open| open.position)
     }
 
     /// Whether the innermost element has this name.
@@ -284,7 +287,10 @@ impl Tree {
 
     fn push(&mut self, name: &str, space: Space, own: Option<bool>) {
         let is_opaque = self.is_opaque() || is_opaque(name);
-        let keeps_line_ends = self.keeps_line_ends() || matches!(name, "listing" | "pre");
+        let position = match name {
+            "listing" | "pre" => Position::Preformatted,
+            _ => self.position(),
+        };
         self.n_opened += 1;
         self.open.push(Open {
             id: self.n_opened,
@@ -294,7 +300,7 @@ impl Tree {
             translates: !is_opaque && own.unwrap_or(self.translates()),
             own,
             is_opaque,
-            keeps_line_ends,
+            position,
         });
     }
 
