@@ -43,10 +43,6 @@ impl SizedPage {
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         page.browser
             .call("Emulation.setDeviceMetricsOverride", &size);
-        page.load();
-        page.browser
-            .value("document.querySelector('#clear').click()");
-        page.type_text(&"A dog runs over a street. A cat sleeps. ".repeat(30));
         let scrollbar = "innerWidth > document.documentElement.clientWidth";
         assert_eq!(
             page.browser.value(scrollbar),
@@ -110,6 +106,7 @@ fn nothing_is_cut_off_or_covered_in_windows_of_any_size() {
     let Some(mut page) = OpenPage::open() else {
         return;
     };
+    page.type_text(&"A dog runs over a street. A cat sleeps. ".repeat(30));
     for window in WINDOWS {
         let mut sized = SizedPage::new(page, window);
         let wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth";
