@@ -51,7 +51,8 @@ impl Copied {
                 return vec![item];
             }
             let Range { start, end } = item.range;
-            let inside = edges.iter().filter(|edge| (start..end).contains(edge));
+            let first = edges.partition_point(|edge| *edge < start);
+            let inside = edges[first..].iter().take_while(|edge| **edge < end);
             let ends = inside.clone().chain([&end]);
             let ranges = [&start].into_iter().chain(inside).zip(ends);
             let of_part = |(start, end): (&usize, &usize)| {
@@ -67,8 +68,17 @@ impl Copied {
                 .filter(|it| it.keep != Keep::Digits && is_whole(&it.range))
                 .collect()
         };
+        Self::joined(text, items.into_iter().flat_map(parts), is_whole)
+    }
+
+    /// Joins items that touch, or have only a sign between them, and adds the quotes and brackets around them.
+    fn joined(
+        text: &str,
+        items: impl Iterator<Item = Item>,
+        is_whole: impl Fn(&Range<usize>) -> bool,
+    ) -> Vec<Self> {
         let mut copied: Vec<Self> = Vec::new();
-        for item in items.into_iter().flat_map(parts) {
+        for item in items {
             let joined = copied.last_mut().filter(|last| {
                 let whole = last.range.start..item.range.end;
                 is_joiner(&text[last.range.end..item.range.start]) && is_whole(&whole)
@@ -85,7 +95,7 @@ impl Copied {
             }
         }
         for it in &mut copied {
-            while let Some(wider) = with_quotes(text, &it.range).filter(is_whole) {
+            while let Some(wider) = with_quotes(text, &it.range).filter(&is_whole) {
                 it.range = wider;
             }
         }

@@ -299,20 +299,29 @@ impl<'a, L: LineTranslator> DocumentTranslator<'a, L> {
             waiting = again;
         }
         for index in lines {
-            let (_, line) = &translated[index];
-            let start = || start_of(&sentences[index].text);
-            if let Some(warning) = line.warning {
-                let start = start();
-                on_event(DocumentEvent::Limited { start, warning });
-            }
-            self.summary.n_terms += line.n_terms;
-            self.summary.n_unmet_terms += line.unmet_terms.len();
-            for term in line.unmet_terms.clone() {
-                let start = start();
-                on_event(DocumentEvent::UnmetTerm { start, term });
-            }
+            self.report(&sentences[index].text, &translated[index].1, on_event);
         }
         Ok(translated)
+    }
+
+    /// Reports the warnings of a translated line, and counts its terms.
+    fn report(
+        &mut self,
+        text: &str,
+        line: &TranslatedLine,
+        on_event: &mut dyn FnMut(DocumentEvent),
+    ) {
+        let start = || start_of(text);
+        if let Some(warning) = line.warning {
+            let start = start();
+            on_event(DocumentEvent::Limited { start, warning });
+        }
+        self.summary.n_terms += line.n_terms;
+        self.summary.n_unmet_terms += line.unmet_terms.len();
+        for term in line.unmet_terms.clone() {
+            let start = start();
+            on_event(DocumentEvent::UnmetTerm { start, term });
+        }
     }
 }
 

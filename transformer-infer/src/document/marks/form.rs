@@ -48,8 +48,8 @@ impl Sentence {
             .iter()
             .copied()
             .partition(|it| can_be_shown(it) && !(hides_order && it.is_ordered()));
-        // Without other text there is nothing to translate.
-        if shown.is_empty() || !hidden.text.contains(char::is_alphanumeric) {
+        // Without other letters there is nothing to translate.
+        if shown.is_empty() || !hidden.text.contains(char::is_alphabetic) {
             return hidden;
         }
         Self {

@@ -24,7 +24,7 @@ pub(in crate::document) struct Sentence {
     /// The bytes of the passage that were taken out and are marks.
     pub(in crate::document) taken_out: Vec<Range<usize>>,
     /// The sentence without what is copied, if the text has any.
-    pub(super) hidden: Option<Box<Sentence>>,
+    pub(super) hidden: Option<Box<Self>>,
 }
 
 /// A mark inside of a sentence.
@@ -168,6 +168,11 @@ impl<'a> SentenceBuilder<'a> {
         self.close_until(None);
         self.words_until(self.segment.end);
         self.end_gap(None);
+        self.end(taken_out)
+    }
+
+    /// Ends the text and the pairs that are open.
+    fn end(mut self, taken_out: Vec<Range<usize>>) -> Sentence {
         for mark in &mut self.marks {
             if let SentenceMarkKind::Pair { close: None, .. } = mark.kind {
                 mark.range.end = self.text.len();

@@ -267,39 +267,53 @@ async fn finish_all(
         ..
     } = submitted;
     while !round.lines.is_empty() {
-        let mut again = Vec::new();
-        let mut n_left = round.lines.len();
-        let mut done = Vec::new();
-        while n_left > 0 {
-            let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
-            if n == 0 {
-                return Err(ApiError::Internal); // a thread of the scheduler is gone
-            }
-            n_left -= n;
-            let mut kept = Vec::with_capacity(n);
-            for (position, translation) in done.drain(..) {
-                let (index, form) = round.lines[position];
-                let (text, sentence) = lines[index];
-                let line = Line {
-                    index,
-                    text,
-                    sentence,
-                    form,
-                    translation: translation.map_err(|error| of_translator(&error))?,
-                };
-                match finisher.next_form(&line) {
-                    Some(form) => again.push((index, form)),
-                    None => kept.push(line),
-                }
-            }
-            for (text, sentence, translation) in finisher.finish(kept).await? {
-                send(text, sentence, &translation);
-                sentences[text][sentence] = translation;
-            }
-        }
+        let on_finished = |text: usize, sentence: usize, translation| {
+            send(text, sentence, &translation);
+            sentences[text][sentence] = translation;
+        };
+        let again = finish_round(&mut round, &lines, finisher, on_finished).await?;
         round = next_round(finisher, &lines, caller, &search, again).await?;
     }
     Ok(sentences)
+}
+
+/// Waits for the lines of a round, and returns those to translate again, each with its next form.
+async fn finish_round(
+    round: &mut Round,
+    lines: &[(usize, usize)],
+    finisher: &Finisher,
+    mut on_finished: impl FnMut(usize, usize, SentenceTranslation),
+) -> Result<Vec<(usize, Form)>, ApiError> {
+    let mut again = Vec::new();
+    let mut n_left = round.lines.len();
+    let mut done = Vec::new();
+    while n_left > 0 {
+        let n = round.results.recv_many(&mut done, MAX_AT_ONCE).await;
+        if n == 0 {
+            return Err(ApiError::Internal); // a thread of the scheduler is gone
+        }
+        n_left -= n;
+        let mut kept = Vec::with_capacity(n);
+        for (position, translation) in done.drain(..) {
+            let (index, form) = round.lines[position];
+            let (text, sentence) = lines[index];
+            let line = Line {
+                index,
+                text,
+                sentence,
+                form,
+                translation: translation.map_err(|error| of_translator(&error))?,
+            };
+            match finisher.next_form(&line) {
+                Some(form) => again.push((index, form)),
+                None => kept.push(line),
+            }
+        }
+        for (text, sentence, translation) in finisher.finish(kept).await? {
+            on_finished(text, sentence, translation);
+        }
+    }
+    Ok(again)
 }
 
 /// Gives lines to the scheduler once more. They wait for room in the queue: the request was accepted.
