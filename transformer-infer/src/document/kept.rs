@@ -4,16 +4,8 @@ use std::ops::Range;
 
 use super::Protection;
 use super::kinds::Keep;
+use super::numbers::{MAX_SMALL, groups};
 use super::protection::Item;
-
-/// The largest number that a translation may write as a word.
-const MAX_SMALL: u32 = 12;
-
-/// The digits 0 of scripts that have their own.
-const ZEROS: &[u32] = &[
-    0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
-    0xe50, 0xed0, 0x1040, 0x17e0, 0xff10,
-];
 
 /// How a translation fails to keep what is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +17,12 @@ pub(super) enum Loss {
 }
 
 /// Returns where each item of a text is in a translation; `None` for one that is missing, and for numbers.
-pub(super) fn places(text: &str, items: &[Item], translation: &str) -> Vec<Option<Range<usize>>> {
-    let mut places: Vec<Option<Range<usize>>> = vec![None; items.len()];
+pub(super) fn positions(
+    text: &str,
+    items: &[Item],
+    translation: &str,
+) -> Vec<Option<Range<usize>>> {
+    let mut positions: Vec<Option<Range<usize>>> = vec![None; items.len()];
     let mut order: Vec<usize> = (0..items.len()).collect();
     // An item may be a part of a longer one.
     order.sort_by_key(|index| usize::MAX - items[*index].range.len());
@@ -34,18 +30,18 @@ pub(super) fn places(text: &str, items: &[Item], translation: &str) -> Vec<Optio
         let Item { range, keep } = &items[index];
         if *keep != Keep::Digits {
             let is_used = |found: &Range<usize>| {
-                let used = places.iter().flatten();
+                let used = positions.iter().flatten();
                 used.clone()
                     .any(|it| it.start < found.end && found.start < it.end)
             };
             let word = &text[range.clone()];
             let found = translation.match_indices(word);
             let mut found = found.map(|(start, _)| start..start + word.len());
-            places[index] =
+            positions[index] =
                 found.find(|found| !is_used(found) && ends_as(text, range, translation, found));
         }
     }
-    places
+    positions
 }
 
 /// Returns how a translation does not keep the items of a text; `None` if it does.
@@ -55,19 +51,20 @@ pub(super) fn loss(
     translation: &str,
     protection: &Protection,
 ) -> Option<Loss> {
-    let places = places(text, items, translation);
+    let positions = positions(text, items, translation);
     let is_digits = |item: &Item| item.keep == Keep::Digits;
-    let is_missing = |(item, place): (&Item, &Option<_>)| place.is_none() && !is_digits(item);
-    if items.iter().zip(&places).any(is_missing) || lacks_digits(text, items, translation, &places)
+    let is_missing = |(item, position): (&Item, &Option<_>)| position.is_none() && !is_digits(item);
+    if items.iter().zip(&positions).any(is_missing)
+        || lacks_digits(text, items, translation, &positions)
     {
         return Some(Loss::Missing);
     }
     let in_order = items
         .iter()
-        .zip(&places)
+        .zip(&positions)
         .filter(|(it, _)| it.keep == Keep::InOrder);
-    let in_order = in_order.filter_map(|(item, place)| {
-        let start = place.as_ref()?.start;
+    let in_order = in_order.filter_map(|(item, position)| {
+        let start = position.as_ref()?.start;
         Some((start, &text[item.range.clone()]))
     });
     let source: Vec<(usize, &str)> = in_order.collect();
@@ -77,7 +74,7 @@ pub(super) fn loss(
     // What is longer than what it stands for is another one.
     let is_new = |item: &Item| {
         let Range { start, end } = item.range;
-        let used = places.iter().flatten();
+        let used = positions.iter().flatten();
         let n_used = used.map(|it| it.end.min(end).saturating_sub(it.start.max(start)));
         !is_digits(item) && n_used.sum::<usize>() < end - start
     };
@@ -91,7 +88,7 @@ pub(super) fn loss(
     };
     let exact = items.iter().filter(|item| !is_digits(item));
     let exact: Vec<&Range<usize>> = exact.map(|item| &item.range).collect();
-    let used: Vec<&Range<usize>> = places.iter().flatten().collect();
+    let used: Vec<&Range<usize>> = positions.iter().flatten().collect();
     let has_strays = exact
         .iter()
         .any(|range| text[range.start..].starts_with('%'))
@@ -120,13 +117,13 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
 /// Returns whether the digits of a number were cut, glued together or left out.
 ///
 /// Languages write the same number in different ways: with other separators, as a date in another order or with the name of
-/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits in its place are accepted, unless they are a part of
+/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits in its position are accepted, unless they are a part of
 /// its own.
 fn lacks_digits(
     text: &str,
     items: &[Item],
     translation: &str,
-    places: &[Option<Range<usize>>],
+    positions: &[Option<Range<usize>>],
 ) -> bool {
     let numbers = items.iter().filter(|item| item.keep == Keep::Digits);
     let mut numbers: Vec<(&str, Vec<String>)> = numbers
@@ -139,8 +136,8 @@ fn lacks_digits(
     numbers.sort_by_key(|(_, groups)| usize::MAX - groups.len());
     // Without the digits of what is copied.
     let mut rest = translation.to_owned();
-    for place in places.iter().flatten() {
-        rest.replace_range(place.clone(), &" ".repeat(place.len()));
+    for position in positions.iter().flatten() {
+        rest.replace_range(position.clone(), &" ".repeat(position.len()));
     }
     let mut found = groups(&rest);
     numbers.retain(|(_, number)| !take_digits(number, &mut found));
@@ -191,55 +188,6 @@ fn is_cut(number: &[String], group: &String) -> bool {
     let is_start = first.len() > group.len() && first.starts_with(group.as_str());
     let is_glued = !others.is_empty() && *group == number.concat();
     is_start || is_glued || (!others.is_empty() && group == first)
-}
-
-/// Returns whether a number may be written as a word: it is at most 12, and nothing but a unit belongs to it.
-pub(super) fn is_small_number(number: &str) -> bool {
-    let has_sign = number.contains(|c: char| "€$£¥₹₩%‰°".contains(c));
-    match groups(number).as_slice() {
-        [digits] => !has_sign && digits.parse().is_ok_and(|value: u32| value <= MAX_SMALL),
-        _ => false,
-    }
-}
-
-/// Returns the groups of digits of a text, those of thousands together: `1`, `5` and `1234`, `56` of `1.5 and 1,234.56`.
-fn groups(text: &str) -> Vec<String> {
-    let mut groups: Vec<String> = Vec::new();
-    // Whether thousands may follow the last group.
-    let mut is_open = false;
-    let mut rest = text;
-    while let Some(start) = rest.find(|c| digit(c).is_some()) {
-        let between = &rest[..start];
-        let run: String = rest[start..].chars().map_while(digit).collect();
-        let n_bytes: usize = rest[start..]
-            .chars()
-            .take(run.len())
-            .map(char::len_utf8)
-            .sum();
-        rest = &rest[start + n_bytes..];
-        let mut separator = between.chars();
-        let separates = separator
-            .next()
-            .is_some_and(|c| ".,'’٬٫\u{a0}\u{202f}".contains(c));
-        match groups.last_mut() {
-            Some(group) if is_open && run.len() == 3 && separates && separator.next().is_none() => {
-                group.push_str(&run);
-            }
-            _ => {
-                is_open = run.len() <= 3 && !run.starts_with('0');
-                groups.push(run);
-            }
-        }
-    }
-    groups
-}
-
-/// Returns the digit in ASCII.
-fn digit(c: char) -> Option<char> {
-    let value = ZEROS
-        .iter()
-        .find_map(|zero| u32::from(c).checked_sub(*zero).filter(|it| *it < 10));
-    value.and_then(|value| char::from_digit(value, 10))
 }
 
 #[cfg(test)]

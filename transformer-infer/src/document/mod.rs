@@ -24,6 +24,7 @@ mod line_translator;
 mod list_mark;
 mod marks;
 mod model_lines;
+mod numbers;
 mod passage;
 mod protection;
 mod segments;

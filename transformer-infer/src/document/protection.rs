@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::kept::is_small_number;
 use super::kinds::{KINDS, Keep, MESSAGE_START, NUMBERS};
+use super::numbers::is_small_number;
 
 /// What is copied: found by patterns, and kept by translations.
 ///

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::sentence::Sentence;
 use crate::attention::Link;
 use crate::document::Protection;
-use crate::document::kept::places;
+use crate::document::kept::positions;
 use crate::translator::is_without_spaces;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
@@ -115,12 +115,15 @@ pub(super) fn aligned_units(
     links: &[Link],
     protection: &Protection,
 ) -> (Vec<Unit>, Vec<Unit>, Vec<Option<usize>>) {
-    let places = places(&sentence.text, &sentence.kept, translation);
-    let copies = sentence.kept.iter().zip(places);
-    let copies = copies.filter_map(|(item, place)| Some((place?, &item.range)));
+    let positions = positions(&sentence.text, &sentence.kept, translation);
+    let copies = sentence.kept.iter().zip(positions);
+    let copies = copies.filter_map(|(item, position)| Some((position?, &item.range)));
     let mut copies: Vec<(Range<usize>, &Range<usize>)> = copies.collect();
-    copies.sort_unstable_by_key(|(place, _)| place.start);
-    let wholes: Vec<Range<usize>> = copies.iter().map(|(place, _)| place.clone()).collect();
+    copies.sort_unstable_by_key(|(position, _)| position.start);
+    let wholes: Vec<Range<usize>> = copies
+        .iter()
+        .map(|(position, _)| position.clone())
+        .collect();
     let src_units = units_with(&sentence.text, cuts, &sentence.copied);
     let mut tgt_units = units_with(translation, &[], &wholes);
     if sentence.kept.is_empty() && !sentence.taken_out.is_empty() {
@@ -135,8 +138,8 @@ pub(super) fn aligned_units(
     );
     let with_range =
         |units: &[Unit], range: &Range<usize>| units.iter().position(|unit| unit.range == *range);
-    for (place, range) in &copies {
-        if let Some(tgt) = with_range(&tgt_units, place) {
+    for (position, range) in &copies {
+        if let Some(tgt) = with_range(&tgt_units, position) {
             aligned[tgt] = with_range(&src_units, range).or(aligned[tgt]);
         }
     }

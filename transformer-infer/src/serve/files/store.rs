@@ -54,12 +54,12 @@ pub(crate) struct FileStore {
     folder: OnceLock<PrivateFolder>,
     /// The oldest first.
     files: Mutex<VecDeque<StoredFile>>,
-    places: Mutex<Vec<Weak<u64>>>,
+    slots: Mutex<Vec<Weak<u64>>>,
 }
 
-/// A place among the files that are being translated, with the id of its caller. It is taken as long as there is a clone of
+/// A slot among the files that are being translated, with the id of its caller. It is taken as long as there is a clone of
 /// it, for example in a thread that has not noticed yet that its client hung up.
-pub(crate) type Place = Arc<u64>;
+pub(crate) type Slot = Arc<u64>;
 
 /// A file that is being translated. Dropped before it ends, it leaves nothing.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(crate) struct PendingFile {
     pub(crate) id: String,
     /// The key, which nobody can guess.
     pub(crate) key: String,
-    pub(crate) place: Place,
+    pub(crate) slot: Slot,
 }
 
 /// A file that was accepted.
@@ -119,7 +119,7 @@ impl FileStore {
             parent,
             folder: OnceLock::new(),
             files: Mutex::default(),
-            places: Mutex::default(),
+            slots: Mutex::default(),
         }
     }
 
@@ -133,7 +133,7 @@ impl FileStore {
         caller: u64,
         name: &str,
     ) -> Result<PendingFile, ApiError> {
-        let place = self.place(caller)?;
+        let slot = self.slot(caller)?;
         let mut files = self.lock();
         let (id, key) = (random_name(), random_name());
         files.push_back(StoredFile {
@@ -149,24 +149,24 @@ impl FileStore {
             store: self.clone(),
             id,
             key,
-            place,
+            slot,
         })
     }
 
-    /// Takes a place for a file of a caller.
-    fn place(&self, caller: u64) -> Result<Place, ApiError> {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.retain(|place| place.strong_count() > 0);
-        let callers = places.iter().filter_map(Weak::upgrade);
+    /// Takes a slot for a file of a caller.
+    fn slot(&self, caller: u64) -> Result<Slot, ApiError> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|slot| slot.strong_count() > 0);
+        let callers = slots.iter().filter_map(Weak::upgrade);
         let n_of_caller = callers.filter(|id| **id == caller).count();
-        if places.len() >= self.limits.max_pending
+        if slots.len() >= self.limits.max_pending
             || n_of_caller >= self.limits.max_pending_of_caller
         {
             return Err(ApiError::Busy { retry_after: 10 });
         }
-        let place = Arc::new(caller);
-        places.push(Arc::downgrade(&place));
-        Ok(place)
+        let slot = Arc::new(caller);
+        slots.push(Arc::downgrade(&slot));
+        Ok(slot)
     }
 
     /// Removes the folder with all files, at the end of the server. Threads that still hold the store store nothing more.
@@ -244,10 +244,10 @@ impl PendingFile {
     /// Returns [`ApiError::Internal`], with a line in the log, if it cannot be written, or is larger than everything that
     /// may be stored.
     pub(crate) async fn finish(&self, bytes: Bytes, n_chars: usize) -> Result<(), ApiError> {
-        let (store, id, place) = (self.store.clone(), self.id.clone(), self.place.clone());
+        let (store, id, slot) = (self.store.clone(), self.id.clone(), self.slot.clone());
         let finish = move || {
             let stored = store.finish(&id, &bytes, n_chars);
-            drop(place);
+            drop(slot);
             stored
         };
         let stored = spawn_blocking(finish).await;
@@ -379,11 +379,11 @@ mod tests {
         let file = store.accept(1, "a.txt").expect("nothing is pending");
         let refused = store.accept(2, "b.txt").expect_err("one is pending");
         assert!(refused.retry_after().is_some());
-        let place = file.place.clone();
+        let slot = file.slot.clone();
         drop(file);
         let refused = store.accept(2, "b.txt");
-        assert!(refused.is_err(), "a thread still has the place");
-        drop(place);
+        assert!(refused.is_err(), "a thread still has the slot");
+        drop(slot);
         assert!(store.accept(2, "b.txt").is_ok());
     }
 

@@ -80,10 +80,8 @@ impl Upload {
     ) -> Result<Bytes, ApiError> {
         match self.route {
             Some(route) => {
-                let (options, caller) = (
-                    TranslateOptions::default(),
-                    caller.for_file(&accepted.place),
-                );
+                let (options, caller) =
+                    (TranslateOptions::default(), caller.for_file(&accepted.slot));
                 translate_file(&route, self.format, self.bytes, &options, &caller).await
             }
             None => Ok(self.bytes),

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::Budget;
 use crate::serve::config::{ServeError, ServeOptions};
-use crate::serve::files::{FileStore, Place};
+use crate::serve::files::{FileStore, Slot};
 use crate::serve::http::ApiError;
 use crate::serve::keys::{Key, Keys, Rates};
 use crate::serve::metrics::Metrics;
@@ -48,17 +48,17 @@ pub(crate) struct Caller {
     pub(crate) id: u64,
     /// Most characters of the request.
     pub(crate) max_chars: usize,
-    /// The place of the file that is translated for it, if there is one: the limit of waiting tokens does not apply to it.
-    pub(crate) place: Option<Place>,
+    /// The slot of the file that is translated for it, if there is one: the limit of waiting tokens does not apply to it.
+    pub(crate) slot: Option<Slot>,
 }
 
 impl Caller {
     /// Returns the same caller for the translation of a file that was accepted: it waits for its turn, however much waits,
     /// and takes turns with the caller's other requests.
-    pub(crate) fn for_file(&self, place: &Place) -> Self {
+    pub(crate) fn for_file(&self, slot: &Slot) -> Self {
         Self {
             id: self.id.wrapping_add(1),
-            place: Some(place.clone()),
+            slot: Some(slot.clone()),
             ..self.clone()
         }
     }
@@ -133,7 +133,7 @@ impl Shared {
         Ok(Caller {
             id,
             max_chars: max_chars.unwrap_or(limits.max_chars),
-            place: None,
+            slot: None,
         })
     }
 

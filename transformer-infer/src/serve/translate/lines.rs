@@ -124,7 +124,7 @@ impl ServedLines {
                 let _ = sender.send(Message::Done(index, result));
             };
             let (scheduler, job) = (self.served.scheduler(), job.clone());
-            let submitted = match self.caller.place {
+            let submitted = match self.caller.slot {
                 None => scheduler.submit(job, on_done),
                 Some(_) => scheduler.submit_unlimited(job, on_done),
             };

@@ -51,13 +51,13 @@ pub(super) async fn compute<T: Send + 'static>(
 }
 
 /// Does the same for a document; the thread waits for the translation, too. An accepted file is never refused: `work` holds
-/// its place, which bounds the threads.
+/// its slot, which bounds the threads.
 pub(super) async fn wait_for_document<T: Send + 'static>(
     served: &Served,
     caller: &Caller,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if caller.place.is_some() {
+    if caller.slot.is_some() {
         return on_thread(None, work).await;
     }
     check_room(served, 0)?;

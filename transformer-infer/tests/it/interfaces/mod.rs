@@ -2,6 +2,7 @@
 
 mod clients;
 mod deepl;
+mod encodings;
 mod files;
 mod libretranslate;
 mod replays;

@@ -140,7 +140,7 @@ fn nothing_is_cut_off_or_covered_in_windows_of_any_size() {
             let hidden = format!("document.querySelector('#{panel}').hidePopover()");
             sized.page.browser.value(&hidden);
         }
-        for (place, sentence) in [("start", 0), ("middle", 30), ("end", 59)] {
+        for (position, sentence) in [("start", 0), ("middle", 30), ("end", 59)] {
             // Between the lines of a sentence that is broken there is nothing to click at.
             sized.page.browser.value(&format!(
                 "{{ const chosen = document.querySelectorAll('.sentence')[{sentence}]; \
@@ -149,7 +149,7 @@ fn nothing_is_cut_off_or_covered_in_windows_of_any_size() {
             sized.page.browser.wait_until(
                 "document.querySelector('#alternatives:popover-open:not(.is-loading)') !== null",
             );
-            sized.assert_visible("#alternatives", &format!("alternatives-{place}"));
+            sized.assert_visible("#alternatives", &format!("alternatives-{position}"));
             sized.page.browser.press("Escape");
         }
         page = sized.page;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pulldown_cmark::{Event, LinkType, Tag};
 
 use super::html_pairs::{html_kind, pair_html};
-use super::text::MarkdownText;
-use super::writer::{Link, enclosed};
+use super::text::{Link, MarkdownText};
+use super::writer::enclosed;
 use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind, NAMED, join_atoms};
 use crate::document::format::parts::PartQueue;

@@ -1,10 +1,5 @@
 //! [`MarkdownText`]: how text is written in Markdown.
 
-use std::borrow::Cow;
-
-use super::writer::{EDGES, Link, write};
-use crate::document::Notation;
-
 /// How text is written in Markdown: with a backslash before what would be markup.
 ///
 /// Until a passage is complete, text is as a person reads it, and marks are told from it by the characters around them.
@@ -16,18 +11,13 @@ pub(super) struct MarkdownText {
     pub(super) links: Vec<Link>,
 }
 
-impl Notation for MarkdownText {
-    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let is_mark = |c: char| EDGES.contains(&c) || matches!(c, '\n' | '\r');
-        match text.contains(is_mark) {
-            true => Cow::Owned(text.replace(is_mark, " ")),
-            false => Cow::Borrowed(text),
-        }
-    }
-
-    fn complete(&self, written: String) -> String {
-        write(self, &written)
-    }
+/// A link of a passage.
+#[derive(Debug)]
+pub(super) struct Link {
+    /// What is written behind its text.
+    pub(super) end: String,
+    /// Its text in the document.
+    pub(super) source: String,
 }
 
 impl MarkdownText {

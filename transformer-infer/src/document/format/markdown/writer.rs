@@ -1,6 +1,9 @@
 //! [`Writer`]: writes translated text with the marks in it, so that both are read back as what they are.
 
+use std::borrow::Cow;
+
 use super::text::MarkdownText;
+use crate::document::Notation;
 use crate::document::format::items::{Item, ItemKind};
 
 // Until a passage is complete, these characters enclose its marks, and so tell them from text.
@@ -13,16 +16,7 @@ const END: char = '\u{5}';
 const LINE_ENDS: [char; 2] = ['\n', '\r'];
 
 /// The characters around marks.
-pub(super) const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
-
-/// A link of a passage.
-#[derive(Debug)]
-pub(super) struct Link {
-    /// What is written behind its text.
-    pub(super) end: String,
-    /// Its text in the document.
-    pub(super) source: String,
-}
+const EDGES: [char; 5] = [OPEN, CLOSE, POINT, PREFIX, END];
 
 /// A piece of a passage.
 #[derive(Clone, Copy, Debug)]
@@ -77,8 +71,22 @@ fn tokens(written: &str) -> Vec<Token<'_>> {
     tokens
 }
 
+impl Notation for MarkdownText {
+    fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let is_mark = |c: char| EDGES.contains(&c) || matches!(c, '\n' | '\r');
+        match text.contains(is_mark) {
+            true => Cow::Owned(text.replace(is_mark, " ")),
+            false => Cow::Borrowed(text),
+        }
+    }
+
+    fn complete(&self, written: String) -> String {
+        write(self, &written)
+    }
+}
+
 /// Writes a passage.
-pub(super) fn write(text: &MarkdownText, written: &str) -> String {
+fn write(text: &MarkdownText, written: &str) -> String {
     let tokens = tokens(written);
     let mut writer = Writer {
         text,

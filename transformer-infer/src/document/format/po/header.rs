@@ -1,6 +1,5 @@
 //! [`Header`]: what the header of a catalog says.
 
-use super::entry::Entry;
 use super::line::{Keyword, Line};
 
 /// What the header of a catalog says.
@@ -19,9 +18,8 @@ pub(super) struct ForeignCharset {
 }
 
 impl Header {
-    /// Reads a header. The charset of a template, and ASCII, become UTF-8, since translations need more characters.
-    pub(super) fn read(entry: &mut Entry) -> Result<Self, ForeignCharset> {
-        let text = entry.text_of(Keyword::Singular).unwrap_or_default();
+    /// Reads a header, given its text and its lines. The charset of a template, and ASCII, become UTF-8, since translations need more characters.
+    pub(super) fn read(text: &str, lines: &mut [Line]) -> Result<Self, ForeignCharset> {
         let plural = field(text, "plural-forms").and_then(|forms| forms.split_once("plural="));
         let has_many_in_first_form = plural.is_some_and(|(_, formula)| {
             let formula = formula.replace([' ', '(', ')', ';'], "");
@@ -32,11 +30,11 @@ impl Header {
         if let Some((_, name)) = charset {
             let name = name.split([';', ' ']).next().unwrap_or_default().to_owned();
             let declares = |line: &Line| line.source.contains(&format!("charset={name}"));
-            let line = entry.lines.iter().position(declares).unwrap_or(0);
+            let line = lines.iter().position(declares).unwrap_or(0);
             match name.to_ascii_uppercase().as_str() {
                 "UTF-8" | "UTF8" | "" => {}
                 "CHARSET" | "ASCII" | "US-ASCII" | "ANSI_X3.4-1968" => {
-                    if let Some(line) = entry.lines.get_mut(line) {
+                    if let Some(line) = lines.get_mut(line) {
                         line.recode(&name);
                     }
                 }

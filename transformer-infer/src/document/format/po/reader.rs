@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::entry::Entry;
 use super::header::Header;
-use super::line::{Line, LineKind};
+use super::line::{Keyword, Line, LineKind};
 use super::options::PoOptions;
 use crate::document::format::lines::{MAX_RECORD_BYTES, SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
@@ -104,7 +104,11 @@ impl Po {
             return Err(self.lines.syntax(self.first_line, problem, REMEDY));
         }
         if entry.is_header() {
-            self.header = Header::read(&mut entry).map_err(|charset| {
+            let text = entry
+                .text_of(Keyword::Singular)
+                .unwrap_or_default()
+                .to_owned();
+            self.header = Header::read(&text, &mut entry.lines).map_err(|charset| {
                 let name = charset.name;
                 let problem =
                     format!("the catalog declares its charset as `{name}`, expected UTF-8");

@@ -5,6 +5,7 @@ use std::io::Read;
 use super::blocks::{Block, Blocks};
 use super::options::{SubtitleKind, SubtitleOptions};
 use super::passages::CuePassages;
+use super::text::is_number;
 use super::time::CueTime;
 use crate::document::format::lines::{SourceLines, split_byte_order_mark};
 use crate::document::format::parts::{PartQueue, Parts, ReadParts};
@@ -156,10 +157,4 @@ impl Subtitles {
 /// Returns a line without a byte order mark.
 fn line_text(line: &str) -> &str {
     split_byte_order_mark(line).1
-}
-
-/// Returns whether a line is the number of a cue.
-pub(super) fn is_number(line: &str) -> bool {
-    let text = line_text(line).trim();
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::options::SubtitleKind;
-use super::reader::is_number;
 use super::tag::Tag;
 use super::time::CueTime;
 use crate::document::Notation;
 use crate::document::format::items::ItemKind;
+use crate::document::format::lines::split_byte_order_mark;
 
 /// How text is written in cues: in SubRip as it is, in WebVTT with references, and in one line.
 #[derive(Debug)]
@@ -131,4 +131,10 @@ impl<'a> Completed<'a> {
         self.text.push_str(&line_end);
         self.text.extend(lines.iter().copied());
     }
+}
+
+/// Returns whether a line is the number of a cue.
+pub(super) fn is_number(line: &str) -> bool {
+    let text = split_byte_order_mark(line).1.trim();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

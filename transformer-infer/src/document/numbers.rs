@@ -1,0 +1,59 @@
+//! The digits of numbers, in the notation of any language.
+
+/// The largest number that a translation may write as a word.
+pub(super) const MAX_SMALL: u32 = 12;
+
+/// The digits 0 of scripts that have their own.
+const ZEROS: &[u32] = &[
+    0x30, 0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66,
+    0xe50, 0xed0, 0x1040, 0x17e0, 0xff10,
+];
+
+/// Returns whether a number may be written as a word: it is at most 12, and nothing but a unit belongs to it.
+pub(super) fn is_small_number(number: &str) -> bool {
+    let has_sign = number.contains(|c: char| "€$£¥₹₩%‰°".contains(c));
+    match groups(number).as_slice() {
+        [digits] => !has_sign && digits.parse().is_ok_and(|value: u32| value <= MAX_SMALL),
+        _ => false,
+    }
+}
+
+/// Returns the groups of digits of a text, those of thousands together: `1`, `5` and `1234`, `56` of `1.5 and 1,234.56`.
+pub(super) fn groups(text: &str) -> Vec<String> {
+    let mut groups: Vec<String> = Vec::new();
+    // Whether thousands may follow the last group.
+    let mut is_open = false;
+    let mut rest = text;
+    while let Some(start) = rest.find(|c| digit(c).is_some()) {
+        let between = &rest[..start];
+        let run: String = rest[start..].chars().map_while(digit).collect();
+        let n_bytes: usize = rest[start..]
+            .chars()
+            .take(run.len())
+            .map(char::len_utf8)
+            .sum();
+        rest = &rest[start + n_bytes..];
+        let mut separator = between.chars();
+        let separates = separator
+            .next()
+            .is_some_and(|c| ".,'’٬٫\u{a0}\u{202f}".contains(c));
+        match groups.last_mut() {
+            Some(group) if is_open && run.len() == 3 && separates && separator.next().is_none() => {
+                group.push_str(&run);
+            }
+            _ => {
+                is_open = run.len() <= 3 && !run.starts_with('0');
+                groups.push(run);
+            }
+        }
+    }
+    groups
+}
+
+/// Returns the digit in ASCII.
+fn digit(c: char) -> Option<char> {
+    let value = ZEROS
+        .iter()
+        .find_map(|zero| u32::from(c).checked_sub(*zero).filter(|it| *it < 10));
+    value.and_then(|value| char::from_digit(value, 10))
+}
