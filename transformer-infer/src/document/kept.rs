@@ -145,8 +145,10 @@ fn lacks_digits(
     numbers.iter().any(|(text, number)| {
         let is_cut = |group: &String| is_cut(number, group);
         if found.is_empty() {
-            // An ordinal or a decade may be written without digits.
-            number.iter().any(|group| group.len() > 2) && !text.ends_with(char::is_alphabetic)
+            // An ordinal, a decade, a time or a fraction may be written without digits.
+            let is_word = text.ends_with(char::is_alphabetic);
+            let is_amount = text.contains(|c: char| "€$£¥₹₩%‰.,".contains(c));
+            is_amount || !is_word && number.iter().any(|group| group.len() > 2)
         } else {
             !has_multiplier && found.iter().any(is_cut)
         }
@@ -260,6 +262,8 @@ mod tests {
             ("on 2024-05-01", "am 1. Mai 2024", None),
             ("the 1990s", "20世纪90年代", None),
             ("in 2024", "im Jahr", Some(Loss::Missing)),
+            ("for $20.50 in", "für viel in", Some(Loss::Missing)),
+            ("3.5% of", "ein Teil von", Some(Loss::Missing)),
             (
                 "In 2024, on 2024-05-01",
                 "Am 01.05.2024, im Jahr 2024",
