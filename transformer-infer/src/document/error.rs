@@ -5,7 +5,6 @@ use std::io;
 use transformer_core::lines::LineError;
 
 use crate::attention::AttentionError;
-use crate::scheduler::SchedulerError;
 use crate::translator::TranslatorError;
 
 /// Why a document cannot be read or translated, and how to fix it.
@@ -35,12 +34,6 @@ pub enum DocumentError {
     /// The translation failed.
     #[error(transparent)]
     Translator(#[from] TranslatorError),
-    /// The scheduler did not accept the sentences.
-    #[error(transparent)]
-    Scheduler(#[from] SchedulerError),
-    /// The caller stopped the translation.
-    #[error("the translation was stopped by its caller; begin it again")]
-    Cancelled,
     /// The word alignments failed.
     #[error(transparent)]
     Alignment(#[from] AttentionError),
