@@ -1,8 +1,9 @@
 //! [`Value`]: text of several lines in a cell or string, with its spelling in the document.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use htmlize::Context;
+use regex::Regex;
 
 use super::html::{HtmlNotation, entity, is_block, is_copied, is_void};
 use super::items::{Item, ItemKind, join_atoms};
@@ -10,6 +11,8 @@ use super::parts::PartQueue;
 use super::segments::push_items;
 use super::spelling::WithEntities;
 use crate::document::Notation;
+use crate::document::kinds::MESSAGE_START;
+use crate::document::list_mark::list_mark;
 
 /// Text and how each of its characters is spelled in the document.
 #[derive(Debug)]
@@ -62,7 +65,7 @@ impl Value {
         });
         let mut html = None;
         let mut items = Vec::new();
-        let mut at = list_mark_len(&self.text);
+        let mut at = list_mark(&self.text);
         if at > 0 {
             items.push(Item::new(ItemKind::Wall, self.source_of(0, at)));
         }
@@ -107,7 +110,7 @@ impl Value {
         let is_wrapped = rest[..len].matches('\n').count() <= 1 && is_wrapped(before, after_line);
         match has_blocks || is_wrapped {
             true => (ItemKind::Break, len),
-            false => (ItemKind::Wall, len + list_mark_len(after)),
+            false => (ItemKind::Wall, len + list_mark(after)),
         }
     }
 
@@ -128,6 +131,12 @@ impl Value {
 /// A tag is not longer, in bytes; so searching for its end takes bounded time.
 const MAX_TAG_BYTES: usize = 1024;
 
+/// The start of a message with choices.
+static MESSAGE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!("^{MESSAGE_START}");
+    Regex::new(&pattern).expect("the pattern is a regular expression")
+});
+
 /// A message with choices is not longer, in bytes.
 const MAX_MESSAGE_BYTES: usize = 1 << 14;
 
@@ -145,40 +154,14 @@ fn is_wrapped(line: &str, next: &str) -> bool {
         && line.split_whitespace().nth(MIN_WORDS - 1).is_some();
     let is_full = line.chars().count() >= FULL_LINE;
     let is_label = line.ends_with([':', '：']);
-    list_mark_len(next) == 0 && !is_label && (ends_sentence || goes_on || is_full)
-}
-
-/// Returns the length of the mark of a list, such as `- ` or `1. `, at the start of a line, with the whitespace around it.
-fn list_mark_len(line: &str) -> usize {
-    const SPACES: [char; 2] = [' ', '\t'];
-    let content = line.trim_start_matches(SPACES);
-    let n_digits = content.bytes().take_while(u8::is_ascii_digit).count();
-    let mut chars = content.chars();
-    let rest = match chars.next() {
-        Some('-' | '*' | '+' | '•' | '–' | '—' | '·' | '‣' | '▪' | '◦' | '●') => {
-            chars.as_str()
-        }
-        Some('0'..='9') if n_digits <= 3 => {
-            let rest = &content[n_digits..];
-            rest.strip_prefix(['.', ')']).unwrap_or_default()
-        }
-        Some('a'..='z' | 'A'..='Z') => chars.as_str().strip_prefix(')').unwrap_or_default(),
-        _ => "",
-    };
-    let words = rest.trim_start_matches(SPACES);
-    let is_mark = words.len() < rest.len() && words.starts_with(|c: char| !c.is_whitespace());
-    if is_mark { line.len() - words.len() } else { 0 }
+    list_mark(next) == 0 && !is_label && (ends_sentence || goes_on || is_full)
 }
 
 /// Returns the length of a message with choices, `{n, plural, …}` of ICU or `{0,choice,…}` of Java, that the text begins
 /// with. Tags and line ends inside belong to it.
 fn message_len(text: &str) -> Option<usize> {
     let within = &text[..text.floor_char_boundary(MAX_MESSAGE_BYTES)];
-    let start = &within[1..within.floor_char_boundary(MAX_TAG_BYTES)];
-    let mut fields = start.splitn(3, ',').map(str::trim);
-    let (name, kind, _) = (fields.next()?, fields.next()?, fields.next()?);
-    let is_name = !name.contains(|c: char| !c.is_alphanumeric() && c != '_');
-    if !is_name || !matches!(kind, "plural" | "select" | "selectordinal" | "choice") {
+    if !MESSAGE.is_match(&within[..within.floor_char_boundary(MAX_TAG_BYTES)]) {
         return None;
     }
     let mut depth = 0_usize;
