@@ -7,7 +7,7 @@ use super::kinds::Keep;
 use super::passage::{Mark, MarkKind, Passage};
 use super::protection::Item;
 
-/// Most bytes of the sign between two items that are copied together.
+/// Maximum number of bytes of the sign between two items that are copied together.
 const MAX_JOINER_BYTES: usize = 6;
 
 /// Quotes and brackets that stay with what is between them.

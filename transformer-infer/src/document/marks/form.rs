@@ -8,7 +8,7 @@ use crate::document::kept::{Loss, loss};
 use crate::document::passage::Passage;
 use crate::document::protection::Protection;
 
-/// How a model gets what is copied: in one form after the other, until its translation keeps it.
+/// The form in which a model gets what is copied: one after the other, until its translation keeps it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// As a part of the sentence.
@@ -24,7 +24,7 @@ impl Sentence {
     /// Makes a sentence of a segment: `copied` is what is copied inside of it, and `marks` are the indices of the marks
     /// that are, or begin, or end inside of it.
     ///
-    /// What the model cannot write is taken out at once.
+    /// Text that the model cannot write is taken out at once.
     pub(in crate::document) fn new(
         passage: &Passage,
         segment: &Range<usize>,
@@ -35,19 +35,26 @@ impl Sentence {
         let build = |hidden: &[&Copied], shown: &[&Copied]| {
             SentenceBuilder::new(passage, segment, hidden, shown).build(marks)
         };
-        let can_be_shown = |it: &&Copied| it.can_be_shown(&passage.text, can_write);
         // A number that the model cannot write as it is has another form in its language.
         let all = copied
             .iter()
-            .filter(|it| !it.is_number() || can_be_shown(it));
-        let all: Vec<&Copied> = all.collect();
-        let hidden = build(&all, &[]);
+            .map(|it| (it, it.can_be_shown(&passage.text, can_write)))
+            .filter(|(it, can_be_shown)| *can_be_shown || !it.is_number());
+        let all: Vec<(&Copied, bool)> = all.collect();
         // The order of those that programs fill by their places is checked among the shown, or among the hidden.
-        let hides_order = all.iter().any(|it| it.is_ordered() && !can_be_shown(it));
-        let (shown, others): (Vec<&Copied>, Vec<&Copied>) = all
+        let hides_order = all
             .iter()
-            .copied()
-            .partition(|it| can_be_shown(it) && !(hides_order && it.is_ordered()));
+            .any(|(it, can_be_shown)| !can_be_shown && it.is_ordered());
+        let is_shown = |(it, can_be_shown): &&(&Copied, bool)| {
+            *can_be_shown && !(hides_order && it.is_ordered())
+        };
+        let of = |wanted: bool| -> Vec<&Copied> {
+            let wanted = all.iter().filter(|it| is_shown(it) == wanted);
+            wanted.map(|(it, _)| *it).collect()
+        };
+        let (shown, others) = (of(true), of(false));
+        let hidden: Vec<&Copied> = all.iter().map(|(it, _)| *it).collect();
+        let hidden = build(&hidden, &[]);
         // Without other letters there is nothing to translate.
         if shown.is_empty() || !hidden.text.contains(char::is_alphabetic) {
             return hidden;

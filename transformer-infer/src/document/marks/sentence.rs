@@ -232,7 +232,8 @@ impl<'a> SentenceBuilder<'a> {
 
     /// Adds the words, what is taken out, and the whitespace up to a position of the passage.
     fn words_until(&mut self, end: usize) {
-        while let Some(Copied { range, items }) = self.hidden.pop_if(|it| it.range.end <= end) {
+        while let Some(copied) = self.hidden.pop_if(|it| it.range.end <= end) {
+            let range = copied.range.clone();
             self.plain_words_until(range.start);
             let raw = self
                 .passage
@@ -242,7 +243,7 @@ impl<'a> SentenceBuilder<'a> {
             let parent = self.open.last().map(|(index, _)| *index);
             let kind = SentenceMarkKind::Point(raw.into_owned().into());
             self.marks.push(SentenceMark {
-                is_ordered: items.iter().any(|item| item.keep == Keep::InOrder),
+                is_ordered: copied.is_ordered(),
                 ..SentenceMark::new(parent, kind)
             });
             self.at = range.end;
