@@ -68,7 +68,7 @@ fn boundary(language: &str, text: &str, start: usize, end: usize) -> Option<usiz
     is_boundary.then_some(end)
 }
 
-/// Returns whether a sentence ends between characters that touch: behind a full stop that no word contains, or between
+/// Returns whether a sentence ends between characters that touch: after a full stop that no word contains, or between
 /// characters of scripts without spaces.
 fn ends_without_space(head: &str, tail: &str) -> bool {
     let is_general = |c: char| c.is_ascii() || matches!(c, '\u{2000}'..='\u{206f}');
@@ -84,9 +84,9 @@ fn ends_without_space(head: &str, tail: &str) -> bool {
     }
 }
 
-/// Returns whether a sentence goes on behind what looks like its end.
+/// Returns whether a sentence goes on after what looks like its end.
 fn goes_on(language: &str, sentence: &str, next: &str) -> bool {
-    // Who begins sentences in lower case does so with the first.
+    // Text in lower case begins with a sentence in lower case.
     let mut first = sentence.chars().take(MAX_CHARS);
     let first = first.find(|c| c.is_alphabetic());
     if next.starts_with(char::is_lowercase) && !first.is_some_and(char::is_lowercase) {

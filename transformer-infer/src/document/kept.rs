@@ -7,7 +7,7 @@ use super::kinds::Keep;
 use super::numbers::{MAX_SMALL, groups};
 use super::protection::Item;
 
-/// How a translation fails to keep what is copied.
+/// The fault of a translation that does not keep what is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// Something is missing.
@@ -117,8 +117,7 @@ fn ends_as(text: &str, range: &Range<usize>, translation: &str, found: &Range<us
 /// Returns whether the digits of a number were cut, glued together or left out.
 ///
 /// Languages write the same number in different ways: with other separators, as a date in another order or with the name of
-/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits in its position are accepted, unless they are a part of
-/// its own.
+/// the month, `19th` as `XIX`, `1.5 billion` as `15亿`. So other digits are accepted, unless they are a part of its own.
 fn lacks_digits(
     text: &str,
     items: &[Item],

@@ -2,7 +2,7 @@
 //!
 //! The tests of the patterns and the table in docs/translating.md are made of it.
 
-/// How a translation keeps what is copied.
+/// The way in which a translation keeps what is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
     /// Exactly once for each time that the source has it, in any order: it has a name or a number.
@@ -25,12 +25,12 @@ pub(super) enum Keep {
 )]
 #[derive(Debug)]
 pub(super) struct Kind {
-    /// What it is called in the documentation.
+    /// The name in the documentation.
     pub(super) name: &'static str,
     pub(super) keep: Keep,
     /// A regular expression. The first group that matches is what is copied; without groups, all of it.
     pub(super) pattern: &'static str,
-    /// Returns whether it is something else behind this text.
+    /// Returns whether it is something else after this text.
     pub(super) not_after: fn(&str) -> bool,
     pub(super) examples: &'static [&'static str],
 }
@@ -52,7 +52,7 @@ macro_rules! conversion {
     };
 }
 
-/// What follows a conversion: no letter, a unit, or a word that begins with a capital.
+/// The text after a conversion: no letter, a unit, or a word that begins with a capital.
 macro_rules! after_conversion {
     () => {
         r"(?:(?-u:\b)|_|[A-Z][a-z]|(?:x|px|pt|em|[kKMGT]i?[Bb]|B|[ckm]?m|[km]?g|m?s|min|h|th|st|nd|rd|dpi|Hz|bits?|bytes?)(?-u:\b))"
@@ -314,7 +314,7 @@ fn ends_with_digit(before: &str) -> bool {
     before.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns whether a sign behind this text is a part of what is before it.
+/// Returns whether a sign after this text is a part of what is before it.
 fn touches_word(before: &str) -> bool {
     before.ends_with(|c: char| c.is_alphanumeric() || "_:@#/<.-&$".contains(c))
 }

@@ -114,11 +114,8 @@ pub(crate) fn run(root: &Path, flags: &Flags) -> Result<()> {
     };
     let mut parts = Vec::new();
     save(&parts)?;
-    let parity_backends = match flags.parts.contains(&PartKind::Parity) {
-        true => flags.backends.as_slice(),
-        false => &[],
-    };
-    for backend in parity_backends {
+    let is_parity = flags.parts.contains(&PartKind::Parity);
+    for backend in flags.backends.iter().filter(|_| is_parity) {
         let backend = name(backend);
         println!("==> parity tests on {backend}");
         let log = out.join(format!("parity-{backend}.txt"));

@@ -177,7 +177,7 @@ struct Session<'a> {
     prefixes: Option<Lines>,
     translator: &'a Translator,
     search: &'a Search,
-    /// Whether lines without letters are copied.
+    /// True if lines without letters are copied.
     copies: bool,
     n_translated: usize,
     glossary: Option<&'a Glossary>,

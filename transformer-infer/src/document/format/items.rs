@@ -35,7 +35,7 @@ pub(super) enum ItemKind {
     Wall,
 }
 
-/// Joins elements whose content is not translated, such as `<code>…</code>`, to points, and `<pre>…</pre>` to walls.
+/// Joins elements with content that is not translated: `<code>…</code>` to points, and `<pre>…</pre>` to walls.
 pub(super) fn join_atoms(items: Vec<Item>) -> Vec<Item> {
     let mut joined: Vec<Item> = Vec::with_capacity(items.len());
     // The first element that has not ended.
@@ -81,7 +81,7 @@ impl Item {
         Self::new(ItemKind::Text(text.to_owned()), text)
     }
 
-    /// Adds what is behind it.
+    /// Adds what follows it.
     pub(super) fn append(&mut self, source: &str) {
         self.source.push_str(source);
         self.raw.push_str(source);

@@ -118,7 +118,7 @@ pub(in crate::document::format) fn is_copied(name: &str) -> bool {
     name != "picture" && matches!(role(name), Role::Atom { .. } | Role::CopiedBlock)
 }
 
-/// Whether an element is known, and ends a passage.
+/// Returns whether an element is known, and ends a passage.
 pub(in crate::document::format) fn is_block(name: &str) -> bool {
     matches!(role(name), Role::Block | Role::CopiedBlock) && (is_special(name) || is_void(name))
 }
