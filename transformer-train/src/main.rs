@@ -2,7 +2,7 @@
 
 mod cli;
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::{env, io};
 
 use transformer_core::device;
-use transformer_infer::one_line;
 use transformer_infer::program::allocator;
 use transformer_infer::program::{parse_arguments, start_global_pool};
 use transformer_train::config::Experiment;
@@ -20,7 +19,8 @@ use transformer_train::{
 };
 
 use crate::cli::{
-    Arguments, Failure, INTERRUPTED, Output, print_summary, status, stop_on_interrupt, was_stopped,
+    Arguments, Failure, INTERRUPTED, Output, print_error, print_summary, status, stop_on_interrupt,
+    was_stopped,
 };
 
 /// Threads that Burn's Learner starts beside rayon's, and panics if it cannot: for metrics, their store, logs,
@@ -46,13 +46,6 @@ fn main() -> ExitCode {
             ExitCode::from(code_of(&*error))
         }
     }
-}
-
-/// Prints why the program ends, by one write: mpirun puts pieces of several processes between one another.
-fn print_error(who: &str, error: &(dyn std::error::Error + 'static)) {
-    let line = format!("error: {who}{}\n", one_line(error));
-    // If standard error is closed, nothing can be reported.
-    let _ = io::stderr().write_all(line.as_bytes());
 }
 
 /// Returns the exit code of a program that fails.

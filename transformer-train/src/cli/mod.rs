@@ -9,5 +9,5 @@ mod summary;
 pub(crate) use arguments::Arguments;
 pub(crate) use command::Failure;
 pub(crate) use output::Output;
-pub(crate) use signal::{INTERRUPTED, status, stop_on_interrupt};
+pub(crate) use signal::{INTERRUPTED, print_error, status, stop_on_interrupt};
 pub(crate) use summary::{print_summary, was_stopped};

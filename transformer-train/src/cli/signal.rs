@@ -1,5 +1,6 @@
 //! Ctrl-C and the terminal: ends a run in an orderly way, or at once.
 
+use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::thread;
@@ -11,6 +12,7 @@ use crossterm::execute;
 use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 #[cfg(unix)]
 use signal_hook::{consts::SIGUSR1, iterator::Signals};
+use transformer_infer::one_line;
 use transformer_train::step::ranks::Ranks;
 use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
 
@@ -21,6 +23,14 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Time that a run before its first update has to end by itself.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// Prints why the program ends, by one write: `mpirun` puts pieces of several processes between one another, and a
+/// process may be killed between two writes.
+pub(crate) fn print_error(who: &str, error: &(dyn Error + 'static)) {
+    let line = format!("error: {who}{}\n", one_line(error));
+    // If standard error is closed, nothing can be reported.
+    let _ = io::stderr().write_all(line.as_bytes());
+}
 
 /// Returns the status line, if standard error is a terminal.
 pub(crate) fn status() -> Option<StatusFn> {
@@ -61,7 +71,7 @@ fn interrupted(request: &Interrupt, ranks: Ranks) {
             if let Some(status) = status() {
                 status("");
             }
-            let _ = writeln!(io::stderr(), "error: {}", TrainError::Interrupted);
+            print_error("", &TrainError::Interrupted);
             exit_now();
         }
         Some(Stage::Training) if ranks.is_first() => {
