@@ -31,7 +31,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use transformer_core::text::N_SPECIAL;
 use transformer_core::{Preset, device};
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 
 use crate::memory::MemoryUse;
 use crate::tolerances::Tolerances;

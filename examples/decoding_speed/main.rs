@@ -29,7 +29,7 @@ use transformer_core::import::{Names, PytorchNames, StateDict};
 use transformer_core::{
     ComputePrecision, ModelDirectory, PackedTransformer, Transformer, TransformerConfig, device,
 };
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 use transformer_infer::search::{Hypothesis, LengthLimit, LengthPenalty, Search, StopRule};
 use transformer_infer::{BatchLimits, Source, translate_packed, translate_sources};
 

@@ -12,7 +12,7 @@ use anyhow::Result;
 use transformer_core::device;
 use transformer_core::import::Marian;
 use transformer_infer::Translator;
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 
 fn main() -> Result<()> {
     allocator::keep_freed_memory();

@@ -16,7 +16,7 @@ use transformer_core::device;
 use transformer_core::random::hash;
 use transformer_core::text::TokenizerKind;
 use transformer_infer::Translator;
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 use transformer_infer::search::Search;
 use transformer_train::config::{DataSettings, Experiment, TokenizerSettings, TrainingSettings};
 use transformer_train::tasks::Task;

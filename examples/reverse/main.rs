@@ -17,7 +17,7 @@ use transformer_core::text::{BOS, EOS, N_SPECIAL, PAD};
 use transformer_core::{
     AttentionMaps, AttentionMasks, Padded, Transformer, TransformerConfig, device, seed_dropout,
 };
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 use transformer_infer::search::Search;
 use transformer_infer::{BatchLimits, translate_ids};
 use transformer_train::tasks::{Split, Task};

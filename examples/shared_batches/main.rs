@@ -19,7 +19,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::json;
 use transformer_core::device;
-use transformer_infer::program::allocator;
+use transformer_infer::allocator;
 use transformer_infer::scheduler::{Job, JobLine, Scheduler, SchedulerOptions};
 use transformer_infer::{Translation, Translator};
 

@@ -65,13 +65,10 @@ pub mod export;
 pub mod import;
 pub mod model;
 pub mod packed;
-pub mod random;
-pub mod text;
 
 #[cfg(test)]
 extern crate self as transformer_core;
 
-mod files;
 mod padded;
 #[cfg(test)]
 #[path = "../tests/it/weights.rs"]
@@ -81,7 +78,9 @@ mod weights;
 pub use config::{ConfigError, Preset, TransformerConfig};
 pub use cpu::seed_dropout;
 pub use directory::{LoadError, ModelDirectory, QuantizeError};
-pub use files::{json, lines, regular_file};
 pub use model::{AttentionMaps, AttentionMasks, DecoderState, Mask, Memory, Transformer};
 pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
+#[doc(inline)]
+pub use transformer_text as text;
+pub use transformer_text::{json, lines, random, regular_file};

@@ -15,10 +15,10 @@
 //! - `document::DocumentTranslator` (feature `documents`): documents with markup: HTML, Markdown, subtitles, tables, catalogs and JSON.
 //! - [`attention`]: the attention weights of every head, as data, alignment, HTML page and figure.
 //! - [`metrics`]: BLEU, chrF and TER, equal to sacreBLEU's, with tests of statistical significance.
-//! - [`program::allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
+//! - [`allocator::keep_freed_memory`]: speeds up programs that compute on the CPU.
 //!
 //! Programs that tokenize themselves use [`translate_ids`] and [`score_ids`], and the [`Scorer`], which is the
-//! Transformer as a `NextToken`. [`program`] is what the programs of this repository share.
+//! Transformer as a `NextToken`.
 //!
 //! The translation of a sentence does not depend on its batch, on the order of the input or on padding, except for the
 //! rounding of the backend's matrix products.
@@ -36,32 +36,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-pub mod attention;
 #[cfg(feature = "documents")]
 pub mod document;
-pub mod metrics;
-pub mod program;
-pub mod scheduler;
-pub mod search;
 #[cfg(feature = "serve")]
 pub mod serve;
 
-mod batch;
-mod scorer;
-mod translator;
-#[cfg(test)]
-#[path = "../../transformer-core/tests/it/weights.rs"]
-#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
-mod weights;
-mod xml;
-
-pub use batch::{
-    BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
+pub use transformer_core::text::{escape_xml, one_line};
+#[doc(inline)]
+pub use transformer_metrics as metrics;
+#[doc(inline)]
+pub use transformer_search as search;
+pub use transformer_translate::{
+    BatchLimits, Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PackedScorer,
+    PairScore, Scorer, Source, Term, TotalScore, Translation, Translator, TranslatorError, Warning,
+    allocator, attention, batches_within, marian_search, scheduler, score_ids, translate_ids,
+    translate_packed, translate_sources,
 };
-pub use program::one_line;
-pub use scorer::{PackedScorer, Scorer};
-pub use translator::{
-    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PairScore, Term,
-    TotalScore, Translation, Translator, TranslatorError, Warning, marian_search, score_ids,
-};
-pub use xml::escape_xml;

@@ -7,9 +7,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use transformer_infer::one_line;
-use transformer_infer::program::allocator;
-use transformer_infer::program::{check_output, parse_arguments, start_global_pool};
+use transformer_infer::{allocator, one_line};
+use transformer_program::{check_output, parse_arguments, start_global_pool};
 
 #[cfg(feature = "serve")]
 use crate::commands::Serve;

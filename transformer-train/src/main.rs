@@ -10,13 +10,13 @@ use std::sync::Arc;
 use std::{env, io};
 
 use transformer_core::device;
-use transformer_infer::program::allocator;
-use transformer_infer::program::{parse_arguments, start_global_pool};
+use transformer_program::{parse_arguments, start_global_pool};
 use transformer_train::config::Experiment;
 use transformer_train::step::ranks::{Processes, Ranks};
 use transformer_train::{
     Display, Existing, RunEnvironment, TrainError, dry_run, follow, is_unfinished, train,
 };
+use transformer_translate::allocator;
 
 use crate::cli::{
     Arguments, Failure, INTERRUPTED, Output, print_error, print_summary, status, stop_on_interrupt,

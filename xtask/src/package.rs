@@ -14,7 +14,16 @@ use anyhow::{Context, Result};
 use crate::process::{call, cargo, target_folder};
 
 /// The crates that can be published, in the order in which they depend on each other.
-const PACKAGES: [&str; 3] = ["transformer-core", "transformer-infer", "transformer-train"];
+const PACKAGES: [&str; 8] = [
+    "transformer-text",
+    "transformer-core",
+    "transformer-metrics",
+    "transformer-search",
+    "transformer-translate",
+    "transformer-program",
+    "transformer-infer",
+    "transformer-train",
+];
 
 /// The program outside of the workspace.
 const OUTSIDE: &str = "outside";

@@ -14,9 +14,9 @@ use transformer_core::lines::LineError;
 use transformer_infer::attention::AttentionError;
 use transformer_infer::document::format::{Format, FormatError};
 use transformer_infer::document::{DocumentError, ProtectionError};
-use transformer_infer::program::{OutputError, ThreadsError};
 use transformer_infer::search::SearchError;
 use transformer_infer::{GlossaryError, TranslatorError};
+use transformer_program::{OutputError, ThreadsError};
 
 use super::{OutputPathError, PictureError};
 

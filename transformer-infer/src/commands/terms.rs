@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use transformer_infer::program::printable;
+use transformer_core::text::printable;
 use transformer_infer::{Glossary, Translation};
 
 use super::CommandError;

@@ -1,6 +1,6 @@
 //! [`boundaries`]: where a sentence ends and the next begins.
 
-use crate::translator::is_without_spaces;
+use transformer_core::text::is_without_spaces;
 
 /// Abbreviations that end no sentence, in lower case, besides those that sentencex knows of a language.
 const ABBREVIATIONS: [&str; 54] = [

@@ -10,8 +10,8 @@ use super::marks::{Chunk, Form, Sentence, Unit, put_back, units};
 use super::passage::Passage;
 use super::split::trimmed;
 use super::translate::DocumentTranslator;
-use crate::attention::Link;
-use crate::translator::{Glossary, Term};
+use transformer_core::text::Link;
+use transformer_translate::{Glossary, Term};
 
 /// The sentences of a plain text. What is between them, whitespace for the most part, stays in the translation.
 ///

@@ -5,7 +5,7 @@ use std::io;
 use transformer_core::lines::LineError;
 
 use crate::attention::AttentionError;
-use crate::translator::TranslatorError;
+use transformer_translate::TranslatorError;
 
 /// Why a document cannot be read or translated, and how to fix it.
 ///

@@ -1,7 +1,7 @@
 //! [`DocumentEvent`] and [`DocumentSummary`]: what users are told of a translation.
 
-use crate::program::printable;
-use crate::translator::Warning;
+use transformer_core::text::printable;
+use transformer_translate::Warning;
 
 /// Number of characters of a sentence that an event shows.
 const MAX_SHOWN_CHARS: usize = 60;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::DocumentError;
 use super::marks::units;
-use crate::attention::Link;
-use crate::translator::{Glossary, Term, Warning};
+use transformer_core::text::Link;
+use transformer_translate::{Glossary, Term, Warning};
 
 /// A line to translate: a sentence, or a part of one that is too long.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use super::DocumentError;
 use super::line_translator::{DocumentLine, LineTranslator, TranslatedLine, terms_outside};
 use crate::attention::LayerHead;
 use crate::search::Search;
-use crate::translator::{Glossary, Input, Translation, Translator};
+use transformer_translate::{Glossary, Input, Translation, Translator};
 
 /// Translates the sentences of documents with a model.
 ///

@@ -175,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::translator::is_without_spaces;
+    use transformer_core::text::is_without_spaces;
 
     fn segments<'a>(split: Split, language: &str, text: &'a str) -> Vec<&'a str> {
         let ranges = Splitter::new(split, language).segments(text, false);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use transformer_core::Padded;
 use transformer_core::text::{BOS, EOS};
-use transformer_infer::batches_within;
+use transformer_translate::batches_within;
 
 use crate::corpus::SentencePair;
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use transformer_core::random::{SplitMix64, hash};
-use transformer_infer::batches_within;
+use transformer_translate::batches_within;
 
 use super::plan_config::{CorpusWeight, PlanConfig};
 

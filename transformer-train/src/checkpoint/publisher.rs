@@ -7,8 +7,8 @@ use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn_train::checkpoint::{Checkpointer, CheckpointerError};
 use transformer_core::directory::{ModelDirectory, ModelParts, Tokenizers, with_named_ids};
+use transformer_core::text::one_line;
 use transformer_core::{Transformer, TransformerConfig};
-use transformer_infer::one_line;
 
 use super::error::CheckpointError;
 use super::files::MODEL;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use burn_train::checkpoint::{Checkpoint, Checkpointer, CheckpointerError};
 use transformer_core::directory::{FileEntry, write_file};
-use transformer_infer::one_line;
+use transformer_core::text::one_line;
 
 use super::error::CheckpointError;
 use super::files::{PARTS, part_name, state_name};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use transformer_infer::program::{OutputError, check_output};
+use transformer_program::{OutputError, check_output};
 
 /// Standard output. A line that cannot be written does not end a training, but its program fails at the end.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,7 @@ use crossterm::execute;
 use crossterm::terminal::{LeaveAlternateScreen, disable_raw_mode, is_raw_mode_enabled};
 #[cfg(unix)]
 use signal_hook::{consts::SIGUSR1, iterator::Signals};
-use transformer_infer::one_line;
+use transformer_core::text::one_line;
 use transformer_train::step::ranks::Ranks;
 use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
 

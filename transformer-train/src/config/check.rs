@@ -2,7 +2,7 @@
 
 use toml::Table;
 use transformer_core::text::{Case, N_SPECIAL, TokenizerConfig, TokenizerKind};
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
+use transformer_search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::adapters::validate_adapters;
 use crate::config::range::{at_most, fraction, positive, require, within};

@@ -4,7 +4,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 use toml::Value;
-use transformer_infer::search::LengthPenalty;
+use transformer_search::LengthPenalty;
 
 pub(super) fn serialize<S: Serializer>(
     penalty: &LengthPenalty,

@@ -3,7 +3,7 @@
 
 use transformer_core::Preset;
 use transformer_core::text::TokenizerKind;
-use transformer_infer::search::LengthPenalty;
+use transformer_search::LengthPenalty;
 
 use crate::config::{
     Experiment, ModelSettings, ScheduleKind, TokenizerSettings, TrainingSettings,

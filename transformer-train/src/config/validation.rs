@@ -1,8 +1,8 @@
 //! `[validation]`: how a model is measured during training and at its end.
 
 use serde::{Deserialize, Serialize};
-use transformer_infer::metrics::Tokenization;
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
+use transformer_metrics::Tokenization;
+use transformer_search::{LengthLimit, LengthPenalty, Search};
 
 use crate::config::{CommandFailure, ScoreCommand, length_penalty, optional};
 use crate::tasks::Task;

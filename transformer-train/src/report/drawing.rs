@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use transformer_infer::escape_xml;
+use transformer_core::text::escape_xml;
 
 use super::axis::{self, Panel};
 

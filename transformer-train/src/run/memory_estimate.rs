@@ -5,7 +5,7 @@ use std::path::Path;
 
 use transformer_core::TransformerConfig;
 use transformer_core::config::AdapterTarget;
-use transformer_infer::BatchLimits;
+use transformer_translate::BatchLimits;
 
 use crate::config::{Checkpointing, Experiment};
 use crate::step::chunk_len;

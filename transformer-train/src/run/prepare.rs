@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use transformer_core::config::AdapterConfig;
 use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
 use transformer_core::{Transformer, TransformerConfig};
-use transformer_infer::BatchLimits;
+use transformer_translate::BatchLimits;
 
 use super::embeddings::InitialEmbeddings;
 use super::error::TrainError;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
 use transformer_core::text::Tokenizer;
-use transformer_infer::search::Search;
-use transformer_infer::{BatchLimits, Source, translate_sources};
+use transformer_search::Search;
+use transformer_translate::{BatchLimits, Source, translate_sources};
 
 use super::metrics::TranslationCounts;
 use super::text_scores::{TextMetrics, TextScores};

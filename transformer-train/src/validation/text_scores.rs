@@ -1,8 +1,6 @@
 //! BLEU and chrF of translated validation pairs.
 
-use transformer_infer::metrics::{
-    Bleu, BleuStatistics, Chrf, ChrfStatistics, Orders, Tokenization,
-};
+use transformer_metrics::{Bleu, BleuStatistics, Chrf, ChrfStatistics, Orders, Tokenization};
 
 /// The configuration of BLEU and chrF.
 #[derive(Clone, Copy, Debug, Default)]

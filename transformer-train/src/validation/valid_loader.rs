@@ -6,7 +6,7 @@ use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
 use transformer_core::Transformer;
-use transformer_infer::batches_within;
+use transformer_translate::batches_within;
 
 use super::metrics::TranslationCounts;
 use super::pair_translator::{PairTranslator, Translation};

@@ -1,8 +1,8 @@
 //! Several corpora with tags, mixed by temperature, with noise, each validated by itself.
 
 use serde_json::Value;
-use transformer_infer::Translator;
-use transformer_infer::search::Search;
+use transformer_search::Search;
+use transformer_translate::Translator;
 
 use crate::resume::assert_same;
 use crate::workplace::{CONFIG, Ended, Running, Workplace, pairs, test_device};

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use transformer_core::ModelDirectory;
-use transformer_infer::Translator;
-use transformer_infer::metrics::{Bleu, Chrf, Tokenization};
-use transformer_infer::search::{LengthLimit, LengthPenalty, Search};
+use transformer_metrics::{Bleu, Chrf, Tokenization};
+use transformer_search::{LengthLimit, LengthPenalty, Search};
 use transformer_train::config::Experiment;
 use transformer_train::step::ranks::Ranks;
 use transformer_train::tasks::Task;
 use transformer_train::{
     Display, Existing, Interrupt, Outcome, RunEnvironment, ThreadCount, TrainError, train,
 };
+use transformer_translate::Translator;
 
 use crate::workplace::{CONFIG, Workplace, test_device};
 

@@ -13,8 +13,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use transformer_core::directory::FileEntry;
 use transformer_core::{ModelDirectory, device};
-use transformer_infer::Translator;
-use transformer_infer::search::Search;
+use transformer_search::Search;
+use transformer_translate::Translator;
 
 /// A model that trains in milliseconds, on files.
 pub(crate) const CONFIG: &str = r#"

@@ -9,10 +9,11 @@ use syn::{Attribute, Expr, Fields, GenericArgument, Item, Lit, Meta, PathArgumen
 
 /// The folders whose types a setting may have. A name in several of them means the type in the
 /// first.
-const FOLDERS: [&str; 3] = [
+const FOLDERS: [&str; 4] = [
     "transformer-train/src",
-    "transformer-infer/src",
+    "transformer-infer/search/src",
     "transformer-core/src",
+    "transformer-core/text/src",
 ];
 
 /// The types that can be read from a file, of each folder.

@@ -6,7 +6,7 @@ use super::items::{Item, ItemKind};
 use super::spelling::with_source;
 use crate::document::spaces::{Spaces, needs_space};
 use crate::document::{Mark, MarkKind, Notation, Passage, Raw};
-use crate::translator::is_without_spaces;
+use transformer_core::text::is_without_spaces;
 
 /// Makes a passage of items without walls, and takes their contents.
 pub(super) fn build_passage(items: &mut [Item], notation: &Arc<dyn Notation>) -> Passage {

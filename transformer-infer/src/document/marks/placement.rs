@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::runs::{Owner, best_prefix, best_run};
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
 use super::units::{Unit, aligned_units};
-use crate::attention::Link;
 use crate::document::Protection;
-use crate::translator::is_without_spaces;
+use transformer_core::text::Link;
+use transformer_core::text::is_without_spaces;
 
 /// Where the marks of a sentence are in its translation.
 pub(in crate::document) struct Placement<'a> {

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::placement::Placement;
 use super::sentence::{Sentence, SentenceMarkKind, Tag};
-use crate::attention::Link;
 use crate::document::Protection;
 use crate::document::passage::Raw;
-use crate::translator::is_without_spaces;
+use transformer_core::text::Link;
+use transformer_core::text::is_without_spaces;
 
 /// A piece of a translation with its marks.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::sentence::Sentence;
-use crate::attention::Link;
 use crate::document::Protection;
 use crate::document::kept::positions;
-use crate::translator::is_without_spaces;
+use transformer_core::text::Link;
+use transformer_core::text::is_without_spaces;
 
 /// A word, a punctuation mark, or a character of a script without spaces.
 ///

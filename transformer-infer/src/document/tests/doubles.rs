@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::attention::Link;
 use crate::document::marks::{Unit, units};
 use crate::document::{
     DocumentError, DocumentEvent, DocumentLine, DocumentTranslator, LineTranslator, Mark, MarkKind,
     Part, Passage, Protection, Split, Splitter, TranslatedLine,
 };
+use transformer_core::text::Link;
 
 /// Returns every line as it is.
 #[derive(Debug)]

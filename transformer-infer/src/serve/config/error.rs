@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::attention::AttentionError;
 use crate::scheduler::SchedulerError;
-use crate::translator::TranslatorError;
+use transformer_translate::TranslatorError;
 
 /// Why the server cannot start, and how to fix it.
 #[derive(Debug, thiserror::Error)]

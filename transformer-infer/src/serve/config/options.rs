@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use transformer_core::text::LanguageCode;
 
 use super::{Limits, Network};
-use crate::translator::OpenOptions;
+use transformer_translate::OpenOptions;
 
 /// What the server serves, and to whom.
 #[derive(Clone, Debug)]

@@ -101,7 +101,7 @@ mod system {
         let mut options = OpenOptions::new();
         options
             .read(true)
-            .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+            .custom_flags(nix::libc::O_DIRECTORY | nix::libc::O_NOFOLLOW);
         let folder = match options.open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,

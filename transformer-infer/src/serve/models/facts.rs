@@ -7,7 +7,7 @@ use transformer_core::directory::Tokenizers;
 use utoipa::ToSchema;
 
 use crate::search::Search;
-use crate::translator::Translator;
+use transformer_translate::Translator;
 
 /// The sizes of a model, its number format, and how it searches and scored.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -8,10 +8,10 @@ use transformer_core::ModelDirectory;
 use transformer_core::directory::DirectoryError;
 
 use super::{ModelFacts, Models, Served};
-use crate::one_line;
 use crate::scheduler::{Scheduler, SchedulerOptions};
 use crate::serve::config::{ServeError, ServeOptions};
-use crate::translator::{Translator, TranslatorError};
+use transformer_core::text::one_line;
+use transformer_translate::{Translator, TranslatorError};
 
 /// Loads the models that the options name, onto a device.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use transformer_core::text::LanguageCode;
 
 use super::ModelFacts;
 use crate::scheduler::Scheduler;
-use crate::translator::Translator;
+use transformer_translate::Translator;
 
 /// A model with the threads that translate. The threads end when the last request with it does.
 #[derive(Debug)]

@@ -1,13 +1,9 @@
 //! The page of the `attention` command without its data, for a frame: style and script are files of their own, which
 //! a strict Content-Security-Policy allows.
 
-const TEMPLATE: &str = include_str!("../../attention/template/page.html");
-
-/// The style.
-pub(super) const STYLE: &str = include_str!("../../attention/template/page.css");
-
-/// The script, which runs once the data is in the document.
-pub(super) const SCRIPT: &str = include_str!("../../attention/template/page.js");
+use crate::attention::TEMPLATE;
+/// The style, and the script, which runs once the data is in the document.
+pub(super) use crate::attention::{SCRIPT, STYLE};
 
 /// Returns the document.
 ///

@@ -15,10 +15,10 @@ use super::connections::Connections;
 use super::open_files::raise_limit;
 use super::router::router;
 use super::signals::ServerSignal;
-use crate::one_line;
 use crate::serve::config::{ServeError, ServeOptions};
 use crate::serve::models::{Loader, Models};
 use crate::serve::state::Shared;
+use transformer_core::text::one_line;
 
 /// How long the server waits after the system refused a connection, for lack of files for example.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -1,11 +1,11 @@
 //! The refusals that errors of the library are to a client.
 
 use crate::document::DocumentError;
-use crate::one_line;
 use crate::scheduler::SchedulerError;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
-use crate::translator::TranslatorError;
+use transformer_core::text::one_line;
+use transformer_translate::TranslatorError;
 
 /// Maximum number of seconds that a client is told to wait.
 const MAX_SECONDS: f64 = 60.0;
@@ -19,7 +19,7 @@ pub(super) fn of_scheduler(error: SchedulerError, served: &Served) -> ApiError {
         SchedulerError::JobTooLarge { n_tokens, limit } => {
             ApiError::TooManyTokens { n_tokens, limit }
         }
-        error @ SchedulerError::Threads(_) => {
+        error => {
             tracing::error!(error = one_line(&error), "lines were refused");
             ApiError::Internal
         }

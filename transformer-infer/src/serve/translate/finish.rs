@@ -6,11 +6,11 @@ use super::request::{Alternative, SentenceTranslation};
 use super::work::{PLACEHOLDERS, compute};
 use crate::attention::{LayerHead, Link, Selection, page_data};
 use crate::document::{DraftSentence, Form, TextDraft};
-use crate::one_line;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Share;
-use crate::translator::{Candidate, Translation, Warning};
+use transformer_core::text::one_line;
+use transformer_translate::{Candidate, Translation, Warning};
 
 /// A text with its sentences.
 pub(super) struct Text {
@@ -179,7 +179,7 @@ impl Finisher {
             }) => warnings.push(format!(
                 "of {n_terms} terms of the sentence, the first {n_required} were required"
             )),
-            Some(Warning::MinLen { .. } | Warning::NoWords { .. }) => warnings.push(
+            Some(_) => warnings.push(
                 "the limits of the output length allow no translation of the right length".into(),
             ),
         }

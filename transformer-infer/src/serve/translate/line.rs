@@ -11,7 +11,7 @@ use crate::scheduler::{Job, JobLine};
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
-use crate::translator::Translation;
+use transformer_translate::Translation;
 
 /// Translates a line with the model's own search. Dropping the future cancels it.
 pub(crate) async fn translate_line(

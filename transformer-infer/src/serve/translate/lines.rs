@@ -13,7 +13,7 @@ use crate::search::Search;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
-use crate::translator::{Glossary, Translation, TranslatorError};
+use transformer_translate::{Glossary, Translation, TranslatorError};
 
 /// Time for which a request that has begun waits before it asks for room in the queue again.
 pub(super) const WAIT: Duration = Duration::from_millis(20);

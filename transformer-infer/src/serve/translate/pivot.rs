@@ -12,11 +12,11 @@ use super::request::{
     Alternative, SentenceEvent, SentenceTranslation, TextTranslation, TranslateOptions,
 };
 use super::work::compute;
-use crate::attention::Link;
 use crate::document::Split;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
+use transformer_core::text::Link;
 
 /// Translates the sentences into the third language, and each of them further, as a line. Terms are found in the source,
 /// and required of the second model. Words belong together if they do through a word of the third language.

@@ -16,7 +16,7 @@ use crate::search::Search;
 use crate::serve::http::ApiError;
 use crate::serve::models::Served;
 use crate::serve::state::Caller;
-use crate::translator::{Translation, TranslatorError};
+use transformer_translate::{Translation, TranslatorError};
 
 /// Most sentences that are finished together.
 const MAX_AT_ONCE: usize = 64;

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::attention::Link;
 use crate::document::Split;
 use crate::search::Search;
 use crate::serve::config::Limits;
 use crate::serve::http::ApiError;
 use crate::serve::state::Share;
-use crate::translator::Glossary;
+use transformer_core::text::Link;
+use transformer_translate::Glossary;
 
 /// The format of texts to translate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use super::html::translate_html;
 use super::pivot::through_pivot;
 use super::plain::{PlainTexts, translate_plain};
 use super::request::{SentenceEvent, TextFormat, TextTranslation, TranslateOptions};
-use crate::one_line;
 use crate::serve::http::ApiError;
 use crate::serve::models::Route;
 use crate::serve::state::{Caller, Shared};
-use crate::translator::Glossary;
+use transformer_core::text::one_line;
+use transformer_translate::Glossary;
 
 /// Checks the number and the length of texts.
 pub(crate) fn check_texts<T: AsRef<str>>(

@@ -12,11 +12,11 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::json_body::JsonBody;
 use crate::attention::{Attention, AttentionError, Selection, page, page_data};
-use crate::one_line;
 use crate::serve::http::{ApiError, Client, ErrorBody, guarded_body};
 use crate::serve::models::{self, Route, Served};
 use crate::serve::state::Shared;
 use crate::serve::translate::{MAX_ATTENTION_TOKENS, check_texts, translate_line};
+use transformer_core::text::one_line;
 
 /// What the page of attention may do: run its own script, and nothing else.
 const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \

@@ -104,7 +104,7 @@ impl Numeric for TextMetric {
 #[cfg(test)]
 mod tests {
     use burn::data::dataloader::Progress;
-    use transformer_infer::metrics::{Bleu, Tokenization};
+    use transformer_metrics::{Bleu, Tokenization};
 
     use super::*;
     use crate::validation::metrics::TranslationCounts;

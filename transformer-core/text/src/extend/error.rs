@@ -1,0 +1,85 @@
+//! [`ExtendError`]: why a piece cannot be added to a vocabulary.
+
+use thiserror::Error;
+
+use crate::TokenizerError;
+use crate::sentencepiece::PieceVocabularyError;
+
+/// Why a piece cannot be added to a vocabulary.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExtendError {
+    /// No piece was given.
+    #[error("there is no piece to add; give at least one")]
+    NoPieces,
+    /// A piece is blank or has spaces.
+    #[error(
+        "`{piece}` is blank or has spaces, but a piece is a word or a part of one; give every word by itself"
+    )]
+    Space {
+        /// The piece.
+        piece: String,
+    },
+    /// A piece is too long.
+    #[error("`{start}…` has more than {max} characters; give a shorter piece")]
+    TooLong {
+        /// The first characters of the piece.
+        start: String,
+        /// The largest number of characters.
+        max: usize,
+    },
+    /// A piece has the spelling of a special token or of the token of a byte.
+    #[error("`{piece}` is the spelling of a token with a meaning of its own; leave it out")]
+    Special {
+        /// The piece.
+        piece: String,
+    },
+    /// A piece is in the vocabulary.
+    #[error("`{piece}` is in the vocabulary already, as `{token}`; leave it out")]
+    Known {
+        /// The piece.
+        piece: String,
+        /// The token of the vocabulary.
+        token: String,
+    },
+    /// A piece is given twice.
+    #[error("`{piece}` is given twice; leave one out")]
+    Twice {
+        /// The piece.
+        piece: String,
+    },
+    /// The tokenizer divides the piece before it looks for tokens.
+    #[error(
+        "this tokenizer never finds `{piece}` in one piece: it first divides it into `{}`; give these instead",
+        parts.join("`, `")
+    )]
+    Divided {
+        /// The piece.
+        piece: String,
+        /// Its parts.
+        parts: Vec<String>,
+    },
+    /// Nothing is left of a piece.
+    #[error("this tokenizer drops all characters of `{piece}`; leave it out")]
+    Dropped {
+        /// The piece.
+        piece: String,
+    },
+    /// A tokenizer with the piece does not use it.
+    #[error("this tokenizer would not use `{piece}`: its other tokens come first; leave it out")]
+    Unused {
+        /// The piece.
+        piece: String,
+    },
+    /// The tokenizer is of another program.
+    #[error(
+        "this kind of tokenizer cannot be extended; those that transformer-train makes, and those of SentencePiece, can"
+    )]
+    Kind,
+    /// The extended file is no tokenizer.
+    #[error("the tokenizer with the new pieces cannot be used")]
+    Tokenizer(#[from] TokenizerError),
+    /// The extended SentencePiece model cannot be used.
+    #[error("the tokenizer with the new pieces cannot be used")]
+    Pieces(#[from] PieceVocabularyError),
+}

@@ -1,0 +1,125 @@
+//! [`ExtendedTokenizer`]: a tokenizer with more tokens, whose other tokens keep their ids.
+
+use std::collections::HashSet;
+
+use super::error::ExtendError;
+use super::hugging_face;
+use super::piece::{AddedToken, PiecePosition};
+use crate::Tokenizer;
+use crate::special::{SPECIAL_TOKENS, byte_of};
+use crate::tokenizer::Inner;
+
+/// The most characters of a piece.
+const MAX_PIECE_CHARS: usize = 128;
+
+/// A tokenizer with more tokens than the one that it was made from.
+#[derive(Clone, Debug)]
+pub struct ExtendedTokenizer {
+    /// The tokenizer. The new tokens have the last ids.
+    pub tokenizer: Tokenizer,
+    /// The new tokens, in the order of their ids.
+    pub added: Vec<AddedToken>,
+}
+
+impl Tokenizer {
+    /// Returns whether a piece, given without a mark of the start of a word, is a token.
+    pub fn has_piece(&self, piece: &str, position: PiecePosition) -> bool {
+        let token = match &self.inner {
+            Inner::HuggingFace(inner) => hugging_face::word_of(&inner.tokenizer, piece, position),
+            Inner::Pieces(vocabulary) => vocabulary.spelling_of(piece, position),
+        };
+        token.is_ok_and(|token| self.id(&token).is_some())
+    }
+
+    /// Returns a tokenizer that encodes each of these pieces as one token.
+    ///
+    /// All tokens keep their ids, and words without the spelling of a new token keep their tokens. BPE builds a piece
+    /// of more than two tokens by several merges; what the merges before the last one make are new tokens too. So are
+    /// characters that the vocabulary of BPE lacks. Tokenizers of words and of characters ignore `position`, and the
+    /// latter take single characters only.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`ExtendError`] if a piece is blank, has spaces, is in the vocabulary, is given twice, or can never
+    /// be one token, for example because the tokenizer separates letters and punctuation.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use transformer_text::{PiecePosition, Tokenizer, TokenizerConfig};
+    ///
+    /// let config = TokenizerConfig { vocab_size: 24, ..TokenizerConfig::default() };
+    /// let tokenizer = Tokenizer::train(&config, ["a rose is a rose", "is a rose"])?;
+    /// let extended = tokenizer.extended(&["roses"], PiecePosition::WordStart)?;
+    /// let id = extended.tokenizer.id("▁roses").expect("it was added");
+    /// assert_eq!(extended.tokenizer.encode("roses"), [id]);
+    /// assert_eq!(extended.tokenizer.encode("a rose"), tokenizer.encode("a rose"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn extended<S: AsRef<str>>(
+        &self,
+        pieces: &[S],
+        position: PiecePosition,
+    ) -> Result<ExtendedTokenizer, ExtendError> {
+        let pieces: Vec<&str> = pieces.iter().map(AsRef::as_ref).collect();
+        check(&pieces)?;
+        let (tokenizer, added) = match &self.inner {
+            Inner::HuggingFace(inner) => {
+                let extended = hugging_face::extended(inner, &self.to_json(), &pieces, position)?;
+                (Self::from_json(&extended.json)?, extended.added)
+            }
+            Inner::Pieces(vocabulary) => {
+                let (vocabulary, added) = vocabulary.extended(&pieces, position)?;
+                (Self::from_pieces(vocabulary), added)
+            }
+        };
+        let extended = ExtendedTokenizer { tokenizer, added };
+        extended.check_use(&pieces, position)?;
+        Ok(extended)
+    }
+}
+
+impl ExtendedTokenizer {
+    /// Checks that each piece is one token.
+    fn check_use(&self, pieces: &[&str], position: PiecePosition) -> Result<(), ExtendError> {
+        let n_before = self.tokenizer.vocab_size() - self.added.len();
+        let is_one = |piece: &&&str| {
+            let ids = self.tokenizer.encode(piece);
+            ids.len() == 1 && ids[0] as usize >= n_before
+        };
+        match pieces.iter().find(|piece| !is_one(piece)) {
+            // A piece that is found within words only is not found by itself.
+            Some(piece) if position == PiecePosition::WordStart => Err(ExtendError::Unused {
+                piece: (*piece).to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses what no tokenizer can add.
+fn check(pieces: &[&str]) -> Result<(), ExtendError> {
+    if pieces.is_empty() {
+        return Err(ExtendError::NoPieces);
+    }
+    let mut seen = HashSet::new();
+    for &piece in pieces {
+        let owned = || piece.to_owned();
+        if piece.trim().is_empty() || piece.contains(char::is_whitespace) {
+            return Err(ExtendError::Space { piece: owned() });
+        }
+        if piece.chars().nth(MAX_PIECE_CHARS).is_some() {
+            return Err(ExtendError::TooLong {
+                start: piece.chars().take(16).collect(),
+                max: MAX_PIECE_CHARS,
+            });
+        }
+        if SPECIAL_TOKENS.contains(&piece) || byte_of(piece).is_some() {
+            return Err(ExtendError::Special { piece: owned() });
+        }
+        if !seen.insert(piece) {
+            return Err(ExtendError::Twice { piece: owned() });
+        }
+    }
+    Ok(())
+}

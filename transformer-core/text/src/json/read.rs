@@ -1,0 +1,175 @@
+//! Reading values from JSON.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::JsonError;
+use super::node::Node;
+use super::unique::Unique;
+
+/// Reads a value from JSON text.
+///
+/// # Errors
+///
+/// Returns a [`JsonError`] if the text is not JSON, has a key twice in one object or anything after its end, or if it is
+/// not a `T`. Whether unknown keys are refused depends on `T` (`#[serde(deny_unknown_fields)]`).
+///
+/// # Example
+///
+/// ```
+/// use transformer_text::TokenizerConfig;
+///
+/// let read = transformer_text::json::from_slice::<TokenizerConfig>(br#"{"vocab_size": "many"}"#);
+/// let message = read.expect_err("`vocab_size` is a number").to_string();
+/// assert!(message.starts_with("`vocab_size`: invalid type: string \"many\""), "{message}");
+/// ```
+pub fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, JsonError> {
+    from_value(&parse(json)?)
+}
+
+/// Parses any JSON text.
+///
+/// # Errors
+///
+/// Returns a [`JsonError`] if the text is not JSON, or has a key twice in one object or anything after its end.
+pub fn parse(json: &[u8]) -> Result<Value, JsonError> {
+    let Unique(value) = serde_json::from_slice(json)?;
+    Ok(value)
+}
+
+/// Reads a value from JSON that was [parsed](parse) before.
+///
+/// # Errors
+///
+/// See [`from_slice`].
+pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T, JsonError> {
+    T::deserialize(Node(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::json::UniqueKeys;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Outer {
+        count: u64,
+        #[serde(default)]
+        share: Option<f64>,
+        inner: Vec<Inner>,
+        #[serde(default)]
+        free: Value,
+        #[serde(default)]
+        by_name: BTreeMap<String, u8>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Inner {
+        name: String,
+        kind: Kind,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        Plain,
+        Sized { bytes: u64 },
+    }
+
+    fn message(json: &str) -> String {
+        let read = from_slice::<Outer>(json.as_bytes());
+        read.expect_err("the JSON is wrong").to_string()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let written = Outer {
+            count: u64::MAX,
+            share: Some(-0.1),
+            inner: vec![
+                Inner {
+                    name: "ä\"\n".to_owned(),
+                    kind: Kind::Plain,
+                },
+                Inner {
+                    name: String::new(),
+                    kind: Kind::Sized { bytes: 7 },
+                },
+            ],
+            free: serde_json::json!({ "a": [1, -2, 3.5, null, true, {}], "": "b" }),
+            by_name: BTreeMap::from([("x".to_owned(), 255)]),
+        };
+        let json = serde_json::to_vec(&written).expect("it is JSON");
+        assert_eq!(from_slice::<Outer>(&json).ok(), Some(written));
+    }
+
+    #[test]
+    fn a_key_that_occurs_twice_is_refused_at_any_depth() {
+        let field = message(r#"{"count": 1, "count": 1, "inner": []}"#);
+        assert_eq!(field, "the key `count` occurs twice at line 1 column 20");
+        let deep = message(r#"{"count": 1, "inner": [], "free": [{"b": {"a": 1, "a": 1}}]}"#);
+        assert!(deep.starts_with("the key `a` occurs twice"), "{deep}");
+        let map = message(r#"{"count": 1, "inner": [], "by_name": {"x": 1, "\u0078": 1}}"#);
+        assert!(map.starts_with("the key `x` occurs twice"), "{map}");
+    }
+
+    #[test]
+    fn a_wrong_type_is_refused_with_the_keys_that_lead_to_it() {
+        assert_eq!(
+            message(
+                r#"{"count": 1, "inner": [{"name": "a", "kind": "plain"}, {"name": 5, "kind": "plain"}]}"#
+            ),
+            "`inner.1.name`: invalid type: integer `5`, expected a string"
+        );
+        assert_eq!(
+            message(r#"{"count": -1, "inner": []}"#),
+            "`count`: invalid value: integer `-1`, expected u64"
+        );
+        assert_eq!(
+            message(r#"{"count": 1, "inner": [], "by_name": {"x": 256}}"#),
+            "`by_name.x`: invalid value: integer `256`, expected u8"
+        );
+        assert_eq!(
+            message(r#"{"count": 1, "inner": [{"name": "a", "kind": "plan"}]}"#),
+            "`inner.0.kind`: unknown variant `plan`, expected `plain` or `sized`"
+        );
+    }
+
+    #[test]
+    fn a_list_is_not_a_struct() {
+        assert_eq!(
+            message(r#"{"count": 1, "inner": [["a", "plain"]]}"#),
+            "`inner.0`: invalid type: sequence, expected struct Inner"
+        );
+    }
+
+    #[test]
+    fn unknown_and_missing_keys_are_refused_with_where_they_are() {
+        assert_eq!(
+            message(r#"{"count": 1, "inner": [{"name": "a", "kind": "plain", "size": 1}]}"#),
+            "`inner.0`: unknown field `size`, expected `name` or `kind`"
+        );
+        assert_eq!(message(r#"{"inner": []}"#), "missing field `count`");
+    }
+
+    #[test]
+    fn anything_after_the_end_is_refused() {
+        let message = message("{\"count\": 1, \"inner\": []}\n{}");
+        assert_eq!(message, "trailing characters at line 2 column 1");
+    }
+
+    #[test]
+    fn keys_are_checked_without_their_values_too() {
+        let check = |json: &str| serde_json::from_str::<UniqueKeys>(json).is_ok();
+        assert!(check(
+            r#"{"a": [{"a": 1}, {"a": -1.5}], "b": null, "c": true, "d": "a"}"#
+        ));
+        assert!(!check(r#"{"a": [{"b": 1, "b": 2}]}"#));
+    }
+}

@@ -1,0 +1,94 @@
+//! SentencePiece models and their vocabularies with more pieces.
+
+use std::collections::HashSet;
+
+use super::model::{SentencePiece, SentencePieceError};
+use super::normalizer::SPACE_MARK;
+use super::proto::{PieceKind, append_piece};
+use super::vocabulary::{PieceVocabulary, PieceVocabularyError};
+use crate::extend::{AddedToken, ExtendError, PiecePosition};
+
+impl PieceVocabulary {
+    /// Adds pieces to the model and to the vocabulary. In a unigram model a piece is as probable as the most probable
+    /// of its parts; in BPE it is a user-defined symbol, which is never divided.
+    pub(crate) fn extended(
+        &self,
+        pieces: &[&str],
+        position: PiecePosition,
+    ) -> Result<(Self, Vec<AddedToken>), ExtendError> {
+        let mut seen = HashSet::new();
+        let mut added = Vec::with_capacity(pieces.len());
+        let mut new = Vec::new();
+        for piece in pieces {
+            let token = self.spelling_of(piece, position)?;
+            let piece = (*piece).to_owned();
+            if self.id(&token).is_some() {
+                return Err(ExtendError::Known { piece, token });
+            }
+            if !seen.insert(token.clone()) {
+                return Err(ExtendError::Twice { piece });
+            }
+            let parts = self.model().parts(&token);
+            // The model may have pieces that the vocabulary lacks.
+            if !self.model().has_piece(&token) {
+                let scores = parts.iter().filter_map(|part| self.model().score(part));
+                let best = scores.fold(f32::NEG_INFINITY, f32::max);
+                let lowest = self.model().lowest_score();
+                new.push((token.clone(), if best.is_finite() { best } else { lowest }));
+            }
+            let parts = parts.iter().flat_map(|part| self.ids_of_piece(part));
+            added.push(AddedToken {
+                parts: parts.collect(),
+                token,
+            });
+        }
+        let model = self.model().with_pieces(&new);
+        let model = model.map_err(PieceVocabularyError::from)?;
+        let tokens = self.tokens().iter().cloned();
+        let tokens = tokens.chain(added.iter().map(|it| it.token.clone()));
+        let vocabulary = Self::new(model, tokens.collect(), self.special())?;
+        Ok((vocabulary, added))
+    }
+
+    /// Returns a piece as the vocabulary spells it.
+    pub(crate) fn spelling_of(
+        &self,
+        piece: &str,
+        position: PiecePosition,
+    ) -> Result<String, ExtendError> {
+        let normalized = self.model().normalized(piece);
+        let bare = normalized.trim_matches('▁');
+        if bare.is_empty() {
+            return Err(ExtendError::Dropped {
+                piece: piece.to_owned(),
+            });
+        }
+        if bare.contains(SPACE_MARK) {
+            return Err(ExtendError::Divided {
+                piece: piece.to_owned(),
+                parts: bare.split(SPACE_MARK).map(str::to_owned).collect(),
+            });
+        }
+        Ok(match position {
+            PiecePosition::InWord => bare.to_owned(),
+            // The mark may be behind the word.
+            PiecePosition::WordStart if normalized.len() > bare.len() => normalized,
+            PiecePosition::WordStart => format!("{SPACE_MARK}{bare}"),
+        })
+    }
+}
+
+impl SentencePiece {
+    /// Appends pieces with their scores to the model file: protobuf reads what follows as more of the same list.
+    fn with_pieces(&self, pieces: &[(String, f32)]) -> Result<Self, SentencePieceError> {
+        let kind = match self.is_bpe() {
+            true => PieceKind::UserDefined,
+            false => PieceKind::Normal,
+        };
+        let mut file = self.file().to_vec();
+        for (text, score) in pieces {
+            append_piece(&mut file, text, *score, kind);
+        }
+        Self::parse(&file)
+    }
+}

@@ -1,0 +1,238 @@
+//! [`SentencePiece`]: a model that splits text into pieces and joins them again.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::normalizer::{Normalizer, SPACE_MARK};
+use super::proto::{ModelKind, ModelProto, Piece, PieceKind};
+use super::segmenter::Segmenter;
+use super::trie::Trie;
+use crate::special::byte_of;
+
+/// A SentencePiece model, which splits lines into the same pieces as SentencePiece 0.2.1.
+///
+/// Supports unigram and BPE models with normalization, user-defined symbols, unused pieces and byte fallback.
+#[derive(Clone)]
+pub struct SentencePiece {
+    file: Vec<u8>,
+    normalizer: Normalizer,
+    segmenter: Segmenter,
+    kinds: HashMap<String, PieceKind>,
+    unk_surface: String,
+    byte_fallback: bool,
+    /// Whether the mark at the start of a text is dropped when pieces are joined.
+    drops_first_mark: bool,
+}
+
+/// Why a SentencePiece model cannot be used.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SentencePieceError {
+    /// The file is not a SentencePiece model, or truncated.
+    #[error("it is not a SentencePiece model, or is truncated; download it again")]
+    Damaged,
+    /// The character map is damaged.
+    #[error("the character map of its normalizer is damaged; download it again")]
+    CharacterMap,
+    /// A piece is empty or a duplicate.
+    #[error("piece {index} is `{text}`, which is empty or a duplicate; download it again")]
+    Piece {
+        /// Index of the piece, from 0.
+        index: usize,
+        /// The piece.
+        text: String,
+    },
+    /// The model does not have exactly one unknown piece.
+    #[error("it has {n_found} unknown pieces instead of one; download it again")]
+    Unknown {
+        /// Number of unknown pieces.
+        n_found: usize,
+    },
+    /// The model needs an unsupported feature.
+    #[error("it {what}, which is not supported; unigram and BPE models without that are")]
+    Unsupported {
+        /// The feature, as a predicate.
+        what: &'static str,
+    },
+}
+
+/// A piece of a line, with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PieceSpan {
+    /// The piece, or unknown characters, with `▁` for spaces.
+    pub piece: String,
+    /// The bytes of the line that it covers.
+    pub span: Range<usize>,
+}
+
+impl SentencePiece {
+    /// Parses the content of a `.spm` or `.model` file.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`SentencePieceError`] if the file is damaged or the model is not supported.
+    pub fn parse(file: &[u8]) -> Result<Self, SentencePieceError> {
+        let proto = ModelProto::parse(file).filter(|proto| !proto.pieces.is_empty());
+        let proto = proto.ok_or(SentencePieceError::Damaged)?;
+        let unsupported = match proto {
+            _ if proto.kind == ModelKind::Word => Some("splits text into words"),
+            _ if proto.kind == ModelKind::Char => Some("splits text into characters"),
+            _ if proto.has_denormalizer => Some("rewrites text when decoding"),
+            _ => None,
+        };
+        if let Some(what) = unsupported {
+            return Err(SentencePieceError::Unsupported { what });
+        }
+        let mut kinds = HashMap::new();
+        for (index, Piece { text, kind, .. }) in proto.pieces.iter().enumerate() {
+            if text.is_empty() || kinds.insert(text.clone(), *kind).is_some() {
+                let text = text.clone();
+                return Err(SentencePieceError::Piece { index, text });
+            }
+        }
+        let of_kind = |kind| proto.pieces.iter().filter(move |piece| piece.kind == kind);
+        let n_found = of_kind(PieceKind::Unknown).count();
+        if n_found != 1 {
+            return Err(SentencePieceError::Unknown { n_found });
+        }
+        let symbols = of_kind(PieceKind::UserDefined).map(|piece| (piece.text.as_str(), 0));
+        let symbols = Trie::new(symbols);
+        let segmenter = Segmenter::new(proto.kind, &proto.pieces, symbols.clone());
+        let spec = proto.normalizer;
+        let drops_first_mark = spec.add_dummy_prefix || spec.remove_extra_whitespaces;
+        let normalizer = Normalizer::new(spec, proto.treat_whitespace_as_suffix, symbols)
+            .ok_or(SentencePieceError::CharacterMap)?;
+        Ok(Self {
+            file: file.to_vec(),
+            normalizer,
+            segmenter,
+            kinds,
+            unk_surface: proto.unk_surface,
+            byte_fallback: proto.byte_fallback,
+            drops_first_mark,
+        })
+    }
+
+    /// Returns the content of the file.
+    pub fn file(&self) -> &[u8] {
+        &self.file
+    }
+
+    /// Returns whether the model writes unknown characters as bytes, with the pieces `<0x00>` to `<0xFF>`.
+    pub fn has_byte_fallback(&self) -> bool {
+        self.byte_fallback
+    }
+
+    /// Returns whether a piece is a user-defined symbol.
+    pub(super) fn is_user_defined(&self, piece: &str) -> bool {
+        self.kinds.get(piece) == Some(&PieceKind::UserDefined)
+    }
+
+    /// Splits a line into pieces. A run of unknown characters is returned as one piece, also by a model with byte
+    /// fallback.
+    pub fn split(&self, line: &str) -> Vec<PieceSpan> {
+        let normalized = self.normalizer.normalize(line);
+        let parts = self.segmenter.segment(&normalized.text).into_iter();
+        let parts = parts.map(|part| PieceSpan {
+            piece: normalized.text[part.range.clone()].to_owned(),
+            span: normalized.origins[part.range.start]..normalized.origins[part.range.end],
+        });
+        parts.collect()
+    }
+
+    /// Returns a line as the model reads it, with `▁` for spaces.
+    pub(super) fn normalized(&self, line: &str) -> String {
+        self.normalizer.normalize(line).text
+    }
+
+    /// Splits a normalized text into pieces. A run of unknown characters is one of them.
+    pub(super) fn parts<'a>(&self, normalized: &'a str) -> Vec<&'a str> {
+        let parts = self.segmenter.segment(normalized).into_iter();
+        parts.map(|part| &normalized[part.range]).collect()
+    }
+
+    /// Returns whether the model has this piece, of whatever kind.
+    pub(super) fn has_piece(&self, piece: &str) -> bool {
+        self.kinds.contains_key(piece)
+    }
+
+    /// Returns the score of a piece that text can have.
+    pub(super) fn score(&self, piece: &str) -> Option<f32> {
+        self.segmenter.score(piece)
+    }
+
+    /// Returns the lowest score of a normal piece.
+    pub(super) fn lowest_score(&self) -> f32 {
+        self.segmenter.lowest_score()
+    }
+
+    pub(super) fn is_bpe(&self) -> bool {
+        self.segmenter.is_bpe()
+    }
+
+    /// Joins pieces to a line, with a space for every `▁` except the first, and U+FFFD for every byte that is no UTF-8.
+    ///
+    /// Text that is not a piece of the model is written unchanged.
+    pub fn join<S: AsRef<str>>(&self, pieces: &[S]) -> String {
+        let mut line = String::new();
+        let mut is_first = true;
+        let mut bytes = Vec::new();
+        for piece in pieces {
+            let piece = piece.as_ref();
+            let kind = self.kinds.get(piece);
+            if let (Some(PieceKind::Byte), Some(byte)) = (kind, byte_of(piece)) {
+                bytes.push(byte);
+                continue;
+            }
+            push_text(&mut line, &mut bytes);
+            is_first &= line.is_empty();
+            match kind {
+                Some(PieceKind::Control) => {}
+                Some(PieceKind::Unknown) => line.push_str(&self.unk_surface),
+                None => line.push_str(piece),
+                Some(_) => {
+                    let bare = piece.strip_prefix(SPACE_MARK);
+                    let bare = bare.filter(|_| is_first && self.drops_first_mark);
+                    line.push_str(&bare.unwrap_or(piece).replace(SPACE_MARK, " "));
+                    // Where runs of spaces are kept, only one mark belongs to the first word.
+                    is_first &= bare.is_none() || self.drops_all_marks();
+                }
+            }
+            is_first &= line.is_empty();
+        }
+        push_text(&mut line, &mut bytes);
+        line
+    }
+
+    fn drops_all_marks(&self) -> bool {
+        self.normalizer.joins_spaces()
+    }
+}
+
+/// Appends the text of bytes, and removes them.
+fn push_text(line: &mut String, bytes: &mut Vec<u8>) {
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        let valid = match std::str::from_utf8(rest) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default(),
+        };
+        line.push_str(valid);
+        rest = &rest[valid.len()..];
+        if let [_, after @ ..] = rest {
+            line.push(char::REPLACEMENT_CHARACTER);
+            rest = after;
+        }
+    }
+    bytes.clear();
+}
+
+impl std::fmt::Debug for SentencePiece {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SentencePiece")
+            .field("n_pieces", &self.kinds.len())
+            .finish_non_exhaustive()
+    }
+}

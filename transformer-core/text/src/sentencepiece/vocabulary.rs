@@ -1,0 +1,312 @@
+//! [`PieceVocabulary`]: a SentencePiece model with the token ids of an imported translation model.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::base64;
+use super::model::{PieceSpan, SentencePiece, SentencePieceError};
+use super::normalizer::SPACE_MARK;
+use crate::json;
+use crate::special::{
+    BOS, EOS, N_SPECIAL, PAD, SPECIAL_TOKENS, UNK, byte_of, byte_token, is_special,
+};
+
+/// Name of this kind of tokenizer in its file.
+const KIND: &str = "SentencePiece";
+
+/// Encloses the target language: `>>deu<<` at the start of a line requests German.
+const TAG: (&str, &str) = (">>", "<<");
+
+/// A SentencePiece model and a separate vocabulary, as Marian's models have them.
+///
+/// The model splits a line into pieces, and the vocabulary maps each to its id; pieces that it lacks are unknown.
+/// A tag (`>>deu<<`) at the start of a line is one token, however the model would split it.
+///
+/// The ids of the vocabulary are renumbered: the special tokens of this crate come first, then all other tokens in
+/// their order. [`rows`](Self::rows) maps the new ids to those of the vocabulary.
+#[derive(Clone, Debug)]
+pub struct PieceVocabulary {
+    model: SentencePiece,
+    tokens: Vec<String>,
+    special: SpecialIds,
+    rows: Vec<Option<u32>>,
+    /// Maps ordinary tokens to our ids.
+    ids: HashMap<String, u32>,
+}
+
+/// The ids of a vocabulary's special tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpecialIds {
+    /// Padding.
+    pub pad: u32,
+    /// Unknown tokens.
+    pub unk: u32,
+    /// First input of the decoder; in Marian's models the same as `pad`.
+    pub start: u32,
+    /// End of a sentence.
+    pub eos: u32,
+}
+
+/// Why a model and a vocabulary cannot be combined.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PieceVocabularyError {
+    /// The file has keys or values that it must not have.
+    #[error("{message}")]
+    File {
+        /// The key, and what is wrong with it.
+        message: String,
+    },
+    /// A special id is outside the vocabulary or used twice.
+    #[error(
+        "the special token `{name}` has the id {id}, which is that of another one or outside of the {n_tokens} tokens \
+         of the vocabulary"
+    )]
+    Special {
+        /// Name of the special token.
+        name: &'static str,
+        /// Its id.
+        id: u32,
+        /// Number of tokens.
+        n_tokens: usize,
+    },
+    /// A token occurs twice.
+    #[error("the token `{token}` has two ids in the vocabulary")]
+    Twice {
+        /// The token.
+        token: String,
+    },
+    /// The embedded model cannot be parsed.
+    #[error("the SentencePiece model in it cannot be used")]
+    Model(#[from] SentencePieceError),
+    /// The embedded model is not Base64.
+    #[error("the SentencePiece model in it is not valid Base64; restore the file")]
+    Base64,
+}
+
+/// The JSON file of this kind of tokenizer.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    model: FileModel,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileModel {
+    #[serde(rename = "type")]
+    kind: String,
+    special: SpecialIds,
+    vocab: Vec<String>,
+    /// The model file, in Base64.
+    spm: String,
+}
+
+impl PieceVocabulary {
+    /// Combines a model and a vocabulary; `tokens` are in the order of their ids.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`PieceVocabularyError`] if special ids are outside the vocabulary or not distinct (`pad` and
+    /// `start` may be equal), or if a token occurs twice.
+    pub fn new(
+        model: SentencePiece,
+        tokens: Vec<String>,
+        special: SpecialIds,
+    ) -> Result<Self, PieceVocabularyError> {
+        let n_tokens = tokens.len();
+        let SpecialIds {
+            pad,
+            unk,
+            start,
+            eos,
+        } = special;
+        let checks = [
+            ("pad", pad, vec![]),
+            ("unk", unk, vec![pad]),
+            ("eos", eos, vec![pad, unk]),
+            ("start", start, vec![unk, eos]),
+        ];
+        for (name, id, others) in checks {
+            if id as usize >= n_tokens || others.contains(&id) {
+                return Err(PieceVocabularyError::Special { name, id, n_tokens });
+            }
+        }
+        let mut rows = vec![None; N_SPECIAL];
+        rows[PAD as usize] = (pad != start).then_some(pad);
+        rows[UNK as usize] = Some(unk);
+        rows[BOS as usize] = Some(start);
+        rows[EOS as usize] = Some(eos);
+        let is_ordinary = |id: &u32| ![pad, unk, start, eos].contains(id);
+        rows.extend((0..).take(n_tokens).filter(is_ordinary).map(Some));
+        let mut ids = HashMap::with_capacity(n_tokens);
+        for (id, row) in (0..).zip(&rows).skip(N_SPECIAL) {
+            let token = row.map_or("", |row| &tokens[row as usize]);
+            if ids.insert(token.to_owned(), id).is_some() {
+                let token = token.to_owned();
+                return Err(PieceVocabularyError::Twice { token });
+            }
+        }
+        Ok(Self {
+            model,
+            tokens,
+            special,
+            rows,
+            ids,
+        })
+    }
+
+    /// Returns the SentencePiece model.
+    pub fn model(&self) -> &SentencePiece {
+        &self.model
+    }
+
+    /// Returns the tokens in the order of the vocabulary's ids.
+    pub fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// Returns the ids of the special tokens in the vocabulary.
+    pub fn special(&self) -> SpecialIds {
+        self.special
+    }
+
+    /// Returns the vocabulary's id for each of our ids.
+    ///
+    /// Only `<pad>` can have none: if `pad` and `start` are the same token, it becomes our `<s>`, and our `<pad>`
+    /// is a new token.
+    pub fn rows(&self) -> &[Option<u32>] {
+        &self.rows
+    }
+
+    pub(crate) fn vocab_size(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn encode(&self, line: &str) -> Vec<u32> {
+        self.encode_spans(line).0
+    }
+
+    pub(crate) fn encode_spans(&self, line: &str) -> (Vec<u32>, Vec<Range<usize>>) {
+        let tag_len = tag_len(line);
+        let (tag, rest) = line.split_at(tag_len);
+        let mut ids = Vec::new();
+        let mut spans = Vec::new();
+        if !tag.is_empty() {
+            ids.push(self.ids.get(tag).copied().unwrap_or(UNK));
+            spans.push(0..tag_len);
+        }
+        for PieceSpan { piece, span } in self.model.split(rest) {
+            let of_piece = self.ids_of(&piece).unwrap_or_else(|| vec![UNK]);
+            spans.resize(
+                spans.len() + of_piece.len(),
+                span.start + tag_len..span.end + tag_len,
+            );
+            ids.extend(of_piece);
+        }
+        (ids, spans)
+    }
+
+    /// Returns the id of a piece, or those of its bytes; `None` if it is unknown.
+    fn ids_of(&self, piece: &str) -> Option<Vec<u32>> {
+        // Text that spells the token of a byte is no byte.
+        let is_byte = self.model.has_byte_fallback() && byte_of(piece).is_some();
+        let known = self.ids.get(piece).copied().filter(|_| !is_byte);
+        known.map(|id| vec![id]).or_else(|| self.byte_ids(piece))
+    }
+
+    /// Returns the ids of a piece; none if it is unknown.
+    pub(super) fn ids_of_piece(&self, piece: &str) -> Vec<u32> {
+        self.ids_of(piece).unwrap_or_default()
+    }
+
+    /// Returns the tokens of the bytes of a text; `None` if the model has no byte fallback, or the vocabulary not all of
+    /// them.
+    fn byte_ids(&self, text: &str) -> Option<Vec<u32>> {
+        let id = |byte: u8| self.ids.get(&byte_token(byte)).copied();
+        let has_fallback = self.model.has_byte_fallback();
+        has_fallback
+            .then(|| text.bytes().map(id).collect())
+            .flatten()
+    }
+
+    pub(crate) fn decode(&self, ids: &[u32]) -> String {
+        let spell = |id: &u32| (!is_special(*id)).then(|| self.spelling(*id)).flatten();
+        let pieces: Vec<&str> = ids.iter().filter_map(spell).collect();
+        let line = self.model.join(&pieces).replace(SPACE_MARK, " ");
+        // The characters that Python's `strip` removes.
+        let is_space = |c: char| c.is_whitespace() || ('\u{1C}'..='\u{1F}').contains(&c);
+        line.trim_matches(is_space).to_owned()
+    }
+
+    pub(crate) fn token(&self, id: u32) -> Option<String> {
+        let special = SPECIAL_TOKENS.get(id as usize).copied();
+        special.or_else(|| self.spelling(id)).map(str::to_owned)
+    }
+
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
+        let special = (0..).zip(SPECIAL_TOKENS).find(|(_, it)| *it == token);
+        special
+            .map(|(id, _)| id)
+            .or_else(|| self.ids.get(token).copied())
+    }
+
+    /// Returns the ids of the model's user-defined symbols and of all tags, in ascending order.
+    pub(crate) fn user_symbols(&self) -> Vec<u32> {
+        let is_tag = |token: &str| !token.is_empty() && tag_len(token) == token.len();
+        let is_symbol = |token: &str| self.model.is_user_defined(token) || is_tag(token);
+        let symbols = self.ids.iter().filter(|(token, _)| is_symbol(token));
+        let mut ids: Vec<u32> = symbols.map(|(_, id)| *id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    fn spelling(&self, id: u32) -> Option<&str> {
+        let row = (*self.rows.get(id as usize)?)?;
+        self.tokens.get(row as usize).map(String::as_str)
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        let file = File {
+            model: FileModel {
+                kind: KIND.to_owned(),
+                special: self.special,
+                vocab: self.tokens.clone(),
+                spm: base64::encode(self.model.file()),
+            },
+        };
+        serde_json::to_string_pretty(&file)
+            .expect("strings and integers can always be written as JSON")
+    }
+
+    /// Parses the output of [`to_json`](Self::to_json); `None` if the text is another kind of tokenizer.
+    pub(crate) fn from_json(text: &str) -> Option<Result<Self, PieceVocabularyError>> {
+        // A quick check first: few other files contain the word.
+        if !text.contains(KIND) {
+            return None;
+        }
+        let value = json::parse(text.as_bytes()).ok()?;
+        let is_ours = value["model"]["type"] == KIND;
+        is_ours.then(|| {
+            let file = json::from_value(&value).map_err(|error| PieceVocabularyError::File {
+                message: error.to_string(),
+            })?;
+            Self::from_file(file)
+        })
+    }
+
+    fn from_file(File { model: file }: File) -> Result<Self, PieceVocabularyError> {
+        let spm = base64::decode(&file.spm).ok_or(PieceVocabularyError::Base64)?;
+        Self::new(SentencePiece::parse(&spm)?, file.vocab, file.special)
+    }
+}
+
+/// Returns the length in bytes of the tag at the start of a line.
+fn tag_len(line: &str) -> usize {
+    let end = line.strip_prefix(TAG.0).and_then(|_| line.find(TAG.1));
+    end.map_or(0, |start| start + TAG.1.len())
+}

@@ -1,0 +1,110 @@
+//! [`Unpacked`]: a stream of bytes, decompressed if it is gzip.
+
+use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+
+use super::gzip::{GZIP_MAGIC, GzipMembers};
+
+/// Size of the read buffer, in bytes.
+pub(super) const BUFFER_BYTES: usize = 1 << 16;
+
+/// A stream whose first bytes were read to recognize gzip.
+type Peeked<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+
+/// Reads a stream, which is decompressed if its first bytes are those of gzip, whatever its name is. Several gzip members
+/// are one stream; other bytes behind them are an error.
+///
+/// From an interactive stream it reads no further than is asked for.
+///
+/// # Errors
+///
+/// Of an error of the decoder, [`LineError::of_read`](crate::lines::LineError::of_read) says whether the file is cut or
+/// damaged.
+///
+/// # Example
+///
+/// ```
+/// use std::io::Read;
+///
+/// use transformer_text::lines::Unpacked;
+///
+/// let mut text = String::new();
+/// Unpacked::new("not gzip".as_bytes())?.read_to_string(&mut text)?;
+/// assert_eq!(text, "not gzip");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Unpacked<R>(Input<R>);
+
+#[derive(Debug)]
+enum Input<R> {
+    Plain(Peeked<R>),
+    Gzip(Box<BufReader<GzipMembers<Peeked<R>>>>),
+}
+
+/// An error while a gzip file was read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct GzipError(io::Error);
+
+impl<R: Read> Unpacked<R> {
+    /// Reads the first bytes of a stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the stream.
+    pub fn new(mut input: R) -> io::Result<Self> {
+        let mut start = Vec::new();
+        // Byte by byte: a second one may never arrive from an interactive stream.
+        for magic in GZIP_MAGIC {
+            input.by_ref().take(1).read_to_end(&mut start)?;
+            if start.last() != Some(&magic) {
+                break;
+            }
+        }
+        let is_gzip = start == GZIP_MAGIC;
+        let whole = Cursor::new(start).chain(input);
+        let whole = BufReader::with_capacity(BUFFER_BYTES, whole);
+        Ok(Self(match is_gzip {
+            true => {
+                let decoder = GzipMembers::new(whole);
+                Input::Gzip(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)))
+            }
+            false => Input::Plain(whole),
+        }))
+    }
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Input::Plain(input) => input.read(buffer),
+            Input::Gzip(input) => input.read(buffer).map_err(in_gzip),
+        }
+    }
+}
+
+impl<R: Read> BufRead for Unpacked<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.0 {
+            Input::Plain(input) => input.fill_buf(),
+            Input::Gzip(input) => input.fill_buf().map_err(in_gzip),
+        }
+    }
+
+    fn consume(&mut self, n_bytes: usize) {
+        match &mut self.0 {
+            Input::Plain(input) => input.consume(n_bytes),
+            Input::Gzip(input) => input.consume(n_bytes),
+        }
+    }
+}
+
+/// Marks an error of the decoder, and keeps its kind.
+fn in_gzip(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+            io::Error::new(error.kind(), GzipError(error))
+        }
+        _ => error,
+    }
+}

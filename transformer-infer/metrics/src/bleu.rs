@@ -1,0 +1,338 @@
+//! BLEU (Papineni et al. 2002, <https://aclanthology.org/P02-1040/>).
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::Add;
+
+use super::metric::{Metric, corpus_sum};
+use super::{Case, SACREBLEU_VERSION, Tokenization, ngrams};
+
+/// The length of the longest n-grams.
+const MAX_ORDER: usize = 4;
+
+/// The metric BLEU with its settings. The default is sacreBLEU's: tokenization 13a, cased, smoothing `exp`.
+///
+/// # Example
+///
+/// ```
+/// use transformer_metrics::Bleu;
+///
+/// let bleu = Bleu::default();
+/// let score = bleu.corpus_score([("The cat sat.", ["The cat sat."]), ("A dog!", ["The dog!"])]);
+/// assert_eq!(format!("{:.2}", score.score), "82.23");
+/// assert!(bleu.signature(1).starts_with("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bleu {
+    /// How lines are cut into words. Default: 13a.
+    pub tokenization: Tokenization,
+    /// How orders without a match are smoothed. Default: `exp`.
+    pub smoothing: Smoothing,
+    /// Whether upper and lower case differ. Default: they do.
+    pub case: Case,
+    /// Which orders of n-grams are used. Default: all four.
+    pub orders: Orders,
+}
+
+/// Which orders of n-grams are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Orders {
+    /// All four.
+    #[default]
+    All,
+    /// Those that the text is long enough for, as is usual for single sentences.
+    Effective,
+}
+
+/// The treatment of an order of n-grams without a match, whose precision of 0 would make the score 0 (Chen and
+/// Cherry 2014, <https://aclanthology.org/W14-3346/>).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Smoothing {
+    /// The first such order counts as half a match, the next as a quarter, and so on.
+    #[default]
+    Exp,
+    /// It counts as this many matches; sacreBLEU's default is 0.1.
+    Floor(f64),
+    /// This is added to matches and totals of all orders above the first; sacreBLEU's default is 1.
+    AddK(f64),
+    /// No smoothing: the score is 0.
+    None,
+}
+
+/// The counts that BLEU is computed from; the counts of a text are the sum over its sentences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BleuStatistics {
+    /// Length of the hypothesis, in words.
+    pub hyp_len: usize,
+    /// Length of the reference that is nearest in length, in words.
+    pub ref_len: usize,
+    /// Number of n-grams of the hypothesis that are in a reference, by order.
+    pub correct: [usize; MAX_ORDER],
+    /// Number of n-grams of the hypothesis, by order.
+    pub total: [usize; MAX_ORDER],
+}
+
+/// A BLEU score and its parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BleuScore {
+    /// BLEU, from 0 to 100.
+    pub score: f64,
+    /// Smoothed precisions by order, in percent.
+    pub precisions: [f64; MAX_ORDER],
+    /// The factor below 1 for hypotheses that are shorter than the references.
+    pub brevity_penalty: f64,
+    /// Length of the hypotheses, in words.
+    pub hyp_len: usize,
+    /// Length of the references, in words.
+    pub ref_len: usize,
+}
+
+impl Add for BleuStatistics {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            hyp_len: self.hyp_len + other.hyp_len,
+            ref_len: self.ref_len + other.ref_len,
+            correct: std::array::from_fn(|order| self.correct[order] + other.correct[order]),
+            total: std::array::from_fn(|order| self.total[order] + other.total[order]),
+        }
+    }
+}
+
+impl Sum for BleuStatistics {
+    fn sum<I: Iterator<Item = Self>>(statistics: I) -> Self {
+        statistics.fold(Self::default(), Self::add)
+    }
+}
+
+impl Bleu {
+    /// Returns the score of a text, given as pairs of a hypothesis and its references.
+    pub fn corpus_score<H, R>(&self, pairs: impl IntoIterator<Item = (H, R)>) -> BleuScore
+    where
+        H: AsRef<str>,
+        R: IntoIterator<Item: AsRef<str>>,
+    {
+        self.score(&corpus_sum(pairs, |hypothesis, references| {
+            self.statistics(hypothesis, references)
+        }))
+    }
+
+    /// Counts the n-grams of one sentence.
+    pub fn statistics<R: AsRef<str>>(
+        &self,
+        hypothesis: &str,
+        references: impl IntoIterator<Item = R>,
+    ) -> BleuStatistics {
+        let hypothesis = self.words(hypothesis);
+        let references: Vec<Vec<String>> = references
+            .into_iter()
+            .map(|reference| self.words(reference.as_ref()))
+            .collect();
+        let hyp_len = hypothesis.len();
+        // The shorter one of two that are equally near.
+        let ref_lens = references.iter().map(Vec::len);
+        let ref_len = ref_lens.min_by_key(|&ref_len| (ref_len.abs_diff(hyp_len), ref_len));
+        let mut statistics = BleuStatistics {
+            hyp_len,
+            ref_len: ref_len.unwrap_or(0),
+            ..BleuStatistics::default()
+        };
+        for order in 1..=MAX_ORDER {
+            // An n-gram matches at most as often as it occurs in one of the references.
+            let mut allowed = ngrams::Counts::new();
+            for reference in &references {
+                for (ngram, n) in ngrams::count(reference, order) {
+                    let most = allowed.entry(ngram).or_insert(0);
+                    *most = n.max(*most);
+                }
+            }
+            let counts = ngrams::count(&hypothesis, order);
+            statistics.correct[order - 1] = ngrams::n_matches(&counts, &allowed);
+            statistics.total[order - 1] = counts.values().sum();
+        }
+        statistics
+    }
+
+    /// Computes the score from the counts of a text.
+    pub fn score(&self, statistics: &BleuStatistics) -> BleuScore {
+        let BleuStatistics {
+            hyp_len, ref_len, ..
+        } = *statistics;
+        let brevity_penalty = match hyp_len {
+            0 if ref_len > 0 => 0.0,
+            _ if hyp_len < ref_len => (1.0 - ref_len as f64 / hyp_len as f64).exp(),
+            _ => 1.0,
+        };
+        let mut score = BleuScore {
+            score: 0.0,
+            precisions: [0.0; MAX_ORDER],
+            brevity_penalty,
+            hyp_len,
+            ref_len,
+        };
+        if statistics.correct == [0; MAX_ORDER] {
+            return score;
+        }
+        let mut n_orders = MAX_ORDER;
+        let mut halvings = 1.0;
+        for order in 0..MAX_ORDER {
+            let mut correct = statistics.correct[order] as f64;
+            let mut total = statistics.total[order] as f64;
+            if let Smoothing::AddK(k) = self.smoothing
+                && order > 0
+            {
+                correct += k;
+                total += k;
+            }
+            if total == 0.0 {
+                break;
+            }
+            if self.orders == Orders::Effective {
+                n_orders = order + 1;
+            }
+            score.precisions[order] = match self.smoothing {
+                _ if correct != 0.0 => 100.0 * correct / total,
+                Smoothing::Exp => {
+                    halvings *= 2.0;
+                    100.0 / (halvings * total)
+                }
+                Smoothing::Floor(matches) => 100.0 * matches / total,
+                Smoothing::AddK(_) | Smoothing::None => 0.0,
+            };
+        }
+        let logs = score.precisions[..n_orders]
+            .iter()
+            .map(|precision| precision.ln());
+        score.score = brevity_penalty * (logs.sum::<f64>() / n_orders as f64).exp();
+        score
+    }
+
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    pub fn signature(&self, n_references: usize) -> String {
+        let case = self.case.name();
+        let effective = match self.orders {
+            Orders::All => "no",
+            Orders::Effective => "yes",
+        };
+        let tokenization = self.tokenization.name();
+        let smoothing = match self.smoothing {
+            Smoothing::Exp => "exp".to_owned(),
+            Smoothing::Floor(matches) => format!("floor[{matches:.2}]"),
+            Smoothing::AddK(k) => format!("add-k[{k:.2}]"),
+            Smoothing::None => "none".to_owned(),
+        };
+        format!(
+            "nrefs:{n_references}|case:{case}|eff:{effective}|tok:{tokenization}|smooth:{smoothing}|\
+             version:{SACREBLEU_VERSION}"
+        )
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        self.tokenization.words(&self.case.apply(line))
+    }
+}
+
+impl fmt::Display for BleuScore {
+    /// Writes the score as sacreBLEU does: `28.9 68.1/40.8/27.4/18.5 (BP = 0.840 …)`. The format's precision applies
+    /// to the score, with one decimal by default.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            score,
+            precisions: [one, two, three, four],
+            brevity_penalty,
+            hyp_len,
+            ref_len,
+        } = self;
+        let digits = f.precision().unwrap_or(1);
+        let ratio = match ref_len {
+            0 => 0.0,
+            _ => *hyp_len as f64 / *ref_len as f64,
+        };
+        write!(
+            f,
+            "{score:.digits$} {one:.1}/{two:.1}/{three:.1}/{four:.1} (BP = {brevity_penalty:.3} \
+             ratio = {ratio:.3} hyp_len = {hyp_len} ref_len = {ref_len})"
+        )
+    }
+}
+
+impl Metric for Bleu {
+    fn name(&self) -> String {
+        "BLEU".to_owned()
+    }
+
+    fn signature(&self, n_references: usize) -> String {
+        Self::signature(self, n_references)
+    }
+
+    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64> {
+        let BleuStatistics {
+            hyp_len,
+            ref_len,
+            correct,
+            total,
+        } = self.statistics(hypothesis, references);
+        let counts = [hyp_len, ref_len].into_iter().chain(correct).chain(total);
+        counts.map(|count| count as f64).collect()
+    }
+
+    fn score_of(&self, sums: &[f64]) -> f64 {
+        self.score(&bleu_statistics(sums)).score
+    }
+
+    fn describe(&self, sums: &[f64], digits: usize) -> String {
+        format!("{:.digits$}", self.score(&bleu_statistics(sums)))
+    }
+}
+
+/// Converts the counts of [`Metric::counts`] back.
+fn bleu_statistics(sums: &[f64]) -> BleuStatistics {
+    let count = |column: usize| sums.get(column).map_or(0, |sum| *sum as usize);
+    BleuStatistics {
+        hyp_len: count(0),
+        ref_len: count(1),
+        correct: std::array::from_fn(|order| count(2 + order)),
+        total: std::array::from_fn(|order| count(6 + order)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLEU: Bleu = Bleu {
+        tokenization: Tokenization::None,
+        smoothing: Smoothing::None,
+        case: Case::Mixed,
+        orders: Orders::All,
+    };
+
+    #[test]
+    fn an_ngram_matches_at_most_as_often_as_in_one_reference() {
+        // The example of the paper: "the" occurs seven times in the hypothesis, and twice in a reference.
+        let statistics = BLEU.statistics(
+            "the the the the the the the",
+            ["the cat is on the mat", "there is a cat on the mat"],
+        );
+        assert_eq!((statistics.correct[0], statistics.total[0]), (2, 7));
+    }
+
+    #[test]
+    fn the_reference_length_is_the_nearest_and_the_shorter_of_two() {
+        assert_eq!(BLEU.statistics("a b c", ["a b", "a b c d", "a"]).ref_len, 2);
+    }
+
+    #[test]
+    fn a_short_hypothesis_gets_the_brevity_penalty() {
+        let score = BLEU.corpus_score([("a b c d", ["a b c d e"])]);
+        assert!((score.score - 100.0 * (-0.25_f64).exp()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_empty_hypothesis_scores_zero() {
+        assert_eq!(BLEU.corpus_score([("", ["a"])]).score, 0.0);
+        assert_eq!(BLEU.corpus_score([("", [""])]).score, 0.0);
+    }
+}

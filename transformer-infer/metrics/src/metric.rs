@@ -1,0 +1,111 @@
+//! [`Metric`]: the interface of all metrics, and the counts that their scores are made of.
+
+use std::fmt;
+use std::iter::Sum;
+
+/// A metric whose score is a function of sums over the sentences of a text.
+///
+/// The score of any selection of sentences needs only the sum of their counts, which makes resampling fast.
+pub trait Metric: fmt::Debug {
+    /// Returns the name that sacreBLEU uses.
+    fn name(&self) -> String;
+
+    /// Returns sacreBLEU's signature: all settings that are needed to reproduce the score.
+    fn signature(&self, n_references: usize) -> String;
+
+    /// Returns the counts of one sentence; their number is the same for all sentences.
+    fn counts(&self, hypothesis: &str, references: &[&str]) -> Vec<f64>;
+
+    /// Returns the score of a text, given the sums of the counts of its sentences.
+    fn score_of(&self, sums: &[f64]) -> f64;
+
+    /// Returns the line that sacreBLEU prints after the equals sign, with `digits` decimals.
+    fn describe(&self, sums: &[f64], digits: usize) -> String {
+        format!("{:.digits$}", self.score_of(sums))
+    }
+}
+
+/// Sums `statistics` over the sentences of a text, given as pairs of a hypothesis and its references.
+pub(super) fn corpus_sum<H: AsRef<str>, R, S: Sum>(
+    pairs: impl IntoIterator<Item = (H, R)>,
+    statistics: impl Fn(&str, R) -> S,
+) -> S {
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(hypothesis, references)| statistics(hypothesis.as_ref(), references))
+        .sum()
+}
+
+/// The counts of every sentence of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CorpusCounts {
+    /// A row for each sentence.
+    rows: Vec<Vec<f64>>,
+}
+
+impl CorpusCounts {
+    /// Counts each sentence of a text, given as pairs of a hypothesis and its references.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use transformer_metrics::{Bleu, CorpusCounts, Metric};
+    ///
+    /// let bleu = Bleu::default();
+    /// let pairs = [("The cat sat.", vec!["The cat sat."]), ("A dog!", vec!["The dog!"])];
+    /// let counts = CorpusCounts::new(&bleu, pairs);
+    /// assert_eq!(format!("{:.2}", bleu.score_of(&counts.sums())), "82.23");
+    /// ```
+    pub fn new<'a>(
+        metric: &dyn Metric,
+        pairs: impl IntoIterator<Item = (&'a str, Vec<&'a str>)>,
+    ) -> Self {
+        let mut counts = Self::default();
+        for (hypothesis, references) in pairs {
+            counts.push(metric, hypothesis, &references);
+        }
+        counts
+    }
+
+    /// Counts one more sentence.
+    pub fn push(&mut self, metric: &dyn Metric, hypothesis: &str, references: &[&str]) {
+        self.rows.push(metric.counts(hypothesis, references));
+    }
+
+    /// Returns the number of sentences.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns whether the text has no sentence.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Returns the sums of the counts over the whole text.
+    pub fn sums(&self) -> Vec<f64> {
+        self.sums_of(0..self.len())
+    }
+
+    /// Returns the sums of the counts over these sentences; one that occurs twice is added twice.
+    pub(super) fn sums_of(&self, sentences: impl IntoIterator<Item = usize>) -> Vec<f64> {
+        let n_columns = self.rows.first().map_or(0, Vec::len);
+        let mut sums = vec![0.0; n_columns];
+        for sentence in sentences {
+            add(&mut sums, &self.rows[sentence]);
+        }
+        sums
+    }
+
+    /// Returns the counts of one sentence.
+    pub(super) fn row(&self, sentence: usize) -> &[f64] {
+        &self.rows[sentence]
+    }
+}
+
+/// Adds the counts of a sentence to sums.
+pub(super) fn add(sums: &mut [f64], row: &[f64]) {
+    for (sum, count) in sums.iter_mut().zip(row) {
+        *sum += count;
+    }
+}

@@ -1,0 +1,266 @@
+//! Tests of whether the difference of two scores is statistically significant.
+//!
+//! Both tests are paired. They are sacreBLEU's, with its random numbers, and give the same p-values.
+
+use super::metric::add;
+use super::numpy_random::NumpyRandom;
+use super::{CorpusCounts, Metric};
+
+/// A paired test that compares systems with a baseline.
+///
+/// # Example
+///
+/// ```
+/// use transformer_metrics::{Bleu, CorpusCounts, PairedTest};
+///
+/// let references = ["a dog ran home today", "the cat sat on the mat"];
+/// let counts = |hypotheses: [&'static str; 2]| {
+///     let pairs = hypotheses.into_iter().zip(references.map(|reference| vec![reference]));
+///     CorpusCounts::new(&Bleu::default(), pairs)
+/// };
+/// let baseline = counts(["a dog ran off today", "a cat sat on a mat"]);
+/// let system = counts(["a dog ran home today", "the cat sat on a mat"]);
+/// let results = PairedTest::bootstrap().run(&Bleu::default(), &[baseline, system]);
+/// assert!(results[1].score > results[0].score);
+/// assert!(results[0].p_value.is_none());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairedTest {
+    /// The kind of test.
+    pub kind: PairedTestKind,
+    /// Number of samples or trials, at least 1.
+    pub n_samples: usize,
+    /// Seed of the random numbers. sacreBLEU's default is 12345.
+    pub seed: u64,
+}
+
+/// A kind of paired test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairedTestKind {
+    /// Sentences are drawn with replacement, and both systems scored on them (Koehn 2004,
+    /// <https://aclanthology.org/W04-3250/>).
+    Bootstrap,
+    /// The translations of each sentence are swapped between the two systems at random (Riezler and Maxwell 2005,
+    /// <https://aclanthology.org/W05-0908/>). Confidence intervals still come from 1000 bootstrap samples.
+    Randomization,
+}
+
+/// The score of a system, and how it compares with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    /// The score of the text.
+    pub score: f64,
+    /// Mean score of the bootstrap samples.
+    pub mean: f64,
+    /// Lower end of the interval that contains 95% of their scores.
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
+    /// The probability that chance alone gives a difference from the baseline at least this large; `None` for the
+    /// baseline.
+    pub p_value: Option<f64>,
+}
+
+impl Compared {
+    /// Returns half the length of the interval, which sacreBLEU prints after `±`.
+    pub fn half_interval(&self) -> f64 {
+        0.5 * (self.high - self.low)
+    }
+}
+
+impl PairedTest {
+    /// Number of bootstrap samples for the confidence intervals of a randomization test.
+    const N_INTERVAL_SAMPLES: usize = 1000;
+
+    /// Returns the test of sacreBLEU's `--paired-bs`: 1000 samples.
+    pub fn bootstrap() -> Self {
+        Self {
+            kind: PairedTestKind::Bootstrap,
+            n_samples: 1000,
+            seed: 12345,
+        }
+    }
+
+    /// Returns the test of sacreBLEU's `--paired-ar`: 10,000 trials.
+    pub fn randomization() -> Self {
+        Self {
+            kind: PairedTestKind::Randomization,
+            n_samples: 10_000,
+            seed: 12345,
+        }
+    }
+
+    /// Compares all systems with the first one.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the texts of two systems differ in their number of sentences, or have none, or if `n_samples`
+    /// is 0.
+    pub fn run(&self, metric: &dyn Metric, systems: &[CorpusCounts]) -> Vec<Compared> {
+        let Some(baseline) = systems.first() else {
+            return Vec::new();
+        };
+        assert!(
+            !baseline.is_empty(),
+            "a comparison needs at least one sentence"
+        );
+        assert!(self.n_samples > 0, "a test needs at least one sample");
+        let sampled: Vec<Vec<f64>> = systems
+            .iter()
+            .map(|system| self.bootstrap_scores(metric, system))
+            .collect();
+        let score_of = |system: &CorpusCounts| metric.score_of(&system.sums());
+        let mut results = Vec::new();
+        for (system, scores) in systems.iter().zip(&sampled) {
+            assert_eq!(
+                system.len(),
+                baseline.len(),
+                "all systems translate the same text"
+            );
+            let score = score_of(system);
+            let difference = (score - score_of(baseline)).abs();
+            let p_value = match self.kind {
+                _ if results.is_empty() => None,
+                PairedTestKind::Bootstrap => {
+                    let pairs = scores.iter().zip(&sampled[0]);
+                    let differences: Vec<f64> = pairs.map(|(a, b)| (a - b).abs()).collect();
+                    let center = mean(&differences);
+                    Some(share_above(
+                        differences.iter().map(|it| it - center),
+                        difference,
+                    ))
+                }
+                PairedTestKind::Randomization => Some(share_above(
+                    self.shuffled_differences(metric, baseline, system)
+                        .into_iter(),
+                    difference,
+                )),
+            };
+            let (low, high) = interval(scores);
+            results.push(Compared {
+                score,
+                mean: mean(scores),
+                low,
+                high,
+                p_value,
+            });
+        }
+        results
+    }
+
+    /// Returns the part that sacreBLEU inserts into signatures after the number of references.
+    pub fn signature(&self) -> String {
+        let Self {
+            n_samples, seed, ..
+        } = self;
+        match self.kind {
+            PairedTestKind::Bootstrap => format!("bs:{n_samples}|seed:{seed}"),
+            PairedTestKind::Randomization => format!("ar:{n_samples}|seed:{seed}"),
+        }
+    }
+
+    /// Returns the scores of bootstrap samples, which are the same sentences for every system.
+    fn bootstrap_scores(&self, metric: &dyn Metric, system: &CorpusCounts) -> Vec<f64> {
+        let n_samples = match self.kind {
+            PairedTestKind::Bootstrap => self.n_samples,
+            PairedTestKind::Randomization => Self::N_INTERVAL_SAMPLES,
+        };
+        let mut random = NumpyRandom::new(self.seed);
+        let n_sentences = u32::try_from(system.len()).unwrap_or(u32::MAX);
+        let sample = |_| {
+            let drawn = (0..n_sentences).map(|_| random.below(n_sentences) as usize);
+            metric.score_of(&system.sums_of(drawn))
+        };
+        (0..n_samples).map(sample).collect()
+    }
+
+    /// Returns the score differences between two systems whose translations are swapped at random.
+    fn shuffled_differences(
+        &self,
+        metric: &dyn Metric,
+        baseline: &CorpusCounts,
+        system: &CorpusCounts,
+    ) -> Vec<f64> {
+        let mut stays = NumpyRandom::new(self.seed).booleans();
+        let n_columns = baseline.sums().len();
+        let trial = |_| {
+            let (mut one, mut other) = (vec![0.0; n_columns], vec![0.0; n_columns]);
+            for (sentence, stays) in (0..baseline.len()).zip(&mut stays) {
+                let (baseline, system) = (baseline.row(sentence), system.row(sentence));
+                let (first, second) = if stays {
+                    (baseline, system)
+                } else {
+                    (system, baseline)
+                };
+                add(&mut one, first);
+                add(&mut other, second);
+            }
+            (metric.score_of(&one) - metric.score_of(&other)).abs()
+        };
+        (0..self.n_samples).map(trial).collect()
+    }
+}
+
+/// Returns the share of values above a difference; the difference itself counts as one of them.
+fn share_above(values: impl ExactSizeIterator<Item = f64>, difference: f64) -> f64 {
+    let n_values = values.len();
+    let n_above = values.filter(|value| *value > difference).count();
+    (n_above + 1) as f64 / (n_values + 1) as f64
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Returns the interval without the lowest and highest fortieth of the values.
+fn interval(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n_outside = sorted.len() / 40;
+    (sorted[n_outside], sorted[sorted.len() - n_outside - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ter;
+
+    #[test]
+    fn a_system_does_not_differ_from_itself() {
+        let counts = CorpusCounts::new(&Ter::default(), [("a b", vec!["a c"]), ("d", vec!["d"])]);
+        for test in [PairedTest::bootstrap(), PairedTest::randomization()] {
+            let results = test.run(&Ter::default(), &[counts.clone(), counts.clone()]);
+            let n_samples = test.n_samples as f64;
+            // No sample has a difference above 0.
+            assert_eq!(results[1].p_value, Some(1.0 / (n_samples + 1.0)));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a comparison needs at least one sentence")]
+    fn a_comparison_without_sentences_panics() {
+        let counts = CorpusCounts::new(&Ter::default(), Vec::<(&str, Vec<&str>)>::new());
+        let _ = PairedTest::bootstrap().run(&Ter::default(), &[counts.clone(), counts]);
+    }
+
+    #[test]
+    fn the_interval_leaves_out_a_fortieth_at_each_end() {
+        let values: Vec<f64> = (0..80).rev().map(f64::from).collect();
+        assert_eq!(interval(&values), (2.0, 77.0));
+    }
+
+    #[test]
+    fn results_are_reproducible_and_depend_on_the_seed() {
+        let pairs = [("a b", vec!["a c"]), ("d", vec!["d"]), ("e f", vec!["g"])];
+        let counts = [CorpusCounts::new(&Ter::default(), pairs)];
+        let run = |seed| {
+            let test = PairedTest {
+                seed,
+                ..PairedTest::bootstrap()
+            };
+            test.run(&Ter::default(), &counts)[0]
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1).mean, run(2).mean);
+    }
+}

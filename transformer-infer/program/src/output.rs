@@ -1,0 +1,73 @@
+//! Arguments, and standard output that must arrive.
+//!
+//! A program whose output is lost, on a full disk for example, has to fail. A closed pipe, as of `head`, is no failure:
+//! nobody wants more. Rust's runtime opens `/dev/null` in place of a standard stream that is closed when a program
+//! starts (`>&-` in a shell), before any code of the program runs; so that case looks like `> /dev/null`.
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use transformer_text::one_line;
+
+/// Standard output did not take everything that was printed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output")]
+pub struct OutputError(#[from] io::Error);
+
+impl OutputError {
+    /// Returns whether the reader of the output closed it, as `head` does, which is not a failure.
+    pub fn is_closed_pipe(&self) -> bool {
+        self.0.kind() == ErrorKind::BrokenPipe
+    }
+}
+
+/// Parses the arguments of the program. Prints help, the version, or what is wrong with the arguments.
+///
+/// # Errors
+///
+/// Returns the exit code of a program that ends now: 0 after help, 2 after wrong arguments, and 1 if what was printed
+/// did not arrive.
+pub fn parse_arguments<P: Parser>() -> Result<P, ExitCode> {
+    let error = match P::try_parse() {
+        Ok(arguments) => return Ok(arguments),
+        Err(error) => error,
+    };
+    let printed = error.print();
+    if error.use_stderr() {
+        // If standard error is closed, nothing can be reported.
+        return Err(ExitCode::from(2));
+    }
+    let printed = printed.map_err(OutputError).and_then(|()| check_output());
+    Err(match printed {
+        Err(error) if !error.is_closed_pipe() => {
+            let _ = writeln!(io::stderr(), "error: {}", one_line(&error));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Checks that everything printed so far has left the program. To be called before a program reports success.
+///
+/// # Errors
+///
+/// Returns an [`OutputError`] if the rest cannot be written, or if standard output is not open for writing, which
+/// `std` does not report.
+pub fn check_output() -> Result<(), OutputError> {
+    io::stdout().flush()?;
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        // `std` ignores EBADF, which is the error if standard output is open for reading only. Writing nothing
+        // returns it, too, and prints nothing.
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        if let Err(error) = std::fs::File::from(output).write(&[])
+            && error.raw_os_error() == Some(libc::EBADF)
+        {
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}

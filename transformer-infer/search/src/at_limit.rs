@@ -1,0 +1,90 @@
+//! [`AtLimit`]: what happens to an output that reaches its length limit without EOS.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::SearchError;
+
+/// The rule for the last token that the length limit allows.
+///
+/// Written as text, the rules are `cut`, `end` and `free-end`. A forced prefix takes precedence over all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum AtLimit {
+    /// No special rule: the output is cut after this token, and ranks behind all outputs that end with EOS.
+    #[default]
+    Cut,
+    /// The token is EOS, with the log-probability that the model gives it, so that outputs that reach the limit
+    /// compete with those that ended before: fairseq's rule. With [`Search::renormalize`](super::Search) EOS is the
+    /// only token left, its probability becomes 1, and the rule is the same as `FreeEnd`.
+    End,
+    /// The token is EOS, and adds nothing to the score: the rule of Hugging Face's Transformers for models with
+    /// `forced_eos_token_id`. The log-probabilities reported are the model's in any case, and so is the score of a
+    /// sample.
+    FreeEnd,
+}
+
+impl AtLimit {
+    /// All rules, the default first.
+    pub const ALL: [Self; 3] = [Self::Cut, Self::End, Self::FreeEnd];
+
+    /// Returns whether an output of at most `max_len` tokens can have a token other than EOS.
+    pub fn allows_words(self, max_len: usize) -> bool {
+        match self {
+            Self::Cut => max_len > 0,
+            Self::End | Self::FreeEnd => max_len > 1,
+        }
+    }
+
+    /// Returns the name of the rule.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::End => "end",
+            Self::FreeEnd => "free-end",
+        }
+    }
+}
+
+impl FromStr for AtLimit {
+    type Err = SearchError;
+
+    fn from_str(text: &str) -> Result<Self, SearchError> {
+        let named = Self::ALL.into_iter().find(|rule| rule.name() == text);
+        named.ok_or_else(|| SearchError::UnknownAtLimit {
+            text: text.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for AtLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_files_use_the_same_names() {
+        for rule in AtLimit::ALL {
+            assert_eq!(rule.name().parse(), Ok(rule));
+            let json = serde_json::to_string(&rule).expect("a name is JSON");
+            assert_eq!(json, format!("\"{rule}\""));
+        }
+    }
+
+    #[test]
+    fn the_error_for_an_unknown_rule_lists_the_known_ones() {
+        let error = "stop".parse::<AtLimit>().expect_err("no rule is `stop`");
+        assert_eq!(
+            error.to_string(),
+            "`stop` is not a valid `at_limit`; write cut, end or free-end"
+        );
+    }
+}

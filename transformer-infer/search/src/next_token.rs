@@ -1,0 +1,179 @@
+//! [`NextToken`]: what a search needs from a model.
+
+use transformer_text::{BOS, EOS, PAD, UNK};
+
+/// The tokens that no search ever generates.
+///
+/// PAD and BOS are not text. UNK stands for text that the tokenizer cannot represent, so there is nothing
+/// to print for it. The other tokens keep the probabilities of the full softmax, unless
+/// [`Search::renormalize`](super::Search::renormalize) is set.
+pub const NEVER_GENERATED: [u32; 3] = [PAD, UNK, BOS];
+
+/// Scores the next token of every row of a batch.
+///
+/// A row is a sequence that grows by one token at each step. The model stores the rows; the search chooses the
+/// token that each row grows by, and the rows to keep.
+pub trait NextToken {
+    /// Returns the number of rows.
+    fn n_rows(&self) -> usize;
+
+    /// Returns the size of the target vocabulary, special tokens included.
+    fn vocab_size(&self) -> usize;
+
+    /// Appends `last_tokens[i]` to row `i`, and returns the log-probabilities of the next tokens.
+    ///
+    /// The first call appends BOS to every row. The result has `n_rows · vocab_size` elements, row by row:
+    /// the natural logarithm of the softmax over the whole vocabulary.
+    fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32>;
+
+    /// Like [`log_probs`](Self::log_probs), and returns also the attention of each row to the tokens of its source:
+    /// one weight per token, with sum 1.
+    ///
+    /// Called only with a coverage penalty. The default implementation returns no weights, so that a model without
+    /// attention is never penalized.
+    fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let nothing = vec![Vec::new(); last_tokens.len()];
+        (self.log_probs(last_tokens), nothing)
+    }
+
+    /// Like [`log_probs`](Self::log_probs), but returns only the likeliest token of each row. Ties go to the lower id.
+    ///
+    /// A model on a GPU copies less for it.
+    fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
+        let vocab_size = self.vocab_size();
+        self.log_probs(last_tokens)
+            .chunks_exact(vocab_size)
+            .map(best_of_row)
+            .collect()
+    }
+
+    /// Like [`best`](Self::best), but returns the `k` likeliest tokens of each row, in order; fewer if fewer have a
+    /// finite log-probability. Ties go to the lower id.
+    ///
+    /// Returns `None`, and changes nothing, if returning all log-probabilities is as fast; the search then calls
+    /// [`log_probs`](Self::log_probs). The default implementation does so.
+    fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+        let _ = (last_tokens, k);
+        None
+    }
+
+    /// Keeps the given rows, in the given order; a row may be given more than once, or not at all.
+    fn select(&mut self, rows: &[usize]);
+}
+
+/// Implements [`NextToken`] for a pointer to a model.
+macro_rules! forward {
+    () => {
+        fn n_rows(&self) -> usize {
+            (**self).n_rows()
+        }
+
+        fn vocab_size(&self) -> usize {
+            (**self).vocab_size()
+        }
+
+        fn log_probs(&mut self, last_tokens: &[u32]) -> Vec<f32> {
+            (**self).log_probs(last_tokens)
+        }
+
+        fn log_probs_with_attention(&mut self, last_tokens: &[u32]) -> (Vec<f32>, Vec<Vec<f32>>) {
+            (**self).log_probs_with_attention(last_tokens)
+        }
+
+        fn best(&mut self, last_tokens: &[u32]) -> Vec<ScoredToken> {
+            (**self).best(last_tokens)
+        }
+
+        fn top_k(&mut self, last_tokens: &[u32], k: usize) -> Option<Vec<Vec<ScoredToken>>> {
+            (**self).top_k(last_tokens, k)
+        }
+
+        fn select(&mut self, rows: &[usize]) {
+            (**self).select(rows);
+        }
+    };
+}
+
+impl<M: NextToken + ?Sized> NextToken for Box<M> {
+    forward!();
+}
+
+impl<M: NextToken + ?Sized> NextToken for &mut M {
+    forward!();
+}
+
+/// A token that may be generated, with its log-probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoredToken {
+    /// The token id.
+    pub id: u32,
+    /// The log-probability, in nats; not finite if no token has a finite one.
+    pub log_prob: f32,
+}
+
+impl ScoredToken {
+    /// The result for a row in which no token has a finite log-probability.
+    pub const NONE: Self = Self {
+        id: EOS,
+        log_prob: f32::NEG_INFINITY,
+    };
+}
+
+/// Keeps the given rows of a model, without a call if that changes nothing.
+pub(super) fn select_rows(model: &mut impl NextToken, rows: &[usize]) {
+    let in_order = rows.iter().enumerate().all(|(row, from)| row == *from);
+    if !in_order || rows.len() != model.n_rows() {
+        model.select(rows);
+    }
+}
+
+/// Returns the likeliest token of a row.
+pub(super) fn best_of_row(log_probs: &[f32]) -> ScoredToken {
+    let mut best = ScoredToken::NONE;
+    for (id, log_prob) in (0..).zip(log_probs) {
+        if *log_prob > best.log_prob && !NEVER_GENERATED.contains(&id) {
+            best = ScoredToken {
+                id,
+                log_prob: *log_prob,
+            };
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Table;
+    use crate::{Ensemble, EnsembleMean, Request, Search};
+
+    #[test]
+    fn special_tokens_are_skipped_and_ties_go_to_the_lower_id() {
+        let best = best_of_row(&[0.0, 0.0, 0.0, -3.0, -2.0, -2.0]);
+        assert_eq!(
+            best,
+            ScoredToken {
+                id: 4,
+                log_prob: -2.0
+            }
+        );
+    }
+
+    #[test]
+    fn models_of_two_types_form_an_ensemble() {
+        let table = Table::chain(&[5, 4, EOS]);
+        let other: Box<dyn NextToken> = Box::new(Ensemble::new(
+            vec![Table::chain(&[5, 4, EOS])],
+            EnsembleMean::Probs,
+        ));
+        let members: Vec<Box<dyn NextToken>> = vec![Box::new(table), other];
+        let mut both = Ensemble::new(members, EnsembleMean::Probs);
+        let found = Search::greedy().run(&mut &mut both, &[Request::up_to(9)]);
+        assert_eq!(found[0][0].ids, [5, 4]);
+    }
+
+    #[test]
+    fn a_row_of_nan_has_no_finite_best() {
+        assert!(!best_of_row(&[f32::NAN; 6]).log_prob.is_finite());
+    }
+}

@@ -1,0 +1,207 @@
+//! [`Beam`]: the beam of one sentence, and what becomes of it in a step.
+
+use transformer_text::EOS;
+
+use super::candidates::{Chosen, Likeliest};
+use super::hypothesis::{Prefix, Step};
+use super::phrase_beam::{PhraseBeam, n_phrases_met};
+use super::predicted::Predicted;
+use super::{Hypothesis, Request, ScoredToken, Search, StopRule};
+
+/// Returns the number of continuations that a step ranks for each sentence.
+pub(super) fn n_candidates(search: &Search) -> usize {
+    search.beam_size.saturating_mul(2)
+}
+
+/// The state of the search of one sentence.
+#[derive(Debug)]
+pub(super) struct Beam {
+    request: Request,
+    /// Most hypotheses that are returned.
+    n_best: usize,
+    /// Number of tokens in each prefix of the beam.
+    n_tokens: usize,
+    /// The beam: unfinished prefixes, the likeliest first.
+    beam: Vec<Prefix>,
+    /// What the phrases require of the beam, if there are any.
+    phrases: Option<PhraseBeam>,
+    /// The best finished hypotheses, the best first; at most `beam_size`.
+    finished: Vec<Hypothesis>,
+    /// Set if no prefix has an allowed continuation, and no hypothesis is finished.
+    given_up: Option<Hypothesis>,
+}
+
+impl Beam {
+    pub(super) fn new(request: Request, n_best: usize, search: &Search) -> Self {
+        Self {
+            n_best,
+            n_tokens: 0,
+            beam: vec![Prefix::default()],
+            phrases: PhraseBeam::new(&request, search),
+            finished: Vec::new(),
+            given_up: None,
+            request,
+        }
+    }
+
+    pub(super) fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Returns the unfinished prefixes: one for each row of the model.
+    pub(super) fn prefixes(&self) -> &[Prefix] {
+        &self.beam
+    }
+
+    /// Returns the next token of the forced prefix, if the sentence is still inside of it.
+    fn forced(&self) -> Option<u32> {
+        self.request.prefix.get(self.n_tokens).copied()
+    }
+
+    /// Appends one token to all prefixes, and returns for each new prefix the index of its parent.
+    ///
+    /// The prefixes are the rows of the model from `first_row` on.
+    pub(super) fn advance(
+        &mut self,
+        predicted: &Predicted,
+        first_row: usize,
+        search: &Search,
+    ) -> Vec<usize> {
+        let forced = self.forced();
+        self.n_tokens += 1;
+        let Predicted::All(prediction) = predicted else {
+            return self.branch(predicted, first_row, search);
+        };
+        for (row, prefix) in (first_row..).zip(&mut self.beam) {
+            if let Some(attention) = prediction.attention(row) {
+                prefix.attend(attention);
+            }
+        }
+        if let Some(id) = forced {
+            self.force(id, prediction.log_probs(first_row), search);
+            return vec![0; self.beam.len()];
+        }
+        self.branch(predicted, first_row, search)
+    }
+
+    /// Replaces the beam by the best continuations, and returns for each the index of its parent.
+    fn branch(&mut self, predicted: &Predicted, first_row: usize, search: &Search) -> Vec<usize> {
+        let beam_size = search.beam_size;
+        let Chosen {
+            finished,
+            unfinished,
+        } = match (&mut self.phrases, predicted) {
+            (Some(phrases), Predicted::All(prediction)) => {
+                let (beam, n_tokens) = (&self.beam, self.n_tokens);
+                phrases.choose(beam, n_tokens, prediction, first_row, search)
+            }
+            _ => self.choose(predicted, first_row, search),
+        };
+        for candidate in finished {
+            let hypothesis = self.beam[candidate.parent].finish(candidate.step, search);
+            let index = self
+                .finished
+                .partition_point(|other| other.score >= hypothesis.score);
+            self.finished.insert(index, hypothesis);
+            self.finished.truncate(beam_size);
+        }
+        if unfinished.is_empty() && self.finished.is_empty() {
+            let best = self.beam.first().cloned();
+            let log_probs = predicted.log_probs(first_row);
+            self.given_up = best.map(|prefix| prefix.give_up(log_probs, search));
+        }
+        let grown = unfinished
+            .iter()
+            .map(|it| self.beam[it.parent].grown(it.step));
+        self.beam = grown.collect();
+        unfinished
+            .iter()
+            .map(|candidate| candidate.parent)
+            .collect()
+    }
+
+    /// Chooses the likeliest continuations.
+    fn choose(&self, predicted: &Predicted, first_row: usize, search: &Search) -> Chosen {
+        let rows = first_row..first_row + self.beam.len();
+        let n_continuations = match predicted {
+            Predicted::TopK(top_k) => top_k[rows.clone()].iter().map(Vec::len).sum(),
+            Predicted::Best(_) => rows.len(),
+            Predicted::All(prediction) => prediction.vocab_size() * rows.len(),
+        };
+        let mut best = Likeliest::new(n_candidates(search).min(n_continuations));
+        for (row, (parent, prefix)) in rows.zip(self.beam.iter().enumerate()) {
+            if let Predicted::All(prediction) = predicted {
+                let log_probs = prediction.log_probs(row);
+                for (id, score) in (0..).zip(prediction.scores(row)) {
+                    best.offer(parent, prefix, id, *score, || log_probs[id as usize]);
+                }
+            }
+            for ScoredToken { id, log_prob } in predicted.likeliest(row).iter().copied() {
+                best.offer(parent, prefix, id, log_prob, || log_prob);
+            }
+        }
+        Chosen::of(best.into_candidates(), search.beam_size)
+    }
+
+    /// Appends a token of the forced prefix to the only prefix of the beam.
+    fn force(&mut self, id: u32, log_probs: &[f32], search: &Search) {
+        let log_prob = log_probs[id as usize];
+        let step = Step {
+            id,
+            log_prob,
+            score: log_prob,
+        };
+        if id == EOS {
+            let ended = self.beam.iter().map(|prefix| prefix.finish(step, search));
+            self.finished = ended.collect();
+            self.beam.clear();
+        }
+        for prefix in &mut self.beam {
+            prefix.push(step);
+        }
+        if let Some(phrases) = &mut self.phrases {
+            phrases.force(id);
+        }
+    }
+
+    /// Applies the stop rule and the length limit.
+    pub(super) fn is_done(&self, search: &Search) -> bool {
+        let Some(likeliest) = self.beam.first() else {
+            return true;
+        };
+        if self.n_tokens == self.request.max_len {
+            return true;
+        }
+        let Some(worst) = self.finished.get(search.beam_size.max(1) - 1) else {
+            return false;
+        };
+        // Sums of scores only fall, and the coverage penalty is at best 0.
+        let best_at = |len: usize| search.length_penalty.score(likeliest.score_sum, len);
+        let is_greedy = search.beam_size <= 1 && self.phrases.is_none();
+        is_greedy
+            || match search.stop {
+                StopRule::PresentLength => best_at(self.n_tokens) <= worst.score,
+                StopRule::BeamFinished => true,
+                StopRule::Never => best_at(self.request.max_len) <= worst.score,
+            }
+    }
+
+    pub(super) fn into_hypotheses(self, search: &Search) -> Vec<Hypothesis> {
+        let at_limit = self.n_tokens == self.request.max_len;
+        let cut = self.beam.into_iter().map(|prefix| prefix.cut(search));
+        let mut cut: Vec<Hypothesis> = cut.filter(|_| at_limit).collect();
+        // The beam is in this order but for the coverage penalty.
+        cut.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let all = self.finished.into_iter().chain(cut).chain(self.given_up);
+        let best = all.take(self.n_best);
+        let phrases = &self.request.phrases;
+        best.map(|hypothesis| Hypothesis {
+            n_phrases_met: match phrases.is_empty() {
+                true => 0,
+                false => n_phrases_met(phrases, &hypothesis.ids),
+            },
+            ..hypothesis
+        })
+        .collect()
+    }
+}

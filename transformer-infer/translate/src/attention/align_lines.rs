@@ -1,0 +1,264 @@
+//! Word alignments of many translations: one forward pass per batch.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use burn::tensor::{Device, Tensor};
+use transformer_core::text::{BOS, EOS};
+use transformer_core::{Padded, Transformer};
+
+use super::record::words_of;
+use super::{Alignment, AttentionError, Head, Kind, LayerHead, Link};
+use crate::batch::batches_within;
+use crate::scorer::{assert_in_vocabulary, without_autodiff};
+use crate::translator::{Candidate, Translation, Translator};
+
+impl Translator {
+    /// Returns for every line the word alignment of each of its translations.
+    ///
+    /// The result is that of [`Attention::alignment`](super::Attention::alignment), for many lines at once: the model
+    /// reads the translations once more, in batches, and only the weights of one layer are read from the device. An
+    /// alignment does not depend on the other lines. Translations may come from any search over the same lines; the
+    /// first model of an ensemble is used. A blank line or translation has the empty alignment, and words beyond the
+    /// length limit of sources have no pair.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if the layer or the head does not exist, or if the model computes NaN.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the numbers of lines and translations differ, or if a token is not in the target vocabulary.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use transformer_core::device;
+    /// use transformer_translate::Translator;
+    /// use transformer_translate::attention::LayerHead;
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let translator = Translator::open("runs/numbers", &device)?;
+    /// let lines = ["one million and seven", "twelve"];
+    /// let translations = translator.translate(&lines, translator.search())?;
+    /// for of_line in translator.alignments(&lines, &translations, LayerHead::default())? {
+    ///     println!("{}", of_line[0]);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alignments<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        layer_head: LayerHead,
+    ) -> Result<Vec<Vec<Alignment>>, AttentionError> {
+        self.align(lines, translations, layer_head, |line, target, map| {
+            let src_words = words_of(&line.src_spans, &line.text);
+            let tgt_words = words_of(&target.spans, &target.text);
+            Alignment::between(&src_words, &tgt_words, map.chunks(line.row_len))
+        })
+    }
+
+    /// Returns for every line, for each of its translations, the source token that each token attends to most.
+    ///
+    /// Where [`alignments`](Self::alignments) aligns words, this aligns ranges of bytes of the texts: for scripts
+    /// without spaces, and for markup. Tokens that attend most to EOS have no link, nor have tokens without text.
+    ///
+    /// # Errors
+    ///
+    /// See [`alignments`](Self::alignments).
+    ///
+    /// # Panics
+    ///
+    /// See [`alignments`](Self::alignments).
+    pub fn links<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        layer_head: LayerHead,
+    ) -> Result<Vec<Vec<Vec<Link>>>, AttentionError> {
+        self.align(lines, translations, layer_head, |line, target, map| {
+            let rows = target.spans.iter().zip(map.chunks(line.row_len));
+            let link = |(tgt, row): (&Range<usize>, &[f32])| {
+                let src = line.src_spans.get(highest(row)?)?;
+                let (src, tgt) = (src.clone(), tgt.clone());
+                (!src.is_empty() && !tgt.is_empty()).then_some(Link { src, tgt })
+            };
+            rows.filter_map(link).collect()
+        })
+    }
+
+    /// Makes a `T` of the attention of each translation, given as a row for each of its tokens.
+    fn align<T: AsRef<str>, A: Clone + Default>(
+        &self,
+        lines: &[T],
+        translations: &[Translation],
+        layer_head: LayerHead,
+        read: impl Fn(&Line, &Target, &[f32]) -> A,
+    ) -> Result<Vec<Vec<A>>, AttentionError> {
+        assert_eq!(
+            lines.len(),
+            translations.len(),
+            "every line needs its translation"
+        );
+        let layer = layer_head.layer_in(self.config(), Kind::Cross)? - 1;
+        let model = without_autodiff(self.model()?);
+        let lines: Vec<Line> = lines
+            .iter()
+            .zip(translations)
+            .map(|(line, translation)| self.line(line.as_ref(), translation))
+            .collect();
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.retain(|index| !lines[*index].targets.is_empty());
+        order.sort_by_key(|index| Reverse(lines[*index].width()));
+        let none = |translation: &Translation| vec![A::default(); translation.candidates.len()];
+        let mut found: Vec<Vec<A>> = translations.iter().map(none).collect();
+        let width = |index: usize| lines[index].width();
+        for batch in batches_within(self.limits.batch_tokens, order, width) {
+            let of_batch: Vec<&Line> = batch.iter().map(|index| &lines[*index]).collect();
+            let weights = Weights::of(&model, &of_batch, layer, layer_head.head);
+            let mut row = 0;
+            for (index, line) in batch.iter().zip(of_batch) {
+                for target in &line.targets {
+                    let map = weights.map(row, target, line)?;
+                    found[*index][target.rank] = read(line, target, &map);
+                    row += 1;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn line(&self, line: &str, translation: &Translation) -> Line {
+        let tokenizer = self.tokenizers.src();
+        let line = tokenizer.start_of_line(line, self.limits.max_src_len);
+        let (mut src_ids, mut src_spans) = tokenizer.encode_spans(line);
+        if line.trim().is_empty() {
+            src_ids.clear(); // a tokenizer may have tokens for spaces
+        }
+        src_ids.truncate(self.limits.max_src_len);
+        src_spans.truncate(src_ids.len());
+        let candidates = translation.candidates.iter().enumerate();
+        let candidates = candidates.filter(|(_, candidate)| !candidate.hypothesis.ids.is_empty());
+        let targets = match src_ids.is_empty() {
+            true => Vec::new(),
+            false => candidates.map(|(rank, it)| self.target(rank, it)).collect(),
+        };
+        src_ids.push(EOS);
+        Line {
+            text: line.to_owned(),
+            row_len: src_ids.len(),
+            src_ids,
+            src_spans,
+            targets,
+        }
+    }
+
+    fn target(&self, rank: usize, candidate: &Candidate) -> Target {
+        let ids = &candidate.hypothesis.ids;
+        assert_in_vocabulary("target", ids, self.config().tgt_vocab_size);
+        let (text, spans) = self.tokenizers.tgt().decode_spans(ids);
+        Target {
+            rank,
+            input: [&[BOS], &ids[..ids.len() - 1]].concat(),
+            text,
+            spans,
+        }
+    }
+}
+
+/// A line and its translations as the model reads them.
+struct Line {
+    /// The part of the line that is read.
+    text: String,
+    /// The source tokens and EOS.
+    src_ids: Vec<u32>,
+    /// Their number.
+    row_len: usize,
+    /// The bytes of the text of each source token but EOS.
+    src_spans: Vec<Range<usize>>,
+    /// The translations that are not empty; none if the source is empty.
+    targets: Vec<Target>,
+}
+
+/// One translation of a line.
+struct Target {
+    /// Its index among the translations of the line.
+    rank: usize,
+    /// The decoder's input: BOS and all tokens but the last.
+    input: Vec<u32>,
+    /// The translation.
+    text: String,
+    /// The bytes of the translation of each token.
+    spans: Vec<Range<usize>>,
+}
+
+impl Line {
+    /// Returns the number of cells of the larger side, which for targets includes all translations.
+    fn width(&self) -> usize {
+        let longest = self.targets.iter().map(|target| target.input.len()).max();
+        let tgt_width = longest.unwrap_or(0) * self.targets.len();
+        self.src_ids.len().max(tgt_width)
+    }
+}
+
+/// The weights of a batch in CPU memory, with a row per translation: `[rows, tgt_len, src_len]`.
+struct Weights {
+    weights: Vec<f32>,
+    tgt_len: usize,
+    src_len: usize,
+}
+
+impl Weights {
+    /// Encodes each line of a batch once, and decodes all its translations.
+    fn of(model: &Transformer, batch: &[&Line], layer: usize, head: Head) -> Self {
+        let device: Device = model.device();
+        let sources: Vec<&[u32]> = batch.iter().map(|line| line.src_ids.as_slice()).collect();
+        let targets = || {
+            batch.iter().enumerate().flat_map(|(index, line)| {
+                line.targets
+                    .iter()
+                    .map(move |target| (index, target.input.as_slice()))
+            })
+        };
+        let rows: Vec<usize> = targets().map(|(index, _)| index).collect();
+        let targets: Vec<&[u32]> = targets().map(|(_, input)| input).collect();
+        let memory = model.encode(&Padded::new(&sources, &device));
+        let mut state = model.begin(&memory).select(&rows);
+        let targets = Padded::new(&targets, &device);
+        let maps = model.cross_attention(targets.ids(), &mut state, layer);
+        let [n_rows, _, tgt_len, src_len] = maps.dims(); // [rows, n_heads, tgt_len, src_len]
+        let map: Tensor<4> = match head {
+            Head::Mean => maps.mean_dim(1),
+            Head::One(head) => maps.narrow(1, head - 1, 1),
+        };
+        let weights = map.reshape([n_rows, tgt_len, src_len]).into_data();
+        Self {
+            weights: weights.iter::<f32>().collect(),
+            tgt_len,
+            src_len,
+        }
+    }
+
+    /// Returns the attention of the translation in a row to the tokens of its line, `[tgt_len, row_len]`.
+    fn map(&self, row: usize, target: &Target, line: &Line) -> Result<Vec<f32>, AttentionError> {
+        let n_cells = self.tgt_len * self.src_len;
+        let map = &self.weights[row * n_cells..][..target.spans.len() * self.src_len];
+        if map.iter().any(|weight| !weight.is_finite()) {
+            return Err(AttentionError::NotANumber);
+        }
+        let rows = map.chunks(self.src_len);
+        Ok(rows.flat_map(|row| &row[..line.row_len]).copied().collect())
+    }
+}
+
+/// Returns the index of the highest weight; `None` without any.
+fn highest(row: &[f32]) -> Option<usize> {
+    let mut highest = None;
+    for (index, weight) in row.iter().enumerate() {
+        if highest.is_none_or(|(_, other)| *weight > other) {
+            highest = Some((index, *weight));
+        }
+    }
+    highest.map(|(index, _)| index)
+}

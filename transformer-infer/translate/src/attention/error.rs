@@ -1,0 +1,67 @@
+//! [`AttentionError`]: why attention cannot be recorded or selected.
+
+use transformer_core::LoadError;
+
+use super::{Head, Kind};
+use transformer_core::text::one_line;
+
+/// Why attention cannot be recorded or selected.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttentionError {
+    /// The weights cannot be loaded in the form that attention is computed in.
+    #[error("{reason}")]
+    Load {
+        /// The error with its causes, on one line.
+        reason: String,
+    },
+    /// The source is blank.
+    #[error("the text to translate is blank; give a line with at least one word")]
+    BlankSource,
+    /// The source has more tokens than the limits allow.
+    #[error("the text to translate has {n_tokens} tokens, and the limit is {limit}; shorten it")]
+    LongSource {
+        /// Number of tokens, without EOS.
+        n_tokens: usize,
+        /// The largest number allowed.
+        limit: usize,
+    },
+    /// The target has more tokens than the limits allow.
+    #[error("the target has {n_tokens} tokens, and the limit is {limit}; shorten it")]
+    LongTarget {
+        /// Number of tokens, EOS included.
+        n_tokens: usize,
+        /// The largest number allowed.
+        limit: usize,
+    },
+    /// The model computed weights that are NaN or infinite.
+    #[error("the model computes NaN; its weights are broken: train it again, or import it again")]
+    NotANumber,
+    /// The layer does not exist.
+    #[error("there is no layer {layer} in {kind} attention; choose 1 to {n_layers}")]
+    NoLayer {
+        /// The layer given, from 1.
+        layer: usize,
+        /// The kind of attention.
+        kind: Kind,
+        /// The number of layers.
+        n_layers: usize,
+    },
+    /// The head does not exist.
+    #[error("there is no head {head} in {kind} attention; choose 1 to {n_heads}, or mean")]
+    NoHead {
+        /// The head given.
+        head: Head,
+        /// The kind of attention.
+        kind: Kind,
+        /// The number of heads.
+        n_heads: usize,
+    },
+}
+
+impl From<LoadError> for AttentionError {
+    fn from(error: LoadError) -> Self {
+        let reason = one_line(&error);
+        Self::Load { reason }
+    }
+}

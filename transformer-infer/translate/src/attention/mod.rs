@@ -1,0 +1,31 @@
+//! The attention weights of every head for one sentence: as data, alignment, HTML page and figure.
+//!
+//! - [`Attention`]: the weights and the tokens, from [`Translator::attention`](crate::Translator::attention).
+//! - [`LayerHead`]: a layer, and one of its heads or their mean.
+//! - [`Alignment`]: for each word of the output the source word with the highest weight, in Pharaoh format; for many
+//!   lines at once from [`Translator::alignments`](crate::Translator::alignments).
+//! - [`page`]: all maps on one self-contained HTML page; [`page_data`]: its data.
+//! - [`figure`]: one map as an SVG figure for a paper.
+
+mod align_lines;
+mod alignment;
+mod colors;
+mod drawing;
+mod error;
+mod figure;
+mod kind;
+mod layer_head;
+mod page;
+mod record;
+mod selection;
+mod weights;
+
+pub use alignment::Alignment;
+pub use error::AttentionError;
+pub use figure::figure;
+pub use kind::{Head, Kind};
+pub use layer_head::LayerHead;
+pub use page::{GENERATOR, SCRIPT, STYLE, TEMPLATE, page, page_data};
+pub use selection::{ColorScale, Selection, View};
+pub use transformer_core::text::Link;
+pub use weights::{Attention, Map, Token};

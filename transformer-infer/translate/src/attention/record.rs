@@ -1,0 +1,216 @@
+//! Recording attention: one forward pass over a source and its translation.
+
+use std::ops::Range;
+
+use burn::tensor::{Int, Tensor, TensorData};
+use transformer_core::text::{BOS, EOS};
+use transformer_core::{AttentionMaps, AttentionMasks, LoadError, Padded};
+
+use super::{Attention, AttentionError, Map, Token};
+use crate::scorer::{assert_in_vocabulary, without_autodiff};
+use crate::translator::Translator;
+use transformer_search::Hypothesis;
+
+impl Translator {
+    /// Returns the attention weights of the model when it generated `hypothesis` for `line`.
+    ///
+    /// The hypothesis may come from any search over the same line. The model reads it once more, all tokens
+    /// at once, which gives the weights of token-by-token decoding except for rounding. The first model of an
+    /// ensemble is used.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a token of the hypothesis is not in the target vocabulary.
+    ///
+    /// # Example
+    ///
+    /// ```no_run
+    /// use transformer_core::device;
+    /// use transformer_translate::Translator;
+    /// use transformer_translate::attention::LayerHead;
+    ///
+    /// let (_, device) = device::choose(None)?;
+    /// let translator = Translator::open("runs/numbers", &device)?;
+    /// let line = "one million and seven";
+    /// let translations = translator.translate(&[line], translator.search())?;
+    /// let attention = translator.attention(line, &translations[0].candidates[0].hypothesis)?;
+    /// println!("{}", attention.alignment(LayerHead::default())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attention(
+        &self,
+        line: &str,
+        hypothesis: &Hypothesis,
+    ) -> Result<Attention, AttentionError> {
+        let mut tgt_ids = hypothesis.ids.clone();
+        if hypothesis.finished || tgt_ids.is_empty() {
+            tgt_ids.push(EOS);
+        }
+        self.record(line, &tgt_ids)
+    }
+
+    /// Returns the attention weights of the model with `tgt_line` as the translation of `line` (teacher forcing).
+    /// Without a limit for targets, that for sources holds for both sides.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AttentionError`] if the line is blank, if a side is too long, or if the model computes NaN.
+    pub fn forced_attention(
+        &self,
+        line: &str,
+        tgt_line: &str,
+    ) -> Result<Attention, AttentionError> {
+        let mut tgt_ids = self.tokenizers.tgt().encode(tgt_line);
+        if tgt_line.trim().is_empty() {
+            tgt_ids.clear(); // a tokenizer may have tokens for spaces
+        }
+        tgt_ids.push(EOS);
+        // The weights of a decoder layer take memory in proportion to the square of the length.
+        let limit = self
+            .limits
+            .max_tgt_len
+            .unwrap_or(self.limits.max_src_len + 1);
+        let n_tokens = tgt_ids.len();
+        if n_tokens > limit {
+            return Err(AttentionError::LongTarget { n_tokens, limit });
+        }
+        self.record(line, &tgt_ids)
+    }
+
+    fn record(&self, line: &str, tgt_ids: &[u32]) -> Result<Attention, AttentionError> {
+        let (mut src_ids, mut src_spans) = self.tokenizers.src().encode_spans(line);
+        if src_ids.is_empty() || line.trim().is_empty() {
+            return Err(AttentionError::BlankSource);
+        }
+        let (n_tokens, limit) = (src_ids.len(), self.limits.max_src_len);
+        if n_tokens > limit {
+            return Err(AttentionError::LongSource { n_tokens, limit });
+        }
+        if let Some(limit) = self
+            .limits
+            .max_tgt_len
+            .filter(|limit| tgt_ids.len() > *limit)
+        {
+            let n_tokens = tgt_ids.len();
+            return Err(AttentionError::LongTarget { n_tokens, limit });
+        }
+        src_ids.push(EOS);
+        src_spans.push(line.len()..line.len());
+        let (tgt, tgt_spans) = self.tokenizers.tgt().decode_spans(tgt_ids);
+        let maps = self.maps(&src_ids, tgt_ids)?;
+        let attention = Attention {
+            src_tokens: tokens(&src_ids, &src_spans, line, |id| {
+                self.tokenizers.src().token(id)
+            }),
+            tgt_tokens: tokens(tgt_ids, &tgt_spans, &tgt, |id| {
+                self.tokenizers.tgt().token(id)
+            }),
+            src: line.to_owned(),
+            tgt,
+            encoder: maps.encoder.into_iter().map(read_layer).collect(),
+            decoder: maps.decoder.into_iter().map(read_layer).collect(),
+            cross: maps.cross.into_iter().map(read_layer).collect(),
+        };
+        let all = [&attention.encoder, &attention.decoder, &attention.cross];
+        let weights = || all.iter().copied().flatten().flatten().flatten().flatten();
+        if weights().any(|weight| !weight.is_finite()) {
+            return Err(AttentionError::NotANumber);
+        }
+        Ok(attention)
+    }
+
+    fn maps(&self, src_ids: &[u32], tgt_ids: &[u32]) -> Result<AttentionMaps, LoadError> {
+        let model = without_autodiff(self.model()?);
+        let weight = model.output_weight();
+        assert_in_vocabulary("target", tgt_ids, weight.dims()[0]);
+        let device = weight.device();
+        let read = [BOS]
+            .into_iter()
+            .chain(tgt_ids.iter().copied())
+            .take(tgt_ids.len());
+        let read: Vec<i64> = read.map(i64::from).collect();
+        let tgt = Tensor::<2, Int>::from_data(TensorData::new(read, [1, tgt_ids.len()]), &device);
+        let mut maps = AttentionMaps::default();
+        let src = Padded::new(&[src_ids], &device);
+        let masks = AttentionMasks::default();
+        let memory = model.encode_with(&src, &masks, Some(&mut maps));
+        let mut state = model.begin(&memory);
+        let _ = model.decode_with(tgt, &mut state, &masks, Some(&mut maps));
+        Ok(maps)
+    }
+}
+
+/// Reads the weights of one layer from the device.
+///
+/// # Shapes
+///
+/// - `weights`: `[1, n_heads, rows, columns]`
+/// - returns: `[n_heads][rows][columns]`
+fn read_layer(weights: Tensor<4>) -> Vec<Map> {
+    let [_, _, n_rows, n_columns] = weights.dims();
+    let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
+    let map = |head: &[f32]| head.chunks(n_columns).map(<[f32]>::to_vec).collect();
+    weights.chunks(n_rows * n_columns).map(map).collect()
+}
+
+fn tokens(
+    ids: &[u32],
+    spans: &[Range<usize>],
+    text: &str,
+    spell: impl Fn(u32) -> Option<String>,
+) -> Vec<Token> {
+    let token = |(id, word): (&u32, Option<usize>)| Token {
+        text: spell(*id).unwrap_or_default(),
+        id: *id,
+        word,
+    };
+    ids.iter().zip(words_of(spans, text)).map(token).collect()
+}
+
+/// Returns for each token the index of its word in the text, given the tokens' byte ranges.
+pub(super) fn words_of(spans: &[Range<usize>], text: &str) -> Vec<Option<usize>> {
+    let words = words(text);
+    let word_of = |span: &Range<usize>| {
+        let shared = |word: &Range<usize>| word.start < span.end && span.start < word.end;
+        words.iter().position(shared)
+    };
+    spans.iter().map(word_of).collect()
+}
+
+/// Returns the byte ranges of the words of a text, which whitespace separates.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut start = None;
+    for (position, character) in text.char_indices().chain([(text.len(), ' ')]) {
+        if character.is_whitespace() {
+            words.extend(start.take().map(|start| start..position));
+        } else {
+            start.get_or_insert(position);
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_separated_by_whitespace() {
+        assert_eq!(words(" ab\u{3000}ç  d"), [1..3, 6..8, 10..11]);
+        assert!(words(" \t").is_empty());
+    }
+
+    #[test]
+    fn a_token_belongs_to_the_word_that_it_overlaps() {
+        let ids = [7; 5];
+        let spans = [0..2, 2..3, 3..6, 5..6, 6..6];
+        let found = tokens(&ids, &spans, "abc de", |_| Some(String::new()));
+        let words: Vec<_> = found.iter().map(|token| token.word).collect();
+        assert_eq!(words, [Some(0), Some(0), Some(1), Some(1), None]);
+    }
+}

@@ -1,0 +1,86 @@
+//! [`BatchLimits`]: how much is translated at once.
+
+use serde::{Deserialize, Serialize};
+use transformer_core::TransformerConfig;
+
+use transformer_search::{Request, Search};
+
+/// Limits the size of a batch and the length of sequences.
+///
+/// Translations do not depend on the batches, only time and memory do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BatchLimits {
+    /// Maximum of a batch's source tokens, EOS and padding included, times the beam size or the
+    /// number of samples. Default 4096. A single source may exceed it.
+    pub batch_tokens: usize,
+    /// Maximum length of a source, in tokens without EOS; longer sources are truncated. Default 1024.
+    pub max_src_len: usize,
+    /// Maximum number of tokens to generate, EOS included, whatever [`Search::max_len`] allows.
+    /// Default: no limit.
+    pub max_tgt_len: Option<usize>,
+}
+
+impl Default for BatchLimits {
+    fn default() -> Self {
+        Self {
+            batch_tokens: 4096,
+            max_src_len: 1024,
+            max_tgt_len: None,
+        }
+    }
+}
+
+impl BatchLimits {
+    /// Returns the default limits, lowered to the number of learned positions that the model has.
+    pub fn for_model(config: &TransformerConfig) -> Self {
+        Self::default().within(config)
+    }
+
+    /// Lowers the limits to the number of learned positions; other positional encodings have no limit.
+    #[must_use]
+    pub fn within(self, config: &TransformerConfig) -> Self {
+        match config.position_limit() {
+            None => self,
+            Some(most) => Self {
+                max_src_len: self.max_src_len.min(most - 1), // EOS has a position, too
+                max_tgt_len: Some(self.max_tgt_len.map_or(most, |len| len.min(most))),
+                ..self
+            },
+        }
+    }
+
+    /// Returns the request for a source of `src_len` tokens, without EOS.
+    pub(crate) fn request(&self, search: &Search, src_len: usize) -> Request {
+        let request = search.request(src_len.min(self.max_src_len));
+        let most = self.max_tgt_len.unwrap_or(usize::MAX);
+        Request {
+            max_len: request.max_len.min(most),
+            ..request
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use transformer_core::config::Positions;
+
+    use super::*;
+
+    #[test]
+    fn learned_positions_limit_both_lengths() {
+        let config = TransformerConfig {
+            positions: Positions::Learned,
+            max_positions: 20,
+            ..TransformerConfig::tiny(9, 9)
+        };
+        let limits = BatchLimits::for_model(&config);
+        assert_eq!((limits.max_src_len, limits.max_tgt_len), (19, Some(20)));
+    }
+
+    #[test]
+    fn sinusoids_limit_nothing() {
+        let limits = BatchLimits::for_model(&TransformerConfig::tiny(9, 9));
+        assert_eq!(limits, BatchLimits::default());
+    }
+}

@@ -1,0 +1,296 @@
+//! Translation of token ids, for programs that tokenize themselves, as training does for its validation.
+
+use std::cmp::Reverse;
+
+use transformer_core::device::is_cpu_memory;
+use transformer_core::{ComputePrecision, PackedTransformer, Transformer};
+
+use super::threads::{self, default_threads};
+use super::{BatchLimits, batches_within};
+use crate::scorer::{PackedScorer, Scorer, without_autodiff};
+use transformer_search::{Ensemble, Hypothesis, Phrase, Request, Search};
+
+/// One sequence to translate, and how its translation must begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// The token ids, without EOS.
+    pub ids: &'a [u32],
+    /// The tokens that the translation begins with; see [`Request::prefix`].
+    pub prefix: &'a [u32],
+    /// The phrases that the translation must contain; see [`Request::phrases`].
+    pub phrases: &'a [Phrase],
+    /// Index in the whole input, from 0; see [`Request::index`].
+    pub index: u64,
+}
+
+impl Source<'_> {
+    /// Returns the request for it.
+    pub(crate) fn request(&self, search: &Search, limits: &BatchLimits) -> Request {
+        Request {
+            prefix: self.prefix.to_vec(),
+            phrases: self.phrases.to_vec(),
+            index: self.index,
+            ..limits.request(search, self.ids.len())
+        }
+    }
+}
+
+/// Translates token ids, and returns the hypotheses for each source, best first.
+///
+/// Sources have no EOS, and hypotheses have neither BOS nor EOS. A source that is longer than the limits allow is
+/// cut. An empty source gets the empty translation, whatever the search requires, without a pass of the model. A
+/// model in training is translated with as [`valid`](burn::module::Module::valid) returns it.
+///
+/// # Panics
+///
+/// Panics if an id is not in the vocabulary, if a sequence is longer than the learned positions (see
+/// [`BatchLimits::within`]), or if the search is not [valid](Search::validate).
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::{TransformerConfig, device};
+/// use transformer_search::Search;
+/// use transformer_translate::{BatchLimits, translate_ids};
+///
+/// let (_, device) = device::choose(None)?;
+/// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(11, 11) };
+/// let model = config.init(&device)?;
+/// let limits = BatchLimits::for_model(&config);
+/// let found = translate_ids(&model, &[vec![7, 8], vec![]], &Search::greedy(), &limits);
+/// assert!(found[0][0].ids.len() <= 52);
+/// assert!(found[1][0].ids.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn translate_ids<S: AsRef<[u32]>>(
+    model: &Transformer,
+    sources: &[S],
+    search: &Search,
+    limits: &BatchLimits,
+) -> Vec<Vec<Hypothesis>> {
+    let sources: Vec<Source<'_>> = (0..)
+        .zip(sources)
+        .map(|(index, ids)| Source {
+            ids: ids.as_ref(),
+            index,
+            ..Source::default()
+        })
+        .collect();
+    translate_sources(&[model], &sources, search, limits, &mut |_| ())
+}
+
+/// Like [`translate_ids`], with a prefix and phrases for each source, and with one model or an ensemble.
+///
+/// The models of an ensemble predict together, as set by [`Search::ensemble`]. `on_progress` is called after every
+/// batch with the number of its sources. On CPUs the models are packed first; [`translate_packed`] does without that.
+///
+/// # Panics
+///
+/// Panics as `translate_ids` does, if there is no model, or if the vocabularies of the models have different sizes.
+pub fn translate_sources(
+    models: &[&Transformer],
+    sources: &[Source<'_>],
+    search: &Search,
+    limits: &BatchLimits,
+    on_progress: &mut dyn FnMut(usize),
+) -> Vec<Vec<Hypothesis>> {
+    let models: Vec<Transformer> = models.iter().copied().map(without_autodiff).collect();
+    let first = models.first().expect("there is at least one model");
+    let device = first.device();
+    if is_cpu_memory(&device) {
+        let pack = |model: &Transformer| PackedTransformer::of(model, ComputePrecision::F32);
+        let packed: Vec<PackedTransformer> = models.iter().map(pack).collect();
+        let packed: Vec<&PackedTransformer> = packed.iter().collect();
+        let n_threads = default_threads();
+        return translate_packed(&packed, sources, search, limits, n_threads, on_progress);
+    }
+    search.assert_valid();
+    let job = Job::new(sources, search, limits);
+    let mut found = job.without_translation(on_progress);
+    for batch in job.batches() {
+        let (ids, requests) = (job.ids(&batch), job.requests(&batch));
+        let translated = match models.as_slice() {
+            [model] => search.run(&mut Scorer::new(model, &ids), &requests),
+            models => {
+                let members = models.iter().map(|model| Scorer::new(model, &ids));
+                let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
+                search.run(&mut ensemble, &requests)
+            }
+        };
+        on_progress(batch.len());
+        for (index, hypotheses) in batch.into_iter().zip(translated) {
+            found[index] = hypotheses;
+        }
+    }
+    found
+}
+
+/// Like [`translate_sources`], with packed models, on `n_threads` threads.
+///
+/// Each batch is translated on a thread of its own. The translations and their scores do not depend on the number of
+/// threads or on the batches, to the last bit. Memory beyond the models is that of `n_threads` batches.
+///
+/// # Panics
+///
+/// Panics as [`translate_ids`] does, if there is no model, or if the vocabularies of the models have different sizes.
+pub fn translate_packed(
+    models: &[&PackedTransformer],
+    sources: &[Source<'_>],
+    search: &Search,
+    limits: &BatchLimits,
+    n_threads: usize,
+    on_progress: &mut dyn FnMut(usize),
+) -> Vec<Vec<Hypothesis>> {
+    search.assert_valid();
+    assert!(!models.is_empty(), "there is at least one model");
+    let job = Job::new(sources, search, limits);
+    let mut found = job.without_translation(on_progress);
+    let batches = job.batches_for(n_threads);
+    let translate = |index: usize| {
+        let (ids, requests) = (job.ids(&batches[index]), job.requests(&batches[index]));
+        match models {
+            [model] => search.run(&mut PackedScorer::new(model, &ids), &requests),
+            models => {
+                let members = models.iter().map(|model| PackedScorer::new(model, &ids));
+                let mut ensemble = Ensemble::new(members.collect(), search.ensemble);
+                search.run(&mut ensemble, &requests)
+            }
+        }
+    };
+    threads::run(batches.len(), n_threads, translate, |index, translated| {
+        on_progress(batches[index].len());
+        for (index, hypotheses) in batches[index].iter().zip(translated) {
+            found[*index] = hypotheses;
+        }
+    });
+    found
+}
+
+/// Sources to translate together.
+struct Job<'a> {
+    sources: &'a [Source<'a>],
+    search: &'a Search,
+    limits: &'a BatchLimits,
+    /// Number of tokens of each source that are translated.
+    lens: Vec<usize>,
+}
+
+impl<'a> Job<'a> {
+    fn new(sources: &'a [Source<'a>], search: &'a Search, limits: &'a BatchLimits) -> Self {
+        let lens = sources
+            .iter()
+            .map(|source| source.ids.len().min(limits.max_src_len));
+        Self {
+            sources,
+            search,
+            limits,
+            lens: lens.collect(),
+        }
+    }
+
+    /// Returns the translations of empty sources, for all sources.
+    fn without_translation(&self, on_progress: &mut dyn FnMut(usize)) -> Vec<Vec<Hypothesis>> {
+        on_progress(self.lens.iter().filter(|len| **len == 0).count());
+        vec![vec![Hypothesis::empty()]; self.sources.len()]
+    }
+
+    /// Batches the sources that are not empty, the longest first. Sources with phrases, whose beams are wider and which
+    /// need the scores of the whole vocabulary, have batches of their own.
+    fn batches(&self) -> Vec<Vec<usize>> {
+        let lens_if = |has_phrases: bool| -> Vec<usize> {
+            let sources = self.sources.iter().zip(&self.lens);
+            let len = sources.map(|(source, len)| match source.phrases.is_empty() {
+                true if !has_phrases => *len,
+                false if has_phrases => *len,
+                _ => 0,
+            });
+            len.collect()
+        };
+        let budget = |n_rows| self.limits.batch_tokens / n_rows;
+        let mut all = batches(&lens_if(false), budget(self.search.n_rows()));
+        let phrases = self.sources.iter().map(|source| source.phrases);
+        let n_rows = phrases.map(|phrases| self.search.n_rows_with(phrases));
+        let widest = n_rows.max().unwrap_or(1);
+        all.extend(batches(&lens_if(true), budget(widest)));
+        all
+    }
+
+    /// Does it so that every thread gets batches of its own, and the last ones end at about the same time.
+    fn batches_for(&self, n_threads: usize) -> Vec<Vec<usize>> {
+        let n_sources = self.lens.iter().filter(|len| **len > 0).count();
+        let rows = n_sources * self.search.n_rows();
+        let n_batches = rows
+            .div_ceil(ROWS_PER_BATCH)
+            .next_multiple_of(n_threads.max(1));
+        // Few rows are for few threads.
+        let n_batches = n_batches.min(rows / FEWEST_ROWS).max(1);
+        let cut = |batch: Vec<usize>| split_evenly(&batch, &self.lens, n_batches, n_sources);
+        self.batches().into_iter().flat_map(cut).collect()
+    }
+
+    fn ids(&self, batch: &[usize]) -> Vec<&'a [u32]> {
+        let ids = batch
+            .iter()
+            .map(|index| &self.sources[*index].ids[..self.lens[*index]]);
+        ids.collect()
+    }
+
+    fn requests(&self, batch: &[usize]) -> Vec<Request> {
+        let request = |index: &usize| self.sources[*index].request(self.search, self.limits);
+        batch.iter().map(request).collect()
+    }
+}
+
+/// Rows of a batch from which on more rows do not make a token cheaper (measured, see docs/results.md).
+pub(crate) const ROWS_PER_BATCH: usize = 64;
+
+/// Rows of a batch below which a thread of its own does not pay.
+pub(crate) const FEWEST_ROWS: usize = 4;
+
+/// Splits a batch so that all sources together would have `n_batches`, with about the same number of tokens in each
+/// part.
+fn split_evenly(
+    batch: &[usize],
+    lens: &[usize],
+    n_batches: usize,
+    n_sources: usize,
+) -> Vec<Vec<usize>> {
+    let n_parts = (n_batches * batch.len()).div_ceil(n_sources);
+    let n_tokens: usize = batch.iter().map(|index| lens[*index]).sum();
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new(); n_parts];
+    let mut n_before = 0;
+    for index in batch {
+        parts[n_before * n_parts / n_tokens].push(*index);
+        n_before += lens[*index];
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Batches the sources that are not empty, given their lengths, the longest first.
+fn batches(lens: &[usize], budget: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..lens.len()).filter(|index| lens[*index] > 0).collect();
+    order.sort_by_key(|index| Reverse(lens[*index]));
+    batches_within(budget, order, |index| lens[index] + 1) // and EOS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_batch_have_about_as_many_tokens() {
+        let lens = [9, 8, 4, 4, 3, 2, 2, 2];
+        let parts = split_evenly(&[0, 1, 2, 3, 4, 5, 6, 7], &lens, 2, 8);
+        assert_eq!(parts, [vec![0, 1], vec![2, 3, 4, 5, 6, 7]]);
+        // Half of the sources get half of the parts.
+        assert_eq!(split_evenly(&[0, 1, 2, 3], &lens, 2, 8).len(), 1);
+        assert_eq!(split_evenly(&[0, 1, 2, 3], &lens, 1, 8).len(), 1);
+    }
+
+    #[test]
+    fn sources_of_like_length_share_a_batch_and_empty_ones_are_in_none() {
+        let lens = [3, 0, 9, 2, 3, 4];
+        assert_eq!(batches(&lens, 10), [vec![2], vec![5, 0], vec![4, 3]]);
+    }
+}

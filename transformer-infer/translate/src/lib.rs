@@ -1,0 +1,24 @@
+//! Translates ids and lines with Transformer models: scorers, batches, the translator, attention and the scheduler.
+//!
+//! Programs use it through `transformer-infer`, which exports all of it.
+
+pub mod allocator;
+pub mod attention;
+pub mod scheduler;
+
+mod batch;
+mod scorer;
+mod translator;
+#[cfg(test)]
+#[path = "../../../transformer-core/tests/it/weights.rs"]
+#[expect(dead_code, reason = "only the tests of transformer-core use the rest")]
+mod weights;
+
+pub use batch::{
+    BatchLimits, Source, batches_within, translate_ids, translate_packed, translate_sources,
+};
+pub use scorer::{PackedScorer, Scorer};
+pub use translator::{
+    Candidate, Glossary, GlossaryError, Input, ModelOrigin, OpenOptions, PairScore, Term,
+    TotalScore, Translation, Translator, TranslatorError, Warning, marian_search, score_ids,
+};

@@ -1,0 +1,188 @@
+//! [`RunningBatch`]: what one thread translates, step by step.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::group::Group;
+use super::line::{Ended, Grown, Line};
+use super::model::{BatchModel, Workspaces};
+use super::state::Load;
+use crate::translator::TranslatorError;
+use transformer_search::Search;
+
+/// Makes a model without rows for a search.
+pub(super) type NewModel<'m> = dyn Fn(&Search) -> Box<dyn BatchModel + 'm> + Sync + 'm;
+
+/// Lines that are translated together, in groups of equal searches: a step decodes one token of each group. It starts no
+/// thread.
+///
+/// If the model panics, the lines of its group begin again, each alone, and only the one at fault ends with an error.
+pub(super) struct RunningBatch<'m> {
+    new_model: &'m NewModel<'m>,
+    groups: Vec<Group<'m>>,
+    /// Lines whose group panicked, and that wait to be translated alone.
+    retries: VecDeque<Line>,
+    /// Results that are known already.
+    ended: Vec<Ended>,
+}
+
+impl<'m> RunningBatch<'m> {
+    pub(super) fn new(new_model: &'m NewModel<'m>) -> Self {
+        Self {
+            new_model,
+            groups: Vec::new(),
+            retries: VecDeque::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Encodes lines, and adds them to the groups of their searches.
+    pub(super) fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
+        let mut lines = VecDeque::from(lines);
+        while let Some(mut line) = lines.pop_front() {
+            if let Some(result) = line.known.take() {
+                self.ended.push(Ended { line, result });
+                continue;
+            }
+            let group = self.groups.iter().position(|group| group.takes(&line));
+            let index = group.unwrap_or(self.groups.len());
+            if group.is_none() {
+                match self.new_group(&line, false) {
+                    Ok(group) => self.groups.push(group),
+                    Err(message) => {
+                        self.fail(line, message);
+                        continue;
+                    }
+                }
+            }
+            let (alike, others): (VecDeque<Line>, VecDeque<Line>) = lines
+                .into_iter()
+                .partition(|other| other.known.is_none() && self.groups[index].takes(other));
+            lines = others;
+            let together = [line].into_iter().chain(alike).collect();
+            self.join(index, together, workspaces);
+        }
+    }
+
+    fn new_group(&self, line: &Line, is_retry: bool) -> Result<Group<'m>, String> {
+        let search = &line.job.shared_search;
+        let model = catching(|| (self.new_model)(search))?;
+        Ok(Group::like(line, is_retry, model))
+    }
+
+    fn join(&mut self, group: usize, lines: Vec<Line>, workspaces: &mut Workspaces) {
+        let joined = catching(|| self.groups[group].join(lines, workspaces));
+        if let Err(message) = joined {
+            self.dissolve(group, message);
+        }
+    }
+
+    /// Removes a group whose model panicked, and lets its lines begin again.
+    fn dissolve(&mut self, group: usize, message: String) {
+        let group = self.groups.remove(group);
+        let is_retry = group.is_retry();
+        let mut lines: Vec<Line> = group.into_lines().collect();
+        match (is_retry || lines.len() == 1, lines.pop()) {
+            (true, Some(line)) => self.fail(line, message),
+            (_, last) => self.retries.extend(lines.into_iter().chain(last)),
+        }
+    }
+
+    fn fail(&mut self, line: Line, message: String) {
+        let result = Err(TranslatorError::Panic {
+            line: line.index + 1,
+            message,
+        });
+        self.ended.push(Ended { line, result });
+    }
+
+    /// Decodes one token of each row, and returns the lines that ended, and those whose results were known before. Lines
+    /// of cancelled jobs are removed first.
+    pub(super) fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
+        self.remove_cancelled();
+        self.begin_retry(workspaces);
+        let mut group = 0;
+        while group < self.groups.len() {
+            match catching(|| self.groups[group].step(workspaces)) {
+                Ok(ended) => {
+                    self.ended.extend(ended);
+                    group += 1;
+                }
+                Err(message) => self.dissolve(group, message),
+            }
+        }
+        self.groups.retain(|group| !group.is_empty());
+        mem::take(&mut self.ended)
+    }
+
+    /// Returns the tokens after the last step of the lines that did not end in it, if their jobs ask for them. Of a line
+    /// that began again, tokens that were returned before are left out.
+    pub(super) fn grown(&mut self) -> Vec<Grown> {
+        self.groups.iter_mut().flat_map(Group::grown).collect()
+    }
+
+    fn remove_cancelled(&mut self) {
+        for group in &mut self.groups {
+            group.remove_cancelled();
+        }
+        self.groups.retain(|group| !group.is_empty());
+        self.retries.retain(|line| !line.is_cancelled());
+    }
+
+    /// Begins the next line that is translated alone, one after the other.
+    fn begin_retry(&mut self, workspaces: &mut Workspaces) {
+        if self.groups.iter().any(Group::is_retry) {
+            return;
+        }
+        let Some(line) = self.retries.pop_front() else {
+            return;
+        };
+        match self.new_group(&line, true) {
+            Ok(group) => {
+                self.groups.push(group);
+                self.join(self.groups.len() - 1, vec![line], workspaces);
+            }
+            Err(message) => self.fail(line, message),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.retries.is_empty() && self.ended.is_empty()
+    }
+
+    /// Returns the number of rows of the next step.
+    pub(super) fn n_rows(&self) -> usize {
+        self.groups.iter().map(Group::n_rows).sum()
+    }
+
+    pub(super) fn load(&self) -> Load {
+        let lines = self.groups.iter().flat_map(Group::lines);
+        let (mut n_lines, mut n_rows) = (0, 0);
+        for line in lines.chain(&self.retries) {
+            n_lines += 1;
+            n_rows += line.n_rows();
+        }
+        let longest = self.groups.iter().map(Group::longest).max();
+        Load {
+            n_lines,
+            n_rows,
+            longest: longest.unwrap_or(0),
+        }
+    }
+}
+
+/// Returns the result of a computation, or the message of its panic.
+pub(super) fn catching<R>(compute: impl FnOnce() -> R) -> Result<R, String> {
+    catch_unwind(AssertUnwindSafe(compute)).map_err(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        message
+            .unwrap_or("a panic without a message")
+            .lines()
+            .collect::<Vec<_>>()
+            .join("; ")
+    })
+}

@@ -1,0 +1,178 @@
+//! [`Job`]: lines to translate for one caller; and [`JobState`], which its lines share.
+
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::event::JobEvent;
+use crate::translator::{Translation, TranslatorError};
+use transformer_search::Search;
+
+/// Lines to translate for one caller.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Who asks. Different callers get equal shares of the time, whatever the number of their lines.
+    pub caller: u64,
+    /// The lines.
+    pub lines: Vec<JobLine>,
+    /// The settings of the search. Jobs with equal settings share batches; [`n_best`](Search::n_best) may differ.
+    pub search: Search,
+}
+
+/// A line to translate; an [`Input`](crate::Input) that owns its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobLine {
+    /// The line.
+    pub text: String,
+    /// The text that the translation must begin with; blank for no such condition.
+    pub prefix: String,
+    /// The terms that the translation must contain; see [`Input::terms`](crate::Input::terms).
+    pub terms: Vec<String>,
+    /// Index of the line in the whole input, from 0; samples depend on it.
+    pub index: u64,
+}
+
+/// What is called with the index and the result of each line.
+pub(super) type OnDone = Box<dyn FnMut(usize, Result<Translation, TranslatorError>) + Send>;
+
+/// What is called with each event.
+pub(super) type OnEvent = Box<dyn FnMut(JobEvent) + Send>;
+
+/// What a job calls.
+pub(super) enum Callback {
+    /// Only when a line is done.
+    Results(OnDone),
+    /// Also after each token.
+    Events(OnEvent),
+}
+
+/// What the lines of a job have in common. Its callback is dropped with the last line, whatever becomes of it.
+pub(super) struct JobState {
+    pub(super) caller: u64,
+    pub(super) search: Search,
+    /// The settings that lines of a batch must share: all but the number of hypotheses.
+    pub(super) shared_search: Search,
+    pub(super) progress: Arc<Progress>,
+    /// Whether it reports each token.
+    pub(super) is_streamed: bool,
+    /// True if its tokens count for the limit of those that wait.
+    pub(super) is_limited: bool,
+    /// Empty when all lines are done, or the job is cancelled.
+    callback: Mutex<Option<Callback>>,
+}
+
+/// What the ticket of a job shares with its lines.
+#[derive(Debug)]
+pub(super) struct Progress {
+    is_cancelled: AtomicBool,
+    n_left: AtomicUsize,
+}
+
+impl Progress {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether each line is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.n_left.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl JobState {
+    pub(super) fn new(caller: u64, search: Search, n_lines: usize, callback: Callback) -> Self {
+        let shared_search = Search {
+            n_best: 1,
+            ..search.clone()
+        };
+        Self {
+            caller,
+            search,
+            shared_search,
+            progress: Arc::new(Progress {
+                is_cancelled: AtomicBool::new(false),
+                n_left: AtomicUsize::new(n_lines),
+            }),
+            is_streamed: matches!(callback, Callback::Events(_)),
+            is_limited: true,
+            callback: Mutex::new(Some(callback)),
+        }
+    }
+
+    /// Calls the callback with a result, unless the job is cancelled. A callback that panics cancels its job.
+    pub(super) fn deliver(&self, line: usize, result: Result<Translation, TranslatorError>) {
+        self.call(JobEvent::Done { line, result });
+    }
+
+    /// Calls the callback with an event, unless the job is cancelled. Returns normally even if the callback panics, or
+    /// what it owns when it is dropped.
+    pub(super) fn call(&self, event: JobEvent) {
+        let is_result = matches!(event, JobEvent::Done { .. });
+        let mut slot = self.callback.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.progress.is_cancelled() {
+            let callback = slot.take();
+            drop(slot);
+            drop_callback(callback);
+            return;
+        }
+        if let Some(callback) = slot.as_mut() {
+            let is_caught = catches(|| match (callback, event) {
+                (Callback::Events(on_event), event) => on_event(event),
+                (Callback::Results(on_done), JobEvent::Done { line, result }) => {
+                    on_done(line, result);
+                }
+                (Callback::Results(_), JobEvent::Growing { .. }) => {}
+            });
+            if is_caught {
+                self.progress.cancel();
+            }
+        }
+        let is_last = is_result && self.progress.n_left.fetch_sub(1, Ordering::Relaxed) == 1;
+        let ended = (is_last || self.progress.is_cancelled())
+            .then(|| slot.take())
+            .flatten();
+        drop(slot);
+        drop_callback(ended);
+    }
+}
+
+impl Drop for JobState {
+    /// Drops the callback of a job whose lines left without a result, on whatever thread the last of them does.
+    fn drop(&mut self) {
+        let slot = self.callback.get_mut();
+        drop_callback(slot.unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// Drops a callback. A panic of what it owns ends here.
+fn drop_callback(callback: Option<Callback>) {
+    // The job has ended: there is nothing to cancel.
+    let _ = catches(|| drop(callback));
+}
+
+/// Runs code of a caller, and returns whether it panicked.
+fn catches(call: impl FnOnce()) -> bool {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(call)) else {
+        return false;
+    };
+    // What it panicked with belongs to the caller, too, and may panic when it is dropped.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        mem::forget(panic);
+    }
+    true
+}
+
+impl fmt::Debug for JobState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobState")
+            .field("caller", &self.caller)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}

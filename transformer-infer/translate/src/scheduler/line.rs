@@ -1,0 +1,80 @@
+//! [`Line`]: a line of a job that waits or runs, as tokens.
+
+use std::sync::Arc;
+
+use super::job::JobState;
+use crate::translator::TranslatorError;
+use transformer_search::{Hypothesis, Request};
+
+/// The hypotheses of a line, or why there are none.
+pub(super) type LineResult = Result<Vec<Hypothesis>, TranslatorError>;
+
+/// A line of a job that waits or runs.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) job: Arc<JobState>,
+    /// Its index in the job.
+    pub(super) index: usize,
+    /// The source tokens that are translated, without EOS.
+    pub(super) ids: Vec<u32>,
+    pub(super) request: Request,
+    /// Number of tokens of the source before it was cut.
+    pub(super) n_src_tokens: usize,
+    pub(super) terms: Vec<String>,
+    /// Most rows that its search needs.
+    pub(super) n_rows: usize,
+    /// The result, if it is known without a search.
+    pub(super) known: Option<LineResult>,
+    /// The number of tokens that were reported last. If its batch panics, it begins again, and they are not repeated.
+    pub(super) n_reported: usize,
+}
+
+/// A line whose translation ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) line: Line,
+    pub(super) result: LineResult,
+}
+
+/// A line whose translation has one more token.
+#[derive(Debug)]
+pub(super) struct Grown {
+    pub(super) job: Arc<JobState>,
+    /// The index of the line in the job.
+    pub(super) index: usize,
+    /// The tokens so far.
+    pub(super) ids: Vec<u32>,
+}
+
+impl Line {
+    /// Returns the number of source tokens, EOS included.
+    pub(super) fn n_tokens(&self) -> usize {
+        self.ids.len() + 1
+    }
+
+    /// Returns the number of these tokens that count for the limit of those that wait.
+    pub(super) fn n_limited_tokens(&self) -> usize {
+        if self.job.is_limited {
+            self.n_tokens()
+        } else {
+            0
+        }
+    }
+
+    /// Returns the number of rows that it needs of a batch.
+    pub(super) fn n_rows(&self) -> usize {
+        match self.known {
+            Some(_) => 0,
+            None => self.n_rows,
+        }
+    }
+
+    /// Returns what its translation costs, in tokens of all rows.
+    pub(super) fn cost(&self) -> usize {
+        self.n_tokens().saturating_mul(self.n_rows().max(1))
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.job.progress.is_cancelled()
+    }
+}

@@ -1,0 +1,329 @@
+//! [`Shared`] and the threads: each runs a batch of its own, and takes new lines between its steps.
+
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use super::batch::{RunningBatch, catching};
+use super::event::JobEvent;
+use super::job::Progress;
+use super::line::{Ended, Grown, Line};
+use super::model::{BatchModel, PackedModels, Workspaces};
+use super::state::{Load, State};
+use super::stats::SchedulerTotals;
+use super::whole_batch::WholeBatch;
+use crate::batch::in_pool;
+use crate::translator::{Translator, TranslatorError};
+use transformer_search::{Hypothesis, Search};
+
+/// What the threads of a scheduler share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) translator: Arc<Translator>,
+    pub(super) n_threads: usize,
+    state: Mutex<State>,
+    /// Wakes threads that have nothing to do.
+    work: Condvar,
+    totals: Mutex<SchedulerTotals>,
+    /// The threads that the scheduler waits for when it ends: its own, and those of pools that take its steps.
+    workers: Mutex<Vec<ThreadId>>,
+}
+
+/// The calling thread as one of [`Shared::workers`], until this is dropped.
+struct Worker<'s>(&'s Shared);
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        let this = thread::current().id();
+        let mut workers = self.0.workers();
+        // Once: a thread may be here twice.
+        if let Some(index) = workers.iter().position(|worker| *worker == this) {
+            workers.swap_remove(index);
+        }
+    }
+}
+
+/// What a thread does next.
+enum Next {
+    /// It translates, with new lines.
+    Lines(Vec<Line>),
+    /// It ends.
+    End,
+}
+
+impl Shared {
+    pub(super) fn new(translator: Arc<Translator>, n_threads: usize, state: State) -> Self {
+        Self {
+            translator,
+            n_threads,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            totals: Mutex::default(),
+            workers: Mutex::default(),
+        }
+    }
+
+    /// Locks the state. A poisoned lock is taken: nothing that may panic runs under it.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes a thread, if one has nothing to do.
+    pub(super) fn wake_one(&self) {
+        self.work.notify_one();
+    }
+
+    pub(super) fn wake_all(&self) {
+        self.work.notify_all();
+    }
+
+    /// Removes the lines of a caller's job from the queue.
+    pub(super) fn remove(&self, caller: u64, job: &Arc<Progress>) {
+        let mut state = self.lock();
+        let removed = state.queue.remove(caller, job);
+        if state.is_closed && state.queue.is_empty() {
+            self.wake_all();
+        }
+        // A line may own a callback, and this whatever its caller likes.
+        drop(state);
+        drop(removed);
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Vec<ThreadId>> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records that the calling thread works for the scheduler.
+    fn enter(&self) -> Worker<'_> {
+        self.workers().push(thread::current().id());
+        Worker(self)
+    }
+
+    /// Returns whether the calling thread works for the scheduler, and so cannot wait for its threads: a callback runs on
+    /// it, or is dropped.
+    pub(super) fn is_worker(&self) -> bool {
+        self.workers().contains(&thread::current().id())
+    }
+
+    pub(super) fn totals(&self) -> SchedulerTotals {
+        *self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_totals(&self, done: &SchedulerTotals) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.add(done);
+    }
+
+    /// Waits until there is something to do for a thread that runs nothing.
+    fn next(&self, thread: usize) -> Next {
+        let mut state = self.lock();
+        loop {
+            if state.is_cancelled {
+                return Next::End;
+            }
+            let lines = state.take(thread, Load::default());
+            if !lines.is_empty() {
+                self.wake_for_rest(&state);
+                return Next::Lines(lines);
+            }
+            if state.is_closed && state.queue.is_empty() {
+                return Next::End;
+            }
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Wakes others for the lines that were left in the queue, or to end.
+    fn wake_for_rest(&self, state: &State) {
+        if !state.queue.is_empty() {
+            self.wake_one();
+        } else if state.is_closed {
+            self.wake_all();
+        }
+    }
+
+    /// Returns the translation of an ended line to its caller.
+    fn deliver(&self, ended: Ended) {
+        let Ended { line, result } = ended;
+        let (index, search) = (line.index, &line.job.search);
+        let terms: Vec<&str> = line.terms.iter().map(String::as_str).collect();
+        let translate = |hypotheses: Vec<Hypothesis>| {
+            let n_tokens = line.n_src_tokens;
+            let translator = &self.translator;
+            let translation =
+                catching(|| translator.translation(index, n_tokens, hypotheses, &terms, search));
+            translation.unwrap_or_else(|message| {
+                let line = index + 1;
+                Err(TranslatorError::Panic { line, message })
+            })
+        };
+        let result = result.and_then(translate);
+        let mut done = SchedulerTotals::default();
+        match &result {
+            Ok(translation) => {
+                let best = translation.candidates.first();
+                let n_tokens = best.map_or(0, |best| best.hypothesis.token_log_probs.len());
+                done.n_translated = 1;
+                done.n_src_tokens = line.n_tokens() as u64;
+                done.n_tgt_tokens = n_tokens as u64;
+            }
+            Err(_) => done.n_failed = 1,
+        }
+        self.add_totals(&done);
+        line.job.deliver(index, result);
+    }
+
+    /// Reports the tokens of a line that did not end yet.
+    fn report(&self, grown: &Grown) {
+        let tokenizer = self.translator.tokenizers().tgt();
+        // If it panics, so does that of the whole translation, which reports it.
+        if let Ok(text) = catching(|| tokenizer.decode(&grown.ids)) {
+            let event = JobEvent::Growing {
+                line: grown.index,
+                n_tokens: grown.ids.len(),
+                text,
+            };
+            grown.job.call(event);
+        }
+    }
+}
+
+/// What a thread runs.
+enum Batch<'m> {
+    Running(RunningBatch<'m>),
+    Whole(WholeBatch<'m>),
+}
+
+impl Batch<'_> {
+    fn add(&mut self, lines: Vec<Line>, workspaces: &mut Workspaces) {
+        match self {
+            Self::Running(batch) => batch.add(lines, workspaces),
+            Self::Whole(batch) => batch.add(lines),
+        }
+    }
+
+    fn step(&mut self, workspaces: &mut Workspaces) -> Vec<Ended> {
+        match self {
+            Self::Running(batch) => batch.step(workspaces),
+            Self::Whole(batch) => batch.step(),
+        }
+    }
+
+    fn grown(&mut self) -> Vec<Grown> {
+        match self {
+            Self::Running(batch) => batch.grown(),
+            Self::Whole(_) => Vec::new(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Running(batch) => batch.is_empty(),
+            Self::Whole(batch) => batch.is_empty(),
+        }
+    }
+
+    fn load(&self) -> Load {
+        match self {
+            Self::Running(batch) => batch.load(),
+            Self::Whole(batch) => batch.load(),
+        }
+    }
+
+    fn n_rows(&self) -> usize {
+        match self {
+            Self::Running(batch) => batch.n_rows(),
+            Self::Whole(batch) => batch.load().n_rows,
+        }
+    }
+}
+
+/// Translates until the scheduler ends.
+pub(super) fn work(shared: &Shared, thread: usize) {
+    let _worker = shared.enter();
+    let models = shared.translator.packed_models();
+    let new_model = |search: &Search| -> Box<dyn BatchModel + '_> {
+        Box::new(PackedModels::new(
+            models.as_deref().unwrap_or_default(),
+            search,
+        ))
+    };
+    let mut batch = match &models {
+        Some(_) => Batch::Running(RunningBatch::new(&new_model)),
+        None => Batch::Whole(WholeBatch::new(&shared.translator)),
+    };
+    while let Next::Lines(mut lines) = shared.next(thread) {
+        while !(lines.is_empty() && batch.is_empty()) {
+            let is_alone = shared.lock().is_alone(thread);
+            // While no other thread has anything to do, this one computes with all.
+            let n_threads = if is_alone { shared.n_threads } else { 1 };
+            let new = mem::take(&mut lines);
+            let mut rest = None;
+            in_pool(n_threads, || {
+                rest = steps(shared, thread, &mut batch, new, is_alone);
+            });
+            match rest {
+                Some(rest) => lines = rest,
+                None => return,
+            }
+        }
+    }
+}
+
+/// Adds lines, and takes steps until the batch is empty, or until other threads begin or end: then it returns lines that
+/// are still to be added. Returns `None` if the scheduler is cancelled.
+fn steps(
+    shared: &Shared,
+    thread: usize,
+    batch: &mut Batch<'_>,
+    mut lines: Vec<Line>,
+    is_alone: bool,
+) -> Option<Vec<Line>> {
+    // A pool runs this on another thread.
+    let _worker = shared.enter();
+    let mut workspaces = Workspaces::new();
+    loop {
+        add(shared, batch, lines, &mut workspaces);
+        let begin = Instant::now();
+        let n_rows = batch.n_rows();
+        let ended = batch.step(&mut workspaces);
+        shared.add_totals(&SchedulerTotals::of_step(n_rows, begin.elapsed()));
+        for ended in ended {
+            shared.deliver(ended);
+        }
+        for grown in batch.grown() {
+            shared.report(&grown);
+        }
+        let mut state = shared.lock();
+        if state.is_cancelled {
+            return None;
+        }
+        lines = state.take(thread, batch.load());
+        let is_still_alone = state.is_alone(thread);
+        if !lines.is_empty() {
+            shared.wake_for_rest(&state);
+        }
+        drop(state);
+        if lines.is_empty() && batch.is_empty() || is_still_alone != is_alone {
+            return Some(lines);
+        }
+    }
+}
+
+/// Adds lines to a batch.
+fn add(shared: &Shared, batch: &mut Batch<'_>, lines: Vec<Line>, workspaces: &mut Workspaces) {
+    if lines.is_empty() {
+        return;
+    }
+    let begin = Instant::now();
+    batch.add(lines, workspaces);
+    let done = SchedulerTotals {
+        encoding: begin.elapsed(),
+        ..SchedulerTotals::default()
+    };
+    shared.add_totals(&done);
+}

@@ -1,0 +1,14 @@
+//! The Transformer as a [`NextToken`](transformer_search::NextToken) model: a decoder state per row, which grows by one
+//! token at each step.
+
+mod cpu;
+mod device;
+mod inference;
+mod packed;
+mod top_k;
+mod transformer;
+
+pub(crate) use inference::{assert_in_vocabulary, without_autodiff};
+pub use packed::PackedScorer;
+pub(crate) use packed::with_eos;
+pub use transformer::Scorer;

@@ -1,0 +1,53 @@
+//! [`marian_search`]: the search settings of an imported Marian model.
+
+use transformer_core::directory::Tokenizers;
+use transformer_core::import::Marian;
+use transformer_core::import::marian::{EarlyStopping, Generation};
+
+use super::{ModelOrigin, Translator, TranslatorError};
+use transformer_search::{AtLimit, LengthLimit, LengthPenalty, NEVER_GENERATED, Search, StopRule};
+
+/// Returns the search that is equivalent to the model's generation settings in Hugging Face's Transformers.
+pub fn marian_search(generation: &Generation, tokenizers: &Tokenizers) -> Search {
+    let defaults = Search::default();
+    let rows = tokenizers.tgt().pieces().map_or(&[][..], |it| it.rows());
+    let row_of = |id: &u32| rows.iter().position(|row| *row == Some(*id));
+    // Tokens that are never generated, such as `<pad>`, are not banned as well: bans cost time.
+    let is_generated = |id: &u32| !NEVER_GENERATED.contains(id);
+    let our_id = |id: &u32| row_of(id).map(|row| row as u32).filter(is_generated);
+    let ours = |ids: &Vec<u32>| -> Option<Vec<u32>> { ids.iter().map(our_id).collect() };
+    Search {
+        beam_size: generation.num_beams.unwrap_or(defaults.beam_size),
+        length_penalty: LengthPenalty::Power {
+            alpha: generation.length_penalty,
+        },
+        max_len: generation
+            .max_len
+            .map_or(defaults.max_len, |extra| LengthLimit { factor: 0.0, extra }),
+        at_limit: match generation.forces_end {
+            true => AtLimit::FreeEnd,
+            false => AtLimit::Cut,
+        },
+        stop: match generation.early_stopping {
+            EarlyStopping::Heuristic => StopRule::PresentLength,
+            EarlyStopping::Early => StopRule::BeamFinished,
+            EarlyStopping::Never => StopRule::Never,
+        },
+        renormalize: generation.renormalizes,
+        banned: generation.banned.iter().filter_map(ours).collect(),
+        ..defaults
+    }
+}
+
+impl TryFrom<Marian> for Translator {
+    type Error = TranslatorError;
+
+    /// Makes a translator whose default search follows the model's generation settings.
+    fn try_from(marian: Marian) -> Result<Self, TranslatorError> {
+        let search = marian_search(&marian.generation, &marian.tokenizers);
+        let translator = Self::new(marian.model, &marian.config, marian.tokenizers)?;
+        let translator = translator.with_search(search);
+        let translator = translator.with_languages(marian.languages);
+        Ok(translator.with_origin(ModelOrigin::Imported))
+    }
+}

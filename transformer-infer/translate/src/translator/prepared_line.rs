@@ -1,0 +1,27 @@
+//! [`PreparedLine`]: a line as tokens.
+
+use crate::batch::Source;
+use transformer_search::Phrase;
+
+/// A line as tokens.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedLine {
+    /// The tokens of the line, without EOS; of a long one more than the limit, but not all.
+    pub(crate) ids: Vec<u32>,
+    /// The tokens that the translation begins with.
+    pub(super) prefix: Vec<u32>,
+    /// The phrases that the translation must contain.
+    pub(super) phrases: Vec<Phrase>,
+}
+
+impl PreparedLine {
+    /// Returns it as the source of a search.
+    pub(crate) fn source(&self, index: u64) -> Source<'_> {
+        Source {
+            ids: &self.ids,
+            prefix: &self.prefix,
+            phrases: &self.phrases,
+            index,
+        }
+    }
+}

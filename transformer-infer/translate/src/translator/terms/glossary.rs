@@ -1,0 +1,310 @@
+//! [`Glossary`]: terms of the source, each with the term that its translation must contain.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use transformer_core::lines::LineReader;
+
+use super::GlossaryError;
+use super::contained::capitalized;
+use super::pieces::{Piece, continues_word, pieces};
+
+/// Terms of the source, each with the term that its translation must contain.
+///
+/// # Example
+///
+/// ```
+/// use transformer_translate::Glossary;
+///
+/// let file = "dog\tHund\n# of ice cream\nice cream\tEis\n";
+/// let glossary = Glossary::from_reader("`terms.tsv`", file.as_bytes())?;
+/// let terms = glossary.terms_in("Dogs eat ice cream with a dog.");
+/// let targets: Vec<&str> = terms.iter().map(|term| term.target).collect();
+/// assert_eq!(targets, ["Eis", "Hund"]);
+/// assert_eq!(terms[0].range, 9..18);
+/// # Ok::<(), transformer_translate::GlossaryError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Glossary {
+    entries: Vec<Entry>,
+    /// The terms as paths of pieces; the first node is the root.
+    nodes: Vec<Node>,
+}
+
+/// A term found in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term<'a> {
+    /// Its bytes in the text.
+    pub range: Range<usize>,
+    /// The term as the glossary spells it.
+    pub source: &'a str,
+    /// The text that the translation must contain.
+    pub target: &'a str,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    source: String,
+    target: String,
+    line: u64,
+    /// Whether it has no upper-case letter, so that it may begin a sentence with a capital.
+    is_lower: bool,
+}
+
+/// The pieces that can follow a sequence of pieces, and the term that it is.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    next: HashMap<Box<str>, usize>,
+    entry: Option<usize>,
+}
+
+impl Glossary {
+    /// Most terms of a glossary.
+    pub const MOST_TERMS: usize = 100_000;
+
+    /// Most bytes of a line.
+    pub const MOST_LINE_BYTES: usize = 4096;
+
+    /// Most bytes of a file, unpacked.
+    pub const MOST_BYTES: usize = 16 << 20;
+
+    /// Reads a file, plain or gzip, of lines with a term, a tab, and the term of the translation.
+    ///
+    /// Blank lines are skipped, and lines that begin with `#`, which are comments; a space before a `#` makes it part of
+    /// the term. Whitespace around terms is ignored, and inside of them counts as one space.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`GlossaryError`] that names the file and the line.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, GlossaryError> {
+        Self::from_lines(LineReader::open(path.as_ref())?)
+    }
+
+    /// Reads the same from a stream, which errors call by `name`.
+    ///
+    /// # Errors
+    ///
+    /// See [`read`](Self::read).
+    pub fn from_reader(name: impl Into<String>, input: impl Read) -> Result<Self, GlossaryError> {
+        Self::from_lines(LineReader::new(name, input)?)
+    }
+
+    /// Makes a glossary of terms and their translations, without a file. Errors call the collection by `name`, and count
+    /// pairs as lines.
+    ///
+    /// # Errors
+    ///
+    /// See [`read`](Self::read).
+    pub fn from_pairs<'a>(
+        name: &str,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, GlossaryError> {
+        let mut glossary = Self::empty();
+        let mut n_bytes = 0;
+        for (pair, number) in pairs.into_iter().zip(1..) {
+            let n_pair_bytes = pair.0.len() + pair.1.len();
+            n_bytes += n_pair_bytes;
+            for (n, most) in [
+                (n_pair_bytes, Self::MOST_LINE_BYTES),
+                (n_bytes, Self::MOST_BYTES),
+            ] {
+                if n > most {
+                    return Err(too_large(name, number, most, "bytes"));
+                }
+            }
+            glossary.add(pair, number, name)?;
+        }
+        Ok(glossary)
+    }
+
+    /// Returns an empty glossary: a tree with a root alone.
+    fn empty() -> Self {
+        Self {
+            entries: Vec::new(),
+            nodes: vec![Node::default()],
+        }
+    }
+
+    fn from_lines<R: Read>(lines: LineReader<R>) -> Result<Self, GlossaryError> {
+        let remedy = "a glossary has one term and its translation in a line: check that it is one";
+        let mut lines = lines.with_max_bytes(Self::MOST_LINE_BYTES, remedy);
+        let name = lines.name().to_owned();
+        let mut glossary = Self::empty();
+        let mut n_bytes = 0;
+        let mut number = 0;
+        while let Some(line) = lines.next_line()? {
+            number += 1;
+            n_bytes += line.len() + 1;
+            if n_bytes > Self::MOST_BYTES {
+                return Err(too_large(&name, number, Self::MOST_BYTES, "bytes"));
+            }
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let columns: Vec<&str> = line.split('\t').collect();
+            let [source, target] = columns[..] else {
+                return Err(GlossaryError::Columns {
+                    name,
+                    line: number,
+                    n_tabs: columns.len() - 1,
+                });
+            };
+            glossary.add((source, target), number, &name)?;
+        }
+        Ok(glossary)
+    }
+
+    /// Adds a term and its translation, from a line of a file.
+    fn add(&mut self, pair: (&str, &str), line: u64, name: &str) -> Result<(), GlossaryError> {
+        if self.entries.len() == Self::MOST_TERMS {
+            return Err(too_large(name, line, Self::MOST_TERMS, "terms"));
+        }
+        let entry = Entry::new(pair, line, name)?;
+        match self.insert(entry) {
+            None => Ok(()),
+            Some(first) => Err(GlossaryError::Duplicate {
+                name: name.to_owned(),
+                line,
+                first,
+            }),
+        }
+    }
+
+    /// Inserts an entry; returns the line of an earlier one with the same term, if there is one.
+    fn insert(&mut self, entry: Entry) -> Option<u64> {
+        let mut node = 0;
+        for piece in pieces(&entry.source) {
+            let n_nodes = self.nodes.len();
+            let next = &mut self.nodes[node].next;
+            node = match next.get(piece.text) {
+                Some(next) => *next,
+                None => {
+                    next.insert(piece.text.into(), n_nodes);
+                    self.nodes.push(Node::default());
+                    n_nodes
+                }
+            };
+        }
+        let known = self.nodes[node].entry.replace(self.entries.len());
+        self.entries.push(entry);
+        known.map(|known| self.entries[known].line)
+    }
+
+    /// Returns the number of terms.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns whether there is no term.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the terms of a sentence, from left to right, which do not overlap.
+    ///
+    /// A term is found as whole words, in the case in which it is written; one without upper-case letters also with a
+    /// capital at the start of the sentence. Of several at the same place the longest counts. The time does not depend on
+    /// the number of terms.
+    pub fn terms_in(&self, sentence: &str) -> Vec<Term<'_>> {
+        let pieces = pieces(sentence);
+        let is_word = |piece: &Piece<'_>| piece.text.starts_with(continues_word);
+        let first_word = pieces.iter().position(is_word);
+        let mut found = Vec::new();
+        let mut start = 0;
+        while start < pieces.len() {
+            let rest = &pieces[start..];
+            let as_written = self.longest(rest, rest[0].text, |_| true);
+            let lower = (Some(start) == first_word).then(|| uncapitalized(rest[0].text));
+            let lower = lower
+                .flatten()
+                .and_then(|first| self.longest(rest, &first, |entry| entry.is_lower));
+            // Of equal lengths, the one as it is written.
+            let longest = match (as_written, lower) {
+                (Some(a), Some(b)) => Some(if b.1 > a.1 { b } else { a }),
+                (a, b) => a.or(b),
+            };
+            let Some((entry, n_pieces)) = longest else {
+                start += 1;
+                continue;
+            };
+            let last = &pieces[start + n_pieces - 1];
+            found.push(Term {
+                range: pieces[start].range.start..last.range.end,
+                source: &entry.source,
+                target: &entry.target,
+            });
+            start += n_pieces;
+        }
+        found
+    }
+
+    /// Returns the longest term at the start of some pieces, the first of which is spelled `first`, and its number of
+    /// pieces.
+    fn longest(
+        &self,
+        rest: &[Piece<'_>],
+        first: &str,
+        is_possible: impl Fn(&Entry) -> bool,
+    ) -> Option<(&Entry, usize)> {
+        let mut node = self.nodes.first()?;
+        let mut longest = None;
+        let others = rest[1..].iter().map(|piece| piece.text);
+        for (n_pieces, text) in (1..).zip([first].into_iter().chain(others)) {
+            let Some(next) = node.next.get(text) else {
+                break;
+            };
+            node = &self.nodes[*next];
+            let entry = node.entry.map(|entry| &self.entries[entry]);
+            if let Some(entry) = entry.filter(|entry| is_possible(entry)) {
+                longest = Some((entry, n_pieces));
+            }
+        }
+        longest
+    }
+}
+
+impl Entry {
+    fn new((source, target): (&str, &str), line: u64, name: &str) -> Result<Self, GlossaryError> {
+        let column = |text: &str, column| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let text = words.join(" ");
+            let blank = || GlossaryError::Blank {
+                name: name.to_owned(),
+                line,
+                column,
+            };
+            (!text.is_empty()).then_some(text).ok_or_else(blank)
+        };
+        let source = column(source, "term")?;
+        Ok(Self {
+            is_lower: !source.contains(char::is_uppercase),
+            target: column(target, "translation")?,
+            source,
+            line,
+        })
+    }
+}
+
+fn too_large(name: &str, line: u64, most: usize, unit: &'static str) -> GlossaryError {
+    GlossaryError::TooLarge {
+        name: name.to_owned(),
+        line,
+        most,
+        unit,
+    }
+}
+
+/// Returns a word with a lower-case initial, if it has an upper-case one.
+fn uncapitalized(word: &str) -> Option<String> {
+    let mut rest = word.chars();
+    let first = rest.next().filter(|first| first.is_uppercase())?;
+    let lower: String = first.to_lowercase().chain(rest).collect();
+    // A word whose capital is not that of the lower-case letter is another word.
+    (capitalized(&lower).as_deref() == Some(word)).then_some(lower)
+}
+
+#[cfg(test)]
+#[path = "glossary_tests.rs"]
+mod tests;

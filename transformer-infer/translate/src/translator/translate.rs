@@ -1,0 +1,337 @@
+//! [`Translator`]: from lines to translations.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use burn::tensor::Device;
+use transformer_core::directory::{Languages, ModelDirectory, Tokenizers};
+use transformer_core::json;
+use transformer_core::{
+    ComputePrecision, LoadError, PackedTransformer, Transformer, TransformerConfig,
+};
+
+use super::loaded_model::LoadedModel;
+use super::prepared_line::PreparedLine;
+use super::term_tokenizer::TermTokenizer;
+use super::{Input, ModelOrigin, OpenOptions, Translation, TranslatorError};
+use crate::batch::{BatchLimits, Source, default_threads, translate_packed, translate_sources};
+use transformer_search::{Hypothesis, Search};
+
+/// The key of the manifest's `training` that stores the search settings of the model.
+const SEARCH: &str = "search";
+
+/// Translates lines of text with a model and its tokenizers.
+///
+/// # Example
+///
+/// ```
+/// use transformer_core::directory::Tokenizers;
+/// use transformer_core::text::{Tokenizer, TokenizerConfig};
+/// use transformer_core::{TransformerConfig, device};
+/// use transformer_translate::Translator;
+///
+/// let tokenizer = Tokenizer::train(&TokenizerConfig::default(), ["ein Haus", "a house"])?;
+/// let n = tokenizer.vocab_size();
+/// let config = TransformerConfig { d_model: 16, d_ff: 32, ..TransformerConfig::tiny(n, n) };
+/// let (_, device) = device::choose(None)?;
+/// let model = config.init(&device)?;
+/// let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer))?;
+///
+/// let translations = translator.translate(&["ein Haus", ""], translator.search())?;
+/// assert_eq!(translations.len(), 2);
+/// assert_eq!(translations[1].text(), "");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Translator {
+    /// The models of an ensemble, or one.
+    models: Vec<LoadedModel>,
+    pub(crate) tokenizers: Tokenizers,
+    pub(crate) limits: BatchLimits,
+    search: Search,
+    languages: Languages,
+    pub(crate) origin: ModelOrigin,
+    n_threads: usize,
+    /// Made for the first line with terms.
+    pub(super) terms: OnceLock<TermTokenizer>,
+}
+
+impl Translator {
+    /// Makes a translator of a model, the config it was built from, and its tokenizers.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TranslatorError::VocabSize`] if a tokenizer has more tokens than the config. Fewer are valid: embedding
+    /// matrices may be padded.
+    pub fn new(
+        model: Transformer,
+        config: &TransformerConfig,
+        tokenizers: Tokenizers,
+    ) -> Result<Self, TranslatorError> {
+        Self::of(LoadedModel::in_memory(model, config), tokenizers)
+    }
+
+    fn of(model: LoadedModel, tokenizers: Tokenizers) -> Result<Self, TranslatorError> {
+        let config = model.config();
+        let sides = [
+            ("src_vocab_size", config.src_vocab_size, tokenizers.src()),
+            ("tgt_vocab_size", config.tgt_vocab_size, tokenizers.tgt()),
+        ];
+        for (field, expected, tokenizer) in sides {
+            let found = tokenizer.vocab_size();
+            if found > expected {
+                return Err(TranslatorError::VocabSize {
+                    field,
+                    found,
+                    expected,
+                });
+            }
+        }
+        Ok(Self {
+            tokenizers,
+            limits: BatchLimits::for_model(config),
+            search: Search::default(),
+            languages: Languages::default(),
+            origin: ModelOrigin::Unknown,
+            n_threads: default_threads(),
+            terms: OnceLock::new(),
+            models: vec![model],
+        })
+    }
+
+    /// Loads the model of a model directory to the device.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] that names the file at fault.
+    pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self, TranslatorError> {
+        Self::open_ensemble(&[path], device, &OpenOptions::default())
+    }
+
+    /// Loads several models that predict together, as set by [`Search::ensemble`], or one. All need the same
+    /// tokenizers.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] that names the file at fault, or the model with other tokenizers, or if the
+    /// device cannot compute in the precision.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no directory is given.
+    pub fn open_ensemble<P: AsRef<Path>>(
+        paths: &[P],
+        device: &Device,
+        options: &OpenOptions,
+    ) -> Result<Self, TranslatorError> {
+        let (first, others) = paths
+            .split_first()
+            .expect("an ensemble has at least one model");
+        let first = first.as_ref();
+        let (directory, model) = LoadedModel::open(first, device, options)?;
+        let mut ensemble = Self {
+            search: Self::search_of(&directory)?,
+            languages: directory.languages().clone(),
+            origin: ModelOrigin::of(&directory.manifest().training),
+            n_threads: options
+                .n_threads
+                .map_or_else(default_threads, NonZeroUsize::get),
+            ..Self::of(model, directory.tokenizers().clone())?
+        };
+        let json = |it: &Tokenizers| (it.src().to_json(), it.tgt().to_json());
+        for path in others {
+            let (other, model) = LoadedModel::open(path.as_ref(), device, options)?;
+            if json(other.tokenizers()) != json(&ensemble.tokenizers) {
+                return Err(TranslatorError::Tokenizers {
+                    first: first.to_owned(),
+                    other: path.as_ref().to_owned(),
+                });
+            }
+            ensemble.languages = ensemble.languages.or(other.languages());
+            ensemble.models.push(model);
+        }
+        let limits = ensemble.limits.clone();
+        Ok(ensemble.with_limits(limits))
+    }
+
+    /// Sets the limits of batches and lengths, lowered to what the models support.
+    #[must_use]
+    pub fn with_limits(self, limits: BatchLimits) -> Self {
+        let configs = self.models.iter().map(LoadedModel::config);
+        let limits = configs.fold(limits, BatchLimits::within);
+        Self { limits, ..self }
+    }
+
+    /// Returns the tokenizers of the model.
+    pub fn tokenizers(&self) -> &Tokenizers {
+        &self.tokenizers
+    }
+
+    /// Sets the search settings of the model, which [`search`](Self::search) returns.
+    #[must_use]
+    pub(crate) fn with_search(self, search: Search) -> Self {
+        Self { search, ..self }
+    }
+
+    /// Returns the languages of the model, as far as they are known; of an ensemble, those of the first model that has
+    /// them.
+    pub fn languages(&self) -> &Languages {
+        &self.languages
+    }
+
+    /// Sets the languages of the model. They change no translation.
+    #[must_use]
+    pub fn with_languages(self, languages: Languages) -> Self {
+        Self { languages, ..self }
+    }
+
+    /// Sets where the model is from.
+    #[must_use]
+    pub(crate) fn with_origin(self, origin: ModelOrigin) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Returns the model, or the first one of an ensemble, as a module in 32-bit floats.
+    ///
+    /// On CPUs, a model from a directory is read once more at the first call: translation uses the weights in another
+    /// form. Scores and attention need this one.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`LoadError`] if the weights cannot be read any more.
+    pub fn model(&self) -> Result<&Transformer, LoadError> {
+        self.models[0].tensors()
+    }
+
+    /// Returns the number format of the matrix products of translation, for each model; none on devices that are no
+    /// CPUs.
+    pub fn precisions(&self) -> Vec<ComputePrecision> {
+        let models = self.models.iter();
+        models.filter_map(LoadedModel::precision).collect()
+    }
+
+    /// Returns the limits of batches and lengths.
+    pub fn limits(&self) -> &BatchLimits {
+        &self.limits
+    }
+
+    /// Returns the search settings in the manifest of a model, or the default.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TranslatorError::StoredSearch`] if the manifest has other data under this key, and
+    /// [`TranslatorError::InvalidStoredSearch`] if the search is not valid.
+    pub fn search_of(directory: &ModelDirectory) -> Result<Search, TranslatorError> {
+        let Some(search) = directory.manifest().training.get(SEARCH) else {
+            return Ok(Search::default());
+        };
+        let path = || directory.path().to_owned();
+        let search: Search = json::from_value(search).map_err(|source| {
+            let path = path();
+            TranslatorError::StoredSearch { path, source }
+        })?;
+        search.validate().map_err(|source| {
+            let path = path();
+            TranslatorError::InvalidStoredSearch { path, source }
+        })?;
+        Ok(search)
+    }
+
+    /// Returns the search settings of the model's manifest, or the default.
+    pub fn search(&self) -> &Search {
+        &self.search
+    }
+
+    /// Returns the config of the model, or of the first one of an ensemble.
+    pub fn config(&self) -> &TransformerConfig {
+        self.models[0].config()
+    }
+
+    /// Translates lines, and returns one translation per line in the same order.
+    ///
+    /// A translation does not depend on the other lines. A blank line gets the empty translation; a line that is too
+    /// long is cut, and its translation has a [`Warning`](super::Warning).
+    ///
+    /// `search` overrides the settings in the model's manifest. Pass [`search`](Self::search) to use those, or a
+    /// changed copy of it.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] if the search is not valid, or if the model computes NaN.
+    pub fn translate<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+        search: &Search,
+    ) -> Result<Vec<Translation>, TranslatorError> {
+        let inputs: Vec<Input<'_>> = (0..)
+            .zip(lines)
+            .map(|(index, line)| Input {
+                text: line.as_ref(),
+                index,
+                ..Input::default()
+            })
+            .collect();
+        self.translate_inputs(&inputs, search, &mut |_| ())
+    }
+
+    /// Like [`translate`](Self::translate), with a prefix, terms and an index for each line.
+    ///
+    /// `on_progress` is called after every batch with the number of its lines.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] as `translate` does, if a prefix has unknown characters or reaches the length limit,
+    /// or if there are terms and the search draws samples. Terms that cannot be met are no error
+    /// ([`Translation::unmet_terms`]).
+    pub fn translate_inputs(
+        &self,
+        inputs: &[Input<'_>],
+        search: &Search,
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Translation>, TranslatorError> {
+        let prepared = self.prepare(inputs, search)?;
+        let prepared: Vec<PreparedLine> = prepared.into_iter().collect::<Result<_, _>>()?;
+        let sources = prepared.iter().zip(inputs);
+        let sources: Vec<Source<'_>> = sources
+            .map(|(prepared, input)| prepared.source(input.index))
+            .collect();
+        let found = self.translate_sources(&sources, search, on_progress)?;
+        let found = inputs.iter().zip(&prepared).zip(found).enumerate();
+        found
+            .map(|(line, ((input, prepared), hypotheses))| {
+                self.translation(line, prepared.ids.len(), hypotheses, input.terms, search)
+            })
+            .collect()
+    }
+
+    /// Returns the packed models, if the device is a CPU.
+    pub(crate) fn packed_models(&self) -> Option<Vec<&PackedTransformer>> {
+        self.models.iter().map(LoadedModel::packed).collect()
+    }
+
+    /// Returns the most threads that translate at the same time.
+    pub fn n_threads(&self) -> usize {
+        self.n_threads
+    }
+
+    /// Translates token ids in the form that the models have on their device.
+    pub(crate) fn translate_sources(
+        &self,
+        sources: &[Source<'_>],
+        search: &Search,
+        on_progress: &mut dyn FnMut(usize),
+    ) -> Result<Vec<Vec<Hypothesis>>, TranslatorError> {
+        let (limits, n_threads) = (&self.limits, self.n_threads);
+        Ok(match self.packed_models() {
+            Some(models) => {
+                translate_packed(&models, sources, search, limits, n_threads, on_progress)
+            }
+            None => {
+                let models = self.models.iter().map(LoadedModel::tensors);
+                let models: Vec<&Transformer> = models.collect::<Result<_, _>>()?;
+                translate_sources(&models, sources, search, limits, on_progress)
+            }
+        })
+    }
+}
