@@ -62,7 +62,7 @@ async fn main() -> Result<()> {
         );
         found[index] = Some(translation);
     }
-    let expected = translator.translate(&lines, &Search::greedy())?;
+    let expected = translator.translate_with(&lines, &Search::greedy())?;
     let same = found
         .iter()
         .zip(&expected)

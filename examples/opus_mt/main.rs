@@ -24,7 +24,7 @@ fn main() -> Result<()> {
     let (_, device) = device::choose(named.as_deref())?;
     let translator = Translator::try_from(Marian::read(folder, &device)?)?;
     // The beam size and the limits come with the model.
-    for translation in translator.translate(lines, translator.search())? {
+    for translation in translator.translate(lines)? {
         println!("{}", translation.text());
     }
     Ok(())

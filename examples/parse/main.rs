@@ -99,7 +99,7 @@ fn main() -> Result<()> {
 
     let translator = Translator::open(&outcome.model, &device)?;
     let sentences: Vec<&String> = test.iter().map(|(sentence, _)| sentence).collect();
-    let found = translator.translate(&sentences, &Search::greedy())?;
+    let found = translator.translate_with(&sentences, &Search::greedy())?;
     let mut n_right = 0;
     for (number, ((sentence, tree), found)) in test.iter().zip(&found).enumerate() {
         let is_right = found.text() == tree;

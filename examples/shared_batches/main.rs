@@ -43,7 +43,7 @@ fn main() -> Result<()> {
 
     let mut seconds = [f64::INFINITY; 4];
     for _ in 0..n_runs {
-        let (together, time) = timed(|| translator.translate(&lines, translator.search()));
+        let (together, time) = timed(|| translator.translate(&lines));
         let together = together?;
         seconds[0] = seconds[0].min(time);
         let (shared, time) = timed(|| by_clients(&scheduler, &lines, n_clients));
@@ -82,7 +82,7 @@ fn timed<R>(compute: impl FnOnce() -> R) -> (R, f64) {
 
 fn one_by_one(translator: &Translator, lines: &[&str]) -> Result<Vec<Translation>> {
     let translate = |line: &&str| -> Result<Translation> {
-        let found = translator.translate(&[line], translator.search())?;
+        let found = translator.translate(&[line])?;
         found.into_iter().next().context("there is one line")
     };
     lines.iter().map(translate).collect()

@@ -58,12 +58,14 @@
 //! ```
 
 pub mod config;
+#[doc(hidden)]
 pub mod cpu;
 pub mod device;
 pub mod directory;
 pub mod export;
 pub mod import;
 pub mod model;
+#[doc(hidden)]
 pub mod packed;
 
 #[cfg(test)]
@@ -83,4 +85,5 @@ pub use packed::{ComputePrecision, PackedTransformer};
 pub use padded::Padded;
 #[doc(inline)]
 pub use transformer_text as text;
+#[doc(hidden)]
 pub use transformer_text::{json, lines, random, regular_file};

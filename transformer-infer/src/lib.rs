@@ -31,7 +31,7 @@
 //!
 //! let (_, device) = device::choose(None)?;
 //! let translator = Translator::open("runs/numbers", &device)?;
-//! let translations = translator.translate(&["one million and seven"], translator.search())?;
+//! let translations = translator.translate(&["one million and seven"])?;
 //! println!("{}", translations[0].text());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -9,7 +9,6 @@
 //!
 //! - [`train`](fn@train): a whole run; [`dry_run`]: a forecast of it.
 //! - [`config::Experiment`]: everything that a run depends on, in one TOML file.
-//! - [`corpus`]: parallel text from files, filtered and tokenized into a compact store.
 //! - [`tasks`]: text made in code, for trying things out.
 //! - [`batching`]: the sentences of every update, a pure function of their lengths and a seed.
 //! - [`step`]: label-smoothed cross-entropy, fused with the projection onto the vocabulary; threads
@@ -39,6 +38,7 @@
 
 pub mod batching;
 pub mod config;
+#[doc(hidden)]
 pub mod corpus;
 pub mod optim;
 pub mod step;

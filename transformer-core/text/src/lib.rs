@@ -8,14 +8,17 @@
 //! - [`extend`]: more pieces for a vocabulary.
 //! - [`LanguageCode`]: which language a text is in.
 //! - [`sentencepiece`]: SentencePiece models, the tokenizers of imported models.
-//! - [`lines`], [`json`], [`regular_file`]: files of text, of JSON, and bytes of limited size.
 //! - [`one_line`], [`escape_xml`]: text for a terminal and for markup.
 
 pub mod config;
 pub mod extend;
+#[doc(hidden)]
 pub mod json;
+#[doc(hidden)]
 pub mod lines;
+#[doc(hidden)]
 pub mod random;
+#[doc(hidden)]
 pub mod regular_file;
 pub mod sentencepiece;
 pub mod special;

@@ -127,7 +127,7 @@ impl AttentionCommand {
         if let Some(tgt) = &self.tgt {
             return Ok(translator.forced_attention(&self.text, tgt)?);
         }
-        let mut translations = translator.translate(&[&self.text], search)?;
+        let mut translations = translator.translate_with(&[&self.text], search)?;
         let best = translations.remove(0).candidates.remove(0); // neither list is ever empty
         Ok(translator.attention(&self.text, &best.hypothesis)?)
     }

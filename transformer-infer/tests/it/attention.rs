@@ -32,7 +32,7 @@ fn attention_of_search(line: &str, beam_size: usize) -> Attention {
         ..Search::default()
     };
     let translations = translator
-        .translate(&[line], &search)
+        .translate_with(&[line], &search)
         .expect("the weights are finite");
     let candidate = &translations[0].candidates[0];
     let attention = translator
@@ -195,7 +195,7 @@ fn a_cut_output_has_no_eos() {
         ..Search::greedy()
     };
     let translations = translator
-        .translate(&["a cab"], &search)
+        .translate_with(&["a cab"], &search)
         .expect("the weights are finite");
     let hypothesis = &translations[0].candidates[0].hypothesis;
     assert!(!hypothesis.finished);

@@ -107,10 +107,10 @@ fn a_stored_model_translates_like_the_original() {
     let read = Translator::open(directory.path(), &device).expect("the model was just written");
     let search = Search::default();
     let expected = written
-        .translate(&LINES, &search)
+        .translate_with(&LINES, &search)
         .expect("the weights are finite");
     assert_eq!(
-        read.translate(&LINES, &search)
+        read.translate_with(&LINES, &search)
             .expect("the weights are finite"),
         expected
     );
@@ -145,7 +145,7 @@ fn blank_lines_have_blank_translations() {
     let translator = write_model(directory.path());
     let lines = ["", "a cab", " \t\u{3000}"];
     let translations = translator
-        .translate(&lines, &Search::default())
+        .translate_with(&lines, &Search::default())
         .expect("the weights are finite");
     assert_eq!((translations[0].text(), translations[2].text()), ("", ""));
 }
@@ -227,7 +227,7 @@ fn a_model_that_computes_nan_is_an_error_with_the_line() {
     let translator = ruined_translator();
     for search in [Search::greedy(), Search::default()] {
         let error = translator
-            .translate(&["", "bad"], &search)
+            .translate_with(&["", "bad"], &search)
             .expect_err("NaN says nothing");
         assert!(
             matches!(error, TranslatorError::NotANumber { line: 2, .. }),
@@ -253,7 +253,7 @@ fn the_remedy_for_nan_depends_on_where_the_model_is_from() {
         ModelDirectory::write(directory.path(), &parts).expect("the directory is writable");
         let translator = Translator::open(directory.path(), &test_device());
         let translator = translator.expect("the model was just written");
-        let error = translator.translate(&["bad"], &Search::default());
+        let error = translator.translate_with(&["bad"], &Search::default());
         error.expect_err("NaN says nothing").to_string()
     };
     let broken = "the model computes NaN for line 1; its weights are broken: ";

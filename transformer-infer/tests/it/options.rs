@@ -441,7 +441,7 @@ fn the_library_translates_hostile_lines_one_for_one() {
         ..Search::greedy()
     };
     let lines = hostile_lines(n_hostile_lines(), 30_000);
-    let translations = translator.translate(&lines, &search);
+    let translations = translator.translate_with(&lines, &search);
     assert_eq!(
         translations.expect("the weights are finite").len(),
         lines.len()

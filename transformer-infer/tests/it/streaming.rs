@@ -95,7 +95,7 @@ fn a_stream_ends_each_line_with_what_the_translator_returns() {
     let (scheduler, search) = (scheduler(), of_len(6));
     let found = streamed(&scheduler, search.clone());
     let found: Option<Vec<Translation>> = found.into_iter().map(|(_, result)| result).collect();
-    let expected = scheduler.translator().translate(&LINES, &search);
+    let expected = scheduler.translator().translate_with(&LINES, &search);
     assert_eq!(found, Some(expected.expect("the lines can be translated")));
 }
 

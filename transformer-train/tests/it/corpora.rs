@@ -188,7 +188,7 @@ fn a_tag_is_one_token_and_a_target_tag_is_no_part_of_the_shown_translation() {
         tokenizer.encode("<r> ioi").len(),
         "<r> ioi".chars().count() - 2
     );
-    let translated = translator.translate(&["<8> ioii", "<r> i"], &Search::default());
+    let translated = translator.translate_with(&["<8> ioii", "<r> i"], &Search::default());
     assert!(translated.is_ok());
 }
 

@@ -43,7 +43,7 @@ fn a_built_in_task_becomes_a_model_that_translates() {
     assert_eq!(directory.config().d_model, 16);
     let device = test_device();
     let translator = Translator::open(directory.path(), &device).expect("the model is whole");
-    let translations = translator.translate(&["a b c", "x"], &Search::default());
+    let translations = translator.translate_with(&["a b c", "x"], &Search::default());
     assert_eq!(translations.expect("the weights are finite").len(), 2);
 }
 
@@ -217,7 +217,7 @@ fn the_scores_are_those_of_the_models_translations_of_the_validation_text() {
         ..Search::default()
     };
     let sources: Vec<&str> = src.lines().take(2).collect();
-    let translations = translator.translate(&sources, &search);
+    let translations = translator.translate_with(&sources, &search);
     let translations = translations.expect("the weights are finite");
     let pairs = || {
         translations

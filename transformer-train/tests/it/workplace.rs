@@ -202,7 +202,7 @@ impl Workplace {
         let translator = Translator::open(self.path(out), &device);
         translator.is_ok_and(|translator| {
             translator
-                .translate(&["1011", "1"], &Search::default())
+                .translate_with(&["1011", "1"], &Search::default())
                 .is_ok()
         })
     }

@@ -72,7 +72,7 @@ fn main() -> Result<()> {
     let english = fs::read_to_string("runs/book/test.en")?;
     let german = fs::read_to_string("runs/book/test.de")?;
     let lines: Vec<&str> = english.lines().collect();
-    let found = translator.translate(&lines, translator.search())?;
+    let found = translator.translate(&lines)?;
     let pairs: Vec<_> = found.iter().map(|it| it.text()).zip(german.lines()).collect();
     for (line, (translation, _)) in lines.iter().zip(&pairs).take(4) {
         println!("{line} → {translation}");

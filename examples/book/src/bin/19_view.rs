@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let mut maps = Vec::new();
     let title = "Cross-attention, layer 2, head 2";
     let mut picture = HeatMap::new(title, Scale::Share, "writes", "source").cells(52.0, 26.0);
-    for (line, found) in LINES.iter().zip(translator.translate(&LINES, translator.search())?) {
+    for (line, found) in LINES.iter().zip(translator.translate(&LINES)?) {
         println!("{line} → {}", found.text());
         let attention = translator.attention(line, &found.candidates[0].hypothesis)?;
         maps.push(page_data(&attention, Selection::default())?);

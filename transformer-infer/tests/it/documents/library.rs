@@ -31,7 +31,7 @@ fn a_paragraph_is_what_its_sentences_are_as_lines() {
     let translator = Translator::open(folder.path(), &test_device()).expect("it was just written");
     let search = translator.search();
     let single = SENTENCES.map(|sentence| {
-        let translated = translator.translate(&[sentence], search);
+        let translated = translator.translate_with(&[sentence], search);
         translated.expect("the weights are finite")[0]
             .text()
             .to_owned()

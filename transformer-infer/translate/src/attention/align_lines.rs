@@ -40,7 +40,7 @@ impl Translator {
     /// let (_, device) = device::choose(None)?;
     /// let translator = Translator::open("runs/numbers", &device)?;
     /// let lines = ["one million and seven", "twelve"];
-    /// let translations = translator.translate(&lines, translator.search())?;
+    /// let translations = translator.translate(&lines)?;
     /// for of_line in translator.alignments(&lines, &translations, LayerHead::default())? {
     ///     println!("{}", of_line[0]);
     /// }

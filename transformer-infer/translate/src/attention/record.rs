@@ -36,7 +36,7 @@ impl Translator {
     /// let (_, device) = device::choose(None)?;
     /// let translator = Translator::open("runs/numbers", &device)?;
     /// let line = "one million and seven";
-    /// let translations = translator.translate(&[line], translator.search())?;
+    /// let translations = translator.translate(&[line])?;
     /// let attention = translator.attention(line, &translations[0].candidates[0].hypothesis)?;
     /// println!("{}", attention.alignment(LayerHead::default())?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -38,7 +38,7 @@ const SEARCH: &str = "search";
 /// let model = config.init(&device)?;
 /// let translator = Translator::new(model, &config, Tokenizers::Joint(tokenizer))?;
 ///
-/// let translations = translator.translate(&["ein Haus", ""], translator.search())?;
+/// let translations = translator.translate(&["ein Haus", ""])?;
 /// assert_eq!(translations.len(), 2);
 /// assert_eq!(translations[1].text(), "");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -248,18 +248,28 @@ impl Translator {
         self.models[0].config()
     }
 
-    /// Translates lines, and returns one translation per line in the same order.
+    /// Translates lines with the model's own [`search`](Self::search), and returns one translation per line in the same
+    /// order.
     ///
     /// A translation does not depend on the other lines. A blank line gets the empty translation; a line that is too
     /// long is cut, and its translation has a [`Warning`](super::Warning).
-    ///
-    /// `search` overrides the settings in the model's manifest. Pass [`search`](Self::search) to use those, or a
-    /// changed copy of it.
     ///
     /// # Errors
     ///
     /// Returns a [`TranslatorError`] if the search is not valid, or if the model computes NaN.
     pub fn translate<T: AsRef<str>>(
+        &self,
+        lines: &[T],
+    ) -> Result<Vec<Translation>, TranslatorError> {
+        self.translate_with(lines, &self.search)
+    }
+
+    /// Like [`translate`](Self::translate), with another search: a changed copy of the model's, for example.
+    ///
+    /// # Errors
+    ///
+    /// Returns a [`TranslatorError`] as `translate` does.
+    pub fn translate_with<T: AsRef<str>>(
         &self,
         lines: &[T],
         search: &Search,
