@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::TransformerConfig;
+use super::{Linear, Place, TransformerConfig};
 
 /// Low-rank adapters of a model that is trained further (Hu et al. 2021,
 /// <https://arxiv.org/abs/2106.09685>).
@@ -86,30 +86,6 @@ pub enum AdapterTarget {
     Embeddings,
 }
 
-/// A kind of matrix that can have an adapter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AdaptedMatrix {
-    Query,
-    Key,
-    Value,
-    Output,
-    Inner,
-    Outer,
-    Vocabulary,
-}
-
-impl AdaptedMatrix {
-    const ALL: [Self; 7] = [
-        Self::Query,
-        Self::Key,
-        Self::Value,
-        Self::Output,
-        Self::Inner,
-        Self::Outer,
-        Self::Vocabulary,
-    ];
-}
-
 impl Default for AdapterConfig {
     /// Returns the config without adapters.
     fn default() -> Self {
@@ -142,52 +118,48 @@ impl AdapterConfig {
         if !self.is_on() {
             return 0;
         }
-        let adapted = AdaptedMatrix::ALL.into_iter().filter(|it| self.adapts(*it));
-        let n_sides: usize = adapted.map(|matrix| n_sides(matrix, config)).sum();
-        let biases = usize::from(self.train_biases) * config.bias_count();
-        let norms = usize::from(self.train_norms) * config.norm_count();
-        let tokens = self.trained_tokens * config.d_model * config.vocabulary_sizes().len();
-        self.rank * n_sides + tokens + biases + norms
+        let trained = |(place, shape): (Place, Vec<usize>)| match place {
+            _ if self.adapts(place) => self.rank * shape.iter().sum::<usize>(),
+            _ if self.trains(place) => shape.iter().product(),
+            _ if place.is_vocabulary() => self.trained_tokens * config.d_model,
+            _ => 0,
+        };
+        config.parameters().map(trained).sum()
     }
 
-    /// Returns whether matrices of this kind have adapters.
-    pub(crate) fn adapts(&self, matrix: AdaptedMatrix) -> bool {
-        let has_trained_rows = matrix == AdaptedMatrix::Vocabulary && self.trained_tokens > 0;
-        let is_target = self.targets.iter().any(|target| target.covers(matrix));
+    /// Returns whether the matrix at this place has an adapter.
+    pub(crate) fn adapts(&self, place: Place) -> bool {
+        let has_trained_rows = place.is_vocabulary() && self.trained_tokens > 0;
+        let is_target = self.targets.iter().any(|target| target.covers(place));
         self.is_on() && is_target && !has_trained_rows
     }
-}
 
-impl AdapterTarget {
-    fn covers(self, matrix: AdaptedMatrix) -> bool {
-        use AdaptedMatrix::{Inner, Key, Outer, Output, Query, Value, Vocabulary};
-        match self {
-            Self::Attention => matches!(matrix, Query | Key | Value | Output),
-            Self::AttentionQuery => matrix == Query,
-            Self::AttentionKey => matrix == Key,
-            Self::AttentionValue => matrix == Value,
-            Self::AttentionOutput => matrix == Output,
-            Self::FeedForward => matches!(matrix, Inner | Outer),
-            Self::FeedForwardInner => matrix == Inner,
-            Self::FeedForwardOuter => matrix == Outer,
-            Self::Embeddings => matrix == Vocabulary,
+    /// Returns whether the vector at this place is trained beside the adapters.
+    pub(crate) fn trains(&self, place: Place) -> bool {
+        match place {
+            Place::Bias(..) | Place::OutputBias => self.train_biases,
+            Place::Norm(..) | Place::FinalNorm(..) => self.train_norms,
+            _ => false,
         }
     }
 }
 
-/// Returns the numbers of rows and of columns of all matrices of a kind, added up.
-fn n_sides(matrix: AdaptedMatrix, config: &TransformerConfig) -> usize {
-    let d_model = config.d_model;
-    let n_attentions = config.n_attentions();
-    let n_networks = config.n_encoder_layers + config.n_decoder_layers;
-    let [keys, values] = config.attention_widths();
-    match matrix {
-        AdaptedMatrix::Query | AdaptedMatrix::Key => n_attentions * (d_model + keys),
-        AdaptedMatrix::Value | AdaptedMatrix::Output => n_attentions * (d_model + values),
-        AdaptedMatrix::Inner | AdaptedMatrix::Outer => n_networks * (d_model + config.d_ff),
-        AdaptedMatrix::Vocabulary => {
-            let sizes = config.vocabulary_sizes();
-            sizes.iter().map(|size| size + d_model).sum()
+impl AdapterTarget {
+    fn covers(self, place: Place) -> bool {
+        use Linear::{Inner, Key, Outer, Output, Query, Value};
+        let Place::Matrix(_, linear) = place else {
+            return self == Self::Embeddings && place.is_vocabulary();
+        };
+        match self {
+            Self::Attention => matches!(linear, Query | Key | Value | Output),
+            Self::AttentionQuery => linear == Query,
+            Self::AttentionKey => linear == Key,
+            Self::AttentionValue => linear == Value,
+            Self::AttentionOutput => linear == Output,
+            Self::FeedForward => matches!(linear, Inner | Outer),
+            Self::FeedForwardInner => linear == Inner,
+            Self::FeedForwardOuter => linear == Outer,
+            Self::Embeddings => false,
         }
     }
 }

@@ -2,14 +2,15 @@
 
 mod adapters;
 mod error;
+mod parameters;
 mod presets;
 #[cfg(test)]
 mod presets_tests;
 mod transformer;
 
-pub(crate) use adapters::AdaptedMatrix;
 pub use adapters::{AdapterConfig, AdapterTarget};
 pub use error::ConfigError;
+pub(crate) use parameters::{Linear, Part, Place, Stack, SubLayer, Vector};
 pub use presets::{Preset, PresetError};
 pub use transformer::{
     Activation, Initialization, NormPlacement, Positions, TransformerConfig, Tying,

@@ -194,55 +194,10 @@ impl TransformerConfig {
     ///
     /// Learned positions and final norms are added. The config must be valid.
     pub fn parameter_count(&self) -> usize {
-        let d = self.d_model;
-        let [keys, values] = self.attention_widths();
-        let attentions = self.n_attentions() * (2 * d * keys + 2 * d * values);
-        let networks = (self.n_encoder_layers + self.n_decoder_layers) * 2 * d * self.d_ff;
-        let positions = 2 * self.position_limit().unwrap_or(0) * d;
-        let n_vectors: usize = self.vocabulary_sizes().iter().sum();
-        let matrices = attentions + networks + positions + n_vectors * d;
-        matrices + self.bias_count() + self.norm_count()
-    }
-
-    /// Returns the number of elements of all biases, that of the logits included.
-    pub(super) fn bias_count(&self) -> usize {
-        let [keys, values] = self.attention_widths();
-        let attention = match self.attention_bias {
-            true => 2 * keys + values + self.d_model,
-            false => 0,
-        };
-        let output = match self.output_bias {
-            true => self.tgt_vocab_size,
-            false => 0,
-        };
-        let n_networks = self.n_encoder_layers + self.n_decoder_layers;
-        self.n_attentions() * attention + n_networks * (self.d_ff + self.d_model) + output
-    }
-
-    /// Returns the number of gains and offsets of all layer normalizations.
-    pub(super) fn norm_count(&self) -> usize {
-        let final_norms = if self.final_norm { 2 } else { 0 };
-        (2 * self.n_encoder_layers + 3 * self.n_decoder_layers + final_norms) * 2 * self.d_model
-    }
-
-    /// Returns the number of features of the keys, and of the values, of all heads together.
-    pub(super) fn attention_widths(&self) -> [usize; 2] {
-        [self.head_d_k(), self.head_d_v()].map(|width| self.n_heads * width)
-    }
-
-    /// Returns the number of attentions in all layers.
-    pub(super) fn n_attentions(&self) -> usize {
-        self.n_encoder_layers + 2 * self.n_decoder_layers
-    }
-
-    /// Returns the number of tokens of each vocabulary matrix that is not tied to another.
-    pub(super) fn vocabulary_sizes(&self) -> Vec<usize> {
-        let (src, tgt) = (self.src_vocab_size, self.tgt_vocab_size);
-        match self.tying {
-            Tying::All => vec![src],
-            Tying::Decoder => vec![src, tgt],
-            Tying::None => vec![src, tgt, tgt],
-        }
+        let sizes = self
+            .parameters()
+            .map(|(_, shape)| shape.iter().product::<usize>());
+        sizes.sum()
     }
 
     /// Checks that every field is in range and that the fields are consistent.

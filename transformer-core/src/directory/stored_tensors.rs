@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use burn::module::{Module, ModuleVisitor, Param, ParamId};
-use burn::tensor::{Bytes, DType, Tensor, TensorData, f16};
+use burn::module::ParamId;
+use burn::tensor::{Bytes, DType, TensorData, f16};
 use rayon::prelude::*;
 
 use super::int8::Int8Matrix;
-use super::stored_weights::{SCALES, channels_of, is_matrix, unpack};
+use super::stored_weights::{SCALES, channels_of, unpack};
 use super::{LoadError, ModelDirectory, Precision};
-use crate::model::Transformer;
+use crate::model::{Transformer, named_parameters};
 
 /// Stands for the file in errors about a model that is not in a file.
 const IN_MEMORY: &str = "a model in memory";
@@ -123,12 +123,17 @@ impl StoredTensors {
 
     /// Collects the tensors of a model, as 32-bit floats; adapters are merged.
     pub(crate) fn of_model(model: &Transformer) -> Self {
-        let mut collect = Collect::default();
-        model.clone().merge_adapters().visit(&mut collect);
+        Self::in_memory(named_parameters(&model.clone().merge_adapters()))
+    }
+
+    /// Takes tensors by name, as 32-bit floats.
+    pub(crate) fn in_memory(tensors: Vec<(String, TensorData)>) -> Self {
+        let entry = |values: TensorData| Entry::new(values.convert_dtype(DType::F32), None);
+        let tensors = tensors.into_iter().map(|(name, it)| (name, entry(it)));
         Self {
             path: PathBuf::from(IN_MEMORY),
             precision: Precision::F32,
-            tensors: collect.tensors,
+            tensors: tensors.collect(),
         }
     }
 
@@ -197,7 +202,8 @@ impl StoredTensors {
         } = entry.expect("it was just found");
         let values = match (values.dtype(), scales) {
             (DType::F32, _) => Some(values),
-            (_, Some(scales)) => Int8Matrix { values, scales }.to_f32(channels_of(name)),
+            (_, Some(scales)) => channels_of(name, expected)
+                .and_then(|channels| Int8Matrix { values, scales }.to_f32(channels)),
             (_, None) => to_f32(&values).map(|floats| TensorData::new(floats, expected)),
         };
         let values = values.ok_or_else(|| self.other_precision(name))?;
@@ -228,11 +234,9 @@ impl Entry {
         let Self { values, scales, .. } = self;
         match (precision, values.dtype(), scales) {
             (Precision::F32, DType::F32, None) | (Precision::F16, DType::F16, None) => true,
-            (Precision::Int8, DType::F32, None) => !is_matrix(name, values.shape()),
-            (Precision::Int8, DType::I8, Some(scales)) => {
-                is_matrix(name, values.shape())
-                    && Int8Matrix::is_valid(values, scales, channels_of(name))
-            }
+            (Precision::Int8, DType::F32, None) => channels_of(name, values.shape()).is_none(),
+            (Precision::Int8, DType::I8, Some(scales)) => channels_of(name, values.shape())
+                .is_some_and(|channels| Int8Matrix::is_valid(values, scales, channels)),
             _ => false,
         }
     }
@@ -264,27 +268,4 @@ fn aligned(data: TensorData) -> TensorData {
     }
     let (bytes, shape, dtype) = data.into_parts();
     TensorData::from_bytes(Bytes::from_bytes_vec(bytes.to_vec()), shape, dtype)
-}
-
-/// Collects the parameters while visiting a model.
-#[derive(Default)]
-struct Collect {
-    path: Vec<String>,
-    tensors: BTreeMap<String, Entry>,
-}
-
-impl ModuleVisitor for Collect {
-    fn enter_module(&mut self, name: &str, _container_type: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container_type: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let values = param.val().into_data().convert_dtype(DType::F32);
-        let entry = Entry::new(values, Some(param.id.val()));
-        self.tensors.insert(self.path.join("."), entry);
-    }
 }

@@ -6,18 +6,10 @@ use burn_pack::{Reader, Tensor, Writer};
 
 use super::Precision;
 use super::int8::{ChannelAxis, Int8Matrix};
+use crate::config::Place;
 
-/// Suffix in the name of a matrix.
-const MATRIX: &str = ".weight";
 /// Suffix that is added to the name of a matrix for its scales.
 pub(super) const SCALES: &str = ".scales";
-
-/// The matrices with a row per token.
-const VOCABULARIES: [&str; 3] = [
-    "src_vocabulary.weight",
-    "tgt_vocabulary.weight",
-    "output.weight",
-];
 
 /// Name, values and parameter id.
 pub(super) type NamedTensor = (String, TensorData, Option<u64>);
@@ -65,9 +57,13 @@ fn convert_tensor(
     if let Some(value) = out_of_range {
         return Err(value);
     }
-    let matrix = match (precision, &data.shape()[..]) {
-        (Precision::Int8, &[n_rows, n_columns]) if is_matrix(name, data.shape()) => {
-            Int8Matrix::quantize(&values, [n_rows, n_columns], channels_of(name))
+    let matrix = match (
+        precision,
+        &data.shape()[..],
+        channels_of(name, data.shape()),
+    ) {
+        (Precision::Int8, &[n_rows, n_columns], Some(channels)) => {
+            Int8Matrix::quantize(&values, [n_rows, n_columns], channels)
         }
         _ => return Ok(vec![(name.to_owned(), stored)]),
     };
@@ -77,17 +73,14 @@ fn convert_tensor(
     ])
 }
 
-/// Returns the axis of the output channels of the matrix of this name.
-pub(super) fn channels_of(name: &str) -> ChannelAxis {
-    match VOCABULARIES.contains(&name) {
-        true => ChannelAxis::Rows,
-        false => ChannelAxis::Columns,
+/// Returns the axis of the output channels of a matrix that is stored as integers with [`Precision::Int8`]; `None` for
+/// other tensors.
+pub(super) fn channels_of(name: &str, shape: &[usize]) -> Option<ChannelAxis> {
+    match Place::named(name).filter(|_| shape.len() == 2)? {
+        Place::SrcVocabulary | Place::TgtVocabulary | Place::Output => Some(ChannelAxis::Rows),
+        Place::Matrix(..) => Some(ChannelAxis::Columns),
+        _ => None,
     }
-}
-
-/// Checks whether a tensor of this name and shape is stored as integers with [`Precision::Int8`].
-pub(super) fn is_matrix(name: &str, shape: &[usize]) -> bool {
-    name.ends_with(MATRIX) && shape.len() == 2
 }
 
 /// Reads a record: each tensor with its name and its parameter id. The values stay where they are in the bytes.

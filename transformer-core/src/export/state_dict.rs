@@ -1,12 +1,10 @@
 //! [`StateDict::from_model`]: the weights of a model by name, and the bytes of a safetensors file.
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::tensor::{Tensor, TensorData};
 use safetensors::SafeTensorError;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::import::StateDict;
-use crate::model::Transformer;
+use crate::model::{Transformer, named_parameters};
 
 impl StateDict {
     /// Collects the parameters of a model, with the names and the layout of a model directory's record.
@@ -25,9 +23,11 @@ impl StateDict {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_model(model: &Transformer) -> Self {
-        let mut collect = Collect::default();
-        model.visit(&mut collect);
-        collect.dict
+        let mut dict = Self::default();
+        for (name, data) in named_parameters(model) {
+            dict.insert(name, data);
+        }
+        dict
     }
 
     /// Returns the bytes of a safetensors file with all tensors, in single precision.
@@ -55,27 +55,5 @@ impl StateDict {
         // Hugging Face's Transformers refuses a file without this entry.
         let metadata = [("format".to_owned(), "pt".to_owned())].into();
         safetensors::serialize(views, Some(metadata))
-    }
-}
-
-/// Collects the parameters while visiting a model.
-#[derive(Default)]
-struct Collect {
-    path: Vec<String>,
-    dict: StateDict,
-}
-
-impl ModuleVisitor for Collect {
-    fn enter_module(&mut self, name: &str, _container_type: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container_type: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let data: TensorData = param.val().into_data();
-        self.dict.insert(self.path.join("."), data);
     }
 }

@@ -5,7 +5,7 @@ use burn::tensor::{Distribution, Tensor};
 
 use super::low_rank::LowRankAdapter;
 use super::transformer::Transformer;
-use crate::config::{AdaptedMatrix, AdapterConfig};
+use crate::config::{AdapterConfig, Place};
 
 impl Transformer {
     /// Adds adapters to matrices, and freezes all weights but the adapters and what the config trains beside them.
@@ -59,13 +59,14 @@ impl Reparameterizer for NewAdapters {
         param: Param<Tensor<D>>,
     ) -> (Param<Tensor<D>>, Option<LowRankAdapter>) {
         let config = &self.0;
-        if D == 1 && is_trained_vector(path, config) {
+        let place = Place::named(path);
+        if place.is_some_and(|place| config.trains(place)) {
             return (param, None);
         }
         let param = param.set_require_grad(false);
-        let adapted = matrix_of(path).filter(|matrix| config.adapts(*matrix));
+        let adapted = place.filter(|place| config.adapts(*place));
         let shape = param.lazy_shape();
-        let (&[n_rows, n_columns], Some(matrix)) = (&shape[..], adapted) else {
+        let (&[n_rows, n_columns], Some(place)) = (&shape[..], adapted) else {
             return (param, None);
         };
         let device = param.lazy_device();
@@ -77,42 +78,11 @@ impl Reparameterizer for NewAdapters {
             #[expect(clippy::disallowed_methods, reason = "the run has seeded the device")]
             Tensor::random(shape, Distribution::Uniform(-bound, bound), &device)
         };
-        let (a, b) = match matrix {
-            AdaptedMatrix::Vocabulary => (Tensor::zeros(a, &device), random(b, n_columns)),
-            _ => (random(a, n_rows), Tensor::zeros(b, &device)),
+        let (a, b) = match place.is_vocabulary() {
+            true => (Tensor::zeros(a, &device), random(b, n_columns)),
+            false => (random(a, n_rows), Tensor::zeros(b, &device)),
         };
         (param, Some(LowRankAdapter::new(a, b, config)))
-    }
-}
-
-/// Names of attentions.
-const SELF: &str = "self_attention";
-const CROSS: &str = "cross_attention";
-
-/// Returns the kind of matrix that a parameter is, by its name; `None` if it has no adapter.
-fn matrix_of(path: &str) -> Option<AdaptedMatrix> {
-    let path = path.strip_suffix(".weight")?;
-    let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let (_, parent) = parent.rsplit_once('.').unwrap_or(("", parent));
-    Some(match (name, parent) {
-        ("query", SELF | CROSS) => AdaptedMatrix::Query,
-        ("key", SELF | CROSS) => AdaptedMatrix::Key,
-        ("value", SELF | CROSS) => AdaptedMatrix::Value,
-        ("output", SELF | CROSS) => AdaptedMatrix::Output,
-        ("inner", "feed_forward") => AdaptedMatrix::Inner,
-        ("outer", "feed_forward") => AdaptedMatrix::Outer,
-        ("src_vocabulary" | "tgt_vocabulary" | "output", "") => AdaptedMatrix::Vocabulary,
-        _ => return None,
-    })
-}
-
-/// Returns whether a vector is trained beside the adapters, by its name.
-fn is_trained_vector(path: &str, config: &AdapterConfig) -> bool {
-    let (_, name) = path.rsplit_once('.').unwrap_or(("", path));
-    match name {
-        "bias" | "output_bias" => config.train_biases,
-        "gamma" | "beta" => config.train_norms,
-        _ => false,
     }
 }
 

@@ -7,6 +7,7 @@ use burn::tensor::Tensor;
 
 use super::trained_rows::TrainedRows;
 use super::transformer::Transformer;
+use crate::config::Place;
 
 impl Transformer {
     /// Trains the vectors of some tokens themselves, and freezes those of all others: rows of the embeddings and of the
@@ -45,9 +46,9 @@ impl Reparameterizer for NewTrainedRows<'_> {
         path: &str,
         param: Param<Tensor<D>>,
     ) -> (Param<Tensor<D>>, Option<TrainedRows>) {
-        let ids = match path {
-            "src_vocabulary.weight" => self.src,
-            "tgt_vocabulary.weight" | "output.weight" => self.tgt,
+        let ids = match Place::named(path) {
+            Some(Place::SrcVocabulary) => self.src,
+            Some(Place::TgtVocabulary | Place::Output) => self.tgt,
             _ => return (param, None),
         };
         let shape = param.lazy_shape();

@@ -392,7 +392,7 @@ mod tests {
     use crate::device;
 
     #[test]
-    fn every_preset_has_as_many_parameters_as_the_formula_says() {
+    fn every_preset_has_as_many_parameters_as_the_table_says() {
         let (_, device) = device::choose(None).expect("tests are built with a backend");
         for preset in Preset::ALL {
             let config = preset.config(4100, 4100);

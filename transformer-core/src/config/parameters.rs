@@ -1,0 +1,248 @@
+//! The table of a model's parameters: the place, saved name and shape of each, in the order in which they are drawn.
+
+use std::fmt;
+
+use serde::de::value::{Error, StrDeserializer};
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Serialize};
+
+use super::{TransformerConfig, Tying};
+
+/// A stack of layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stack {
+    Encoder,
+    Decoder,
+}
+
+/// The kind of a sub-layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Part {
+    SelfAttention,
+    CrossAttention,
+    FeedForward,
+}
+
+/// A linear layer of a sub-layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Linear {
+    Query,
+    Key,
+    Value,
+    Output,
+    Inner,
+    Outer,
+}
+
+/// A vector of layer normalization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Vector {
+    #[serde(rename = "gamma")]
+    Gain,
+    #[serde(rename = "beta")]
+    Offset,
+}
+
+/// A sub-layer. It is displayed as the name of its layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SubLayer {
+    pub(crate) stack: Stack,
+    pub(crate) layer: usize,
+    pub(crate) part: Part,
+}
+
+/// The place of a parameter in a model. It is displayed as the parameter's name in saved files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    SrcVocabulary,
+    TgtVocabulary,
+    Output,
+    OutputBias,
+    Positions(Stack),
+    Matrix(SubLayer, Linear),
+    Bias(SubLayer, Linear),
+    Norm(SubLayer, Vector),
+    FinalNorm(Stack, Vector),
+}
+
+impl Stack {
+    pub(crate) const BOTH: [Self; 2] = [Self::Encoder, Self::Decoder];
+
+    /// Returns the sub-layers of a layer, in their order.
+    const fn parts(self) -> &'static [Part] {
+        match self {
+            Self::Encoder => &[Part::SelfAttention, Part::FeedForward],
+            Self::Decoder => &[Part::SelfAttention, Part::CrossAttention, Part::FeedForward],
+        }
+    }
+}
+
+impl Part {
+    const fn linears(self) -> &'static [Linear] {
+        use Linear::{Inner, Key, Outer, Output, Query, Value};
+        match self {
+            Self::SelfAttention | Self::CrossAttention => &[Query, Key, Value, Output],
+            Self::FeedForward => &[Inner, Outer],
+        }
+    }
+}
+
+impl Vector {
+    pub(crate) const BOTH: [Self; 2] = [Self::Gain, Self::Offset];
+}
+
+impl Place {
+    /// Returns the place with this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let path: Vec<&str> = name.split('.').collect();
+        Some(match path[..] {
+            ["src_vocabulary", "weight"] => Self::SrcVocabulary,
+            ["tgt_vocabulary", "weight"] => Self::TgtVocabulary,
+            ["output", "weight"] => Self::Output,
+            ["output_bias"] => Self::OutputBias,
+            ["src_positions", "learned"] => Self::Positions(Stack::Encoder),
+            ["tgt_positions", "learned"] => Self::Positions(Stack::Decoder),
+            [stack, "final_norm", vector] => Self::FinalNorm(parse(stack)?, parse(vector)?),
+            [stack, "layers", layer, block, linear, kind] => {
+                let (stack, layer) = (parse(stack)?, layer.parse().ok()?);
+                let part = parse(block.strip_suffix("_residual").unwrap_or(block))?;
+                let at = SubLayer { stack, layer, part };
+                match (linear, kind) {
+                    ("norm", vector) => Self::Norm(at, parse(vector)?),
+                    (linear, "weight") => Self::Matrix(at, parse(linear)?),
+                    (linear, "bias") => Self::Bias(at, parse(linear)?),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Checks for a matrix with a row per token.
+    pub(crate) const fn is_vocabulary(self) -> bool {
+        matches!(
+            self,
+            Self::SrcVocabulary | Self::TgtVocabulary | Self::Output
+        )
+    }
+}
+
+impl TransformerConfig {
+    /// Returns the places and shapes of all parameters, in the order of the modules' fields.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (Place, Vec<usize>)> {
+        let mut places = vec![Place::SrcVocabulary];
+        if self.tying != Tying::All {
+            places.push(Place::TgtVocabulary);
+        }
+        if self.tying == Tying::None {
+            places.push(Place::Output);
+        }
+        places.extend(self.output_bias.then_some(Place::OutputBias));
+        if self.position_limit().is_some() {
+            places.extend(Stack::BOTH.map(Place::Positions));
+        }
+        let depths = [self.n_encoder_layers, self.n_decoder_layers];
+        for (stack, n_layers) in Stack::BOTH.into_iter().zip(depths) {
+            for layer in 0..n_layers {
+                for &part in stack.parts() {
+                    let at = SubLayer { stack, layer, part };
+                    for &linear in part.linears() {
+                        places.push(Place::Matrix(at, linear));
+                        places.extend(self.has_bias(part).then_some(Place::Bias(at, linear)));
+                    }
+                    places.extend(Vector::BOTH.map(|vector| Place::Norm(at, vector)));
+                }
+            }
+            if self.final_norm {
+                places.extend(Vector::BOTH.map(|vector| Place::FinalNorm(stack, vector)));
+            }
+        }
+        places.into_iter().map(|place| (place, self.shape(place)))
+    }
+
+    /// Returns whether the linear layers of a sub-layer have biases.
+    pub(crate) fn has_bias(&self, part: Part) -> bool {
+        self.attention_bias || part == Part::FeedForward
+    }
+
+    /// Returns the shape of a parameter.
+    pub(crate) fn shape(&self, place: Place) -> Vec<usize> {
+        let d_model = self.d_model;
+        match place {
+            Place::SrcVocabulary => vec![self.src_vocab_size, d_model],
+            Place::TgtVocabulary | Place::Output => vec![self.tgt_vocab_size, d_model],
+            Place::OutputBias => vec![self.tgt_vocab_size],
+            Place::Positions(_) => vec![self.max_positions, d_model],
+            Place::Matrix(_, linear) => self.widths(linear).to_vec(),
+            Place::Bias(_, linear) => vec![self.widths(linear)[1]],
+            Place::Norm(..) | Place::FinalNorm(..) => vec![d_model],
+        }
+    }
+
+    /// Returns the number of features that a linear layer reads, and that it writes.
+    pub(crate) fn widths(&self, linear: Linear) -> [usize; 2] {
+        let (d_model, n_heads) = (self.d_model, self.n_heads);
+        match linear {
+            Linear::Query | Linear::Key => [d_model, n_heads * self.head_d_k()],
+            Linear::Value => [d_model, n_heads * self.head_d_v()],
+            Linear::Output => [n_heads * self.head_d_v(), d_model],
+            Linear::Inner => [d_model, self.d_ff],
+            Linear::Outer => [self.d_ff, d_model],
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::SrcVocabulary => f.write_str("src_vocabulary.weight"),
+            Self::TgtVocabulary => f.write_str("tgt_vocabulary.weight"),
+            Self::Output => f.write_str("output.weight"),
+            Self::OutputBias => f.write_str("output_bias"),
+            Self::Positions(Stack::Encoder) => f.write_str("src_positions.learned"),
+            Self::Positions(Stack::Decoder) => f.write_str("tgt_positions.learned"),
+            Self::Matrix(at, linear) => write!(f, "{at}.{}.{}.weight", Word(at.part), Word(linear)),
+            Self::Bias(at, linear) => write!(f, "{at}.{}.{}.bias", Word(at.part), Word(linear)),
+            Self::Norm(at, vector) => {
+                write!(f, "{at}.{}_residual.norm.{}", Word(at.part), vector)
+            }
+            Self::FinalNorm(stack, vector) => write!(f, "{stack}.final_norm.{}", vector),
+        }
+    }
+}
+
+impl fmt::Display for SubLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.layers.{}", self.stack, self.layer)
+    }
+}
+
+impl fmt::Display for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl fmt::Display for Vector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+/// A part of a name, as it is serialized.
+struct Word<T>(T);
+
+impl<T: Serialize> fmt::Display for Word<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.serialize(f)
+    }
+}
+
+/// Returns the value of which a word is the name.
+fn parse<T: DeserializeOwned>(word: &str) -> Option<T> {
+    let word: StrDeserializer<'_, Error> = word.into_deserializer();
+    T::deserialize(word).ok()
+}
