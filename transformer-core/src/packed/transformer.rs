@@ -10,7 +10,7 @@ use super::linear::PackedLinear;
 use super::products::Workspace;
 use super::state::PackedState;
 use super::weights::{Embeddings, Packer};
-use crate::config::{Positions, TransformerConfig, Tying};
+use crate::config::{self, Place, Positions, TransformerConfig, Tying};
 use crate::directory::{Precision, StoredTensors};
 use crate::model::{Transformer, sinusoid_table};
 use crate::{LoadError, ModelDirectory};
@@ -88,32 +88,25 @@ impl PackedTransformer {
             config,
             precision,
         };
-        let src_embeddings = packer.embeddings("src_vocabulary.weight", config.src_vocab_size)?;
+        let src_embeddings = packer.embeddings(Place::SrcVocabulary)?;
         let tgt_embeddings = match config.tying {
             Tying::All => src_embeddings.clone(),
-            Tying::Decoder | Tying::None => {
-                packer.embeddings("tgt_vocabulary.weight", config.tgt_vocab_size)?
-            }
+            Tying::Decoder | Tying::None => packer.embeddings(Place::TgtVocabulary)?,
         };
         let projection = match config.tying {
             Tying::All | Tying::Decoder => packer.projection(&tgt_embeddings)?,
             Tying::None => {
-                let output = packer.embeddings("output.weight", config.tgt_vocab_size)?;
+                let output = packer.embeddings(Place::Output)?;
                 packer.projection(&output)?
             }
         };
-        let positions = |side: &str| -> Result<PositionVectors, LoadError> {
-            let d_model = config.d_model;
+        let positions = |stack| -> Result<PositionVectors, LoadError> {
             let vectors = match config.positions {
                 Positions::None => Vec::new(),
                 Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                    sinusoid_table(config.positions, 0, N_SINUSOIDS, d_model)
+                    sinusoid_table(config.positions, 0, N_SINUSOIDS, config.d_model)
                 }
-                Positions::Learned => {
-                    let name = format!("{side}_positions.learned");
-                    let shape = [config.max_positions, d_model];
-                    packer.floats(&name, &shape)?.into_owned()
-                }
+                Positions::Learned => packer.floats(Place::Positions(stack))?.into_owned(),
             };
             Ok(PositionVectors {
                 kind: config.positions,
@@ -125,8 +118,8 @@ impl PackedTransformer {
             precision,
             src_embeddings,
             tgt_embeddings,
-            src_positions: positions("src")?,
-            tgt_positions: positions("tgt")?,
+            src_positions: positions(config::Stack::Encoder)?,
+            tgt_positions: positions(config::Stack::Decoder)?,
             encoder: packer.encoder()?,
             decoder: packer.decoder()?,
             projection,

@@ -15,7 +15,7 @@ use super::linear::PackedLinear;
 use super::norm::{PackedNorm, PackedResidual};
 use super::products::PackedMatrix;
 use crate::LoadError;
-use crate::config::TransformerConfig;
+use crate::config::{self, Linear, Part, Place, SubLayer, TransformerConfig, Vector};
 use crate::directory::{ChannelAxis, StoredTensor, StoredTensors, quantize_matrix};
 
 /// A matrix as it is stored.
@@ -47,48 +47,40 @@ pub(super) struct Packer<'a> {
 
 impl Packer<'_> {
     pub(super) fn encoder(&self) -> Result<Stack<PackedEncoderLayer>, LoadError> {
-        let layers = (0..self.config.n_encoder_layers)
-            .into_par_iter()
-            .map(|index| {
-                let layer = format!("encoder.layers.{index}");
-                Ok(PackedEncoderLayer {
-                    self_attention: self.self_attention(&layer)?,
-                    feed_forward: self.feed_forward(&layer)?,
-                })
-            });
-        self.stack(
-            "encoder",
-            layers.collect::<Result<_, LoadError>>()?,
-            self.config.encoder_window,
-        )
+        let (stack, n_layers) = (config::Stack::Encoder, self.config.n_encoder_layers);
+        let layers = (0..n_layers).into_par_iter().map(|layer| {
+            let at = |part| SubLayer { stack, layer, part };
+            Ok(PackedEncoderLayer {
+                self_attention: self.self_attention(at(Part::SelfAttention))?,
+                feed_forward: self.feed_forward(at(Part::FeedForward))?,
+            })
+        });
+        let layers = layers.collect::<Result<_, LoadError>>()?;
+        self.stack(stack, layers, self.config.encoder_window)
     }
 
     pub(super) fn decoder(&self) -> Result<Stack<PackedDecoderLayer>, LoadError> {
-        let layers = (0..self.config.n_decoder_layers)
-            .into_par_iter()
-            .map(|index| {
-                let layer = format!("decoder.layers.{index}");
-                Ok(PackedDecoderLayer {
-                    self_attention: self.self_attention(&layer)?,
-                    cross_attention: self.cross_attention(&layer)?,
-                    feed_forward: self.feed_forward(&layer)?,
-                })
-            });
-        self.stack(
-            "decoder",
-            layers.collect::<Result<_, LoadError>>()?,
-            self.config.decoder_window,
-        )
+        let (stack, n_layers) = (config::Stack::Decoder, self.config.n_decoder_layers);
+        let layers = (0..n_layers).into_par_iter().map(|layer| {
+            let at = |part| SubLayer { stack, layer, part };
+            Ok(PackedDecoderLayer {
+                self_attention: self.self_attention(at(Part::SelfAttention))?,
+                cross_attention: self.cross_attention(at(Part::CrossAttention))?,
+                feed_forward: self.feed_forward(at(Part::FeedForward))?,
+            })
+        });
+        let layers = layers.collect::<Result<_, LoadError>>()?;
+        self.stack(stack, layers, self.config.decoder_window)
     }
 
     fn stack<L>(
         &self,
-        name: &str,
+        stack: config::Stack,
         layers: Vec<L>,
         window: Option<usize>,
     ) -> Result<Stack<L>, LoadError> {
         let final_norm = match self.config.final_norm {
-            true => Some(self.norm(&format!("{name}.final_norm"))?),
+            true => Some(self.norm(|vector| Place::FinalNorm(stack, vector))?),
             false => None,
         };
         Ok(Stack {
@@ -103,95 +95,63 @@ impl Packer<'_> {
         })
     }
 
-    fn self_attention(&self, layer: &str) -> Result<PackedSelfAttention, LoadError> {
-        let name = format!("{layer}.self_attention");
+    fn self_attention(&self, at: SubLayer) -> Result<PackedSelfAttention, LoadError> {
         Ok(PackedSelfAttention {
-            queries_keys_values: self.projections(&name, &["query", "key", "value"])?,
-            output: self.attention_output(&name)?,
-            residual: self.residual(&name)?,
+            queries_keys_values: self.linear(at, &[Linear::Query, Linear::Key, Linear::Value])?,
+            output: self.linear(at, &[Linear::Output])?,
+            residual: self.residual(at)?,
         })
     }
 
-    fn cross_attention(&self, layer: &str) -> Result<PackedCrossAttention, LoadError> {
-        let name = format!("{layer}.cross_attention");
+    fn cross_attention(&self, at: SubLayer) -> Result<PackedCrossAttention, LoadError> {
         Ok(PackedCrossAttention {
-            queries: self.projections(&name, &["query"])?,
-            keys_values: self.projections(&name, &["key", "value"])?,
-            output: self.attention_output(&name)?,
-            residual: self.residual(&name)?,
+            queries: self.linear(at, &[Linear::Query])?,
+            keys_values: self.linear(at, &[Linear::Key, Linear::Value])?,
+            output: self.linear(at, &[Linear::Output])?,
+            residual: self.residual(at)?,
         })
     }
 
-    fn feed_forward(&self, layer: &str) -> Result<PackedFeedForward, LoadError> {
-        let name = format!("{layer}.feed_forward");
-        let (d_model, d_ff) = (self.config.d_model, self.config.d_ff);
+    fn feed_forward(&self, at: SubLayer) -> Result<PackedFeedForward, LoadError> {
         Ok(PackedFeedForward {
-            inner: self.linear(&[(format!("{name}.inner"), d_ff)], d_model, true)?,
-            outer: self.linear(&[(format!("{name}.outer"), d_model)], d_ff, true)?,
+            inner: self.linear(at, &[Linear::Inner])?,
+            outer: self.linear(at, &[Linear::Outer])?,
             activation: self.config.activation,
-            residual: self.residual(&name)?,
+            residual: self.residual(at)?,
         })
     }
 
-    fn projections(&self, attention: &str, kinds: &[&str]) -> Result<PackedLinear, LoadError> {
-        let (n_heads, bias) = (self.config.n_heads, self.config.attention_bias);
-        let part = |kind: &&str| {
-            let width = match *kind {
-                "value" => self.config.head_d_v(),
-                _ => self.config.head_d_k(),
-            };
-            (format!("{attention}.{kind}"), n_heads * width)
-        };
-        let parts: Vec<(String, usize)> = kinds.iter().map(part).collect();
-        self.linear(&parts, self.config.d_model, bias)
-    }
-
-    fn attention_output(&self, attention: &str) -> Result<PackedLinear, LoadError> {
-        let d_in = self.config.n_heads * self.config.head_d_v();
-        let part = (format!("{attention}.output"), self.config.d_model);
-        self.linear(&[part], d_in, self.config.attention_bias)
-    }
-
-    fn residual(&self, sublayer: &str) -> Result<PackedResidual, LoadError> {
+    fn residual(&self, at: SubLayer) -> Result<PackedResidual, LoadError> {
         Ok(PackedResidual {
-            norm: self.norm(&format!("{sublayer}_residual.norm"))?,
+            norm: self.norm(|vector| Place::Norm(at, vector))?,
             placement: self.config.norm_placement,
         })
     }
 
-    fn norm(&self, name: &str) -> Result<PackedNorm, LoadError> {
-        let vector = |kind| {
-            let name = format!("{name}.{kind}");
-            self.floats(&name, &[self.config.d_model])
-        };
+    fn norm(&self, place: impl Fn(Vector) -> Place) -> Result<PackedNorm, LoadError> {
         Ok(PackedNorm {
-            gamma: vector("gamma")?.into_owned(),
-            beta: vector("beta")?.into_owned(),
+            gamma: self.floats(place(Vector::Gain))?.into_owned(),
+            beta: self.floats(place(Vector::Offset))?.into_owned(),
             epsilon: self.config.norm_epsilon as f32,
         })
     }
 
-    /// Packs linear layers with the same input, given by name and number of output features, as one.
-    fn linear(
-        &self,
-        parts: &[(String, usize)],
-        d_in: usize,
-        has_bias: bool,
-    ) -> Result<PackedLinear, LoadError> {
-        let d_out = parts.iter().map(|(_, width)| width).sum();
+    /// Packs linear layers with the same input as one.
+    fn linear(&self, at: SubLayer, layers: &[Linear]) -> Result<PackedLinear, LoadError> {
         let mut bias = Vec::new();
-        if has_bias {
-            for (name, width) in parts {
-                let name = format!("{name}.bias");
-                bias.extend_from_slice(&self.floats(&name, &[*width])?);
+        if self.config.has_bias(at.part) {
+            for layer in layers {
+                bias.extend_from_slice(&self.floats(Place::Bias(at, *layer))?);
             }
         }
-        let matrices = parts.iter().map(|(name, width)| {
-            let shape = [d_in, *width];
-            let matrix = self.matrix(&format!("{name}.weight"), shape)?;
-            Ok((self.converted(matrix, shape, ChannelAxis::Columns), *width))
+        let matrices = layers.iter().map(|layer| {
+            let [_, width] = self.config.widths(*layer);
+            let matrix = self.matrix(Place::Matrix(at, *layer), ChannelAxis::Columns)?;
+            Ok((matrix, width))
         });
         let mut matrices = matrices.collect::<Result<Vec<_>, LoadError>>()?;
+        let [d_in, _] = self.config.widths(layers[0]);
+        let d_out = matrices.iter().map(|(_, width)| width).sum();
         let joined = match matrices.len() {
             1 => matrices.remove(0).0,
             _ => join_columns(&matrices, d_in),
@@ -207,8 +167,11 @@ impl Packer<'_> {
     }
 
     /// Returns the elements of a tensor of floats, in row-major order.
-    pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Cow<'_, [f32]>, LoadError> {
-        match self.weights.get(name, shape)? {
+    pub(super) fn floats(&self, place: Place) -> Result<Cow<'_, [f32]>, LoadError> {
+        match self
+            .weights
+            .get(&place.to_string(), &self.config.shape(place))?
+        {
             StoredTensor::F32(values) => Ok(values),
             StoredTensor::Int8 { .. } => {
                 unreachable!("only matrices of layers are stored as integers")
@@ -216,40 +179,35 @@ impl Packer<'_> {
         }
     }
 
-    fn matrix(&self, name: &str, shape: [usize; 2]) -> Result<WeightMatrix<'_>, LoadError> {
-        Ok(match self.weights.get(name, &shape)? {
+    /// Returns a matrix in the format of the products.
+    fn matrix(&self, place: Place, channels: ChannelAxis) -> Result<WeightMatrix<'_>, LoadError> {
+        let shape = self.config.shape(place);
+        let matrix = match self.weights.get(&place.to_string(), &shape)? {
             StoredTensor::F32(values) => WeightMatrix::F32(values),
             StoredTensor::Int8 { values, scales } => WeightMatrix::Int8 {
                 integers: Cow::Borrowed(values),
                 scales: Cow::Borrowed(scales),
             },
-        })
+        };
+        Ok(self.converted(matrix, [shape[0], shape[1]], channels))
     }
 
     /// Reads a matrix with a row per token.
-    pub(super) fn embeddings(
-        &self,
-        name: &str,
-        vocab: usize,
-    ) -> Result<Arc<Embeddings>, LoadError> {
-        let shape = [vocab, self.config.d_model];
-        let matrix = self.matrix(name, shape)?;
-        Ok(Arc::new(
-            match self.converted(matrix, shape, ChannelAxis::Rows) {
-                WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
-                WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
-                    integers: integers.into_owned(),
-                    scales: scales.into_owned(),
-                },
+    pub(super) fn embeddings(&self, place: Place) -> Result<Arc<Embeddings>, LoadError> {
+        Ok(Arc::new(match self.matrix(place, ChannelAxis::Rows)? {
+            WeightMatrix::F32(values) => Embeddings::F32(values.into_owned()),
+            WeightMatrix::Int8 { integers, scales } => Embeddings::Int8 {
+                integers: integers.into_owned(),
+                scales: scales.into_owned(),
             },
-        ))
+        }))
     }
 
     /// Packs the transpose of a matrix with a row per token, for logits.
     pub(super) fn projection(&self, embeddings: &Embeddings) -> Result<PackedLinear, LoadError> {
         let (d_model, vocab) = (self.config.d_model, self.config.tgt_vocab_size);
         let bias = match self.config.output_bias {
-            true => self.floats("output_bias", &[vocab])?.into_owned(),
+            true => self.floats(Place::OutputBias)?.into_owned(),
             false => Vec::new(),
         };
         let (shape, strides) = ([d_model, vocab], [1, d_model]);
