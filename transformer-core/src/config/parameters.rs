@@ -90,6 +90,14 @@ impl Part {
     }
 }
 
+impl SubLayer {
+    /// Returns the index within the layer.
+    pub(crate) fn index(self) -> usize {
+        let mut parts = self.stack.parts().iter();
+        parts.position(|part| *part == self.part).unwrap_or(0)
+    }
+}
+
 impl Vector {
     pub(crate) const BOTH: [Self; 2] = [Self::Gain, Self::Offset];
 }
@@ -98,7 +106,7 @@ impl Place {
     /// Returns the place with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let path: Vec<&str> = name.split('.').collect();
-        Some(match path[..] {
+        let place = match path[..] {
             ["src_vocabulary", "weight"] => Self::SrcVocabulary,
             ["tgt_vocabulary", "weight"] => Self::TgtVocabulary,
             ["output", "weight"] => Self::Output,
@@ -118,7 +126,8 @@ impl Place {
                 }
             }
             _ => return None,
-        })
+        };
+        (place.to_string() == name).then_some(place)
     }
 
     /// Checks for a matrix with a row per token.
@@ -133,13 +142,12 @@ impl Place {
 impl TransformerConfig {
     /// Returns the places and shapes of all parameters, in the order of the modules' fields.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = (Place, Vec<usize>)> {
-        let mut places = vec![Place::SrcVocabulary];
-        if self.tying != Tying::All {
-            places.push(Place::TgtVocabulary);
-        }
-        if self.tying == Tying::None {
-            places.push(Place::Output);
-        }
+        let vocabularies = [Place::SrcVocabulary, Place::TgtVocabulary, Place::Output];
+        let is_tied = |place| self.tied_places().iter().any(|(twin, _)| *twin == place);
+        let mut places: Vec<Place> = vocabularies
+            .into_iter()
+            .filter(|it| !is_tied(*it))
+            .collect();
         places.extend(self.output_bias.then_some(Place::OutputBias));
         if self.position_limit().is_some() {
             places.extend(Stack::BOTH.map(Place::Positions));
@@ -161,6 +169,16 @@ impl TransformerConfig {
             }
         }
         places.into_iter().map(|place| (place, self.shape(place)))
+    }
+
+    /// Returns the matrices that the model lacks because they are tied, each with the one that is used instead.
+    pub(crate) const fn tied_places(&self) -> &'static [(Place, Place)] {
+        use Place::{Output, SrcVocabulary, TgtVocabulary};
+        match self.tying {
+            Tying::None => &[],
+            Tying::Decoder => &[(Output, TgtVocabulary)],
+            Tying::All => &[(TgtVocabulary, SrcVocabulary), (Output, SrcVocabulary)],
+        }
     }
 
     /// Returns whether the linear layers of a sub-layer have biases.

@@ -179,25 +179,11 @@ impl TransformerConfig {
         }
     }
 
-    /// Computes the number of parameters of the model.
-    ///
-    /// With `V` tokens, `d = d_model`, `f = d_ff` and `h` heads, and biases where the config has them:
-    ///
-    /// ```text
-    /// attention     2·d·h·d_k + 2·d·h·d_v  (+ 2·h·d_k + h·d_v + d)
-    /// feed-forward  2·d·f + f + d
-    /// norm          2·d
-    /// encoder layer attention + feed-forward + 2 norms
-    /// decoder layer 2 attentions + feed-forward + 3 norms
-    /// vocabularies  V·d for each matrix that is not tied to another  (+ V)
-    /// ```
-    ///
-    /// Learned positions and final norms are added. The config must be valid.
+    /// Returns the number of parameters of the model: tied matrices count once, and biases, positions and final norms
+    /// where the config has them. The config must be valid.
     pub fn parameter_count(&self) -> usize {
-        let sizes = self
-            .parameters()
-            .map(|(_, shape)| shape.iter().product::<usize>());
-        sizes.sum()
+        let n_values = |(_, shape): (_, Vec<usize>)| shape.iter().product::<usize>();
+        self.parameters().map(n_values).sum()
     }
 
     /// Checks that every field is in range and that the fields are consistent.

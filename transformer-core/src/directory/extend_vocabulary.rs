@@ -7,7 +7,7 @@ use burn::tensor::TensorData;
 
 use super::stored_weights::{self, NamedTensor};
 use super::{DirectoryError, ModelDirectory, ModelParts, Precision, Tokenizers};
-use crate::config::{ConfigError, TransformerConfig, Tying};
+use crate::config::{ConfigError, Place, TransformerConfig, Tying};
 use crate::text::{AddedToken, ExtendError, ExtendedTokenizer, N_SPECIAL, PiecePosition};
 
 /// Pieces to add, and to which vocabulary.
@@ -194,9 +194,9 @@ impl ModelDirectory {
 fn rows_of(name: &str, tying: Tying, added: &ExtendedVocabulary) -> Option<Vec<Vec<u32>>> {
     let ExtendedVocabulary { src, tgt } = added;
     let parts = |tokens: &[AddedToken]| tokens.iter().map(|it| it.parts.clone()).collect();
-    match name {
+    match Place::named(name)? {
         // With one matrix, a logit is of the same tokens as its vector.
-        "src_vocabulary.weight" | "output_bias" if tying == Tying::All => {
+        Place::SrcVocabulary | Place::OutputBias if tying == Tying::All => {
             // Two SentencePiece models may spell a piece of the same vocabulary in two ways; that of its own language
             // has fewer parts.
             let pairs = src.iter().zip(tgt);
@@ -207,8 +207,8 @@ fn rows_of(name: &str, tying: Tying, added: &ExtendedVocabulary) -> Option<Vec<V
             });
             Some(shorter.collect())
         }
-        "src_vocabulary.weight" => Some(parts(src)),
-        "tgt_vocabulary.weight" | "output.weight" | "output_bias" => Some(parts(tgt)),
+        Place::SrcVocabulary => Some(parts(src)),
+        Place::TgtVocabulary | Place::Output | Place::OutputBias => Some(parts(tgt)),
         _ => None,
     }
 }

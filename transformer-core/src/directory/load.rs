@@ -40,11 +40,21 @@ impl ModelDirectory {
         device: &Device,
     ) -> Result<Transformer, LoadError> {
         config.validate().expect("the config is valid");
-        let dtype = Tensor::<1>::zeros([1], device).dtype();
+        self.stored_tensors()?.into_model(config, device)
+    }
+}
+
+impl StoredTensors {
+    /// Builds the model of a valid config with these weights.
+    pub(crate) fn into_model(
+        self,
+        config: &TransformerConfig,
+        device: &Device,
+    ) -> Result<Transformer, LoadError> {
         let mut fill = Fill {
             path: Vec::new(),
-            tensors: self.stored_tensors()?,
-            dtype,
+            tensors: self,
+            dtype: Tensor::<1>::zeros([1], device).dtype(),
             error: None,
         };
         let model = config.build(device).map(&mut fill);

@@ -57,16 +57,11 @@ fn convert_tensor(
     if let Some(value) = out_of_range {
         return Err(value);
     }
-    let matrix = match (
-        precision,
-        &data.shape()[..],
-        channels_of(name, data.shape()),
-    ) {
-        (Precision::Int8, &[n_rows, n_columns], Some(channels)) => {
-            Int8Matrix::quantize(&values, [n_rows, n_columns], channels)
-        }
-        _ => return Ok(vec![(name.to_owned(), stored)]),
+    let channels = channels_of(name, data.shape()).filter(|_| precision == Precision::Int8);
+    let (Some(channels), &[n_rows, n_columns]) = (channels, &data.shape()[..]) else {
+        return Ok(vec![(name.to_owned(), stored)]);
     };
+    let matrix = Int8Matrix::quantize(&values, [n_rows, n_columns], channels);
     Ok(vec![
         (name.to_owned(), matrix.values),
         (format!("{name}{SCALES}"), matrix.scales),

@@ -11,11 +11,15 @@ use serde_json::json;
 
 use super::ExportError;
 use super::files::{create, remove, write, write_json, write_tokenizers};
+use super::renamed::renamed;
 use super::settings_check::{Check, check_positions, refuse_unsupported};
-use super::transpose::transposed;
-use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::config::{
+    Activation, Linear, NormPlacement, Part, Place, Positions, Stack, SubLayer, TransformerConfig,
+    Tying,
+};
 use crate::directory::Tokenizers;
 use crate::import::StateDict;
+use crate::import::names::{Layout, kind};
 use crate::model::{Transformer, sinusoid_table};
 use crate::text::{BOS, EOS, Tokenizer, UNK};
 
@@ -30,6 +34,10 @@ const MIN_POSITIONS: usize = 1024;
 
 /// Name of the target embedding, which other matrices may share.
 const TGT_EMBEDDING: &str = "decoder/embeddings/weight";
+const SRC_EMBEDDING: &str = "encoder/embeddings_0/weight";
+const PROJECTION: &str = "decoder/projection/weight";
+/// Name of the target's positions, which the source may share.
+const TGT_POSITIONS: &str = "decoder/position_encodings/encodings";
 
 /// A value of the file. Each kind has a number.
 enum Value {
@@ -108,7 +116,8 @@ fn values(
     model: &Transformer,
     config: &TransformerConfig,
 ) -> Result<BTreeMap<String, Value>, ExportError> {
-    let weights = Weights(StateDict::from_model(model));
+    let target = |place| Some(target(place, config));
+    let weights = renamed(&StateDict::from_model(model), config, target);
     let n_heads = i16::try_from(config.n_heads).map_err(|_| ExportError::TooLarge {
         name: "n_heads".to_owned(),
         format: FORMAT,
@@ -120,8 +129,7 @@ fn values(
         Activation::Gelu => 3,
     };
     let is_pre = config.norm_placement == NormPlacement::Pre;
-    let n_layers = [config.n_encoder_layers, config.n_decoder_layers];
-    for (stack, n_layers) in ["encoder", "decoder"].into_iter().zip(n_layers) {
+    for stack in Stack::BOTH {
         let mut add = |name: &str, value| values.insert(format!("{stack}/{name}"), value);
         add("activation", Value::Int8(activation));
         add("num_heads", Value::Int16(n_heads));
@@ -129,14 +137,6 @@ fn values(
         add(
             "scale_embeddings",
             Value::Int8(config.scale_embeddings.into()),
-        );
-        for number in 0..n_layers {
-            weights.put_layer(&mut values, stack, number);
-        }
-        weights.put(
-            &mut values,
-            &format!("{stack}/layer_norm"),
-            &format!("{stack}.final_norm"),
         );
     }
     // The default of `return_attention`: the first head of the last layer.
@@ -154,122 +154,77 @@ fn values(
     for name in ["embeddings_merge", "multi_query_attention"] {
         values.insert(format!("encoder/{name}"), Value::Int8(0));
     }
-    weights.put_embeddings(&mut values, config.tying);
-    weights.put_positions(&mut values, config)?;
+    let shared: &[&str] = match config.tying {
+        Tying::All => &[SRC_EMBEDDING, PROJECTION],
+        Tying::Decoder => &[PROJECTION],
+        Tying::None => &[],
+    };
+    let alias = |name: &&str| ((*name).to_owned(), Value::Alias(TGT_EMBEDDING));
+    values.extend(shared.iter().map(alias));
+    put_positions(&mut values, config)?;
+    for name in weights.names() {
+        let tensor = weights.tensor(name).cloned();
+        values.extend(tensor.map(|it| (name.to_owned(), Value::Tensor(it))));
+    }
     Ok(values)
 }
 
-/// The parameters of a model, by our names.
-struct Weights(StateDict);
-
-impl Weights {
-    fn get(&self, name: &str) -> Option<TensorData> {
-        self.0.tensor(name).cloned()
-    }
-
-    /// Inserts the parameters of a layer normalization, if the model has it.
-    fn put(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &str) {
-        for part in ["gamma", "beta"] {
-            if let Some(vector) = self.get(&format!("{ours}.{part}")) {
-                values.insert(format!("{theirs}/{part}"), Value::Tensor(vector));
-            }
-        }
-    }
-
-    /// Inserts several linear layers as one, with concatenated outputs.
-    fn put_linear(&self, values: &mut BTreeMap<String, Value>, theirs: &str, ours: &[String]) {
-        for part in ["weight", "bias"] {
-            let parts = ours.iter().map(|name| self.get(&format!("{name}.{part}")));
-            let Some(parts) = parts.collect::<Option<Vec<TensorData>>>() else {
-                continue;
+/// Returns the tensor of a parameter, and its layout. Linear layers with the same input are one.
+fn target(place: Place, config: &TransformerConfig) -> (String, Layout) {
+    let block = |at: SubLayer| {
+        let part = match at.part {
+            Part::SelfAttention => "self_attention",
+            Part::CrossAttention => "attention",
+            Part::FeedForward => "ffn",
+        };
+        format!("{}/layer_{}/{part}", at.stack, at.layer)
+    };
+    let name = match place {
+        Place::SrcVocabulary if config.tying != Tying::All => SRC_EMBEDDING.to_owned(),
+        Place::SrcVocabulary | Place::TgtVocabulary => TGT_EMBEDDING.to_owned(),
+        Place::Output => PROJECTION.to_owned(),
+        Place::OutputBias => "decoder/projection/bias".to_owned(),
+        Place::Positions(stack) => format!("{stack}/position_encodings/encodings"),
+        Place::Norm(at, vector) => format!("{}/layer_norm/{vector}", block(at)),
+        Place::FinalNorm(stack, vector) => format!("{stack}/layer_norm/{vector}"),
+        Place::Matrix(at, linear) | Place::Bias(at, linear) => {
+            use Linear::{Inner, Key, Outer, Output, Query, Value};
+            let (index, all): (_, &[Linear]) = match (at.part, linear) {
+                (Part::SelfAttention, Query | Key | Value) => (0, &[Query, Key, Value]),
+                (Part::SelfAttention, _) => (1, &[Output]),
+                (Part::CrossAttention, Query) => (0, &[Query]),
+                (Part::CrossAttention, Key | Value) => (1, &[Key, Value]),
+                (Part::CrossAttention, _) => (2, &[Output]),
+                (Part::FeedForward, Outer) => (1, &[Outer]),
+                (Part::FeedForward, _) => (0, &[Inner]),
             };
-            let parts: Vec<TensorData> = parts.iter().map(transposed).collect();
-            let mut shape: Vec<usize> = parts[0].shape().iter().copied().collect();
-            shape[0] = parts.iter().map(|part| part.shape()[0]).sum();
-            let joined: Vec<f32> = parts.iter().flat_map(TensorData::iter::<f32>).collect();
-            let joined = TensorData::new(joined, shape);
-            values.insert(format!("{theirs}/{part}"), Value::Tensor(joined));
+            let name = format!("{}/linear_{index}/{}", block(at), kind(place));
+            return (name, Layout::linear(linear, all, config));
         }
-    }
+    };
+    (name, Layout::Same)
+}
 
-    fn put_layer(&self, values: &mut BTreeMap<String, Value>, stack: &str, number: usize) {
-        let theirs = format!("{stack}/layer_{number}");
-        let ours = format!("{stack}.layers.{number}");
-        let names = |block: &str, parts: &[&str]| -> Vec<String> {
-            let name = |part: &&str| format!("{ours}.{block}.{part}");
-            parts.iter().map(name).collect()
-        };
-        let mut linear = |block: &str, index: usize, names: &[String]| {
-            self.put_linear(values, &format!("{theirs}/{block}/linear_{index}"), names);
-        };
-        let own = "self_attention";
-        linear(own, 0, &names(own, &["query", "key", "value"]));
-        linear(own, 1, &names(own, &["output"]));
-        linear("ffn", 0, &names("feed_forward", &["inner"]));
-        linear("ffn", 1, &names("feed_forward", &["outer"]));
-        let mut blocks = vec![(own, own), ("ffn", "feed_forward")];
-        if stack == "decoder" {
-            let cross = "cross_attention";
-            linear("attention", 0, &names(cross, &["query"]));
-            linear("attention", 1, &names(cross, &["key", "value"]));
-            linear("attention", 2, &names(cross, &["output"]));
-            blocks.push(("attention", cross));
+/// Inserts a vector per position: sinusoids, or zeros for a model without positions. Learned ones are parameters.
+fn put_positions(
+    values: &mut BTreeMap<String, Value>,
+    config: &TransformerConfig,
+) -> Result<(), ExportError> {
+    let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
+    // Before the table is computed.
+    check_positions(shape, "max_positions", FORMAT)?;
+    let table = match config.positions {
+        Positions::Learned => return Ok(()),
+        Positions::None => TensorData::zeros::<f32, _>(shape),
+        Positions::Sinusoidal | Positions::SinusoidalHalves => {
+            let table = sinusoid_table(config.positions, 0, shape[0], shape[1]);
+            TensorData::new(table, shape)
         }
-        for (block, residual) in blocks {
-            let norm = format!("{ours}.{residual}_residual.norm");
-            self.put(values, &format!("{theirs}/{block}/layer_norm"), &norm);
-        }
-    }
-
-    fn put_embeddings(&self, values: &mut BTreeMap<String, Value>, tying: Tying) {
-        let own = |name| self.get(name).map(Value::Tensor);
-        let shared = || Some(Value::Alias(TGT_EMBEDDING));
-        let (src, tgt) = ("src_vocabulary.weight", "tgt_vocabulary.weight");
-        let (src, tgt, output) = match tying {
-            Tying::All => (shared(), own(src), shared()),
-            Tying::Decoder => (own(src), own(tgt), shared()),
-            Tying::None => (own(src), own(tgt), own("output.weight")),
-        };
-        let all = [
-            ("encoder/embeddings_0/weight", src),
-            (TGT_EMBEDDING, tgt),
-            ("decoder/projection/weight", output),
-            ("decoder/projection/bias", own("output_bias")),
-        ];
-        let all = all
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        values.extend(all);
-    }
-
-    /// Inserts a vector per position; zeros for a model without positions.
-    fn put_positions(
-        &self,
-        values: &mut BTreeMap<String, Value>,
-        config: &TransformerConfig,
-    ) -> Result<(), ExportError> {
-        const TGT: &str = "decoder/position_encodings/encodings";
-        let shape = [config.max_positions.max(MIN_POSITIONS), config.d_model];
-        // Before the table is computed.
-        check_positions(shape, "max_positions", FORMAT)?;
-        let (src, tgt) = match config.positions {
-            Positions::Learned => {
-                let learned = |side: &str| self.get(&format!("{side}_positions.learned"));
-                (learned("src").map(Value::Tensor), learned("tgt"))
-            }
-            Positions::None => {
-                let zeros = TensorData::zeros::<f32, _>(shape);
-                (Some(Value::Alias(TGT)), Some(zeros))
-            }
-            Positions::Sinusoidal | Positions::SinusoidalHalves => {
-                let table = sinusoid_table(config.positions, 0, shape[0], shape[1]);
-                (Some(Value::Alias(TGT)), Some(TensorData::new(table, shape)))
-            }
-        };
-        values.extend(src.map(|src| (TGT.replace("decoder", "encoder"), src)));
-        values.extend(tgt.map(|tgt| (TGT.to_owned(), Value::Tensor(tgt))));
-        Ok(())
-    }
+    };
+    let src = Value::Alias(TGT_POSITIONS);
+    values.insert(TGT_POSITIONS.replace("decoder", "encoder"), src);
+    values.insert(TGT_POSITIONS.to_owned(), Value::Tensor(table));
+    Ok(())
 }
 
 fn serialize(values: &BTreeMap<String, Value>) -> Result<Vec<u8>, ExportError> {

@@ -2,6 +2,7 @@
 
 use burn::tensor::TensorData;
 
+use crate::config::{Linear, Place};
 use crate::import::StateDict;
 
 /// Reorders the features of the residual stream, so that a model with interleaved sinusoids computes the same with all
@@ -10,27 +11,24 @@ use crate::import::StateDict;
 /// Only the sinusoids depend on the order of the features: whatever else reads or writes the stream is reordered
 /// alike. Sums over features change their order, so results are equal up to rounding.
 pub(super) fn with_halves(weights: &StateDict) -> StateDict {
-    let mut reordered = StateDict::default();
+    let mut reordered = weights.clone();
     for name in weights.names() {
-        if let Some(data) = weights.tensor(name) {
-            let data = match stream_axis(name) {
-                Some(axis) => in_halves(data, axis),
-                None => data.clone(),
-            };
-            reordered.insert(name, data);
+        let axis = Place::named(name).and_then(stream_axis);
+        if let (Some(axis), Some(data)) = (axis, weights.tensor(name)) {
+            reordered.insert(name, in_halves(data, axis));
         }
     }
     reordered
 }
 
 /// Returns the axis of a parameter that counts the features of the residual stream.
-fn stream_axis(parameter: &str) -> Option<usize> {
-    let (module, kind) = parameter.rsplit_once('.')?;
-    let module = module.rsplit('.').next()?;
-    match (module, kind) {
-        ("src_vocabulary" | "tgt_vocabulary" | "output" | "outer", "weight") => Some(1),
-        ("query" | "key" | "value" | "inner", "weight") => Some(0),
-        ("output" | "outer", "bias") | (_, "gamma" | "beta") => Some(0),
+fn stream_axis(place: Place) -> Option<usize> {
+    use Linear::{Inner, Key, Outer, Output, Query, Value};
+    match place {
+        _ if place.is_vocabulary() => Some(1),
+        Place::Matrix(_, Output | Outer) => Some(1),
+        Place::Matrix(_, Query | Key | Value | Inner) => Some(0),
+        Place::Bias(_, Output | Outer) | Place::Norm(..) | Place::FinalNorm(..) => Some(0),
         _ => None,
     }
 }

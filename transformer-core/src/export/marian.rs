@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::ExportError;
 use super::feature_order::with_halves;
 use super::files::{create, remove, write, write_json, write_tokenizers};
+use super::renamed::renamed;
 use super::settings_check::{Check, check_positions, refuse_unsupported};
-use super::transpose::transposed;
-use crate::config::{Activation, NormPlacement, Positions, TransformerConfig, Tying};
+use crate::config::{Activation, NormPlacement, Place, Positions, TransformerConfig, Tying};
 use crate::directory::Tokenizers;
 use crate::import::StateDict;
 use crate::import::marian::vocabulary::rows;
@@ -258,52 +258,6 @@ fn special(tokenizers: &Tokenizers) -> SpecialIds {
         .map_or(ours, |pieces| pieces.special())
 }
 
-/// Converts parameters to the names and layout of Transformers.
-struct Conversion<'a> {
-    config: &'a TransformerConfig,
-    src: &'a [Option<u32>],
-    tgt: &'a [Option<u32>],
-}
-
-impl Conversion<'_> {
-    /// Converts a parameter; `None` for one that the class does not have.
-    fn tensor(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
-        let values: Vec<f32> = data.iter::<f32>().collect();
-        let name = match (parameter, self.config.tying) {
-            ("src_vocabulary.weight", Tying::All) => SHARED,
-            ("src_vocabulary.weight", _) => SRC,
-            ("tgt_vocabulary.weight", _) => TGT,
-            ("output.weight", _) => OUTPUT,
-            ("output_bias", _) => BIAS,
-            _ => return self.layer(parameter, data),
-        };
-        let rows = if name == SRC { self.src } else { self.tgt };
-        let tensor = match data.shape()[..] {
-            [_, width] => {
-                let ordered = in_original_order(&values, rows, width);
-                let n_rows = ordered.len() / width;
-                TensorData::new(ordered, [n_rows, width])
-            }
-            _ => {
-                let ordered = in_original_order(&values, rows, 1);
-                let n_rows = ordered.len();
-                TensorData::new(ordered, [1, n_rows])
-            }
-        };
-        Some((name.to_owned(), tensor))
-    }
-
-    /// Converts a parameter of a layer.
-    fn layer(&self, parameter: &str, data: &TensorData) -> Option<(String, TensorData)> {
-        let target = Names::Marian.source_tensor(parameter, self.config)?;
-        let tensor = match (target.layout, &data.shape()[..]) {
-            (Layout::Linear, &[_, _]) => transposed(data),
-            _ => data.clone(),
-        };
-        Some((target.name, tensor))
-    }
-}
-
 /// Reorders rows of `width` values to the ids of the exported vocabulary, which `rows` gives for each row.
 fn in_original_order(values: &[f32], rows: &[Option<u32>], width: usize) -> Vec<f32> {
     let mut order: Vec<(u32, usize)> = Vec::with_capacity(rows.len());
@@ -323,17 +277,30 @@ fn weights(
     src: &[Option<u32>],
     tgt: &[Option<u32>],
 ) -> StateDict {
-    let conversion = Conversion { config, src, tgt };
     let mut ours = StateDict::from_model(model);
     if config.positions == Positions::Sinusoidal {
         // Both have all sines before all cosines.
         ours = with_halves(&ours);
     }
-    let mut theirs = StateDict::default();
-    for parameter in ours.names() {
-        let data = ours.tensor(parameter);
-        if let Some((name, tensor)) = data.and_then(|data| conversion.tensor(parameter, data)) {
-            theirs.insert(name, tensor);
+    let mut theirs = renamed(&ours, config, |place| match place {
+        Place::SrcVocabulary if config.tying == Tying::All => {
+            Some((SHARED.to_owned(), Layout::Same))
+        }
+        Place::OutputBias => Some((BIAS.to_owned(), Layout::Same)),
+        _ => Names::Marian.source(place, config),
+    });
+    for name in [SHARED, SRC, TGT, OUTPUT, BIAS] {
+        if let Some(data) = theirs.remove(name) {
+            let width = data.shape()[1..].iter().product();
+            let rows = if name == SRC { src } else { tgt };
+            let ordered = in_original_order(&data.iter().collect::<Vec<f32>>(), rows, width);
+            let n_rows = ordered.len() / width;
+            let shape = if name == BIAS {
+                [1, n_rows]
+            } else {
+                [n_rows, width]
+            };
+            theirs.insert(name, TensorData::new(ordered, shape));
         }
     }
     if theirs.tensor(BIAS).is_none() {

@@ -11,9 +11,9 @@ mod error;
 mod feature_order;
 mod files;
 mod marian;
+mod renamed;
 mod settings_check;
 mod state_dict;
-mod transpose;
 
 pub use ctranslate2::to_ctranslate2;
 pub use error::ExportError;

@@ -1,14 +1,13 @@
 //! [`StateDict::to_transformer`]: builds a model with the weights of a state dict.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use burn::module::{Module, ModuleMapper, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, TensorData};
 
-use super::names::{Names, SourceTensor};
+use super::names::{Layout, Names};
 use super::state_dict::{NonFinite, StateDict};
-use crate::config::{ConfigError, Positions, TransformerConfig, Tying};
+use crate::config::{ConfigError, Place, Positions, TransformerConfig};
+use crate::directory::StoredTensors;
 use crate::model::Transformer;
 
 /// Why a state dict cannot be imported.
@@ -41,10 +40,11 @@ pub enum ImportError {
 const MAX_LISTED: usize = 1 << 28;
 
 /// A difference between a state dict and a config.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
     /// The state dict lacks a tensor of the model.
+    #[error("`{name}` is missing; expected the shape {expected:?}")]
     Missing {
         /// The tensor.
         name: String,
@@ -52,6 +52,7 @@ pub enum Misfit {
         expected: Vec<usize>,
     },
     /// The state dict has a tensor that the model does not use.
+    #[error("`{name}` is left over; it has the shape {found:?}, and the model has no such tensor")]
     LeftOver {
         /// The tensor.
         name: String,
@@ -59,6 +60,7 @@ pub enum Misfit {
         found: Vec<usize>,
     },
     /// A tensor has another shape than the model requires.
+    #[error("`{name}` has the shape {found:?}; expected {expected:?}")]
     Shape {
         /// The tensor.
         name: String,
@@ -68,11 +70,18 @@ pub enum Misfit {
         found: Vec<usize>,
     },
     /// The naming convention has no name for a parameter of the model.
+    #[error(
+        "`{parameter}` of the model has no name in the state dict; give one, or choose a config without it"
+    )]
     Unnamed {
         /// Our name for the parameter.
         parameter: String,
     },
     /// The state dict has an output bias, but the config has none.
+    #[error(
+        "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
+         `output_bias: true`"
+    )]
     OutputBias {
         /// The tensor.
         name: String,
@@ -80,8 +89,10 @@ pub enum Misfit {
         largest: f32,
     },
     /// A tensor has a value that is NaN or infinite in single precision.
+    #[error("{0}")]
     NonFinite(NonFinite),
     /// Two matrices are tied in the config, but differ in the state dict.
+    #[error("`{name}` differs from `{twin}`, but the config ties them; choose another `tying`")]
     Untied {
         /// The tensor.
         name: String,
@@ -100,42 +111,6 @@ impl Misfit {
             | Self::Untied { name, .. }
             | Self::NonFinite(NonFinite { name, .. })
             | Self::Unnamed { parameter: name } => name,
-        }
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing { name, expected } => {
-                write!(f, "`{name}` is missing; expected the shape {expected:?}")
-            }
-            Self::LeftOver { name, found } => {
-                write!(
-                    f,
-                    "`{name}` is left over; it has the shape {found:?}, and the model has no such tensor"
-                )
-            }
-            Self::Shape {
-                name,
-                expected,
-                found,
-            } => write!(f, "`{name}` has the shape {found:?}; expected {expected:?}"),
-            Self::Unnamed { parameter } => write!(
-                f,
-                "`{parameter}` of the model has no name in the state dict; give one, or choose a config \
-                 without it"
-            ),
-            Self::NonFinite(found) => found.fmt(f),
-            Self::OutputBias { name, largest } => write!(
-                f,
-                "`{name}` is not zero (its largest magnitude is {largest}), but the config has no output bias; choose \
-                 `output_bias: true`"
-            ),
-            Self::Untied { name, twin } => write!(
-                f,
-                "`{name}` differs from `{twin}`, but the config ties them; choose another `tying`"
-            ),
         }
     }
 }
@@ -203,22 +178,25 @@ impl StateDict {
                 n_values,
             });
         }
-        #[expect(clippy::disallowed_methods, reason = "all weights are replaced")]
-        let model = config.init(device)?;
         let mut fit = Fit {
             dict: self,
             config,
             names,
-            path: Vec::new(),
             used: BTreeSet::new(),
             misfits: BTreeMap::new(),
         };
-        let model = model.map(&mut fit);
+        let mut tensors = Vec::new();
+        for (place, shape) in config.parameters() {
+            let values = fit.values(place, &shape);
+            let data = values.map(|values| TensorData::new(values, shape));
+            tensors.extend(data.map(|data| (place.to_string(), data)));
+        }
         fit.check_tied();
         fit.check_output_bias();
         fit.check_left_over();
         if fit.misfits.is_empty() {
-            return Ok(model);
+            let model = StoredTensors::in_memory(tensors).into_model(config, device);
+            return Ok(model.expect("the tensors have the names and shapes of the model"));
         }
         Err(ImportError::Misfits {
             misfits: fit.misfits.into_values().collect(),
@@ -226,50 +204,23 @@ impl StateDict {
     }
 }
 
-/// Replaces every parameter by the tensor of the state dict, and collects the differences.
+/// Collects the differences between a state dict and a config.
 struct Fit<'a> {
     dict: &'a StateDict,
     config: &'a TransformerConfig,
     names: &'a Names,
-    /// Path of the current module.
-    path: Vec<String>,
     /// Tensors that the model uses.
     used: BTreeSet<String>,
     /// Differences by name, without duplicates: three parameters can come from one tensor.
     misfits: BTreeMap<String, Misfit>,
 }
 
-impl ModuleMapper for Fit<'_> {
-    fn enter_module(&mut self, name: &str, _container_type: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _name: &str, _container_type: &str) {
-        self.path.pop();
-    }
-
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let shape: Vec<usize> = param.dims().to_vec();
-        let Some(values) = self.values(&self.path.join("."), &shape) else {
-            return param;
-        };
-        let is_tracked = param.is_require_grad();
-        let data = TensorData::new(values, shape);
-        let param = param.map(|old| Tensor::from_data(data, &old.device()));
-        match is_tracked {
-            true => param.set_require_grad(true),
-            false => param,
-        }
-    }
-}
-
 impl Fit<'_> {
     /// Returns the values of a parameter in our layout; `None` after noting a difference.
-    fn values(&mut self, parameter: &str, shape: &[usize]) -> Option<Vec<f32>> {
-        let Some(SourceTensor { name, layout }) = self.source_tensor(parameter) else {
-            self.note(Misfit::Unnamed {
-                parameter: parameter.to_owned(),
-            });
+    fn values(&mut self, place: Place, shape: &[usize]) -> Option<Vec<f32>> {
+        let Some((name, layout)) = self.source(place) else {
+            let parameter = place.to_string();
+            self.note(Misfit::Unnamed { parameter });
             return None;
         };
         let expected = layout.tensor_shape(shape);
@@ -295,49 +246,39 @@ impl Fit<'_> {
 
     /// Returns the tensor from which a parameter is loaded: for a tied matrix, the first of its names that
     /// is in the state dict.
-    fn source_tensor(&self, parameter: &str) -> Option<SourceTensor> {
-        let own = self.names.source_tensor(parameter, self.config);
-        let exists = |name: &str| self.dict.tensor(name).is_some();
-        if own.as_ref().is_some_and(|own| exists(&own.name)) {
-            return own;
-        }
-        let mut twins = tied(self.config.tying)
-            .iter()
-            .filter(|(_, first)| *first == parameter)
-            .filter_map(|(twin, _)| self.names.source_tensor(twin, self.config));
-        let found = twins.find(|twin| exists(&twin.name));
-        found.or(own)
+    fn source(&self, place: Place) -> Option<(String, Layout)> {
+        let twins = self.config.tied_places().iter();
+        let twins = twins.filter(|(_, first)| *first == place);
+        let mut all = [place].into_iter().chain(twins.map(|(twin, _)| *twin));
+        let named = |place| self.names.source(place, self.config);
+        let exists = |(name, _): &(String, Layout)| self.dict.tensor(name).is_some();
+        let found = all.find_map(|place| named(place).filter(exists));
+        found.or_else(|| named(place))
     }
 
     /// Checks that matrices that the config ties are equal.
     fn check_tied(&mut self) {
-        for (twin, first) in tied(self.config.tying) {
-            let first = self.source_tensor(first).map(|tensor| tensor.name);
-            let (Some(name), Some(first)) = (self.names.outside_of_layers(twin), first) else {
+        for &(twin, first) in self.config.tied_places() {
+            let named = self.names.source(twin, self.config);
+            let (Some((name, _)), Some((first, _))) = (named, self.source(first)) else {
                 continue;
             };
-            let (Some(copy), Some(matrix)) = (self.dict.tensor(name), self.dict.tensor(&first))
+            let (Some(copy), Some(matrix)) = (self.dict.tensor(&name), self.dict.tensor(&first))
             else {
                 continue;
             };
-            self.used.insert(name.to_owned());
+            self.used.insert(name.clone());
             let is_equal =
                 dims(copy) == dims(matrix) && copy.iter::<f32>().eq(matrix.iter::<f32>());
-            if !is_equal && !self.note_non_finite(name) && !self.note_non_finite(&first) {
-                self.note(Misfit::Untied {
-                    name: name.to_owned(),
-                    twin: first,
-                });
+            if !is_equal && !self.note_non_finite(&name) && !self.note_non_finite(&first) {
+                self.note(Misfit::Untied { name, twin: first });
             }
         }
     }
 
     fn check_output_bias(&mut self) {
-        let name = self
-            .names
-            .output_bias()
-            .filter(|_| !self.config.output_bias);
-        let Some(name) = name else {
+        let source = self.names.source(Place::OutputBias, self.config);
+        let Some((name, _)) = source.filter(|_| !self.config.output_bias) else {
             return;
         };
         let Some(bias) = self.dict.tensor(&name) else {
@@ -386,18 +327,6 @@ impl Fit<'_> {
 
     fn note(&mut self, misfit: Misfit) {
         self.misfits.insert(misfit.name().to_owned(), misfit);
-    }
-}
-
-/// Returns the matrices that the model lacks because they are tied, each with the one that is used instead.
-fn tied(tying: Tying) -> &'static [(&'static str, &'static str)] {
-    match tying {
-        Tying::None => &[],
-        Tying::Decoder => &[("output.weight", "tgt_vocabulary.weight")],
-        Tying::All => &[
-            ("tgt_vocabulary.weight", "src_vocabulary.weight"),
-            ("output.weight", "src_vocabulary.weight"),
-        ],
     }
 }
 

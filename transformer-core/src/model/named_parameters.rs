@@ -109,6 +109,8 @@ mod tests {
         for name in [
             "output",
             "encoder.layers.0.feed_forward.inner.scales",
+            "encoder.layers.0.feed_forward_residual.inner.weight",
+            "encoder.layers.00.feed_forward.inner.weight",
             "a.b.c",
             "",
         ] {

@@ -168,10 +168,8 @@ impl Packer<'_> {
 
     /// Returns the elements of a tensor of floats, in row-major order.
     pub(super) fn floats(&self, place: Place) -> Result<Cow<'_, [f32]>, LoadError> {
-        match self
-            .weights
-            .get(&place.to_string(), &self.config.shape(place))?
-        {
+        let shape = self.config.shape(place);
+        match self.weights.get(&place.to_string(), &shape)? {
             StoredTensor::F32(values) => Ok(values),
             StoredTensor::Int8 { .. } => {
                 unreachable!("only matrices of layers are stored as integers")

@@ -1,8 +1,8 @@
 //! [`Names`]: the naming conventions of state dicts.
 
-use super::layout::{Layout, SourceTensor};
+use super::layout::Layout;
 use super::{annotated, marian, pytorch};
-use crate::config::TransformerConfig;
+use crate::config::{Place, TransformerConfig};
 
 /// The naming convention of a state dict.
 ///
@@ -57,67 +57,17 @@ impl Default for PytorchNames {
 }
 
 impl Names {
-    /// Returns the key and the layout of the tensor from which our parameter is loaded; `None` if this
-    /// convention has no name for it.
-    pub(crate) fn source_tensor(
+    /// Returns the key and the layout of the tensor from which a parameter is loaded; `None` if this convention has no
+    /// name for it.
+    pub(crate) fn source(
         &self,
-        parameter: &str,
+        place: Place,
         config: &TransformerConfig,
-    ) -> Option<SourceTensor> {
-        if parameter == "output_bias" {
-            let name = self.output_bias()?;
-            let layout = Layout::Same;
-            return Some(SourceTensor { name, layout });
-        }
-        let path: Vec<&str> = parameter.split('.').collect();
-        if let Some(name) = self.outside_of_layers(parameter) {
-            return Some(SourceTensor {
-                name: name.to_owned(),
-                layout: Layout::Same,
-            });
-        }
+    ) -> Option<(String, Layout)> {
         match self {
-            Self::Pytorch(names) => {
-                let (name, layout) = pytorch::layer(&path, config)?;
-                let prefix = &names.prefix;
-                let dot = if prefix.is_empty() { "" } else { "." };
-                let name = format!("{prefix}{dot}{name}");
-                Some(SourceTensor { name, layout })
-            }
-            Self::Annotated => {
-                let (name, layout) = annotated::layer(&path, config)?;
-                Some(SourceTensor { name, layout })
-            }
-            Self::Marian => {
-                let (name, layout) = marian::layer(&path)?;
-                Some(SourceTensor { name, layout })
-            }
-        }
-    }
-
-    /// Returns the key of the output's bias: that of its weight, with `bias` instead of `weight`.
-    pub(in crate::import) fn output_bias(&self) -> Option<String> {
-        let linear = self
-            .outside_of_layers("output.weight")?
-            .strip_suffix("weight")?;
-        Some(format!("{linear}bias"))
-    }
-
-    /// Returns the key of a parameter outside the encoder and decoder layers.
-    pub(in crate::import) fn outside_of_layers(&self, parameter: &str) -> Option<&str> {
-        match (self, parameter) {
-            (Self::Pytorch(names), "src_vocabulary.weight") => names.src_embedding.as_deref(),
-            (Self::Pytorch(names), "tgt_vocabulary.weight") => names.tgt_embedding.as_deref(),
-            (Self::Pytorch(names), "output.weight") => names.output.as_deref(),
-            (Self::Pytorch(names), "src_positions.learned") => names.src_positions.as_deref(),
-            (Self::Pytorch(names), "tgt_positions.learned") => names.tgt_positions.as_deref(),
-            (Self::Annotated, "src_vocabulary.weight") => Some("src_embed.0.lut.weight"),
-            (Self::Annotated, "tgt_vocabulary.weight") => Some("tgt_embed.0.lut.weight"),
-            (Self::Annotated, "output.weight") => Some("generator.proj.weight"),
-            (Self::Marian, "src_vocabulary.weight") => Some("model.encoder.embed_tokens.weight"),
-            (Self::Marian, "tgt_vocabulary.weight") => Some("model.decoder.embed_tokens.weight"),
-            (Self::Marian, "output.weight") => Some("lm_head.weight"),
-            _ => None,
+            Self::Pytorch(names) => pytorch::source(names, place, config),
+            Self::Annotated => annotated::source(place, config),
+            Self::Marian => marian::source(place, config),
         }
     }
 }

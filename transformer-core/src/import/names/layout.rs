@@ -1,34 +1,64 @@
 //! [`Layout`]: how another program stores a parameter in a tensor.
 
-/// The tensor of a state dict from which a parameter is loaded.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SourceTensor {
-    /// Its key in the state dict.
-    pub(crate) name: String,
-    pub(crate) layout: Layout,
-}
+use burn::tensor::TensorData;
+
+use crate::config::{Linear, Place, TransformerConfig, Vector};
 
 /// The layout of a parameter in another program's tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Layout {
     /// That of the parameter.
     Same,
-    /// The weight of an `nn.Linear`: `[out, in]`, the transpose of the parameter.
-    Linear,
-    /// Rows of packed projections, from row `start` on, of `n_rows` in total.
-    Packed { start: usize, n_rows: usize },
+    /// Rows of one or several `nn.Linear`, from row `start` on, of `n_rows` in total. The matrix of an `nn.Linear` is
+    /// `[out, in]`, the transpose of the parameter.
+    Linear { start: usize, n_rows: usize },
     /// To be multiplied by a factor.
     Scaled(f64),
 }
 
 impl Layout {
+    /// Returns the layout of a linear layer that is stored with others as one.
+    pub(crate) fn linear(linear: Linear, all: &[Linear], config: &TransformerConfig) -> Self {
+        let n_rows = |linears: &[Linear]| linears.iter().map(|it| config.widths(*it)[1]).sum();
+        let n_before = all.iter().position(|it| *it == linear).unwrap_or(0);
+        Self::Linear {
+            start: n_rows(&all[..n_before]),
+            n_rows: n_rows(all),
+        }
+    }
+
+    /// Returns the layout in PyTorch of a parameter that has a tensor of its own.
+    pub(super) fn of(place: Place, config: &TransformerConfig) -> Self {
+        match place {
+            Place::Matrix(_, linear) | Place::Bias(_, linear) => {
+                Self::linear(linear, &[linear], config)
+            }
+            _ => Self::Same,
+        }
+    }
+
     /// Returns the shape of the tensor for a parameter of this shape.
     pub(in crate::import) fn tensor_shape(self, parameter_shape: &[usize]) -> Vec<usize> {
         match (self, parameter_shape) {
-            (Self::Linear, [d_in, d_out]) => vec![*d_out, *d_in],
-            (Self::Packed { n_rows, .. }, [d_in, _]) => vec![n_rows, *d_in],
-            (Self::Packed { n_rows, .. }, _) => vec![n_rows],
-            (Self::Same | Self::Scaled(_) | Self::Linear, _) => parameter_shape.to_vec(),
+            (Self::Linear { n_rows, .. }, [d_in, _]) => vec![n_rows, *d_in],
+            (Self::Linear { n_rows, .. }, _) => vec![n_rows],
+            (Self::Same | Self::Scaled(_), _) => parameter_shape.to_vec(),
+        }
+    }
+
+    /// Returns the tensor for a parameter, or its rows of the tensor.
+    pub(crate) fn tensor(self, parameter: &TensorData) -> TensorData {
+        let values = || parameter.iter::<f32>();
+        match (self, &parameter.shape()[..]) {
+            (Self::Linear { .. }, &[d_in, d_out]) => {
+                let rows = transpose(&values().collect::<Vec<f32>>(), d_out);
+                TensorData::new(rows, [d_out, d_in])
+            }
+            (Self::Scaled(factor), shape) => {
+                let unscaled = values().map(|value| (f64::from(value) / factor) as f32);
+                TensorData::new(unscaled.collect::<Vec<f32>>(), shape)
+            }
+            (Self::Same | Self::Linear { .. }, _) => parameter.clone(),
         }
     }
 
@@ -39,52 +69,53 @@ impl Layout {
         parameter_shape: &[usize],
     ) -> Vec<f32> {
         match (self, parameter_shape) {
-            (Self::Linear, [d_in, _]) => transpose(&values, *d_in),
-            (Self::Packed { start, .. }, [d_in, d_out]) => {
+            (Self::Linear { start, .. }, [d_in, d_out]) => {
                 transpose(&values[start * d_in..][..d_out * d_in], *d_in)
             }
-            (Self::Packed { start, .. }, _) => {
+            (Self::Linear { start, .. }, _) => {
                 values[start..][..parameter_shape.iter().product()].to_vec()
             }
             (Self::Scaled(factor), _) => {
                 let scale = |value| (f64::from(value) * factor) as f32;
                 values.into_iter().map(scale).collect()
             }
-            (Self::Same | Self::Linear, _) => values,
+            (Self::Same, _) => values,
         }
     }
 }
 
 /// Transposes a matrix with rows of `n_columns` values.
-pub(crate) fn transpose(values: &[f32], n_columns: usize) -> Vec<f32> {
+fn transpose(values: &[f32], n_columns: usize) -> Vec<f32> {
     let column = |first: usize| values[first..].iter().step_by(n_columns).copied();
     (0..n_columns).flat_map(column).collect()
 }
 
-/// Returns the index of the sub-layer, within its layer, of a residual block.
-pub(super) fn sub_layer(stack: &str, block: &str) -> Option<usize> {
-    match (stack, block.strip_suffix("_residual")?) {
-        (_, "self_attention") => Some(0),
-        ("decoder", "cross_attention") | ("encoder", "feed_forward") => Some(1),
-        ("decoder", "feed_forward") => Some(2),
-        _ => None,
+/// Returns PyTorch's name of a kind of parameter.
+pub(crate) const fn kind(place: Place) -> &'static str {
+    match place {
+        Place::Bias(..) | Place::OutputBias => "bias",
+        Place::Norm(_, Vector::Offset) | Place::FinalNorm(_, Vector::Offset) => "bias",
+        _ => "weight",
     }
 }
 
-/// Returns PyTorch's name for a parameter of layer normalization.
-pub(super) fn gain_or_bias(kind: &str) -> Option<&'static str> {
-    match kind {
-        "gamma" => Some("weight"),
-        "beta" => Some("bias"),
-        _ => None,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Returns the layout of a parameter of a linear layer.
-pub(super) fn linear_layout(kind: &str) -> Layout {
-    if kind == "weight" {
-        Layout::Linear
-    } else {
-        Layout::Same
+    #[test]
+    fn a_parameter_that_was_written_is_read_back() {
+        let values: Vec<f32> = (0..6_u8).map(f32::from).collect();
+        let parameter = TensorData::new(values.clone(), [2, 3]);
+        let linear = Layout::Linear {
+            start: 0,
+            n_rows: 3,
+        };
+        for layout in [Layout::Same, Layout::Scaled(0.5), linear] {
+            let tensor = layout.tensor(&parameter);
+            assert_eq!(tensor.shape().to_vec(), layout.tensor_shape(&[2, 3]));
+            let stored = tensor.iter::<f32>().collect();
+            assert_eq!(layout.convert(stored, &[2, 3]), values, "{layout:?}");
+        }
     }
 }

@@ -1,48 +1,44 @@
-//! Names of the layers of `MarianMTModel` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
+//! Names of `MarianMTModel` and `PegasusForConditionalGeneration` in Hugging Face's Transformers.
 
-use super::layout::{Layout, gain_or_bias, linear_layout};
+use super::layout::{Layout, kind};
+use crate::config::{Linear, Part, Place, TransformerConfig};
 
-/// Returns the tensor of a parameter of a stack, and its layout.
-pub(super) fn layer(path: &[&str]) -> Option<(String, Layout)> {
-    let (stack, layer, block, rest) = match path {
+/// Returns the tensor of a parameter, and its layout.
+pub(super) fn source(place: Place, config: &TransformerConfig) -> Option<(String, Layout)> {
+    let module = match place {
+        Place::SrcVocabulary => "model.encoder.embed_tokens".to_owned(),
+        Place::TgtVocabulary => "model.decoder.embed_tokens".to_owned(),
+        Place::Output | Place::OutputBias => "lm_head".to_owned(),
+        Place::Positions(_) => return None,
+        Place::Matrix(at, linear) | Place::Bias(at, linear) => {
+            let attention = match at.part {
+                Part::SelfAttention => "self_attn.",
+                Part::CrossAttention => "encoder_attn.",
+                Part::FeedForward => "",
+            };
+            let linear = match linear {
+                Linear::Query => "q_proj",
+                Linear::Key => "k_proj",
+                Linear::Value => "v_proj",
+                Linear::Output => "out_proj",
+                Linear::Inner => "fc1",
+                Linear::Outer => "fc2",
+            };
+            format!("model.{at}.{attention}{linear}")
+        }
+        Place::Norm(at, _) => {
+            let norm = match at.part {
+                Part::SelfAttention => "self_attn_layer_norm",
+                Part::CrossAttention => "encoder_attn_layer_norm",
+                Part::FeedForward => "final_layer_norm",
+            };
+            format!("model.{at}.{norm}")
+        }
         // Pegasus alone has these.
-        [stack, "final_norm", kind] => {
-            let name = format!("model.{stack}.layer_norm.{}", gain_or_bias(kind)?);
-            return Some((name, Layout::Same));
-        }
-        [stack, "layers", layer, block, rest @ ..] => (stack, layer, block, rest),
-        _ => return None,
+        Place::FinalNorm(stack, _) => format!("model.{stack}.layer_norm"),
     };
-    let layer = format!("model.{stack}.layers.{layer}");
-    match rest {
-        [_, kind] if block.ends_with("_residual") => {
-            let norm = match *block {
-                "self_attention_residual" => "self_attn_layer_norm",
-                "cross_attention_residual" => "encoder_attn_layer_norm",
-                "feed_forward_residual" => "final_layer_norm",
-                _ => return None,
-            };
-            Some((
-                format!("{layer}.{norm}.{}", gain_or_bias(kind)?),
-                Layout::Same,
-            ))
-        }
-        [projection, kind] => {
-            let module = match (*block, *projection) {
-                ("feed_forward", "inner") => "fc1",
-                ("feed_forward", "outer") => "fc2",
-                ("self_attention", "query") => "self_attn.q_proj",
-                ("self_attention", "key") => "self_attn.k_proj",
-                ("self_attention", "value") => "self_attn.v_proj",
-                ("self_attention", "output") => "self_attn.out_proj",
-                ("cross_attention", "query") => "encoder_attn.q_proj",
-                ("cross_attention", "key") => "encoder_attn.k_proj",
-                ("cross_attention", "value") => "encoder_attn.v_proj",
-                ("cross_attention", "output") => "encoder_attn.out_proj",
-                _ => return None,
-            };
-            Some((format!("{layer}.{module}.{kind}"), linear_layout(kind)))
-        }
-        _ => None,
-    }
+    Some((
+        format!("{module}.{}", kind(place)),
+        Layout::of(place, config),
+    ))
 }

@@ -1,4 +1,4 @@
-//! Naming conventions of other programs for the parameters of a Transformer.
+//! Naming conventions of other programs for the parameters of a Transformer: functions from a place to a tensor.
 
 mod annotated;
 mod convention;
@@ -7,4 +7,4 @@ mod marian;
 mod pytorch;
 
 pub use convention::{Names, PytorchNames};
-pub(crate) use layout::{Layout, SourceTensor, transpose};
+pub(crate) use layout::{Layout, kind};

@@ -1,54 +1,51 @@
-//! Names of the layers of `torch.nn.Transformer`.
+//! Names of `torch.nn.Transformer`.
 
-use super::layout::{Layout, gain_or_bias, linear_layout, sub_layer};
-use crate::config::TransformerConfig;
+use super::convention::PytorchNames;
+use super::layout::{Layout, kind};
+use crate::config::{Linear, Part, Place, Stack, TransformerConfig};
 
-/// Returns the tensor of a layer's parameter, and its layout.
-pub(super) fn layer(path: &[&str], config: &TransformerConfig) -> Option<(String, Layout)> {
-    let (layer, block, rest) = match path {
-        [stack, "final_norm", kind] => {
-            return Some((
-                format!("{stack}.norm.{}", gain_or_bias(kind)?),
-                Layout::Same,
-            ));
+/// Returns the tensor of a parameter, and its layout.
+pub(super) fn source(
+    names: &PytorchNames,
+    place: Place,
+    config: &TransformerConfig,
+) -> Option<(String, Layout)> {
+    let of_user = |name: &Option<String>| Some((name.clone()?, Layout::Same));
+    let mut layout = Layout::of(place, config);
+    let module = match place {
+        Place::SrcVocabulary => return of_user(&names.src_embedding),
+        Place::TgtVocabulary => return of_user(&names.tgt_embedding),
+        Place::Output => return of_user(&names.output),
+        Place::OutputBias => {
+            let linear = names.output.as_deref()?.strip_suffix("weight")?;
+            return Some((format!("{linear}bias"), Layout::Same));
         }
-        [stack, "layers", layer, block, rest @ ..] => {
-            (format!("{stack}.layers.{layer}"), *block, rest)
+        Place::Positions(Stack::Encoder) => return of_user(&names.src_positions),
+        Place::Positions(Stack::Decoder) => return of_user(&names.tgt_positions),
+        Place::Matrix(at, linear) | Place::Bias(at, linear) => {
+            let attention = match at.part {
+                Part::SelfAttention => "self_attn.",
+                Part::CrossAttention => "multihead_attn.",
+                Part::FeedForward => "",
+            };
+            let linear = match linear {
+                Linear::Query | Linear::Key | Linear::Value => {
+                    let all = [Linear::Query, Linear::Key, Linear::Value];
+                    layout = Layout::linear(linear, &all, config);
+                    "in_proj_"
+                }
+                Linear::Output => "out_proj.",
+                Linear::Inner => "linear1.",
+                Linear::Outer => "linear2.",
+            };
+            format!("{at}.{attention}{linear}")
         }
-        _ => return None,
+        Place::Norm(at, _) => format!("{at}.norm{}.", at.index() + 1),
+        Place::FinalNorm(stack, _) => format!("{stack}.norm."),
     };
-    if let ([_, kind], Some(index)) = (rest, sub_layer(path[0], block)) {
-        let norm = format!("{layer}.norm{}.{}", index + 1, gain_or_bias(kind)?);
-        return Some((norm, Layout::Same));
-    }
-    let [projection, kind] = rest else {
-        return None;
-    };
-    if block == "feed_forward" {
-        let linear = if *projection == "inner" { 1 } else { 2 };
-        return Some((
-            format!("{layer}.linear{linear}.{kind}"),
-            linear_layout(kind),
-        ));
-    }
-    let attention = match block {
-        "self_attention" => "self_attn",
-        "cross_attention" => "multihead_attn",
-        _ => return None,
-    };
-    if *projection == "output" {
-        let name = format!("{layer}.{attention}.out_proj.{kind}");
-        return Some((name, linear_layout(kind)));
-    }
-    let keys = config.n_heads * config.head_d_k();
-    let values = config.n_heads * config.head_d_v();
-    let start = match *projection {
-        "query" => 0,
-        "key" => keys,
-        "value" => 2 * keys,
-        _ => return None,
-    };
-    let n_rows = 2 * keys + values;
-    let name = format!("{layer}.{attention}.in_proj_{kind}");
-    Some((name, Layout::Packed { start, n_rows }))
+    let dot = if names.prefix.is_empty() { "" } else { "." };
+    Some((
+        format!("{}{dot}{module}{}", names.prefix, kind(place)),
+        layout,
+    ))
 }
