@@ -225,9 +225,9 @@ impl fmt::Display for Place {
             Self::Matrix(at, linear) => write!(f, "{at}.{}.{}.weight", Word(at.part), Word(linear)),
             Self::Bias(at, linear) => write!(f, "{at}.{}.{}.bias", Word(at.part), Word(linear)),
             Self::Norm(at, vector) => {
-                write!(f, "{at}.{}_residual.norm.{}", Word(at.part), vector)
+                write!(f, "{at}.{}_residual.norm.{vector}", Word(at.part))
             }
-            Self::FinalNorm(stack, vector) => write!(f, "{stack}.final_norm.{}", vector),
+            Self::FinalNorm(stack, vector) => write!(f, "{stack}.final_norm.{vector}"),
         }
     }
 }

@@ -196,7 +196,7 @@ impl StateDict {
         fit.check_left_over();
         if fit.misfits.is_empty() {
             let model = StoredTensors::in_memory(tensors).into_model(config, device);
-            return Ok(model.expect("the tensors have the names and shapes of the model"));
+            return Ok(model.unwrap_or_else(|error| unreachable!("the table is complete: {error}")));
         }
         Err(ImportError::Misfits {
             misfits: fit.misfits.into_values().collect(),
