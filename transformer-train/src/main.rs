@@ -23,8 +23,8 @@ use crate::cli::{
     was_stopped,
 };
 
-/// Threads that Burn's Learner starts beside rayon's, and panics if it cannot: for metrics, their store, logs,
-/// checkpoints and the dashboard. Measured, and rounded up.
+/// Number of threads that Burn's Learner starts beside rayon's, for metrics, their store, logs, checkpoints and the
+/// dashboard; it panics if it cannot start them. Measured, and rounded up.
 const BURNS_THREADS: usize = 12;
 
 /// The exit code of a program that has panicked.
@@ -67,7 +67,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<ExitCode, Failure> {
     if ranks.is_alone() {
         return start(arguments, output, ranks);
     }
-    // The other processes would wait for ever for one that has failed. If it panicked, so would MPI's end.
+    // The other processes would wait forever for one that has failed. If it panicked, so would MPI's end.
     let outcome = catch_unwind(AssertUnwindSafe(|| start(arguments, output, ranks)));
     match outcome {
         Ok(Ok(code)) => {

@@ -27,7 +27,7 @@ pub struct Batch {
     pub size: BatchSize,
 }
 
-/// One device's share of an update: micro-batches, whose gradients are accumulated.
+/// One device's share of an update: micro-batches, with gradients that are accumulated.
 #[derive(Clone, Debug)]
 pub struct Update {
     /// Number of the update, from 0.
@@ -37,7 +37,7 @@ pub struct Update {
     pub micro_batches: Vec<Vec<Batch>>,
     /// Size of this device's micro-batches.
     pub size: BatchSize,
-    /// Target tokens of the whole update, on all devices; summed losses are divided by it.
+    /// Target tokens of the whole update, on all devices; summed losses are divided by this number.
     pub n_labels: usize,
     /// Seed of this update's randomness (dropout).
     pub seed: u64,
@@ -47,8 +47,8 @@ pub struct Update {
     pub timing: IntervalTiming,
 }
 
-/// How an update is split: every device gets the same number of micro-batches, and the threads of a
-/// device split each of them into shards.
+/// The split of an update: every device gets the same number of micro-batches, and the threads of a device split each
+/// of them into shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardSpec {
     /// Number of devices, of all processes together.
@@ -57,15 +57,13 @@ pub struct ShardSpec {
     pub device: usize,
     /// Number of shards per micro-batch, one per thread.
     pub n_shards: usize,
-    /// Maximum size of a micro-batch: its sentences times the tokens of the longest side, `EOS`
-    /// included. One that noise has made larger is split. The plan has the same limit for the text
-    /// without noise.
+    /// Maximum size of a micro-batch: its sentences times the tokens of the longest side, including `EOS`. A
+    /// micro-batch that noise has made larger is split. The plan has the same limit for the text without noise.
     pub max_tokens: usize,
 }
 
 impl ShardSpec {
-    /// Returns the split for a single device whose threads compute `n_shards` shards, without a limit
-    /// of size.
+    /// Returns the split for a single device with `n_shards` threads, without a limit of size.
     pub fn single_device(n_shards: usize) -> Self {
         Self {
             n_devices: 1,
@@ -92,9 +90,9 @@ pub struct BatchSize {
 /// Progress and timing of an interval up to and including one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IntervalTiming {
-    /// Target tokens of the interval's updates so far, this one included.
+    /// Target tokens of the interval's updates so far, including this one.
     pub n_labels: u64,
-    /// Start of the interval; `None` if it is not measured.
+    /// Start of the interval; `None` if it is not timed.
     pub started: Option<Instant>,
     /// Time spent loading batches while no update was computed.
     pub waited: Duration,
@@ -147,8 +145,8 @@ impl Batch {
 }
 
 impl Update {
-    /// Selects a device's micro-batches from those of a whole update, splits each into micro-batches
-    /// within the limit and these into shards, and creates their tensors on the device.
+    /// Selects a device's micro-batches from those of a whole update, splits each into micro-batches within the limit
+    /// and these into shards, and creates their tensors on the device.
     ///
     /// # Panics
     ///
@@ -192,7 +190,7 @@ impl Update {
     }
 }
 
-/// Splits a micro-batch that is larger than `max_tokens` into as few as pairs of similar length allow.
+/// Splits a micro-batch that is larger than `max_tokens` into the fewest parts that pairs of similar length allow.
 fn parts_within(max_tokens: usize, pairs: Vec<SentencePair>) -> Vec<Vec<SentencePair>> {
     let width = |pair: &SentencePair| pair.src.len().max(pair.tgt.len()) + 1;
     let widest = pairs.iter().map(width).max().unwrap_or(0);
@@ -206,7 +204,7 @@ fn parts_within(max_tokens: usize, pairs: Vec<SentencePair>) -> Vec<Vec<Sentence
     parts.into_iter().map(part).collect()
 }
 
-/// Distributes pairs over `n_shards` batches in turn; with fewer pairs, one each.
+/// Distributes pairs over `n_shards` batches in turn; fewer pairs give one batch each.
 fn shards(pairs: Vec<SentencePair>, n_shards: usize, device: &Device) -> Vec<Batch> {
     let mut shards = vec![Vec::new(); n_shards.min(pairs.len())];
     let n_shards = shards.len();

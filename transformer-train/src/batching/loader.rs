@@ -1,7 +1,7 @@
 //! The data loader of training: batches of the plan, one interval at a time.
 //!
-//! What Burn's Learner calls an epoch is an interval here: a fixed number of updates between two
-//! validations, independent of the size of the corpus.
+//! An epoch of Burn's Learner is an interval here: a fixed number of updates between two validations, independent of
+//! the size of the corpus.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -125,8 +125,8 @@ impl DataLoader<Update> for TrainLoader {
         })
     }
 
-    /// Returns the loader of one device. Burn splits the items into one equal range per device;
-    /// here the range's position selects the device, which gets its micro-batches of every update.
+    /// Returns the loader of one device. Burn splits the items into one equal range per device; here the position of
+    /// the range selects the device, which gets its micro-batches of every update.
     fn slice(&self, start: usize, _end: usize) -> Arc<dyn DataLoader<Update>> {
         let device = start / self.interval as usize;
         let next_update = match device {

@@ -6,13 +6,11 @@ use transformer_translate::batches_within;
 
 use super::plan_config::{CorpusWeight, PlanConfig};
 
-/// Minimum number of windows per pass. Sorting the whole corpus at once would put the same
-/// sentences together in every pass: in Multi30k half of a sentence's batch mates repeat, a fifth
-/// with four windows.
+/// Minimum number of windows per pass. Sorting the whole corpus at once would put the same sentences together in every
+/// pass: in Multi30k half of a sentence's batch mates repeat, with four windows a fifth.
 const MIN_WINDOWS: u64 = 4;
 
-/// Minimum number of batches per window for which `MIN_WINDOWS` applies: smaller windows have too
-/// much padding.
+/// Minimum number of batches per window for which `MIN_WINDOWS` applies: smaller windows cause too much padding.
 const MIN_WINDOW_BATCHES: u64 = 16;
 
 /// Lengths of one sentence pair in tokens, source first, without `BOS` and `EOS`.
@@ -61,7 +59,7 @@ impl Pass {
         pass
     }
 
-    /// Cuts the sorted window `start..end` into batches that are as full as the budget allows.
+    /// Cuts the sorted window `start..end` into batches as full as the budget allows.
     fn cut_window(&mut self, lengths: &[Lengths], budget: usize, start: usize, end: usize) {
         // Look up each sentence once: on a large corpus every access to `lengths` is a cache miss.
         let pairs: Vec<(u64, u64)> = self.order[start..end]
@@ -102,8 +100,8 @@ impl Pass {
     }
 }
 
-/// Sorts sentences by length. Equal lengths stay in shuffled order, so that the sentences of a
-/// batch vary from pass to pass.
+/// Sorts sentences by length. Equal lengths keep their shuffled order, so that the sentences of a batch vary from pass
+/// to pass.
 fn sort_by_length(order: &mut [u32], lengths: &[Lengths]) {
     // Compute each key once: on a large corpus every access to `lengths` is a cache miss.
     let keyed = order
@@ -117,8 +115,8 @@ fn sort_by_length(order: &mut [u32], lengths: &[Lengths]) {
     }
 }
 
-/// Draws the sentences of a pass, corpus by corpus: each sentence `weight` times, where a
-/// fractional weight is rounded up for a random subset such that the mean over passes is `weight`.
+/// Draws the sentences of a pass, corpus by corpus: each sentence `weight` times. A fractional weight is rounded up for
+/// a random subset, so that the mean over passes is `weight`.
 fn drawn_sentences(weights: &[CorpusWeight], seed: u64) -> Vec<u32> {
     let mut order = Vec::new();
     let mut first = 0;

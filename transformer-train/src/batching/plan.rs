@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::pass::{Lengths, Pass, lengths_with_eos};
 use super::plan_config::{CorpusWeight, PlanConfig};
 
-/// The reasons why a [`Plan`] cannot be made.
+/// Error of making a [`Plan`].
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -19,8 +19,7 @@ pub enum PlanError {
         /// Number of sentences.
         n_sentences: usize,
     },
-    /// The weights are so small that a pass may be empty, or so large that it has too many
-    /// sentences.
+    /// The weights are so small that a pass may be empty, or so large that it has too many sentences.
     #[error(
         "with these weights a pass has about {n_drawn:.1} sentences; choose weights that make it 1 to \
          4,294,967,295"
@@ -49,11 +48,10 @@ pub enum PlanError {
 
 /// An endless sequence of batches; batch `k` is a pure function of lengths, settings and `k`.
 ///
-/// A pass over the data (an epoch in other toolkits) uses every sentence once, or as often as its
-/// [`CorpusWeight`] requires. It shuffles the sentences, sorts them by length within windows, cuts
-/// the windows into batches within the budget, and shuffles the batches. The order depends only on
-/// `hash(seed, pass)`, so batch `k` has the same sentences no matter which batches were requested
-/// before. A resumed run therefore trains on the same batches as an uninterrupted one.
+/// A pass over the data (an epoch in other toolkits) uses every sentence once, or as often as its [`CorpusWeight`]
+/// requires. It shuffles the sentences, sorts them by length within windows, cuts the windows into batches within the
+/// budget, and shuffles the batches. The order depends only on `hash(seed, pass)`, so batch `k` has the same sentences
+/// whichever batches were requested before. A resumed run therefore trains on the same batches as an uninterrupted one.
 ///
 /// The number of batches varies from pass to pass. Jumping to a distant batch therefore plans every
 /// pass before it once (2 s each for four million sentences, 4 ms for Multi30k), unless the first
@@ -77,7 +75,7 @@ pub struct Plan {
     lengths: Arc<[Lengths]>,
     weights: Arc<[CorpusWeight]>,
     config: PlanConfig,
-    /// First batch of each pass that was planned so far, and of the next one.
+    /// First batch of each pass planned so far, and of the next one.
     pass_starts: Vec<u64>,
     /// Index of `pass`.
     current: u64,
@@ -195,7 +193,7 @@ impl Plan {
         self.pass_starts.partition_point(|&start| start <= k) as u64 - 1
     }
 
-    /// Returns the first batch of each pass that was planned so far, and of the next one.
+    /// Returns the first batch of each pass planned so far, and of the next one.
     pub fn pass_starts(&self) -> &[u64] {
         &self.pass_starts
     }

@@ -7,9 +7,9 @@ use burn_train::Interrupter;
 
 /// Stops training after the same update on all devices.
 ///
-/// Devices that sum their gradients with each other wait for each other: if one stopped an update
-/// before another, the other would wait forever. So once the gate is closed, no device begins an
-/// update that no other has begun, and every device completes the updates that another has begun.
+/// Devices that sum their gradients wait for each other: if one stopped an update before another, the other would wait
+/// forever. So once the gate is closed, no device begins an update that no other has begun, and every device completes
+/// the updates that another has begun.
 #[derive(Default)]
 pub(crate) struct UpdateGate {
     is_closed: AtomicBool,

@@ -12,8 +12,8 @@ use super::fit::load;
 
 /// Returns the mean of the weights of checkpoints, given by their numbers of updates.
 ///
-/// `template` is a module with parameters of the same names. Adapters are merged: the mean of products is not the
-/// product of means.
+/// `template` is a module with parameters of the same names. Adapters are merged first, because the mean of products is
+/// not the product of means.
 pub(crate) fn average<M: Module>(
     checkpoints: &Path,
     updates: &[u64],
@@ -32,7 +32,7 @@ pub(crate) fn average<M: Module>(
     }))
 }
 
-/// Sums every parameter over the modules that it visits.
+/// Sums every parameter over the modules visited.
 struct ParameterSums(HashMap<ParamId, Tensor<1>>);
 
 impl ModuleVisitor for ParameterSums {

@@ -11,7 +11,7 @@ use crate::step::WeightCheck;
 use crate::step::ranks::Ranks;
 use crate::validation::{History, is_out_of_patience, wait_for_validation};
 
-/// Burn's strategy that ends the training after an interval, when its checkpoint is written.
+/// Burn's strategy that ends the training after an interval, once its checkpoint is written.
 #[derive(Clone)]
 pub(crate) struct EarlyStop {
     interrupt: Interrupt,
@@ -25,8 +25,8 @@ pub(crate) struct EarlyStop {
 }
 
 impl EarlyStop {
-    /// Either of `interrupt` and `dashboard_stop` ends the run after the current interval, on all processes of
-    /// `weights`; so do weights that differ.
+    /// Creates the strategy. `interrupt` and `dashboard_stop` each end the run after the current interval, on all
+    /// processes of `weights`; weights that differ end it too.
     pub(crate) fn new(
         interrupt: &Interrupt,
         dashboard_stop: &Interrupter,
@@ -63,7 +63,7 @@ impl EarlyStoppingStrategy for EarlyStop {
     }
 }
 
-/// Burn's strategy of the processes that follow that of rank 0, which alone knows the history.
+/// Burn's strategy of processes other than rank 0, which alone knows the history.
 #[derive(Clone)]
 pub(crate) struct FollowStop {
     pub(crate) interrupt: Interrupt,
@@ -71,7 +71,7 @@ pub(crate) struct FollowStop {
 }
 
 impl EarlyStoppingStrategy for FollowStop {
-    /// Returns the decision of rank 0, which an interrupt here decides as well.
+    /// Returns the decision of rank 0; an interrupt on this process enters that decision too.
     fn should_stop(&mut self, _interval: usize, _store: &EventStoreClient) -> bool {
         self.ranks.any(self.interrupt.is_requested())
     }

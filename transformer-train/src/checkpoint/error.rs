@@ -28,7 +28,7 @@ pub enum Misfit {
         /// The parameter.
         tensor: String,
     },
-    /// The record has a tensor that is no parameter.
+    /// The record has a tensor that is not a parameter.
     #[error("`{tensor}` in the file is no parameter of the model")]
     Unknown {
         /// The tensor.
@@ -40,7 +40,7 @@ pub enum Misfit {
         /// The parameter.
         tensor: String,
     },
-    /// Something else, which Burn refuses.
+    /// A mismatch that Burn reports.
     #[error("{source}")]
     Other {
         /// The error of Burn.
@@ -63,7 +63,7 @@ pub enum CheckpointError {
         #[source]
         source: RecordError,
     },
-    /// A part of a checkpoint is no record of Burn.
+    /// A part of a checkpoint is not a record of Burn.
     #[error(
         "`{}` is not a record that this program can read: {source}; restore the file, or resume with the version of \
          the program that wrote it", path.display()
@@ -95,7 +95,7 @@ pub enum CheckpointError {
     Unreadable {
         /// The state of the checkpoint.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -118,7 +118,7 @@ pub enum CheckpointError {
     Settings {
         /// The state of the checkpoint.
         path: PathBuf,
-        /// What is wrong with them.
+        /// The error of the settings.
         #[source]
         source: ConfigError,
     },
@@ -127,7 +127,7 @@ pub enum CheckpointError {
     Delete {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -142,7 +142,7 @@ pub enum CheckpointError {
         /// Number of updates requested.
         requested: u64,
     },
-    /// The run ended within an interval, and has no checkpoint at the end of one.
+    /// The run ended within an interval and has no checkpoint at the end of one.
     #[error(
         "the run ended after {done} updates, which is not a multiple of `validation_interval` ({interval}), so it \
          cannot be extended; train in another folder with --out, or replace the run with --overwrite"

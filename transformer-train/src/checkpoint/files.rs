@@ -59,7 +59,7 @@ pub(crate) fn checkpoints_with(checkpoints: &Path, part: &str) -> Vec<u64> {
     found
 }
 
-/// Returns the checkpoints of the last `n_intervals` intervals, of `checkpoints` in ascending order.
+/// Returns the checkpoints of the last `n_intervals` intervals; `checkpoints` is in ascending order.
 ///
 /// An older checkpoint that was kept as one of the best does not count.
 pub(crate) fn last_of<'a>(

@@ -1,5 +1,5 @@
-//! Whether the records of a checkpoint fit a model: Burn panics at one that does not, and trains on
-//! without moments of Adam that are missing.
+//! Checks that the records of a checkpoint fit a model. Burn panics at a record that does not, and trains on without
+//! missing moments of Adam.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,8 +22,7 @@ const TIME: &str = "momentum.time";
 type Shapes = BTreeMap<String, Vec<usize>>;
 
 impl ResumePoint {
-    /// Checks that the records of the checkpoint can be read and fit `template`, a module as it is
-    /// trained.
+    /// Checks that the records of the checkpoint can be read and fit `template`, a module of the trained architecture.
     pub(crate) fn check_records<M: Module>(
         &self,
         checkpoints: &Path,
@@ -148,7 +147,7 @@ struct Parameter {
     name: String,
     shape: Vec<usize>,
     id: u64,
-    /// Whether it is not frozen.
+    /// True if the parameter is not frozen.
     is_trained: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Checkpoints: their files and states, which of them are kept, and the models made from them.
+//! Checkpoints: their files and states, their retention, and the models made from them.
 
 mod average;
 mod early_stop;

@@ -19,18 +19,18 @@ use crate::config::{ConfigError, Experiment, TrainingSettings};
 use crate::progress::DeferredLog;
 use crate::step::Objective;
 
-/// Writes weights as a model directory that can translate at once.
+/// Writes weights as a model directory that is ready for translation.
 #[derive(Clone)]
 pub(crate) struct Publisher {
     pub(crate) directory: PathBuf,
     pub(crate) config: TransformerConfig,
     pub(crate) tokenizers: Tokenizers,
-    /// How the model is trained, for the manifest.
+    /// The description of the training for the manifest.
     pub(crate) training: serde_json::Value,
 }
 
 impl Publisher {
-    /// Returns the publisher of a run, whose settings and their changes go into the manifest.
+    /// Returns the publisher of a run; the manifest records its settings and their changes.
     pub(crate) fn of_run(
         directory: &Path,
         config: &TransformerConfig,
@@ -55,8 +55,7 @@ impl Publisher {
         })
     }
 
-    /// Replaces the published model. If the program is killed at any moment, the old or the new
-    /// model remains.
+    /// Replaces the published model. If the program is killed at any moment, either the old or the new model remains.
     pub(crate) fn publish(
         &self,
         model: Transformer,

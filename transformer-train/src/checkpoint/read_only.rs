@@ -1,4 +1,4 @@
-//! [`ReadOnlyCheckpointer`]: the checkpointer of the processes that save nothing.
+//! [`ReadOnlyCheckpointer`]: the checkpointer of processes that save nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use transformer_core::regular_file;
 use super::files::part_name;
 use crate::config::TrainingSettings;
 
-/// Burn's checkpointer of a part, for processes that resume from a checkpoint and write none.
+/// Burn's checkpointer of a part, for processes that resume from a checkpoint but write none.
 pub(crate) struct ReadOnlyCheckpointer {
     checkpoints: PathBuf,
     training: TrainingSettings,
@@ -46,7 +46,7 @@ impl<R: Checkpoint> Checkpointer<R> for ReadOnlyCheckpointer {
     }
 }
 
-/// Burn's strategy of processes that write no checkpoint.
+/// Burn's strategy of processes that write no checkpoints.
 pub(crate) struct NoCheckpoints;
 
 impl CheckpointingStrategy for NoCheckpoints {

@@ -10,21 +10,19 @@ use crate::config::{Experiment, TrainingSettings};
 use crate::progress::LogFn;
 use crate::validation::is_out_of_patience;
 
-/// The point at which a run starts or resumes; the default is before the first update.
+/// The point at which a run starts or resumes; the default is the point before the first update.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResumePoint {
     pub(crate) state: SavedState,
 }
 
 impl ResumePoint {
-    /// Returns the newest intact checkpoint at the end of an interval, and logs those that it
-    /// skips. `None` if there is none.
+    /// Returns the newest intact checkpoint at the end of an interval, if any, and logs those that it skips.
     ///
     /// # Errors
     ///
-    /// Refuses a run that has done more updates than are requested, since it cannot be shortened,
-    /// and one whose only intact checkpoint is within an interval, since a fresh start would delete
-    /// it.
+    /// Refuses a run that has done more updates than requested, since it cannot be shortened, and one with its only
+    /// intact checkpoint within an interval, since a fresh start would delete it.
     pub(crate) fn find(
         checkpoints: &Path,
         training: &TrainingSettings,
@@ -56,8 +54,8 @@ impl ResumePoint {
                     return Err(CheckpointError::Unreadable { path, source });
                 }
             };
-            // A run whose `updates` is not a multiple of the interval has a last checkpoint within an
-            // interval. If such a run is extended, that checkpoint is skipped.
+            // If `updates` is not a multiple of the interval, the last checkpoint of the run is within an interval. It
+            // is skipped when such a run is extended.
             let is_boundary = state.updates.is_multiple_of(training.validation_interval);
             if is_boundary || state.updates == training.updates {
                 return Ok(Some(Self { state }));
@@ -73,7 +71,7 @@ impl ResumePoint {
         }
     }
 
-    /// Returns the newest checkpoint whose state can be read, if there is one.
+    /// Returns the newest checkpoint with a readable state, if any.
     pub(crate) fn newest(checkpoints: &Path) -> Option<Self> {
         let all = checkpoints_with(checkpoints, STATE).into_iter().rev();
         let mut points = all.filter_map(|n_updates| {

@@ -1,4 +1,4 @@
-//! Which checkpoints are kept: those of the last intervals and the best ones.
+//! The retention of checkpoints: those of the last intervals and the best ones are kept.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use burn_train::metric::store::EventStoreClient;
 use crate::config::TrainingSettings;
 use crate::validation::{History, best, wait_for_validation};
 
-/// Burn's strategy that saves every interval and deletes the checkpoints that are neither among the
-/// last nor the best.
+/// Burn's strategy that saves every interval, and deletes the checkpoints that are neither among the last nor among the
+/// best.
 pub(crate) struct Retention {
     training: TrainingSettings,
     history: History,
@@ -17,7 +17,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// `existing` are the checkpoints of a resumed run that may be deleted.
+    /// Creates the strategy. `existing` are the checkpoints of a resumed run that may be deleted.
     pub(crate) fn new(
         training: &TrainingSettings,
         history: History,
@@ -35,8 +35,8 @@ impl Retention {
         self.kept.insert(interval);
         let n_last = self.training.n_last();
         let mut keep: BTreeSet<usize> = self.kept.iter().rev().take(n_last).copied().collect();
-        // The last interval may be a short one, which is trained again if the run is made longer:
-        // the best checkpoints without it are kept as well.
+        // The last interval may be a short one, which is trained again if the run is extended: the best checkpoints
+        // without it are kept as well.
         for end in [interval, interval - 1] {
             let validations = self.history.up_to(end);
             let n_best = self.training.n_best();

@@ -1,5 +1,4 @@
-//! The state of a run, `state-N.json`: how far it has come, and the hashes of the checkpoint's
-//! other files.
+//! The state of a run, `state-N.json`: its progress, and the hashes of the checkpoint's other files.
 //!
 //! `N` is the number of updates done.
 
@@ -17,12 +16,10 @@ use crate::corpus::{has_own_hash, with_own_hash};
 use crate::progress::LogFn;
 use crate::validation::Validation;
 
-/// The version of the states that this program writes, and the only one that it reads. In version 1
-/// the names of files counted intervals.
+/// The version of the states that this program writes and reads. In version 1 the names of files counted intervals.
 const FORMAT: u64 = 2;
 
-/// The state of a run after an interval; it is written when the other files of the checkpoint are
-/// complete.
+/// The state of a run after an interval, written when the other files of the checkpoint are complete.
 ///
 /// The default is the state before the first update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,11 +42,11 @@ pub(crate) struct SavedState {
     /// Fingerprint of the validation pairs and settings.
     #[serde(rename = "measure")]
     pub(crate) validation_fingerprint: Option<u64>,
-    /// Checkpoints that were the best by earlier validation settings; they are kept.
+    /// Checkpoints that were the best under earlier validation settings; they are kept.
     pub(crate) pinned: Vec<usize>,
     /// For each pass over the data (epoch) planned so far, the index of its first batch.
     pub(crate) passes: Vec<u64>,
-    /// The settings that the checkpoint was trained with, as TOML.
+    /// The settings of the training up to the checkpoint, as TOML.
     pub(crate) experiment: String,
     /// The settings that the run changed on the way, in order.
     pub(crate) changes: Vec<SettingChange>,
@@ -59,13 +56,13 @@ pub(crate) struct SavedState {
     pub(super) sha256: String,
 }
 
-/// What states of all versions have.
+/// The field that states of all versions have.
 #[derive(Deserialize)]
 struct Format {
     format: u64,
 }
 
-/// A setting that has another value from an update on.
+/// A setting with another value from an update on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SettingChange {
@@ -79,14 +76,14 @@ pub(crate) struct SettingChange {
     pub(crate) update: u64,
 }
 
-/// Why a checkpoint cannot be used.
+/// The reason why a checkpoint cannot be used.
 #[derive(Debug)]
 pub(super) enum Unusable {
-    /// Its files are not what was saved.
+    /// Its files differ from those that were saved.
     Damaged(String),
     /// Another version of the program wrote it, in this format.
     OtherFormat(u64),
-    /// The system cannot read it; it may be intact.
+    /// The operating system cannot read it; it may be intact.
     Unreadable(io::Error),
 }
 
@@ -100,8 +97,8 @@ impl From<io::Error> for Unusable {
 }
 
 impl SavedState {
-    /// Returns the same progress for the program that resumes from it: with its threads and devices,
-    /// and the fingerprints of its training pairs and of its validation.
+    /// Returns the same progress for the program that resumes from it: with its threads and devices, and the
+    /// fingerprints of its training pairs and of its validation.
     pub(crate) fn continued_with(
         self,
         n_threads: usize,
@@ -132,7 +129,7 @@ impl SavedState {
         Duration::try_from_secs_f64(self.seconds).unwrap_or_default()
     }
 
-    /// Reads the state of a checkpoint. The error is the reason why it cannot be used.
+    /// Reads the state of a checkpoint. The error is the reason why the checkpoint cannot be used.
     pub(crate) fn of(checkpoints: &Path, n_updates: u64) -> Result<Self, String> {
         Self::read(&state_path(checkpoints, n_updates)).map_err(|reason| match reason {
             Unusable::Damaged(reason) => reason,
@@ -165,7 +162,7 @@ impl SavedState {
     pub(super) fn check_files(&self, checkpoints: &Path) -> Result<(), Unusable> {
         for file in &self.files {
             file.check_in(checkpoints).map_err(|error| match error {
-                // The file may be intact once the disk can be read.
+                // The file may be intact once the disk can be read again.
                 DirectoryError::Read { source, .. } => Unusable::Unreadable(source),
                 _ => Unusable::Damaged(format!("`{}` is not what was saved", file.name)),
             })?;
@@ -173,7 +170,7 @@ impl SavedState {
         Ok(())
     }
 
-    /// Returns whether the weights of the checkpoint are what was saved.
+    /// Returns whether the weights of the checkpoint are those that were saved.
     fn has_intact_weights(&self, checkpoints: &Path) -> bool {
         let name = part_name(MODEL, self.updates);
         let mut files = self.files.iter();
@@ -187,8 +184,8 @@ impl SavedState {
     }
 }
 
-/// Returns the checkpoints whose weights are intact, by their numbers of updates in ascending order,
-/// and logs the damaged ones.
+/// Returns the checkpoints with intact weights, by their numbers of updates in ascending order, and logs the damaged
+/// ones.
 pub(crate) fn checkpoints_with_intact_weights(checkpoints: &Path, log: &LogFn) -> Vec<u64> {
     let mut found = checkpoints_with(checkpoints, STATE);
     found.retain(|n_updates| {

@@ -33,7 +33,7 @@ pub(crate) struct CheckpointWriter {
 }
 
 impl CheckpointWriter {
-    /// `plan` is the one from which the training loader takes its batches.
+    /// Creates a writer. The training loader takes its batches from `plan`.
     pub(crate) fn new(
         checkpoints: &Path,
         start: &SavedState,
@@ -58,7 +58,7 @@ impl CheckpointWriter {
             .join(part_name(part, self.updates(interval)))
     }
 
-    /// Returns the number of updates at the end of an interval, by which files are named.
+    /// Returns the number of updates at the end of an interval, which names its files.
     fn updates(&self, interval: usize) -> u64 {
         self.training.updates_after(interval)
     }
@@ -93,7 +93,7 @@ impl CheckpointWriter {
         )?)
     }
 
-    /// Deletes a part of a checkpoint, and its state first: an incomplete checkpoint has none.
+    /// Deletes a part of a checkpoint, its state first: a checkpoint without a state is incomplete.
     fn delete(&self, interval: usize, part: &str) -> io::Result<()> {
         let updates = self.updates(interval);
         for name in [state_name(updates), part_name(part, updates)] {

@@ -30,7 +30,7 @@ use super::command::Command;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Settings of the run (TOML); what the file leaves out has its default
+    /// Settings of the run (TOML); settings that are not in the file have their defaults
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Built-in task: numbers, reverse or copy
@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
     /// Length of the training, in updates
     #[arg(long, value_name = "N")]
     updates: Option<u64>,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Any setting; overrides the file and other arguments, for example training.clip_norm=1.0
@@ -139,7 +139,7 @@ impl Arguments {
         })
     }
 
-    /// Returns the settings that are given as arguments, in the tables of a settings file.
+    /// Returns the settings given as arguments, in the tables of a settings file.
     fn settings(&self, ranks: Ranks) -> Result<Table, ConfigError> {
         let (mut data, mut model, mut training) = (Table::new(), Table::new(), Table::new());
         let mut finetune = Table::new();
@@ -176,8 +176,7 @@ impl Arguments {
             .collect())
     }
 
-    /// Returns the number of threads given; without one, the number of cores in CPU memory, and 1
-    /// elsewhere.
+    /// Returns the number of threads given. The default is the number of cores in CPU memory, and 1 elsewhere.
     pub(crate) fn threads(&self, device: &Device) -> ThreadCount {
         let suggested = || {
             if device::is_cpu_memory(device) {
@@ -192,7 +191,7 @@ impl Arguments {
         }
     }
 
-    /// Returns how many threads the run starts to share its updates, at most.
+    /// Returns the maximum number of threads that the run starts to share its updates.
     pub(crate) fn n_own_threads(&self) -> usize {
         match self.threads.map_or_else(suggested_threads, usize::from) {
             1 => 0,

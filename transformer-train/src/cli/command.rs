@@ -11,7 +11,7 @@ use transformer_train::{CheckpointChoice, LogFn, average_checkpoints};
 
 use super::output::Output;
 
-/// Why the program fails.
+/// The error of a program that fails.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 #[derive(Debug, Subcommand)]

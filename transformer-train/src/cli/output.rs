@@ -12,7 +12,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Prints text as it is.
+    /// Prints text unchanged.
     pub(crate) fn print(&self, text: &str) {
         if let Err(error) = io::stdout().write_all(text.as_bytes()) {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,7 +25,7 @@ impl Output {
         self.print(&format!("{line}\n"));
     }
 
-    /// Checks that everything printed has arrived. A closed pipe, as of `head`, is no failure.
+    /// Checks that everything printed has arrived. A closed pipe, such as `head`, is not a failure.
     pub(crate) fn finish(&self) -> Result<(), OutputError> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = match failure.take() {

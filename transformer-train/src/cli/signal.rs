@@ -18,13 +18,13 @@ use transformer_train::{Interrupt, Stage, StatusFn, TrainError};
 
 use super::command::Failure;
 
-/// The exit code of a program that an interrupt has ended.
+/// The exit code of a program ended by an interrupt.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Time that a run before its first update has to end by itself.
+/// Time for a run before its first update to end by itself.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Prints why the program ends, by one write: `mpirun` puts pieces of several processes between one another, and a
+/// Prints the error that ends the program in one write: `mpirun` interleaves the output of several processes, and a
 /// process may be killed between two writes.
 pub(crate) fn print_error(who: &str, error: &(dyn Error + 'static)) {
     let line = format!("error: {who}{}\n", one_line(error));
@@ -65,8 +65,8 @@ pub(crate) fn stop_on_interrupt(ranks: Ranks) -> Result<Interrupt, Failure> {
 fn interrupted(request: &Interrupt, ranks: Ranks) {
     match request.request() {
         Some(Stage::Preparing) => {
-            // The run checks for interrupts between lines of text, and removes what it has begun.
-            // If it waits for a line, it cannot.
+            // The run checks for interrupts between lines of text, and removes its unfinished files. It cannot while it
+            // waits for a line.
             thread::sleep(GRACE);
             if let Some(status) = status() {
                 status("");

@@ -1,4 +1,4 @@
-//! What the program prints at the end of a run: samples, scores, and the next commands.
+//! The output of the program at the end of a run: samples, scores, and the next commands.
 
 use std::env;
 use std::path::Path;
@@ -109,8 +109,8 @@ fn scores(outcome: &Outcome, experiment: &Experiment) -> Vec<(&'static str, Stri
     rows
 }
 
-/// Returns the command that runs a program: with cargo, if cargo runs this one; otherwise its name,
-/// with its folder if that is not in PATH.
+/// Returns the command that runs a program: through cargo if cargo runs this one; otherwise its name, with its folder
+/// if that is not in PATH.
 fn command_for(name: &str, flags: &str, backend: Backend) -> String {
     if env::var_os("CARGO").is_none() {
         let this_program = env::current_exe().unwrap_or_default();

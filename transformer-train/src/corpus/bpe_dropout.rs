@@ -1,4 +1,4 @@
-//! [`BpeDropout`]: a training line is split into different tokens every time.
+//! [`BpeDropout`]: splits a training line into different tokens every time.
 //!
 //! Provilkov et al. 2020, "BPE-Dropout: Simple and Effective Subword Regularization",
 //! <https://arxiv.org/abs/1910.13267>.
@@ -26,15 +26,15 @@ struct Merges {
     /// For each pair of tokens that can be merged: the rank of the merge (lower ranks are merged
     /// first) and the merged token.
     of_pair: HashMap<(u32, u32), (u32, u32)>,
-    /// The characters of each token, as ids. A special token, that of a byte and a user-defined symbol
-    /// count as one character.
+    /// The characters of each token, as ids. A special token, a byte token and a user-defined symbol each count as one
+    /// character.
     characters: Vec<Vec<u32>>,
-    /// Whether each token is the first of a word.
+    /// True for each token that is the first of a word.
     begins_word: Vec<bool>,
 }
 
 impl BpeDropout {
-    /// Reads the merges of a tokenizer; `None` if its kind is not BPE.
+    /// Reads the merges of a tokenizer; `None` if it is not a BPE tokenizer.
     pub fn new(tokenizer: &Tokenizer) -> Option<Self> {
         let json: Value = serde_json::from_str(&tokenizer.to_json()).ok()?;
         let model = &json["model"];

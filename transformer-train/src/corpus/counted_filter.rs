@@ -1,4 +1,4 @@
-//! [`CountedFilter`]: which pairs are kept, and how many are left out for which reason.
+//! [`CountedFilter`]: keeps or drops pairs, and counts the reasons.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,10 +12,9 @@ use crate::corpus::CorpusSummary;
 pub(super) struct CountedFilter<'a> {
     filter: &'a Filter,
     pub(super) summary: CorpusSummary,
-    /// The ids of the tags of each corpus that has some: its sources', then its targets'.
+    /// The ids of each corpus's tags, if it has any: those of sources, then those of targets.
     tags: HashMap<usize, (Vec<u32>, Vec<u32>)>,
-    /// A 64-bit hash of each pair. Among four million pairs, a collision has a probability of one
-    /// in a million.
+    /// A 64-bit hash of each pair. Among four million pairs, the probability of a collision is one in a million.
     seen: HashSet<u64>,
 }
 
@@ -29,7 +28,7 @@ impl<'a> CountedFilter<'a> {
         }
     }
 
-    /// Whether the tags of a corpus are known.
+    /// Returns whether the tags of a corpus are known.
     pub(super) fn knows_tags(&self, corpus: usize) -> bool {
         self.tags.contains_key(&corpus)
     }
@@ -39,8 +38,7 @@ impl<'a> CountedFilter<'a> {
         self.tags.insert(corpus, (src, tgt));
     }
 
-    /// Whether a pair passes the checks that need no tokens. `is_copy`: its sides are equal without
-    /// their tags.
+    /// Returns whether a pair passes the checks that need no tokens. `is_copy`: its sides are equal without their tags.
     pub(super) fn keeps_text(&mut self, pair: &(String, String), is_copy: bool) -> bool {
         let summary = &mut self.summary;
         summary.read += 1;
@@ -83,7 +81,7 @@ impl<'a> CountedFilter<'a> {
             summary.kept_of.resize(corpus + 1, 0);
         }
         let max_len = self.filter.max_len;
-        // A tokenizer can drop all characters of a line that is not blank, so that its tag is left.
+        // A tokenizer can drop all characters of a line that is not blank, so that only its tag is left.
         let (src_tag, tgt_tag) = match self.tags.get(&corpus) {
             Some((src_tag, tgt_tag)) => (src_tag.as_slice(), tgt_tag.as_slice()),
             None => (&[][..], &[][..]),

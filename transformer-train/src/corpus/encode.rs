@@ -6,17 +6,16 @@ use crate::config::{Empty, Filter, Tags};
 use crate::corpus::counted_filter::CountedFilter;
 use crate::corpus::{CorpusError, CorpusSummary, EncodedCorpus, Fingerprint, Pairs, ParallelText};
 
-/// Number of pairs that are tokenized together: enough for all threads, and little memory.
+/// Number of pairs that are tokenized together: enough to keep all threads busy in little memory.
 pub(crate) const CHUNK_PAIRS: usize = 4096;
 
-/// Size of their text at which fewer pairs are tokenized together, in bytes.
+/// Size of the text, in bytes, above which fewer pairs are tokenized together.
 pub(crate) const CHUNK_BYTES: usize = 1 << 22;
 
 /// Tokenizes and filters a corpus, and stores the token ids in memory.
 ///
-/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each
-/// line, without `BOS` and `EOS`. The tags of a corpus are among the lines once. The text itself is not
-/// stored.
+/// `encode_src` and `encode_tgt` receive a few thousand lines at a time and return the ids of each line, without `BOS`
+/// and `EOS`. The tags of a corpus are passed once, as lines of their own. The text itself is not stored.
 ///
 /// # Errors
 ///
@@ -115,8 +114,7 @@ pub(crate) fn encode_into(
     }
 }
 
-/// Returns the tags of the corpora of these pairs that have some and are not known yet, with the
-/// indices of the corpora.
+/// Returns the tags that are not known yet, with the indices of their corpora.
 fn new_tags(chunk: &[ReadPair], counted: &CountedFilter) -> Vec<(usize, Arc<Tags>)> {
     let mut tags: Vec<(usize, Arc<Tags>)> = Vec::new();
     for read in chunk {
@@ -137,8 +135,7 @@ fn tag_lines(tags: &Tags) -> (String, String) {
     (line(&tags.src), line(&tags.tgt))
 }
 
-/// A pair that was read, the index and the tags of its corpus, and whether its sides are equal without
-/// their tags.
+/// A pair with the index and the tags of its corpus, and whether its sides are equal without their tags.
 struct ReadPair {
     corpus: usize,
     tags: Arc<Tags>,
@@ -146,8 +143,7 @@ struct ReadPair {
     pair: (String, String),
 }
 
-/// Reads the next pairs: a limited number of pairs and bytes, and
-/// none at the end.
+/// Reads the next chunk, limited in pairs and in bytes; it is empty at the end.
 fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPair>, CorpusError> {
     let mut chunk = Vec::new();
     let mut n_bytes = 0;
@@ -176,7 +172,7 @@ fn next_chunk(pairs: &mut Pairs, name: &str, empty: Empty) -> Result<Vec<ReadPai
     Ok(chunk)
 }
 
-/// Returns the side of a pair that is blank, if one is.
+/// Returns the side of a pair that is blank, if any.
 fn empty_side((src, tgt): &(String, String)) -> Option<&'static str> {
     let sides = [(src, "source"), (tgt, "target")];
     let empty = sides.into_iter().find(|(line, _)| line.trim().is_empty());

@@ -48,7 +48,7 @@ impl EncodedCorpus {
         self.ends.len() / 2
     }
 
-    /// Whether there are no pairs.
+    /// Returns whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,5 +1,4 @@
-//! [`CorpusError`]: what can be wrong with parallel text, each in one line with file, line and
-//! remedy.
+//! [`CorpusError`]: the errors of parallel text, each in one line with file, line and remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use transformer_core::text::TokenizerError;
 use crate::config::ConfigError;
 use crate::corpus::CorpusSummary;
 
-/// Why parallel text cannot be read or stored. Lines and bytes are counted from 1.
+/// Error of reading or storing parallel text. Lines and bytes are counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CorpusError {
@@ -70,7 +69,7 @@ pub enum CorpusError {
         file: String,
         /// Number of the pair, which is the number of its line.
         pair: u64,
-        /// Which side is blank: `source` or `target`.
+        /// The side that is blank: `source` or `target`.
         side: &'static str,
     },
     /// No validation pair of one of several corpora passes the filter.
@@ -90,7 +89,7 @@ pub enum CorpusError {
     NothingKept {
         /// The file or files.
         file: String,
-        /// How many pairs were dropped for which reason.
+        /// Number of pairs dropped for each reason.
         summary: Box<CorpusSummary>,
     },
     /// The corpus is too small to hold out validation pairs.

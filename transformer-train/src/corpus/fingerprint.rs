@@ -1,4 +1,4 @@
-//! [`Fingerprint`]: a hash of a whole corpus, by which a resumed run recognizes its training data.
+//! [`Fingerprint`]: a hash of a whole corpus; a resumed run recognizes its training data by it.
 
 use transformer_core::random::hash;
 

@@ -10,10 +10,10 @@ use transformer_core::lines::{LineError, LineReader, STANDARD_INPUT};
 use crate::config::{LineLimit, LongLines};
 use crate::corpus::CorpusError;
 
-/// Limit of the size of text that can be read only once and is buffered, in bytes.
+/// Maximum size of text that is buffered because it can be read only once, in bytes.
 const MAX_BUFFERED_BYTES: usize = 1 << 30;
 
-/// What to do about a line that is too long.
+/// Remedy for a line that is too long.
 const REMEDY: &str = "check that it is a text file, and split the line, raise \
                       `data.max_line_bytes`, or set `data.long_lines` to `drop`";
 
@@ -90,7 +90,7 @@ impl Input {
     }
 }
 
-/// Buffers a stream. Its lines are checked while they arrive, so that an endless one is an error.
+/// Buffers a stream. Lines are checked as they arrive, so that an endless one is an error.
 fn buffered(name: &str, limit: LineLimit, stream: &mut dyn Read) -> Result<Content, CorpusError> {
     let mut recorder = Recorder {
         stream,
@@ -111,7 +111,7 @@ fn buffered(name: &str, limit: LineLimit, stream: &mut dyn Read) -> Result<Conte
     Ok(Content::Buffered(recorder.bytes.into()))
 }
 
-/// Passes a stream on, and stores what was read of it.
+/// Passes a stream on and records the bytes that are read.
 struct Recorder<'a> {
     stream: &'a mut dyn Read,
     bytes: Vec<u8>,

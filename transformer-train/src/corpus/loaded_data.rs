@@ -30,17 +30,17 @@ pub(crate) struct LoadedData {
     pub(crate) tokenizers: Tokenizers,
     /// The training pairs.
     pub(crate) store: TokenStore,
-    /// How many training pairs were kept and dropped.
+    /// Counts of the training pairs that were kept and dropped.
     pub(crate) summary: CorpusSummary,
     /// Fingerprint of the kept training pairs.
     pub(crate) fingerprint: u64,
-    /// The weight of each corpus: how often its pairs occur in a pass over the data.
+    /// The weight of each corpus: the mean number of times that each of its pairs occurs in a pass over the data.
     pub(crate) weights: Vec<f64>,
-    /// The validation pairs; of several corpora, if each is scored by itself.
+    /// The validation pairs; several corpora, if each is scored by itself.
     pub(crate) valid: ParallelText,
     /// The number of the training corpus of each of these, from 1.
     pub(crate) valid_corpora: Vec<usize>,
-    /// Test pairs, which only tasks have.
+    /// Test pairs; only tasks have any.
     pub(crate) test: Lines,
 }
 
@@ -225,7 +225,7 @@ fn train_tokenizers(
     let sources = || sample.iter().map(|(src, _)| src.as_str());
     let targets = || sample.iter().map(|(_, tgt)| tgt.as_str());
     let mut phase = progress.begin(LEARNING);
-    // Training a tokenizer cannot be interrupted; a request takes effect after it.
+    // Training a tokenizer cannot be interrupted; an interrupt takes effect afterwards.
     let mut on_progress = |share| {
         let _ = phase.share(share);
     };

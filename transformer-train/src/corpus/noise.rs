@@ -1,8 +1,8 @@
-//! [`SourceNoise`]: sources in another case and with typing errors, so that a model learns to read them.
+//! [`SourceNoise`]: sources in changed case and with typing errors, so that a model learns to read them.
 //!
 //! Belinkov and Bisk 2018, "Synthetic and Natural Noise Both Break Neural Machine Translation",
-//! <https://arxiv.org/abs/1711.02173>: swapped letters and neighbors on the keyboard. The
-//! first and the last letter of a word stay, as there.
+//! <https://arxiv.org/abs/1711.02173>: swapped letters and neighbors on the keyboard. As in the paper, the first and
+//! the last letter of a word do not change.
 
 use transformer_core::random::{SplitMix64, hash};
 use transformer_core::text::{Tokenizer, UNK};
@@ -19,24 +19,23 @@ const MIN_LETTERS: usize = 4;
 /// The rows of a keyboard.
 const KEYS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
-/// Adds noise to sources, which are given as token ids.
+/// Adds noise to sources given as token ids.
 #[derive(Debug)]
 pub(crate) struct SourceNoise {
     pub(crate) tokenizer: Tokenizer,
-    /// The ids of the tokens that stay as they are, in ascending order.
+    /// The ids of the tokens that never change, in ascending order.
     pub(crate) symbols: Vec<u32>,
-    /// The tags of sources, as ids. The tokenizer of a model that is trained further may have split
-    /// them into several.
+    /// The tags of sources, as ids. The tokenizer of a model that is trained further may split a tag into several.
     pub(crate) tags: Vec<Vec<u32>>,
     pub(crate) noise: Noise,
     pub(crate) seed: u64,
-    /// Maximum length, in tokens. Sources that noise would make longer are not changed.
+    /// Maximum length, in tokens. A source that noise would make longer is not changed.
     pub(crate) max_len: usize,
 }
 
 impl SourceNoise {
-    /// Returns the source at a position of an update with noise. The result depends only on the
-    /// arguments and the seed. A source with unknown tokens, whose text is lost, stays as it is.
+    /// Returns the source at a position of an update with noise. The result depends only on the arguments and the seed.
+    /// A source with unknown tokens is not changed, because its text is lost.
     pub(super) fn apply(&self, ids: &[u32], update: u64, position: u64) -> Vec<u32> {
         if ids.contains(&UNK) {
             return ids.to_vec();
@@ -60,8 +59,8 @@ impl SourceNoise {
         }
     }
 
-    /// Returns tokens between symbols with noise. They stay as they are if the text does not change,
-    /// or if the noise would make unknown tokens or symbols of it.
+    /// Returns the tokens between symbols with noise. They are not changed if the text does not change, or if the noise
+    /// would produce unknown tokens or symbols.
     fn noisy_text(&self, ids: &[u32], case: LetterCase, random: &mut SplitMix64) -> Vec<u32> {
         let text = self.tokenizer.decode(ids);
         let noisy = mistyped(&case.of(&text), self.noise.typos, random);
@@ -131,9 +130,9 @@ enum Typo {
     Neighbor,
 }
 
-/// Returns a word with one error between its first and its last letter: two letters swapped, a
-/// letter dropped, doubled, or replaced by a neighbor on the keyboard. Only errors that change the
-/// word are drawn: equal letters are not swapped, and a letter without a key has no neighbor.
+/// Returns a word with one error between its first and its last letter: two letters swapped, or a letter dropped,
+/// doubled, or replaced by a neighbor on the keyboard. Only errors that change the word are drawn: equal letters are
+/// not swapped, and a letter that is not on the keyboard has no neighbor.
 fn mistyped_word(word: &str, random: &mut SplitMix64) -> Vec<char> {
     let mut chars: Vec<char> = word.chars().collect();
     let is_letter = |index: &usize| chars[*index].is_alphabetic();
@@ -172,12 +171,12 @@ fn mistyped_word(word: &str, random: &mut SplitMix64) -> Vec<char> {
     chars
 }
 
-/// Returns one of several items, which all have the same probability.
+/// Returns one of several items, all with the same probability.
 fn drawn<'a, T>(items: &'a [T], random: &mut SplitMix64) -> &'a T {
     &items[random.below(items.len() as u64) as usize]
 }
 
-/// Returns the letters beside this one on the keyboard, in the same case; none if it has no key.
+/// Returns the letters beside this one on the keyboard, in the same case; none if it is not on the keyboard.
 fn neighbors(letter: char) -> Vec<char> {
     let lower = letter.to_ascii_lowercase();
     let beside = KEYS.iter().find_map(|row| {

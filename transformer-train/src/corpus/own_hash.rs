@@ -1,4 +1,4 @@
-//! The hash of a JSON text in a field of its own, `sha256`, which finds damage to the text.
+//! A JSON text that contains its own hash, in the field `sha256`, by which damage is detected.
 
 use transformer_core::directory::FileEntry;
 
@@ -10,7 +10,7 @@ pub(crate) fn with_own_hash(json: &str) -> String {
     json.replacen(NO_HASH, &field(&hash_of(json)), 1)
 }
 
-/// Returns whether a JSON text is what [`with_own_hash`] returned; `sha256` is the value of its field.
+/// Returns whether [`with_own_hash`] returned this JSON text; `sha256` is the value of its field.
 pub(crate) fn has_own_hash(json: &str, sha256: &str) -> bool {
     hash_of(&json.replacen(&field(sha256), NO_HASH, 1)) == sha256
 }

@@ -31,7 +31,7 @@ pub(super) enum PairSource {
 /// The progress report of reading.
 pub(super) struct Reading {
     pub(super) phase: Phase,
-    /// Number of all pairs, which is known after they have been read once.
+    /// Number of all pairs, known after they have been read once.
     pub(super) n_pairs: Arc<OnceLock<u64>>,
 }
 
@@ -43,7 +43,7 @@ pub struct Pairs {
     source: PairSource,
     long_lines: LongLines,
     tags: Arc<Tags>,
-    /// Whether the sides of the last pair are equal without their tags.
+    /// True if the sides of the last pair are equal without their tags.
     is_copy: bool,
     n_long: u64,
     /// Indices of the pairs to skip, ascending.
@@ -108,7 +108,7 @@ impl Pairs {
         self.n_read
     }
 
-    /// Returns the number of pairs so far that have a line above the limit, which are skipped.
+    /// Returns the number of pairs so far that were skipped because a line is above the limit.
     pub(super) fn n_long(&self) -> u64 {
         match &self.source {
             PairSource::Corpora { corpora, .. } => corpora.iter().map(Self::n_long).sum(),
@@ -213,7 +213,7 @@ impl fmt::Debug for Pairs {
     }
 }
 
-/// Puts a tag in front of a line. A blank line stays blank, so that the filter finds it.
+/// Puts a tag before a line. A blank line stays blank, so that the filter drops it.
 fn with_tag(line: String, tag: Option<&str>) -> String {
     match tag {
         Some(tag) if !line.trim().is_empty() => format!("{tag} {line}"),
@@ -228,7 +228,7 @@ enum Row {
     TooLong,
 }
 
-/// Reads a line; the inner `None` is a line above the limit, unless it is an error.
+/// Reads a line. The inner `None` is a line above the limit, if such lines are dropped.
 fn read_line(
     lines: &mut Lines,
     long_lines: LongLines,

@@ -10,11 +10,10 @@ use crate::corpus::input::Input;
 use crate::corpus::pairs::{PairSource, Pairs, Reading};
 use crate::progress::Progress;
 
-/// A corpus as text, which every call of [`pairs`](Self::pairs) reads from its start.
+/// A corpus as text; every call of [`pairs`](Self::pairs) reads it from the start.
 ///
-/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the
-/// token store. It is not in memory, with one exception: standard input and pipes can be read only
-/// once, so their bytes are buffered.
+/// Training reads it twice: to train the tokenizers on a [`sample`](Self::sample), and to build the token store. It is
+/// not kept in memory, except that standard input and pipes, which can be read only once, are buffered.
 ///
 /// # Example
 ///
@@ -37,13 +36,13 @@ pub struct ParallelText {
     progress: Option<ReadingProgress>,
 }
 
-/// How reading reports its progress.
+/// Where and as which phase reading reports its progress.
 #[derive(Clone, Debug)]
 struct ReadingProgress {
     progress: Progress,
     /// The name of the phase.
     phase: &'static str,
-    /// Number of pairs, which is known after they have been read once.
+    /// Number of pairs, known after they have been read once.
     n_pairs: Arc<OnceLock<u64>>,
 }
 
@@ -146,8 +145,8 @@ impl ParallelText {
     ///
     /// # Errors
     ///
-    /// Returns a [`CorpusError`] when a file cannot be opened any more. Errors in the content of
-    /// the files are items of the iterator; so is the error of an empty corpus.
+    /// Returns a [`CorpusError`] when a file can no longer be opened. Errors in the content of the files, and of an
+    /// empty corpus, are items of the iterator.
     pub fn pairs(&self) -> Result<Pairs, CorpusError> {
         let source = match &self.origin {
             Origin::Files { src, tgt } => PairSource::Files {
@@ -181,7 +180,7 @@ impl ParallelText {
         .tagged(&self.tags))
     }
 
-    /// Puts tags in front of every line that is read and not blank, with a space behind them.
+    /// Puts a tag and a space before every line that is read and not blank.
     pub fn tagged(self, tags: &Tags) -> Self {
         Self {
             tags: Arc::new(tags.clone()),
@@ -189,8 +188,7 @@ impl ParallelText {
         }
     }
 
-    /// Makes every later reading report its progress as `phase`, and stop when the user stops the
-    /// run.
+    /// Makes every later reading report its progress as `phase`, and stop when the user stops the run.
     pub(crate) fn with_progress(self, progress: &Progress, phase: &'static str) -> Self {
         let n_pairs = self.progress.map(|it| it.n_pairs).unwrap_or_default();
         let progress = ReadingProgress {
@@ -209,7 +207,7 @@ impl ParallelText {
         Self { name, ..self }
     }
 
-    /// Leaves out the pairs with these indices in the files, beside those that are left out already.
+    /// Leaves out the pairs with these indices in the files, besides those that are already left out.
     pub(super) fn without(self, indices: &[u64]) -> Self {
         let mut held_out = [&*self.held_out, indices].concat();
         held_out.sort_unstable();
@@ -219,7 +217,7 @@ impl ParallelText {
         }
     }
 
-    /// Returns the progress that every reading reports to.
+    /// Returns the progress that every reading reports to, if any.
     pub(super) fn progress(&self) -> Option<&Progress> {
         self.progress.as_ref().map(|it| &it.progress)
     }

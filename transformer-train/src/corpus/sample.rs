@@ -16,9 +16,8 @@ struct Sample {
 }
 
 impl ParallelText {
-    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order
-    /// of the corpus; all pairs if there are no more than that. A sample of more than 1 GiB becomes
-    /// smaller.
+    /// Reads the whole corpus and returns a uniform random sample of `n_pairs` pairs, in the order of the corpus, or
+    /// all pairs if there are fewer. A sample of more than 1 GiB is reduced.
     ///
     /// # Errors
     ///
@@ -58,8 +57,8 @@ impl ParallelText {
         Ok((self.without(&indices), Self::from_pairs(pairs).named(name)))
     }
 
-    /// Returns a sample of at most `max_bytes` of text, or one pair (reservoir sampling). Logs if that
-    /// makes it smaller than `n_pairs`.
+    /// Returns a sample of at most `max_bytes` of text, but at least one pair (reservoir sampling). Logs if it has
+    /// fewer than `n_pairs` because of that.
     fn indexed_sample(
         &self,
         n_pairs: usize,

@@ -1,5 +1,4 @@
-//! [`StoreLocation`]: where the token store of a run is on disk. Its name is a hash of the text
-//! files and settings.
+//! [`StoreLocation`]: the path of a run's token store on disk. Its name is a hash of the text files and settings.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -17,8 +16,8 @@ use crate::corpus::stored_corpus::{FORMAT, StoredCorpus, write_store};
 use crate::corpus::{CorpusError, CorpusSummary, Fingerprint, StoreWriter};
 use crate::progress::LogFn;
 
-/// With `data.store = "auto"`, the size of text from which its tokens are stored on disk. They take
-/// about a quarter of it.
+/// With `data.store = "auto"`, the size of text from which its tokens are stored on disk, in bytes. They take about a
+/// quarter of it.
 const AUTO_BYTES: u64 = 2 << 30;
 
 /// The typical compression ratio of gzip for text.
@@ -27,7 +26,7 @@ const GZIP_RATIO: u64 = 3;
 /// The size of the blocks of a text that are hashed.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// Most blocks of a text that are hashed.
+/// Maximum number of blocks of a text that are hashed.
 const MAX_BLOCKS: u64 = 1 << 10;
 
 /// The folder of a run that contains its stores.
@@ -46,13 +45,13 @@ const UNFINISHED: &str = ".unfinished-";
 #[derive(Clone, Debug)]
 pub(crate) struct StoreLocation {
     folder: PathBuf,
-    /// Whether the folder belongs to the run, so that no other run needs its stores.
+    /// True if the folder belongs to the run, so that no other run needs its stores.
     is_own: bool,
     name: String,
     if_missing: IfMissing,
 }
 
-/// What to do if there is no intact store.
+/// The action if there is no intact store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     /// Build it.
@@ -83,7 +82,7 @@ impl StoreLocation {
             format!("{} {}", data.tokenizer_sample, experiment.training.seed),
         ];
         facts.extend(base.map(tokenizers_of));
-        // Only another limit than the default, so that older stores stay usable.
+        // Only a limit that is not the default, so that older stores stay usable.
         let limit = data.line_limit();
         facts.extend((limit != LineLimit::default()).then(|| format!("{limit:?}")));
         if train.len() > 1 {
@@ -128,7 +127,7 @@ impl StoreLocation {
         self.folder.join(&self.name)
     }
 
-    /// Whether a missing store is to be built.
+    /// Returns whether a missing store is to be built.
     pub(crate) fn builds_missing(&self) -> bool {
         self.if_missing == IfMissing::Build
     }
@@ -152,9 +151,8 @@ impl StoreLocation {
         }
     }
 
-    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even
-    /// if the program is killed. An error leaves nothing behind, not even the folder of the stores
-    /// if it is otherwise empty.
+    /// Builds the store; `fill` writes the pairs. The store appears only when it is complete, even if the program is
+    /// killed. An error leaves nothing on disk; the folder of the stores is removed too if it is otherwise empty.
     pub(crate) fn build(
         &self,
         tokenizers: &Tokenizers,
@@ -165,10 +163,10 @@ impl StoreLocation {
         let path = self.path();
         let unfinished = self.folder.join(format!("{UNFINISHED}{}", self.name));
         create_folder(&self.folder).map_err(CorpusError::write(&self.folder))?;
-        // Two runs that share a folder build one after the other.
+        // Two runs that share a folder build in turn.
         let lock_path = self.folder.join(LOCK);
         let lock = File::create(&lock_path).map_err(CorpusError::write(&lock_path))?;
-        // Some file systems have no locks; then building goes on without one.
+        // Some file systems have no locks; then the store is built without one.
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             log("store       waiting for another run that is building it");
             let _ = lock.lock();
@@ -181,7 +179,7 @@ impl StoreLocation {
         if let Err(error) = write_store(&unfinished, tokenizers, held_out, fill) {
             self.remove_unfinished();
             drop(lock);
-            // A folder with nothing but the lock is removed.
+            // Removes a folder that contains only the lock.
             if only_entry(&self.folder).is_some_and(|name| name == LOCK) {
                 let _ = fs::remove_dir_all(&self.folder);
                 if self.folder.ends_with(STORES) {
@@ -204,8 +202,7 @@ impl StoreLocation {
         })
     }
 
-    /// Removes the stores of earlier text or settings of the run, unless other runs may share the
-    /// folder.
+    /// Removes the stores of the run's earlier text or settings, unless other runs may share the folder.
     pub(crate) fn remove_others(&self) {
         if !self.is_own {
             return;
@@ -230,7 +227,7 @@ impl StoreLocation {
     }
 }
 
-/// Whether the folder of a run contains only token stores, and none is being built.
+/// Returns whether the folder of a run contains only token stores, and none is being built.
 pub(crate) fn contains_only_stores(directory: &Path) -> bool {
     let stores = directory.join(STORES);
     let is_idle = || match File::open(stores.join(LOCK)) {
@@ -247,8 +244,8 @@ fn only_entry(directory: &Path) -> Option<OsString> {
     entries.next().is_none().then(|| first.file_name())
 }
 
-/// Returns the unpacked size of a file, in bytes, and what identifies it: path, size, modification
-/// time, and a hash of its blocks. `None` if it is not a regular file.
+/// Returns the unpacked size of a file, in bytes, and the facts that identify it: path, size, modification time, and a
+/// hash of its blocks. `None` if it is not a regular file.
 fn file_facts(path: &Path) -> Option<(u64, String)> {
     if path == Path::new("-") {
         return None;
@@ -263,13 +260,12 @@ fn file_facts(path: &Path) -> Option<(u64, String)> {
     Some((n_bytes, fact))
 }
 
-/// Hashes a file of at most 64 MiB, or as much of a larger one, in blocks at equal distances, the
-/// first and the last one included.
+/// Hashes a file of at most 64 MiB whole, and of a larger one as much, in blocks at equal distances that include the
+/// first and the last one.
 ///
-/// An edit that keeps size and modification time, as some programs restore it, is found in a small
-/// file. In a large one it is found if it changes one of the blocks, as other text does. Hashing all
-/// of 10 GB would take 10 to 60 seconds at each start; this takes a tenth of a second, or a few
-/// seconds on a spinning disk.
+/// Some programs restore size and modification time after an edit. In a small file such an edit is found; in a large
+/// one it is found if it changes one of the blocks, as different text does. Hashing all of 10 GB would take 10 to 60
+/// seconds at each start; this takes a tenth of a second, or a few seconds on a spinning disk.
 fn hash_of_blocks(path: &Path, n_bytes: u64) -> io::Result<u64> {
     let mut file = File::open(path)?;
     let mut block = vec![0; BLOCK_BYTES];
@@ -294,14 +290,14 @@ fn hash_of_blocks(path: &Path, n_bytes: u64) -> io::Result<u64> {
     Ok(hashed)
 }
 
-/// Returns what identifies the settings of tokenizers. Those without user-defined symbols leave them
-/// out, so that the stores of versions without this setting stay usable.
+/// Returns the text that identifies the settings of tokenizers. Without user-defined symbols that setting is left out,
+/// so that the stores of earlier versions stay usable.
 fn fact_of_vocabularies(vocabularies: &Vocabularies) -> String {
     // A symbol cannot spell this, because it has no spaces.
     format!("{vocabularies:?}").replace(", user_symbols: []", "")
 }
 
-/// Returns what identifies the tokenizers of a model: their hashes.
+/// Returns the text that identifies the tokenizers of a model: their hashes.
 fn tokenizers_of(model: &ModelDirectory) -> String {
     let files = &model.manifest().files;
     let entries = [&files.tokenizer, &files.src_tokenizer, &files.tgt_tokenizer];

@@ -27,11 +27,11 @@ struct Manifest {
     sha256: String,
     fingerprint: u64,
     summary: CorpusSummary,
-    /// Whether one tokenizer serves both sides.
+    /// True if one tokenizer serves both sides.
     joint: bool,
     /// The pairs that are held out for validation; `None` if there are validation files.
     held_out: Option<Vec<(String, String)>>,
-    /// Every file except the ids, whose checksums are checked when they are read.
+    /// Every file except the ids, which have their own checksums, checked when they are read.
     files: Vec<FileEntry>,
 }
 

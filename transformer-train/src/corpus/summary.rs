@@ -1,4 +1,4 @@
-//! [`CorpusSummary`]: how many pairs were read, kept and dropped, and why.
+//! [`CorpusSummary`]: the numbers of pairs that were read, kept, and dropped for each reason.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct CorpusSummary {
     pub cut: u64,
     /// Pairs dropped because the ratio of their lengths is above the maximum.
     pub unbalanced: u64,
-    /// Pairs whose target equals their source, unless it is empty.
+    /// Pairs with equal source and target, unless it is empty.
     pub copies: u64,
     /// Pairs dropped because their target equals their source.
     pub copies_dropped: u64,
@@ -50,7 +50,7 @@ pub struct CorpusSummary {
 }
 
 impl CorpusSummary {
-    /// Returns whether the counts can be those of a corpus: a damaged file may have any.
+    /// Returns whether the counts can be those of a corpus: a damaged file may contain anything.
     pub(super) fn is_consistent(&self) -> bool {
         let dropped = [
             self.empty_src,

@@ -9,7 +9,7 @@ use crate::corpus::{CorpusError, DiskStore, EncodedCorpus, SentencePair};
 pub(crate) enum TokenStore {
     /// In memory.
     Memory(EncodedCorpus),
-    /// On disk: each pair is read when it is needed.
+    /// On disk: each pair is read when needed.
     Disk(DiskStore),
 }
 

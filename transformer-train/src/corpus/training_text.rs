@@ -1,5 +1,4 @@
-//! [`TrainingText`]: the pairs of each update, from the token store, with noise and BPE-dropout if they
-//! are set.
+//! [`TrainingText`]: the pairs of each update from the token store, with noise and BPE-dropout if they are set.
 
 use derive_new::new;
 use transformer_core::random::hash;
@@ -27,7 +26,7 @@ pub(crate) struct PairDropout {
     /// Probability of skipping a merge.
     pub(crate) rate: f64,
     pub(crate) seed: u64,
-    /// Maximum length of a side, in tokens. Sides that dropout would make longer are not changed.
+    /// Maximum length of a side, in tokens. A side that dropout would make longer is not changed.
     pub(crate) max_len: usize,
 }
 

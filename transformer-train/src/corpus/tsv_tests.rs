@@ -12,7 +12,7 @@ use crate::corpus::{CorpusError, ParallelText};
 
 type Pairs = Vec<(String, String)>;
 
-/// What is wrong with a text: the number of the first bad line, and why.
+/// A fault in a text: the number of the first bad line, and the reason.
 #[derive(Clone, Debug, PartialEq)]
 enum Fault {
     Empty,
@@ -124,7 +124,7 @@ proptest! {
         is_packed in any::<bool>(),
     ) {
         let long_lines = if drops { LongLines::Drop } else { LongLines::Refuse };
-        // What begins like gzip is read as gzip.
+        // Text that begins like gzip is read as gzip.
         prop_assume!(!bytes.starts_with(b"\x1f\x8b"));
         let expected = specified(&bytes, long_lines);
         let found = match is_packed {

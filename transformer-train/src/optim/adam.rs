@@ -25,9 +25,8 @@ const CHUNK: usize = 1 << 14;
 /// equals `torch.optim.AdamW` and fairseq's `adam`. An L2 term in the loss would instead be divided
 /// by `√v`, and so shrink the weights with the largest gradients least.
 ///
-/// In CPU memory and single precision a step is one pass over each parameter. Otherwise it is
-/// Burn's Adam. Both give the same bits, except for the sign of zeros; on libtorch they differ by
-/// rounding.
+/// In CPU memory and single precision a step is one pass over each parameter; otherwise Burn's Adam does it. Both give
+/// the same bits, except for the sign of zeros; on libtorch they differ by rounding.
 ///
 /// # Example
 ///

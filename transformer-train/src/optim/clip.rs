@@ -4,7 +4,7 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-/// Returns the Euclidean norm of all gradients together; `None` if there are none.
+/// Returns the Euclidean norm of all gradients together, or `None` without gradients.
 ///
 /// The result stays on the device; nothing is synchronized.
 ///
@@ -35,7 +35,7 @@ pub fn clip_by_global_norm<M: Module>(
     norm: Tensor<1>,
     max_norm: f64,
 ) -> GradientsParams {
-    // PyTorch adds the same 1e-6 against division by zero.
+    // PyTorch adds the same 1e-6 to avoid division by zero.
     let factor = ((norm + 1e-6).recip() * max_norm).clamp_max(1.0);
     let mut scale = Scale { gradients, factor };
     module.visit(&mut scale);

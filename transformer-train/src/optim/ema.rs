@@ -1,5 +1,4 @@
-//! Exponential moving average (EMA) of the weights, which can be validated and published in their
-//! place.
+//! Exponential moving average (EMA) of the weights, which can be validated and published instead of the weights.
 //!
 //! Polyak and Juditsky 1992, <https://doi.org/10.1137/0330046>. The paper averages its last
 //! checkpoints instead (§6.1).

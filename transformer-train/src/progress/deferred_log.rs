@@ -5,11 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::progress::LogFn;
 
-/// Holds back the log entry of an interval until its model is saved: a user who reads it may end
-/// the run.
+/// Holds back the log entry of an interval until its model is saved, because a user who reads it may end the run.
 ///
-/// Models are saved on another thread, in the order of their intervals, and may be one interval
-/// behind.
+/// Models are saved on another thread, in the order of their intervals, and may lag one interval.
 #[derive(Clone)]
 pub(crate) struct DeferredLog {
     log: LogFn,
@@ -30,7 +28,7 @@ impl DeferredLog {
         entries.push_back(entry);
     }
 
-    /// Logs the oldest entry, whose model is saved now.
+    /// Logs the oldest entry, now that its model is saved.
     pub(crate) fn release_oldest(&self) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(entry) = entries.pop_front() {

@@ -1,4 +1,4 @@
-//! How a program ends a run early.
+//! Early end of a run, requested by its program.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two looks at whether a program has ended.
+/// Time between two checks of whether a program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Asks a run to end early; clones share the request.
 ///
-/// Before the first update the run ends at once and leaves nothing behind. Later it ends after the
-/// current interval, when its checkpoint is written. A program that ends without waiting for that
-/// calls [`kill_child`](Self::kill_child) before.
+/// Before the first update the run ends at once and leaves nothing on disk. Later it ends after the current interval,
+/// when its checkpoint is written. A program that exits without waiting for that calls [`kill_child`](Self::kill_child)
+/// first.
 ///
 /// # Example
 ///
@@ -32,7 +32,7 @@ pub struct Interrupt(Arc<Flags>);
 struct Flags {
     is_requested: AtomicBool,
     is_training: AtomicBool,
-    /// The program that the run waits for, if there is one.
+    /// The program that the run waits for, if any.
     child: Mutex<Option<Child>>,
 }
 
@@ -46,7 +46,7 @@ pub enum Stage {
 }
 
 impl Interrupt {
-    /// Asks the run to end. Returns its stage, or `None` if this was requested before.
+    /// Asks the run to end. Returns its stage, or `None` if this was already requested.
     pub fn request(&self) -> Option<Stage> {
         if self.0.is_requested.swap(true, Ordering::SeqCst) {
             return None;
@@ -57,7 +57,7 @@ impl Interrupt {
         })
     }
 
-    /// Returns whether somebody has requested the end of the run.
+    /// Returns whether the end of the run has been requested.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.is_requested.load(Ordering::SeqCst)
     }
@@ -67,8 +67,7 @@ impl Interrupt {
         self.0.is_training.store(true, Ordering::SeqCst);
     }
 
-    /// Kills the program that the run has started and waits for, if there is one, with the programs
-    /// that it has started itself.
+    /// Kills the program that the run waits for, if any, and the programs that it has started.
     pub fn kill_child(&self) {
         let mut child = self.0.child.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(child) = child.take() {
@@ -76,10 +75,10 @@ impl Interrupt {
         }
     }
 
-    /// Runs a program to its end. `None` if it was killed, by [`kill_child`](Self::kill_child) or
-    /// because it ran longer than `time_limit`.
+    /// Runs a program to its end. `None` if it was killed, by [`kill_child`](Self::kill_child) or because it ran longer
+    /// than `time_limit`.
     ///
-    /// Ctrl-C at a terminal reaches only this program, which decides what becomes of the other.
+    /// Ctrl-C at a terminal reaches only this program, which decides about the other one.
     pub(crate) fn run(
         &self,
         command: &mut Command,

@@ -1,4 +1,4 @@
-//! How a run reports to its user before the first update, and how a user ends it.
+//! Reports of a run before its first update, and its early end by a user.
 
 mod deferred_log;
 mod interrupt;

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::progress::{Interrupt, LogFn, StatusFn};
 
-/// Time between two log lines where there is no status line.
+/// Time between two log lines if there is no status line.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Time between two updates of the status line.
 const STATUS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Reports what happens before the first update, and checks for the interrupt.
+/// Reports the progress before the first update, and checks for an interrupt.
 #[derive(Clone)]
 pub(crate) struct Progress {
     log: LogFn,
@@ -36,7 +36,7 @@ impl Progress {
         &self.log
     }
 
-    /// Starts a phase that may take long.
+    /// Starts a phase that may take a long time.
     pub(crate) fn begin(&self, name: &'static str) -> Phase {
         let now = Instant::now();
         Phase {
@@ -55,7 +55,7 @@ impl fmt::Debug for Progress {
     }
 }
 
-/// Reports on one phase; its status line is cleared when it is dropped.
+/// Reports on one phase; dropping it clears its status line.
 #[derive(Debug)]
 pub(crate) struct Phase {
     progress: Progress,
@@ -66,8 +66,7 @@ pub(crate) struct Phase {
 }
 
 impl Phase {
-    /// Reports the number of pairs done, of `n_all` if that is known; breaks if the user has
-    /// interrupted the run.
+    /// Reports the number of pairs done, out of `n_all` if known; breaks if the user has interrupted the run.
     pub(crate) fn pairs(&mut self, n_done: u64, n_all: Option<u64>) -> ControlFlow<()> {
         let elapsed = self.started.elapsed();
         self.report(|| counted(n_done, n_all, elapsed))

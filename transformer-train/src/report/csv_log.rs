@@ -1,5 +1,5 @@
-//! The files of a run's folder that show its course: `metrics.csv`, `samples.tsv`, `curve.svg` and
-//! the event file of TensorBoard.
+//! The files in a run's folder that show its progress: `metrics.csv`, `samples.tsv`, `curve.svg` and TensorBoard's
+//! event file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,8 +30,8 @@ pub(crate) const CURVE_FILE: &str = "curve.svg";
 /// Writes the value of every metric over an interval to `metrics.csv`, as
 /// `update,split,metric,value`.
 ///
-/// Each validation also appends the sample translations to `samples.tsv`, and draws `curve.svg`
-/// from the table. With an event file, both are written there too.
+/// Each validation also appends the sample translations to `samples.tsv` and draws `curve.svg` from the table. The
+/// event file, if any, gets the metrics and the samples too.
 pub(crate) struct CsvLog {
     folder: PathBuf,
     file: File,
@@ -46,8 +46,7 @@ pub(crate) struct CsvLog {
 }
 
 impl CsvLog {
-    /// Opens the tables: empty ones, or on resuming those with the rows of the first `n_done`
-    /// updates.
+    /// Opens the tables: empty ones, or on resuming with the rows of the first `n_done` updates.
     pub(crate) fn open(
         folder: &Path,
         training: &TrainingSettings,
@@ -71,8 +70,7 @@ impl CsvLog {
         })
     }
 
-    /// Writes an event file as well. `is_empty` tells that it has none of the rows of `metrics.csv`,
-    /// which it gets now.
+    /// Also writes an event file. If `is_empty`, it first gets the rows of `metrics.csv`.
     pub(crate) fn with_events(mut self, events: EventLog, is_empty: bool) -> Self {
         if is_empty {
             for (update, tag, value) in self.table.lines().filter_map(scalar) {
@@ -136,8 +134,8 @@ fn scalar(row: &str) -> Option<(u64, String, f64)> {
     Some((update, format!("{split}/{metric}"), value))
 }
 
-/// Opens a table whose rows start with a number of updates, and keeps the rows of the first
-/// `n_done` updates. Returns the file, in append mode, and its contents.
+/// Opens a table with rows that start with a number of updates, and keeps those of the first `n_done` updates. Returns
+/// the file, in append mode, and its contents.
 fn open_table(folder: &Path, name: &str, heading: &str, n_done: u64) -> io::Result<(File, String)> {
     let path = folder.join(name);
     let before = match n_done {
@@ -178,8 +176,8 @@ impl MetricLogger for CsvLog {
             self.write_samples(n_done);
             self.draw();
         }
-        // A failure to write the table must not end the training. If the disk is full, the
-        // checkpoint reports it.
+        // A failure to write the table must not end the training. If the disk is full, writing the checkpoint reports
+        // it.
         let _ = self.file.write_all(rows.as_bytes());
     }
 

@@ -9,9 +9,9 @@ const N_RATES: u64 = 240;
 
 /// Draws the contents of `metrics.csv`.
 ///
-/// The upper panel has the training and the validation text in one unit: the negative log-likelihood
-/// per token, without label smoothing. Its left scale is the perplexity, which is `exp` of it, its
-/// right one nats. A validation that rises while the training falls is over-fitting.
+/// The upper panel shows the training and the validation text in one unit: the negative log-likelihood per token,
+/// without label smoothing. Its left scale is the perplexity, the exponential of that, its right one nats. A validation
+/// curve that rises while the training curve falls shows over-fitting.
 pub(crate) fn curve(table: &str, title: &str, learning_rate: impl Fn(u64) -> f64) -> String {
     let [train, valid] = ["train", "valid"].map(|split| series(table, split, PERPLEXITY));
     let bleu = series(table, "valid", BLEU);

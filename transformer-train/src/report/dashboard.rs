@@ -1,14 +1,13 @@
-//! Burn's dashboard, whose stop key ends a run after the current interval, as an interrupt does.
+//! Burn's dashboard. Its stop key ends a run after the current interval, as an interrupt does.
 
 use burn_train::Interrupter;
 use burn_train::renderer::{MetricsRenderer, default_renderer};
 
-/// Starts the dashboard, at the checkpoint from which the run resumes, if any.
+/// Starts the dashboard, at the resumed checkpoint, if any.
 ///
-/// Its stop key sets `dashboard_stop` instead of stopping Burn's training, which would end within an
-/// interval and lose that interval's updates. A separate interrupter also preserves the error of a
-/// failed training: the dashboard resets its interrupter at the end. Ctrl-C works as without a
-/// dashboard.
+/// Its stop key sets `dashboard_stop` instead of stopping Burn's training, which would end within an interval and lose
+/// that interval's updates. A separate interrupter also preserves the error of a failed training, because the dashboard
+/// resets its own at the end. Ctrl-C works as without a dashboard.
 pub(crate) fn dashboard(
     dashboard_stop: &Interrupter,
     checkpoint: Option<usize>,
@@ -18,8 +17,8 @@ pub(crate) fn dashboard(
     renderer
 }
 
-/// Makes the terminal send a signal for Ctrl-C again, which the dashboard's thread turns off.
-/// Ctrl-Z and Ctrl-\\ stay off: a process that they stop or kill cannot restore the terminal.
+/// Makes the terminal send a signal for Ctrl-C again, which the dashboard's thread turns off. Ctrl-Z and Ctrl-\\ stay
+/// off: a process that they stop or kill cannot restore the terminal.
 #[cfg(unix)]
 fn enable_ctrl_c() {
     use std::fs::File;

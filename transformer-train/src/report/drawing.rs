@@ -65,7 +65,7 @@ impl Drawing {
         ));
     }
 
-    /// Writes the name of a panel's vertical axis, which is read from bottom to top.
+    /// Writes the name of a panel's vertical axis, rotated to read from bottom to top.
     pub(super) fn upwards(&mut self, x: f64, panel: &Panel, name: &str) {
         let y = f64::midpoint(panel.top, panel.bottom());
         let name = escape_xml(name);

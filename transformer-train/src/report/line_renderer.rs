@@ -104,7 +104,7 @@ impl LineRenderer {
         lines.into_values().collect()
     }
 
-    /// Stores the latest value of a metric. The last one is that of the whole interval.
+    /// Stores the latest value of a metric. The last value is that of the whole interval.
     fn store(
         names: &HashMap<MetricId, String>,
         split: &mut HashMap<String, f64>,

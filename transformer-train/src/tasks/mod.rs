@@ -1,4 +1,4 @@
-//! Built-in tasks, whose text is generated: for training without a corpus.
+//! Built-in tasks with generated text, for training without a corpus.
 
 mod nearest;
 mod numbers;

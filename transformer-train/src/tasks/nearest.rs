@@ -3,7 +3,7 @@
 /// The minimum similarity of a suggestion, between 0 and 1.
 const MIN_SIMILARITY: f64 = 0.5;
 
-/// Returns the name that is most similar to a misspelled one, unless none is similar.
+/// Returns the name that is most similar to a misspelled one, if any is similar.
 pub(crate) fn nearest<'a>(
     misspelled: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -43,16 +43,16 @@ const SCALES: [(u32, &str); 3] = [
     (1000, "thousand"),
 ];
 
-/// How a number is written in words.
+/// The style of a number in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberStyle {
-    /// Where `and` is written.
+    /// The positions of `and`.
     pub and: And,
-    /// How tens and ones are joined.
+    /// The character between tens and ones.
     pub tens: Tens,
 }
 
-/// Where `and` is written in a number.
+/// The positions of `and` in a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum And {
     /// Nowhere: `one hundred five thousand twelve`.
@@ -64,7 +64,7 @@ pub enum And {
     Every,
 }
 
-/// How tens and ones are joined.
+/// The character between tens and ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tens {
     /// With a hyphen: `forty-two`.
@@ -180,7 +180,7 @@ fn with_zeros(number: u64, draws: &mut SplitMix64) -> u64 {
     result
 }
 
-/// Draws a style. Half of them have no `and`, and, independently, half have hyphens.
+/// Draws a style. Half of the styles have no `and` and, independently, half have hyphens.
 pub(super) fn draw_style(draws: &mut SplitMix64) -> NumberStyle {
     let and = match draws.below(4) {
         0 => And::Last,

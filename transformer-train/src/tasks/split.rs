@@ -7,12 +7,12 @@ const SPLIT_SEED: u64 = 0x5EED_0F5B_1175;
 
 /// A part of a task's examples.
 ///
-/// A hash of its content decides to which part an example belongs. The parts therefore never
-/// overlap, for any number of examples and any seed.
+/// A hash of an example's content decides its part. The parts therefore never overlap, for any number of examples and
+/// any seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
-    /// Nine tenths of all examples, and the shortest ones, of which the others are composed:
-    /// numbers below 100 and sequences of one letter.
+    /// Nine tenths of all examples, and the shortest ones, of which the others are composed: numbers below 100 and
+    /// sequences of one letter.
     Train,
     /// A twentieth of all examples.
     Valid,

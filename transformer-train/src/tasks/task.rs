@@ -40,7 +40,7 @@ pub enum Task {
     Copy,
 }
 
-/// Why a task cannot be selected.
+/// Error of selecting a task.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskError {

@@ -12,8 +12,8 @@ use transformer_core::directory::replace_file;
 use crate::config::{ScoreCommand, ValidationSettings};
 use crate::progress::Interrupt;
 
-/// The files for the command, in the folder `validation` of a run: sources, translations,
-/// references, what the command printed, and its standard error.
+/// The files of the command, in the folder `validation` of a run: sources, translations, references, the standard
+/// output of the command, and its standard error.
 pub(crate) const SCORED_FILES: [&str; 5] = [
     "sources.txt",
     "translations.txt",
@@ -22,7 +22,7 @@ pub(crate) const SCORED_FILES: [&str; 5] = [
     "errors.txt",
 ];
 
-/// The end of the command's output that is read, in bytes.
+/// Size of the end of the command's output that is read, in bytes.
 const MAX_BYTES: u64 = 4096;
 
 /// Runs the command of the settings on translations of the first validation pairs.
@@ -36,7 +36,7 @@ pub(crate) struct ExternalScorer {
     interrupt: Interrupt,
 }
 
-/// Why the command has no score.
+/// Error of scoring with the command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScoreError {
@@ -45,7 +45,7 @@ pub enum ScoreError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -54,7 +54,7 @@ pub enum ScoreError {
     Start {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -67,19 +67,19 @@ pub enum ScoreError {
     /// The program failed.
     #[error("it ended with {status}{}; all it wrote is in `{}`", said(.last_line), path.display())]
     Failed {
-        /// How it ended.
+        /// The exit status.
         status: String,
         /// The last line of its standard error.
         last_line: String,
         /// The file with its standard error.
         path: PathBuf,
     },
-    /// The program printed no number.
+    /// The command printed no number.
     #[error("its last line has no number: `{last_line}`; all it printed is in `{}`", path.display())]
     NoNumber {
-        /// The last line that it printed.
+        /// The last line of the output.
         last_line: String,
-        /// The file with all that it printed.
+        /// The file with the whole output.
         path: PathBuf,
     },
 }
@@ -92,8 +92,8 @@ fn said(last_line: &str) -> String {
 }
 
 impl ExternalScorer {
-    /// Returns the scorer of the settings, if they have a command. `pairs` are the source and the
-    /// reference of each pair that is translated.
+    /// Returns the scorer of the settings, if they have a command. `pairs` are the source and the reference of each
+    /// translated pair.
     pub(crate) fn new(
         settings: &ValidationSettings,
         run: &Path,
@@ -110,7 +110,7 @@ impl ExternalScorer {
         })
     }
 
-    /// Scores the translations of the pairs, which are in the pairs' order.
+    /// Scores the translations, which are in the order of the pairs.
     pub(crate) fn score<S: AsRef<str>>(&self, translations: &[S]) -> Result<f64, ScoreError> {
         let [sources, hypotheses, references, output, errors] =
             SCORED_FILES.map(|name| self.folder.join(name));
@@ -154,7 +154,7 @@ impl ExternalScorer {
         })
     }
 
-    /// Writes one line for each text.
+    /// Writes one line per text.
     fn write<'a>(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! The history of a run's validations: which was the best, and whether patience is used up.
+//! The history of a run's validations: the best one, and whether patience is used up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use crate::config::{BestBy, TrainingSettings};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Validation {
-    /// Number of the interval before it, from 1.
+    /// Number of the interval before the validation, from 1.
     pub(crate) interval: usize,
     pub(crate) perplexity: f64,
     pub(crate) bleu: f64,
@@ -22,8 +22,8 @@ pub(crate) struct Validation {
 }
 
 impl Validation {
-    /// Rounds the scores to a millionth, so that they are equal when read back from the JSON of a
-    /// state. A score of the command that is NaN is none.
+    /// Rounds the scores to a millionth, so that they are equal when read back from the JSON of a state. A NaN score of
+    /// the command becomes `None`.
     pub(crate) fn new(
         interval: usize,
         perplexity: f64,
@@ -75,8 +75,8 @@ impl History {
     }
 }
 
-/// Returns the intervals of the best validations, at most `max_intervals`, the best first. Of equal
-/// ones the earlier comes first.
+/// Returns the intervals of the best validations, at most `max_intervals`, the best first. Of equal ones the earlier
+/// comes first.
 pub(crate) fn best(validations: &[Validation], by: BestBy, max_intervals: usize) -> Vec<usize> {
     let mut ranked: Vec<&Validation> = validations.iter().collect();
     ranked.sort_by(|a, b| b.score(by).total_cmp(&a.score(by)));
@@ -87,7 +87,7 @@ pub(crate) fn best(validations: &[Validation], by: BestBy, max_intervals: usize)
         .collect()
 }
 
-/// Returns whether patience is used up: so many validations since the best one were no better.
+/// Returns whether patience is used up: that many validations since the best one were no better.
 pub(crate) fn is_out_of_patience(validations: &[Validation], training: &TrainingSettings) -> bool {
     let Some(patience) = training.patience else {
         return false;

@@ -9,10 +9,9 @@ use burn_train::metric::{Metric, MetricDefinition, MetricId, NumericEntry};
 use super::history::{History, Validation};
 use super::metrics::{COMMAND, PERPLEXITY};
 
-/// Burn's logger that adds every validation to the [`History`], which chooses checkpoints and ends
-/// runs.
+/// Burn's logger that adds every validation to the [`History`], from which checkpoints are chosen and runs ended early.
 ///
-/// It stores nothing for Burn's own strategies: those of this crate read the history.
+/// It stores nothing for Burn's own strategies; those of this crate read the history.
 pub(crate) struct HistoryLogger {
     history: History,
     perplexity: MetricId,
@@ -22,8 +21,8 @@ pub(crate) struct HistoryLogger {
 }
 
 impl HistoryLogger {
-    /// Recognizes the values of these metrics, which are registered with the Learner, and of the
-    /// command's, which is if there is a command.
+    /// Recognizes the values of these metrics, which are registered with the Learner; the command's is registered only
+    /// if there is a command.
     pub(crate) fn new(
         history: History,
         perplexity: &impl Metric,
@@ -76,11 +75,10 @@ impl MetricLogger for HistoryLogger {
 
 /// Waits until the validation of an interval is in the [`History`].
 ///
-/// Burn's event store calls its loggers on a thread of its own, and before it asks a strategy it
-/// only makes sure that all events are queued. It handles events and queries in their order, so
-/// that any query returns after the events before it; the answer to this one is not used. A signal
-/// of the [`HistoryLogger`] would be more direct, but would never come for a validation that
-/// failed.
+/// Burn's event store calls its loggers on its own thread, and before it asks a strategy it only ensures that all
+/// events are queued. It handles events and queries in order, so any query returns after the events before it; the
+/// answer to this one is not used. A signal of the [`HistoryLogger`] would be more direct, but would never come for a
+/// validation that failed.
 pub(crate) fn wait_for_validation(store: &EventStoreClient, interval: usize) {
     let _ = store.find_metric(PERPLEXITY, interval, Aggregate::Mean, &Split::Valid);
 }

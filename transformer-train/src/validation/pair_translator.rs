@@ -1,4 +1,4 @@
-//! Translates sentence pairs and counts what BLEU, chrF and exact match need.
+//! Translates sentence pairs and collects the counts for BLEU, chrF and exact match.
 
 use serde::{Deserialize, Serialize};
 use transformer_core::Transformer;
@@ -10,8 +10,7 @@ use super::metrics::TranslationCounts;
 use super::text_scores::{TextMetrics, TextScores};
 use crate::corpus::SentencePair;
 
-/// Translates sentence pairs and scores the translations, after every interval and at the end of a
-/// run.
+/// Translates sentence pairs and scores the translations, after every interval and at the end of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct PairTranslator {
     pub(crate) search: Search,
@@ -19,14 +18,14 @@ pub(crate) struct PairTranslator {
     /// The tokenizer of the target.
     pub(crate) tokenizer: Tokenizer,
     pub(crate) metrics: TextMetrics,
-    /// The tags of targets, as ids: a translation begins with that of its pair.
+    /// The tags of targets, as ids: a translation begins with the tag of its pair.
     pub(crate) target_tags: Vec<Vec<u32>>,
 }
 
 /// The translation of one sentence.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Translation {
-    /// The tokens of the best hypothesis, if the search found one that is finished.
+    /// The tokens of the best hypothesis, if the search found a finished one.
     finished: Option<Vec<u32>>,
     /// Its text; empty without a hypothesis.
     pub(crate) text: String,
@@ -62,13 +61,13 @@ impl PairTranslator {
         self.translate_with_prefixes(model, sources)
     }
 
-    /// Returns the tag at the start of a target; nothing if it has none.
+    /// Returns the tag at the start of a target; empty without a tag.
     fn tag_of(&self, tgt: &[u32]) -> &[u32] {
         let tags = self.target_tags.iter().filter(|tag| tgt.starts_with(tag));
         tags.max_by_key(|tag| tag.len()).map_or(&[], Vec::as_slice)
     }
 
-    /// Translates sources with the tokens that their translations begin with.
+    /// Translates sources, each with the tokens at the start of its translation.
     fn translate_with_prefixes<'a>(
         &self,
         model: &Transformer,
@@ -82,7 +81,7 @@ impl PairTranslator {
         };
         let sources: Vec<Source<'_>> = sources.zip(0..).map(source).collect();
         let Self { search, limits, .. } = self;
-        // An adapted matrix is otherwise added up anew at every token, on backends that do not pack it.
+        // Otherwise an adapted matrix is summed again at every token, on backends that do not pack it.
         let merged = model.clone().merge_adapters();
         let found = translate_sources(&[&merged], &sources, search, limits, &mut |_| ());
         let best = found.into_iter().map(|found| found.into_iter().next());

@@ -1,4 +1,4 @@
-//! Validation sentences whose translations are shown at every validation.
+//! Validation sentences with translations that are shown at every validation.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! One process's share of a validation: what it has computed for a batch, sent to the process of rank 0.
+//! One process's share of a validation: its results for a batch, sent to the process of rank 0.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ struct Share {
     translations: Option<Vec<Translation>>,
 }
 
-/// Validates a batch together with other processes, which take turns with the batches. Returns the report on the
-/// process of rank 0, and `None` on the others.
+/// Validates a batch together with other processes, which take the batches in turn. Returns the report on the process
+/// of rank 0, and `None` on the others.
 pub(super) fn validate_shared(objective: &Objective, batch: &ValidBatch) -> Option<ValidReport> {
     let ranks = batch.weights.ranks();
     if batch.index == 0 {

@@ -23,13 +23,13 @@ pub struct TextScores {
     pub n_pairs: usize,
     /// BLEU, from 0 to 100.
     pub bleu: f64,
-    /// SacreBLEU's signature of the BLEU score, with which it can be reproduced.
+    /// SacreBLEU's signature of the BLEU score, for reproducing it.
     pub bleu_signature: String,
     /// chrF2, from 0 to 100.
     pub chrf: f64,
-    /// SacreBLEU's signature of the chrF score, with which it can be reproduced.
+    /// SacreBLEU's signature of the chrF score, for reproducing it.
     pub chrf_signature: String,
-    /// The scores of each of several corpora, of which the others are the mean; otherwise none.
+    /// The scores of each of several corpora; their mean is in the other fields. Empty for a single corpus.
     pub corpora: Vec<CorpusScores>,
 }
 
@@ -47,9 +47,8 @@ pub struct CorpusScores {
 }
 
 impl TextMetrics {
-    /// Returns sacreBLEU's defaults with the given tokenization. Built-in tasks (`is_task`) use
-    /// BLEU with effective order: their sentences may be single words, without n-grams of higher
-    /// orders.
+    /// Returns sacreBLEU's defaults with the given tokenization. Built-in tasks (`is_task`) use BLEU with effective
+    /// order, because their sentences may be single words, without n-grams of higher orders.
     pub(crate) fn new(is_task: bool, tokenization: Tokenization) -> Self {
         let orders = if is_task {
             Orders::Effective
@@ -103,7 +102,7 @@ impl TextMetrics {
 }
 
 impl TextScores {
-    /// Returns the mean of the scores of corpora, given with the numbers of these.
+    /// Returns the mean of the scores of corpora, each given with its number.
     pub(crate) fn mean(numbered: Vec<(usize, Self)>) -> Option<Self> {
         let corpora: Vec<CorpusScores> = numbered
             .iter()

@@ -26,8 +26,8 @@ pub(crate) struct ValidLoader {
 }
 
 impl ValidLoader {
-    /// `samples` are the sentences to display; they get their translations when these are made. The processes of
-    /// `weights` validate together.
+    /// Creates the loader. `samples` are the sentences to display; they get their translations at each validation. The
+    /// processes of `weights` validate together.
     pub(crate) fn new(
         batches: Vec<ValidPairs>,
         translator: PairTranslator,
@@ -49,10 +49,9 @@ impl ValidLoader {
 #[derive(Clone, Debug)]
 pub(crate) struct ValidPairs {
     pub(crate) pairs: Vec<SentencePair>,
-    /// The index of their corpus, which is scored by itself; 0 if there is one.
+    /// The index of their corpus, which is scored by itself; 0 for a single corpus.
     pub(crate) corpus: usize,
-    /// The reference of each pair; `None` if the pairs are not translated, and only their loss is
-    /// computed.
+    /// The reference of each pair; `None` if only the loss of the pairs is computed, without translations.
     pub(crate) references: Option<Vec<Reference>>,
 }
 
@@ -92,7 +91,7 @@ impl ValidBatch {
         Some(self.translator.translate_pairs(model, pairs))
     }
 
-    /// Compares translations with the references, and keeps those that are shown or scored.
+    /// Compares translations with the references, and keeps those to be shown or scored.
     pub(super) fn count(&self, translations: &[Translation]) -> TranslationCounts {
         let ValidPairs {
             pairs, references, ..

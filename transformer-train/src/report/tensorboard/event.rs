@@ -1,7 +1,6 @@
-//! Events as TensorBoard reads them: scalars, text and histograms of a step.
+//! TensorBoard's events: scalars, text and histograms of a step.
 //!
-//! The numbers of fields are those of TensorFlow's `event.proto`, `summary.proto`, `tensor.proto`
-//! and `histogram.proto`.
+//! The field numbers are those of TensorFlow's `event.proto`, `summary.proto`, `tensor.proto` and `histogram.proto`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +10,7 @@ use super::protobuf::{Message, int_in};
 /// TensorFlow's number of the element type `string`.
 const DT_STRING: u64 = 7;
 
-/// TensorFlow's number of the state of a session that starts.
+/// TensorFlow's code for the start of a session.
 const START: u64 = 1;
 
 /// The field of an event's step.
@@ -30,13 +29,13 @@ enum Content {
 }
 
 impl Value {
-    /// A number, which the format stores in single precision.
+    /// A number, stored in single precision.
     pub(super) fn scalar(tag: String, value: f64) -> Self {
         let content = Content::Scalar(value);
         Self { tag, content }
     }
 
-    /// A text, which TensorBoard shows as Markdown.
+    /// A text; TensorBoard shows it as Markdown.
     pub(super) fn text(tag: String, text: String) -> Self {
         let content = Content::Text(text);
         Self { tag, content }
@@ -80,12 +79,12 @@ fn histogram_message(histogram: &Histogram) -> Message {
         .doubles(7, bins.map(|(_, n_values)| *n_values as f64))
 }
 
-/// Returns the event with which a file starts.
+/// Returns the first event of a file.
 pub(super) fn version() -> Vec<u8> {
     event(0).bytes(3, "brain.Event:2").into_bytes()
 }
 
-/// Returns the event at which TensorBoard forgets what it has read of a run.
+/// Returns the event at which TensorBoard discards earlier events of a run.
 pub(super) fn restart() -> Vec<u8> {
     let session = Message::default().int(1, START);
     event(0).message(7, &session).into_bytes()
@@ -100,7 +99,7 @@ pub(super) fn summary(step: u64, values: &[Value]) -> Vec<u8> {
     event(step).message(5, &summary).into_bytes()
 }
 
-/// Returns the step of an event; `None` if this is no event.
+/// Returns the step of an event, or `None` if the bytes are not an event.
 pub(super) fn step_of(event: &[u8]) -> Option<u64> {
     int_in(event, u64::from(STEP))
 }

@@ -1,4 +1,4 @@
-//! The event file of a run: what TensorBoard and its like show while the run trains.
+//! The event file of a run, which TensorBoard and similar programs show during training.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -15,8 +15,8 @@ use super::histogram::Histogram;
 use super::record::{read_record, record};
 use crate::validation::Sample;
 
-/// The name of an event file before and behind its time. TensorBoard reads files with `tfevents` in
-/// their name, and W&B those with a time behind it.
+/// The parts of an event file's name before and after its time. TensorBoard reads files with `tfevents` in their name,
+/// and W&B those with a time after it.
 const BEFORE: &str = "events.out.tfevents.";
 const BEHIND: &str = ".transformer-train";
 
@@ -42,10 +42,9 @@ impl EventLog {
     /// Opens the event file of a run: an empty one, or on resuming the one with the events of the
     /// first `n_done` updates. Returns whether it is empty.
     ///
-    /// A run has one event file. Events of later updates, and what follows an event that is cut off,
-    /// are dropped: then a new file takes the place of the old one, and a TensorBoard that shows the
-    /// run begins again with it. If the program is killed in between, both are there, and the newer
-    /// one counts.
+    /// A run has one event file. Events of later updates, and everything after a truncated event, are dropped: a new
+    /// file then replaces the old one, and a TensorBoard that shows the run starts over with it. If the program is
+    /// killed in between, both files exist, and the newer one counts.
     pub(crate) fn open(folder: &Path, n_done: u64) -> io::Result<(Self, bool)> {
         let mut files = event_files(folder);
         let newest = files.pop();
@@ -73,7 +72,7 @@ impl EventLog {
         self.write(step, &values.collect::<Vec<_>>());
     }
 
-    /// Writes a text, which is shown as it is.
+    /// Writes a text, which is shown unchanged.
     pub(crate) fn write_text(&self, step: u64, tag: &str, text: &str) {
         self.write(step, &[Value::text(tag.to_owned(), as_code(text))]);
     }
@@ -107,8 +106,8 @@ impl EventLog {
         }
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let event = record(&summary(step, values));
-        // A failure must not end the training. Nobody could read what follows an event that is cut
-        // off, so it is the last one.
+        // A failure must not end the training. Nothing after a truncated event can be read, so no further event is
+        // written.
         if file
             .as_mut()
             .is_some_and(|file| file.write_all(&event).is_err())
@@ -142,8 +141,8 @@ fn is_kept(path: &Path, n_done: u64) -> io::Result<bool> {
     Ok(n_bytes == 0)
 }
 
-/// Writes an event file, whose name has a later time than `before`, with the events of the first
-/// updates in another file. Returns its path.
+/// Writes an event file with the events of the first updates in another file. The time in its name is later than
+/// `before`. Returns its path.
 fn rewritten(folder: &Path, before: u64, events: Option<(&Path, u64)>) -> io::Result<PathBuf> {
     let unfinished = folder.join(UNFINISHED);
     let mut file = BufWriter::new(File::create(&unfinished)?);
@@ -160,7 +159,7 @@ fn rewritten(folder: &Path, before: u64, events: Option<(&Path, u64)>) -> io::Re
     }
     file.into_inner()?.sync_all()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    // Readers take the files of a run in the order of their names, whatever the clock does.
+    // Readers take the files of a run in the order of their names, regardless of the clock.
     let time = now.map_or(0, |now| now.as_secs()).max(before + 1);
     let path = folder.join(format!("{BEFORE}{time:010}{BEHIND}"));
     fs::rename(unfinished, &path)?;

@@ -3,7 +3,7 @@
 /// Number of bins; TensorBoard shows 30.
 const N_BINS: usize = 64;
 
-/// How many values lie in each of [`N_BINS`] bins of equal width.
+/// Number of values in each of [`N_BINS`] bins of equal width.
 #[derive(Debug, PartialEq)]
 pub(super) struct Histogram {
     /// The least and the greatest finite value.
@@ -17,7 +17,7 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Counts values. `None` without a finite one.
+    /// Counts values. `None` if none is finite.
     pub(super) fn of(values: &[f32]) -> Option<Self> {
         let finite = || values.iter().filter(|value| value.is_finite());
         let finite = || finite().map(|value| f64::from(*value));
@@ -30,7 +30,7 @@ impl Histogram {
         let width = (hi - lo) / N_BINS as f64;
         let mut counts = [0; N_BINS];
         for value in finite() {
-            // Equal values have no width: NaN becomes bin 0.
+            // If all values are equal, the width is 0: NaN becomes bin 0.
             let bin = ((value - lo) / width) as usize;
             counts[bin.min(N_BINS - 1)] += 1;
         }

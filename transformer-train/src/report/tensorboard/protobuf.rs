@@ -1,4 +1,4 @@
-//! The few parts of Protocol Buffers that events need: fields of a message, written and read.
+//! The few parts of Protocol Buffers that events need: writing and reading fields of a message.
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
@@ -62,8 +62,8 @@ impl Message {
     }
 }
 
-/// Returns the whole number in a field of a message: 0, the default, if the message lacks it. `None`
-/// if this is no message.
+/// Returns the whole number in a field of a message, or 0, the default, if the field is missing. `None` if the bytes
+/// are not a message.
 pub(super) fn int_in(mut message: &[u8], field: u64) -> Option<u64> {
     let mut found = 0;
     while !message.is_empty() {

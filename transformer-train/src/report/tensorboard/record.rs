@@ -4,8 +4,8 @@
 
 use std::io::{self, ErrorKind, Read};
 
-/// The longest record that is read, in bytes: the largest that this program writes, the histograms
-/// of a model, has less than 1 MiB.
+/// Maximum length of a record that is read, in bytes. The largest that this program writes, the histograms of a model,
+/// has less than 1 MiB.
 const MAX_LEN: u64 = 64 << 20;
 
 /// Castagnoli's polynomial with its bits reversed, as in iSCSI (RFC 3720, section 12.1).
@@ -39,8 +39,8 @@ fn crc32c(data: &[u8]) -> u32 {
     !data.iter().fold(!0, next)
 }
 
-/// Returns the checksum of data as the format stores it: a checksum of text that contains checksums
-/// would otherwise be weak.
+/// Returns the checksum of data in the masked form that the format stores: a CRC of data that contains CRCs would be
+/// weak.
 fn masked_crc(data: &[u8]) -> u32 {
     crc32c(data).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
@@ -57,8 +57,8 @@ pub(super) fn record(data: &[u8]) -> Vec<u8> {
     parts.concat()
 }
 
-/// Reads the data of the next record. `None` at the end, and at a record that is cut off or damaged:
-/// what follows it cannot be read by anybody.
+/// Reads the data of the next record. `None` at the end, and at a truncated or damaged record, because nothing after it
+/// can be read.
 pub(super) fn read_record(reader: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let (Some(len), Some(crc_of_len)) = (read_array::<8>(reader)?, read_array::<4>(reader)?) else {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(super) fn read_record(reader: &mut impl Read) -> io::Result<Option<Vec<u8>>>
     Ok(is_intact.then_some(data))
 }
 
-/// Reads as many bytes; `None` if there are fewer.
+/// Reads exactly `N` bytes; `None` if there are fewer.
 fn read_array<const N: usize>(reader: &mut impl Read) -> io::Result<Option<[u8; N]>> {
     let mut bytes = [0; N];
     match reader.read_exact(&mut bytes) {

@@ -15,8 +15,7 @@ use crate::validation::external_scorer::{ExternalScorer, ScoreError};
 /// Called with the reason why the translations of an interval have no score.
 pub(crate) type OnScoreError = Arc<dyn Fn(ScoreError) + Send + Sync>;
 
-/// The score that a command of the user prints for all translations of an interval; NaN if it
-/// failed.
+/// The score that the user's command prints for all translations of an interval; NaN if the command failed.
 #[derive(Clone)]
 pub(crate) struct CommandMetric {
     name: Arc<String>,

@@ -10,8 +10,8 @@ use burn_train::metric::{
 
 use super::names::LEARNING_RATE;
 
-/// The learning rate of the last update. Burn's own metric ends an interval with the mean of its
-/// rates, which is the rate of no update.
+/// The learning rate of the last update. Burn's own metric reports the mean over an interval, which is not the rate of
+/// any update.
 #[derive(Clone)]
 pub(crate) struct LearningRate {
     name: Arc<String>,

@@ -1,4 +1,4 @@
-//! Metrics of several validation corpora: of each by itself, and their mean.
+//! Metrics of several validation corpora: of each one, and their mean.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use burn_train::metric::{
 use super::batch_metrics::BatchMetrics;
 use super::names::of_corpus;
 
-/// A metric of one of several corpora: batches of others do not count.
+/// A metric of one of several corpora; batches of the others do not count.
 #[derive(Clone)]
 pub(crate) struct OfCorpus<M> {
     name: Arc<String>,
-    /// Index of the corpus among those that are validated.
+    /// Index of the corpus among the validated ones.
     index: usize,
     metric: M,
 }
 
-/// The mean of a metric over corpora, so that each counts the same whatever its size. That of one
-/// corpus is the metric itself.
+/// The mean of a metric over corpora, so that each counts the same regardless of size. For one corpus it is the metric
+/// itself.
 #[derive(Clone)]
 pub(crate) struct MeanOfCorpora<M> {
     of_corpora: Vec<M>,
@@ -28,7 +28,7 @@ pub(crate) struct MeanOfCorpora<M> {
 }
 
 impl<M: Metric<Input = BatchMetrics>> OfCorpus<M> {
-    /// `number` is that of the training corpus, by which the metric is named.
+    /// Creates the metric. `number` is the number of the training corpus, used in the metric's name.
     pub(crate) fn new(metric: M, index: usize, number: usize) -> Self {
         Self {
             name: Arc::new(of_corpus(&metric.name(), number)),
@@ -47,7 +47,7 @@ impl<M: Clone> MeanOfCorpora<M> {
         }
     }
 
-    /// Takes the geometric mean: for perplexities, whose logarithms are losses.
+    /// Takes the geometric mean: for perplexities, which are exponentials of losses.
     pub(crate) fn geometric(metric: M, n_corpora: usize) -> Self {
         Self {
             mean: geometric_mean,

@@ -14,8 +14,8 @@ use super::names::{EXACT_MATCH, GRADIENT_NORM, LOSS, PADDING, PERPLEXITY, SPEED,
 /// Called with the update and the value of a metric that is NaN or infinite.
 pub(crate) type OnNonFinite = Arc<dyn Fn(u64, f64) + Send + Sync>;
 
-/// A metric that divides a sum over the batches of an interval by another, so that every batch
-/// counts in proportion to its size.
+/// A metric that divides one sum over the batches of an interval by another, so that every batch counts in proportion
+/// to its size.
 #[derive(Clone)]
 pub(crate) struct Ratio {
     name: Arc<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Ratio {
 /// Numerator and denominator of a ratio.
 #[derive(Clone, Copy, Debug)]
 enum Terms {
-    /// Of one batch; they are added to those of the batches before.
+    /// Sums of one batch; they are added to those of earlier batches.
     Batch(f64, f64),
     /// Of the whole interval so far; they replace those before.
     Interval(f64, f64),
