@@ -24,27 +24,26 @@ use crate::validation::best;
 pub enum CheckpointChoice {
     /// The last ones; only damaged ones are skipped.
     Last(usize),
-    /// The best ones by `training.best_by`, of those that the run has kept.
+    /// The best ones by `training.best_by`, among those that the run has kept.
     Best(usize),
     /// Those after these numbers of updates.
     Updates(Vec<u64>),
 }
 
-/// The parameters of a checkpoint, under the names that training gives them.
+/// The parameters of a checkpoint, under the names used in training.
 #[derive(Module, Debug)]
 struct Weights {
     model: Transformer,
     ema: Option<Transformer>,
 }
 
-/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns
-/// their numbers of updates in ascending order. In a run with `ema_decay` the moving averages are
-/// averaged. Damaged checkpoints are skipped and logged.
+/// Writes the mean of checkpoints of the run in the folder `run` as a model directory, and returns their numbers of
+/// updates in ascending order. In a run with `ema_decay` the moving averages are averaged. Damaged checkpoints are
+/// skipped and logged.
 ///
 /// # Errors
 ///
-/// Returns a [`TrainError`] for a folder without a run, checkpoints that it does not have, and an
-/// `out` that exists.
+/// Returns a [`TrainError`] for a folder without a run, for missing checkpoints, and for an `out` that exists.
 pub fn average_checkpoints(
     run: &Path,
     choice: &CheckpointChoice,
@@ -92,8 +91,8 @@ pub fn average_checkpoints(
     Ok(updates)
 }
 
-/// Returns how the published model was trained, with the settings of a checkpoint, and their changes
-/// before it.
+/// Returns the published model's description of its training, with the settings of a checkpoint and their earlier
+/// changes.
 fn training_of(published: &ModelDirectory, newest: Option<&ResumePoint>) -> serde_json::Value {
     let mut training = published.manifest().training.clone();
     let state = newest.map(|newest| &newest.state);

@@ -67,16 +67,16 @@ pub(super) const ON_REQUEST: [&str; 21] = [
     "training.weight_decay",
 ];
 
-/// The files of a corpus, which may have been moved, and its validation pairs, which may differ.
+/// The files of a corpus, which may be moved, and its validation pairs, which may differ.
 const PATHS: [&str; 6] = ["src", "tgt", "tsv", "valid_src", "valid_tgt", "valid_tsv"];
 
-/// The length of a run, on which some schedules depend.
+/// The length of a run; some schedules depend on it.
 const LENGTH: &str = "training.updates";
 
 /// A difference between two experiments that makes their runs differ.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// Whether a run can be resumed with it.
+    /// True if a run can be resumed with the change.
     pub(super) is_possible: bool,
     /// The setting, with both values.
     pub(super) text: String,
@@ -107,11 +107,11 @@ impl Change {
 
 /// Lists the differences between two experiments that make their runs differ.
 pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Change>, TrainError> {
-    // With a schedule that ends with the run, every update depends on the run's length.
+    // If the schedule ends with the run, every update depends on the run's length.
     let depends_on_end = [before, now]
         .iter()
         .any(|experiment| experiment.training.schedule.depends_on_end());
-    // Batches are the same whether one device or process computes them or several.
+    // Batches are the same on one device or process and on several.
     let n_batches = |experiment: &Experiment| experiment.training.batches_per_update();
     let n_batches_before = n_batches(before);
     let is_same_update = n_batches_before == n_batches(now);
@@ -160,8 +160,7 @@ pub(super) fn changes(before: &Experiment, now: &Experiment) -> Result<Vec<Chang
         .collect())
 }
 
-/// Returns every setting as `section.key` and its value; corpora without their paths, which may
-/// differ.
+/// Returns every setting as `section.key` with its value; corpora without their paths, which may differ.
 fn flat(experiment: &Experiment) -> Result<BTreeMap<String, String>, TrainError> {
     // A file of settings can name the preset instead of the model's keys.
     let table: toml::Table = toml::from_str(&experiment.resolved()?.to_toml()?)

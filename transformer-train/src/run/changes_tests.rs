@@ -90,7 +90,7 @@ fn other_value(key: &str, value: Option<&Value>) -> Value {
     }
 }
 
-/// Other values of the settings whose default is text, or none.
+/// Other values of the settings with text or none as default.
 const OTHERS: [(&str, &str); 52] = [
     ("data.task", "\"copy\""),
     ("data.src", "\"other\""),

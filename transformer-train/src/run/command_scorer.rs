@@ -1,4 +1,4 @@
-//! What happens if `validation.command` fails: a warning, or the end of the run.
+//! The response to a failure of `validation.command`: a warning, or the end of the run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,22 +12,22 @@ use crate::config::{CommandFailure, Experiment};
 use crate::progress::LogFn;
 use crate::validation::{CommandMetric, ExternalScorer, ScoreError};
 
-/// The command that scores translations, and what happens if it fails.
+/// The command that scores translations, and the response to its failure.
 #[derive(Clone)]
 pub(super) struct CommandScorer {
     scorer: ExternalScorer,
     on_failure: CommandFailure,
     log: LogFn,
-    /// Whether warnings wait until the dashboard has closed.
+    /// True if warnings wait until the dashboard has closed.
     is_deferred: bool,
     /// The failure that ends the training.
     failure: Arc<Mutex<Option<ScoreError>>>,
-    /// Warnings that wait.
+    /// The warnings that wait.
     warnings: Arc<Mutex<Vec<String>>>,
 }
 
 impl CommandScorer {
-    /// Returns the scorer of an experiment, if that has a command.
+    /// Returns the scorer of an experiment, if it has a command.
     pub(super) fn new(
         experiment: &Experiment,
         environment: &RunEnvironment,
@@ -54,8 +54,7 @@ impl CommandScorer {
         })
     }
 
-    /// Returns the metric that scores every validation. A failure that is to end the run stops
-    /// `interrupter`.
+    /// Returns the metric that scores every validation. A failure that ends the run stops `interrupter`.
     pub(super) fn metric(&self, interrupter: &Interrupter) -> CommandMetric {
         let (this, interrupter) = (self.clone(), interrupter.clone());
         let on_error = move |error: ScoreError| match this.on_failure {
@@ -73,7 +72,7 @@ impl CommandScorer {
         CommandMetric::new(self.scorer.clone(), Arc::new(on_error))
     }
 
-    /// Logs the warnings that have waited, and returns the failure that has ended the training.
+    /// Logs the waiting warnings, and returns the failure that has ended the training, if any.
     pub(super) fn finish_training(&self) -> Result<(), TrainError> {
         let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
         warnings.drain(..).for_each(|warning| (self.log)(&warning));
@@ -83,8 +82,7 @@ impl CommandScorer {
             .map_or(Ok(()), |source| Err(TrainError::Command { source }))
     }
 
-    /// Scores translations of the first validation pairs. `None` if the command fails and the run
-    /// goes on.
+    /// Scores translations of the first validation pairs. `None` if the command fails and the run continues.
     pub(super) fn score<S: AsRef<str>>(
         &self,
         translations: &[S],

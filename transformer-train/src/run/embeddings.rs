@@ -10,7 +10,7 @@ use transformer_core::{Transformer, TransformerConfig};
 use crate::config::EmbeddingSettings;
 use crate::progress::LogFn;
 
-/// The word vectors with which embeddings are initialized, and which embeddings are frozen.
+/// The word vectors that initialize embeddings, and the embeddings that are frozen.
 pub(crate) struct InitialEmbeddings {
     settings: EmbeddingSettings,
     src: Option<WordVectors>,
@@ -18,7 +18,7 @@ pub(crate) struct InitialEmbeddings {
 }
 
 impl InitialEmbeddings {
-    /// Reads the files, and logs how many tokens have a vector.
+    /// Reads the files, and logs the number of tokens with a vector.
     pub(crate) fn read(
         settings: &EmbeddingSettings,
         config: &TransformerConfig,

@@ -1,4 +1,4 @@
-//! Where a run happens and how it reports: what a program decides and the settings do not.
+//! The environment of a run: its folder, devices, threads and display, which the program decides and not the settings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::config::Experiment;
 use crate::progress::{Interrupt, LogFn, Progress, StatusFn};
 use crate::step::ranks::Ranks;
 
-/// Where a run happens and how it reports.
+/// The environment of a run: its folder, devices, threads, display and reports.
 #[derive(Clone)]
 pub struct RunEnvironment {
     /// The run's folder.
     pub directory: PathBuf,
-    /// What happens to a run that is in the folder already.
+    /// The treatment of a run that is already in the folder.
     pub existing: Existing,
-    /// The device to train on, as a plain device without autodiff; with several, the first one
-    /// (rank 0), which also validates and saves.
+    /// The device to train on, as a plain device without autodiff. With several devices, it is the first one (rank 0),
+    /// which also validates and saves.
     pub device: Device,
     /// The other devices that share each update, one fewer than `training.devices`.
     pub more_devices: Vec<Device>,
@@ -30,7 +30,7 @@ pub struct RunEnvironment {
     pub threads: ThreadCount,
     /// Receives the lines of the log.
     pub log: LogFn,
-    /// How the progress of training is displayed.
+    /// The display of training progress.
     pub display: Display,
     /// Receives a status line while text is read; without it, progress is logged every ten seconds.
     pub status: Option<StatusFn>,
@@ -38,11 +38,10 @@ pub struct RunEnvironment {
     pub interrupt: Interrupt,
 }
 
-/// The number of threads that share an update.
+/// Number of threads that share an update.
 ///
-/// More than one pays off where tensors are in CPU memory (flex, ndarray, libtorch): one operation
-/// at a time cannot keep two cores busy. A run's weights depend on the number of threads, in their
-/// last bits.
+/// More than one pays off where tensors are in CPU memory (flex, ndarray, libtorch), because one operation at a time
+/// cannot keep two cores busy. The weights of a run depend on the number of threads in their last bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadCount {
     /// This number, even if a resumed run began with another.
@@ -59,20 +58,20 @@ impl ThreadCount {
     }
 }
 
-/// How the progress of training is displayed.
+/// The display of training progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Display {
-    /// Burn's dashboard, which takes the whole terminal.
+    /// Burn's dashboard, which takes over the whole terminal.
     Dashboard,
     /// One line per interval.
     Lines,
 }
 
 impl RunEnvironment {
-    /// Returns the environment of a program that trains in passing: on one device with one thread, without a log.
+    /// Returns the environment for training inside a program: one device, one thread, and no log.
     ///
-    /// A run that is in the folder already is [resumed](Existing::Resume). Change the fields that differ for your
+    /// A run that is already in the folder is [resumed](Existing::Resume). Change the fields that differ in your
     /// program: `RunEnvironment { existing: Existing::Replace, ..RunEnvironment::new(folder, &device) }`.
     pub fn new(directory: impl Into<PathBuf>, device: &Device) -> Self {
         Self {
@@ -107,8 +106,8 @@ impl RunEnvironment {
         std::iter::once(self.device.clone()).chain(more).collect()
     }
 
-    /// Refuses a number of devices or processes that differs from that of the experiment, and devices
-    /// that cannot compute in its precision.
+    /// Refuses numbers of devices or processes that differ from the experiment's, and devices that cannot compute in
+    /// its precision.
     pub(crate) fn check_devices(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let (requested, given) = (experiment.training.ranks, self.ranks.n_ranks());
         if requested != given as u64 {

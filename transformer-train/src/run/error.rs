@@ -13,7 +13,7 @@ use crate::config::ConfigError;
 use crate::corpus::CorpusError;
 use crate::validation::ScoreError;
 
-/// An error that ends a run. Its text says what to do.
+/// An error that ends a run. Its message names the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
@@ -45,13 +45,13 @@ pub enum TrainError {
     /// resumed at a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The command that scores translations failed, and the settings let that end the run.
+    /// The command that scores translations failed, and by the settings that ends the run.
     #[error(
         "`validation.command` has no score: {source}; mend it and run the same command again, or set \
          `validation.command_failure` to \"warn\""
     )]
     Command {
-        /// Why it has none.
+        /// The error of the command.
         source: ScoreError,
     },
     /// The threads that share an update cannot be started.
@@ -84,10 +84,10 @@ pub enum TrainError {
         /// The folder.
         path: PathBuf,
     },
-    /// The output folder, or a folder above it, is a link to something that does not exist.
+    /// The output folder, or a folder above it, is a link to a missing target.
     #[error("cannot use `{}`: {source}", path.display())]
     Link {
-        /// The folder that was given.
+        /// The given folder.
         path: PathBuf,
         /// Where the link leads.
         #[source]
@@ -111,11 +111,10 @@ pub enum TrainError {
         path: PathBuf,
         /// The settings that differ, with both values.
         differences: Vec<String>,
-        /// Whether the run can be resumed with them
-        /// ([`Existing::Change`](crate::Existing::Change)).
+        /// True if the run can be resumed with them ([`Existing::Change`](crate::Existing::Change)).
         is_possible: bool,
     },
-    /// Settings of a run that has finished are changed: no update is left for them.
+    /// Settings of a finished run are changed: no update is left for them.
     #[error(
         "{change}, and no update is left that it affects: the run in `{}` has done all of its {done}; give it more \
          with --updates, or resume without the change (--resume reads `{}`)",
@@ -140,7 +139,7 @@ pub enum TrainError {
         /// Number of updates done.
         done: u64,
     },
-    /// The run would replace the model that it trains further.
+    /// The run would replace the model that it continues to train.
     #[error(
         "`{}` holds the model that is to be trained further, which the run would replace; choose another folder with \
          --out", path.display()
@@ -216,7 +215,7 @@ pub enum TrainError {
         /// Number of processes in the [`RunEnvironment`](crate::RunEnvironment).
         given: usize,
     },
-    /// A process does not see what the process of rank 0 does.
+    /// A process sees other inputs than the process of rank 0.
     #[error(
         "rank {rank} does not have the same {what} as rank 0; all processes need the same text, settings and program, and \
          the folder of the run on a disk that they share"
@@ -224,10 +223,10 @@ pub enum TrainError {
     OtherInputs {
         /// Number of the process.
         rank: usize,
-        /// What differs.
+        /// The inputs that differ.
         what: &'static str,
     },
-    /// The weights of processes that train together differ.
+    /// The processes that train together have different weights.
     #[error(
         "the weights of the {n_ranks} processes are no longer equal: their processors or libraries round differently; use \
          machines of one kind and the same program. Checkpoints are those of rank 0"
@@ -256,7 +255,7 @@ pub enum TrainError {
     Delete {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
@@ -265,12 +264,12 @@ pub enum TrainError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The loss or the norm of the gradients is NaN or infinite: the weights are lost, but not
-    /// those saved before.
+    /// The loss or the norm of the gradients is NaN or infinite: the current weights are lost, but not those saved
+    /// before.
     #[error(
         "the {what} of update {update} is {value}{}; {}; lower the learning rate (`learning_rate_factor`, or \
          `peak_learning_rate` where it is set), raise `warmup_steps`, or set `clip_norm`",
@@ -283,12 +282,12 @@ pub enum TrainError {
         what: &'static str,
         /// Its value.
         value: f64,
-        /// The lines of the text in the update, from 1; none if they are unknown.
+        /// The lines of the text in the update, from 1; empty if unknown.
         lines: Vec<u64>,
         /// The model directory, if a model was saved.
         model: Option<PathBuf>,
     },
-    /// Burn's Learner stopped on an error of its own.
+    /// Burn's Learner stopped on its own error.
     #[error("training stopped: {reason}; {}{}", saved(.model.as_deref()), if .model.is_some() {
         ", and --resume continues from there"
     } else {

@@ -1,5 +1,5 @@
-//! The final scores of a model: BLEU, chrF and the command's on the validation pairs, exact match on
-//! the test pairs.
+//! The final scores of a model: BLEU, chrF and the command's score on the validation pairs, exact match on the test
+//! pairs.
 
 use transformer_core::Transformer;
 
@@ -75,8 +75,8 @@ impl<'a> Evaluator<'a> {
         TextScores::mean(numbered.collect()).expect("there are several corpora")
     }
 
-    /// Returns the score of translated validation pairs by `validation.command`. `None` without a
-    /// command, or if it fails and the run goes on.
+    /// Returns the score of translated validation pairs by `validation.command`. `None` without a command, or if it
+    /// fails and the run continues.
     pub(crate) fn command_score(
         &self,
         translations: &[Translation],
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
         samples.map(sample).collect()
     }
 
-    /// Translates the test pairs, if there are some.
+    /// Translates the test pairs, if there are any.
     pub(crate) fn test(&self, model: &Transformer) -> Option<TestScore> {
         let pairs = &self.prepared.test;
         if pairs.is_empty() {

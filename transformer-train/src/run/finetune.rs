@@ -11,10 +11,10 @@ use super::trained_tokens::TrainedTokens;
 use crate::config::{Experiment, check_positions};
 use crate::progress::LogFn;
 
-/// Opens the model that the experiment trains further, if it has one.
+/// Opens the model that the experiment continues to train, if any.
 ///
-/// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first
-/// model is not needed any more.
+/// `published` is the model of a resumed run: it has the same tokenizers and shape, so the first model is no longer
+/// needed.
 pub(super) fn base(
     experiment: &Experiment,
     published: Option<ModelDirectory>,
@@ -28,7 +28,7 @@ pub(super) fn base(
     }
 }
 
-/// Returns whether the model that the experiment trains further is that of the run in this folder.
+/// Returns whether the model that the experiment continues to train is the one of the run in this folder.
 pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     let model = experiment.finetune.model.as_ref();
     let model = model.and_then(|model| model.canonicalize().ok());
@@ -37,8 +37,8 @@ pub(super) fn is_of(experiment: &Experiment, folder: &Path) -> bool {
     model.is_some_and(|model| paths.any(|path| path == model))
 }
 
-/// Returns a model with new adapters, if there are some; its matrices are then frozen. `tokens` are those whose
-/// embeddings are trained; without them, the tokens are in a checkpoint.
+/// Returns a model with new adapters, if there are any, and its matrices frozen in that case. `tokens` are the tokens
+/// with trained embeddings; without them, the tokens are in a checkpoint.
 pub(super) fn with_adapters(
     model: Transformer,
     adapters: &AdapterConfig,
@@ -60,7 +60,7 @@ pub(super) fn log_size(config: &TransformerConfig, adapters: &AdapterConfig, log
     log(&size(config, adapters));
 }
 
-/// Returns the line of the log with the number of parameters, and how many of them are trained.
+/// Returns the log line with the number of parameters, and the number of those that are trained.
 pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> String {
     let n_parameters = config.parameter_count();
     let size = format!("model       {n_parameters} parameters");
@@ -83,7 +83,7 @@ pub(super) fn size(config: &TransformerConfig, adapters: &AdapterConfig) -> Stri
     format!("{size}; trained: {n_trained} ({percent:.1}%), {parts}")
 }
 
-/// Returns the languages of the experiment, or those of the model that it trains further.
+/// Returns the languages of the experiment, or those of the model that it continues to train.
 pub(super) fn languages(experiment: &Experiment, base: Option<&ModelDirectory>) -> Languages {
     let languages = experiment.data.languages();
     match base {
@@ -92,8 +92,7 @@ pub(super) fn languages(experiment: &Experiment, base: Option<&ModelDirectory>) 
     }
 }
 
-/// Returns the config of a model that is trained further, with the experiment's dropout, and logs
-/// it.
+/// Returns and logs the config of a model that is trained further, with the experiment's dropout.
 pub(super) fn config(
     experiment: &Experiment,
     base: &TransformerConfig,

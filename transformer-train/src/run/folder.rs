@@ -1,4 +1,4 @@
-//! The folder of a run: its files, its lock, and how a run in it is resumed or replaced.
+//! The folder of a run: its files, its lock, and the resuming or replacing of a run in it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -16,16 +16,16 @@ use crate::progress::LogFn;
 use crate::report::{CURVE_FILE, METRICS_FILE, SAMPLES_FILE, is_event_file};
 use crate::validation::{SCORED_FILES, is_out_of_patience};
 
-/// What happens to a run that is in the folder already.
+/// The treatment of a run that is already in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It is resumed if it has the same settings; otherwise it is refused.
+    /// The run is resumed if it has the same settings, and refused otherwise.
     Resume,
-    /// The same, but settings that change later updates only may differ, for example the learning
+    /// Like `Resume`, but settings that change only later updates may differ, for example the learning
     /// rate.
     Change,
-    /// It is deleted once the new run has read its data; other files in the folder are kept. A run
-    /// with the same settings that has not finished is not deleted.
+    /// The run is deleted once the new run has read its data; other files in the folder are kept. An unfinished run
+    /// with the same settings is not deleted.
     Replace,
 }
 
@@ -46,8 +46,8 @@ pub(crate) struct RunFolder {
 #[derive(Debug)]
 pub(crate) struct FolderLock(#[expect(dead_code, reason = "the file keeps the lock")] Option<File>);
 
-/// Returns whether the folder holds exactly this run, unfinished, and no program trains in it; or,
-/// before its first update, nothing but the token stores of its text.
+/// Returns whether the folder holds exactly this run, unfinished, and no program trains in it; or, before its first
+/// update, only the token stores of its text.
 pub fn is_unfinished(directory: &Path, experiment: &Experiment) -> bool {
     contains_only_stores(directory) || RunFolder::new(directory).is_unfinished(experiment)
 }
@@ -63,7 +63,7 @@ impl RunFolder {
         }
     }
 
-    /// Refuses a model directory, and a path that is a file or is below one.
+    /// Refuses a model directory, a file, and a path below a file.
     pub(crate) fn check(&self) -> Result<(), TrainError> {
         let path = self.directory.clone();
         if self.directory.join("manifest.json").exists() {
@@ -78,8 +78,8 @@ impl RunFolder {
         }
     }
 
-    /// Returns the checkpoint at which this experiment resumes; `None` if the folder has no run, or
-    /// one that ended before its first checkpoint, or one that is to be replaced.
+    /// Returns the checkpoint at which this experiment resumes; `None` if the folder has no run, a run that ended
+    /// before its first checkpoint, or one that is to be replaced.
     pub(crate) fn resume(
         &self,
         experiment: &Experiment,
@@ -102,14 +102,13 @@ impl RunFolder {
                 false => Err(self.occupied()),
             };
         }
-        // Which checkpoint counts depends on settings, so they are compared before and after.
+        // The settings decide which checkpoint counts, so they are compared before and after.
         let newest = ResumePoint::newest(&self.checkpoints);
         self.accepted_changes(experiment, newest.as_ref(), existing)?;
         let Some(mut resumed) = ResumePoint::find(&self.checkpoints, &experiment.training, log)?
         else {
             return match self.has_trained(&experiment.training) {
-                // A fresh start would delete what is left of a run whose checkpoints are damaged or
-                // lost.
+                // A fresh start would delete the rest of a run with damaged or lost checkpoints.
                 true => Err(TrainError::NoCheckpoint {
                     path: self.directory.clone(),
                 }),
@@ -137,7 +136,7 @@ impl RunFolder {
         Ok(Some(resumed))
     }
 
-    /// Refuses checkpoints that cannot be listed: a run without checkpoints would start again, and be deleted.
+    /// Refuses checkpoints that cannot be listed: a run without checkpoints would start over, and so be deleted.
     fn check_checkpoints(&self) -> Result<(), CheckpointError> {
         match fs::read_dir(&self.checkpoints) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
@@ -148,8 +147,8 @@ impl RunFolder {
         }
     }
 
-    /// Returns the settings that differ from those of a checkpoint, if the run can be resumed with
-    /// them, and refuses them otherwise.
+    /// Returns the settings that differ from those of a checkpoint if the run can be resumed with them, and refuses
+    /// them otherwise.
     fn accepted_changes(
         &self,
         experiment: &Experiment,
@@ -168,8 +167,8 @@ impl RunFolder {
         })
     }
 
-    /// Returns the settings that a checkpoint was trained with. Without a checkpoint, they are those
-    /// of the folder, which may have been edited since.
+    /// Returns the settings of the training up to a checkpoint. Without a checkpoint, they are those of the folder,
+    /// which may have been edited since.
     pub(super) fn trained_with(
         &self,
         checkpoint: Option<&ResumePoint>,
@@ -186,7 +185,7 @@ impl RunFolder {
             || self.published_updates() > training.validation_interval
     }
 
-    /// Reads the settings that the folder has for its run.
+    /// Reads the settings of the run from the folder.
     pub(crate) fn experiment(&self) -> Result<Experiment, TrainError> {
         Ok(Experiment::from_toml(&self.settings)?)
     }
@@ -218,12 +217,12 @@ impl RunFolder {
                 report: experiment.report.clone(),
                 ..existing
             };
-            // Without the settings of the model that equal the preset's, as users write them.
+            // Without the model settings that equal the preset's, as users write them.
             matches!((comparable.resolved(), experiment.resolved()), (Ok(a), Ok(b)) if a == b)
         };
-        // Settings that are missing, damaged or of another version are those of another run. Those of
-        // the folder may have been edited, and those of a checkpoint have the length that the run had
-        // then: one of them is enough, because a run is deleted otherwise.
+        // Missing or damaged settings, and those of another version, count as those of another run. The settings of the
+        // folder may have been edited, and those of a checkpoint have the length that the run had then. A match of
+        // either is enough, because otherwise the run is deleted.
         let newest = ResumePoint::newest(&self.checkpoints);
         let known = [self.experiment(), self.trained_with(newest.as_ref())];
         if !known.into_iter().flatten().any(is_this) {
@@ -254,8 +253,8 @@ impl RunFolder {
         }
     }
 
-    /// Creates and locks a folder that held no run before the text was read. Refuses it if it holds
-    /// one now, because another program was faster.
+    /// Creates and locks a folder that held no run before the text was read. Refuses it if another program has started
+    /// a run in it meanwhile.
     pub(crate) fn claim(&self) -> Result<FolderLock, TrainError> {
         fs::create_dir_all(&self.directory).map_err(TrainError::write(&self.directory))?;
         let lock = self.lock()?;
@@ -265,9 +264,8 @@ impl RunFolder {
         }
     }
 
-    /// Takes over the folder for this run, and writes its settings. Of a run that is resumed, it
-    /// checks that the text has this fingerprint, and deletes the checkpoints newer than the resume
-    /// point; any other run in the folder is deleted.
+    /// Takes over the folder for this run and writes its settings. For a resumed run, it checks that the text has this
+    /// fingerprint and deletes the checkpoints newer than the resume point; any other run in the folder is deleted.
     pub(crate) fn accept(
         &self,
         experiment: &Experiment,
@@ -296,19 +294,19 @@ impl RunFolder {
         })
     }
 
-    /// Returns the published model of the run, if it can be read. A run that is resumed without one
-    /// trains its tokenizers again; if they differ, so does the fingerprint of the ids.
+    /// Returns the published model of the run, if it can be read. A run resumed without one trains its tokenizers
+    /// again; if they differ, so does the fingerprint of the ids.
     pub(crate) fn published(&self) -> Option<ModelDirectory> {
         ModelDirectory::open(&self.model).ok()
     }
 
-    /// Returns the path of the published model, if there is one.
+    /// Returns the path of the published model, if any.
     pub(crate) fn saved_model(&self) -> Option<PathBuf> {
         let is_saved = self.model.join("manifest.json").exists();
         is_saved.then(|| self.model.clone())
     }
 
-    /// Returns whether the folder has the settings of a run.
+    /// Returns whether the folder has a run's settings.
     pub(crate) fn holds_run(&self) -> bool {
         self.settings.exists()
     }
@@ -319,8 +317,8 @@ impl RunFolder {
         }
     }
 
-    /// Deletes the existing run, if any, and replaces its settings by those of the new one. They stay until then, so
-    /// that after a kill the same command deletes what is left.
+    /// Deletes the existing run, if any, and replaces its settings by those of the new one. The settings stay until
+    /// then, so that after a kill the same command deletes the remaining files.
     fn create(&self, experiment: &Experiment) -> Result<(), TrainError> {
         let others = self.files().into_iter();
         for path in others.filter(|path| *path != self.settings) {

@@ -1,4 +1,4 @@
-//! The part of a run on the processes that follow that of rank 0: the same updates, with nothing shown or saved.
+//! The part of a run on processes other than rank 0: the same updates, with nothing shown or saved.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::config::Experiment;
 use crate::corpus::{IfMissing, StoreLocation};
 use crate::step::ranks::Ranks;
 
-/// What rank 0 tells the other processes before they read text.
+/// The message of rank 0 to the other processes before they read text.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Opened {
-    /// Whether the run resumes at a checkpoint.
+    /// True if the run resumes at a checkpoint.
     pub(super) is_resumed: bool,
     /// The settings, as TOML.
     pub(super) settings: String,
@@ -29,26 +29,26 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Tells the other processes, which wait for it.
+    /// Sends the message to the other processes, which wait for it.
     pub(super) fn tell(&self, ranks: Ranks) {
         ranks.broadcast(|| serde_json::to_string(self).expect("it is text"));
     }
 }
 
-/// Tells the processes that follow where training starts.
+/// Sends the start of training to the other processes.
 pub(super) fn tell_start(start: &ResumePoint, ranks: Ranks) {
     ranks.broadcast(|| serde_json::to_string(&start.state).expect("a state is numbers and text"));
 }
 
-/// Trains together with [`train`](crate::train), which the process of rank 0 calls with the same experiment.
+/// Trains together with [`train`](crate::train), called by the process of rank 0 with the same experiment.
 ///
 /// Every process reads the text itself. This one shows and writes nothing, and reads checkpoints from the folder that
 /// rank 0 names.
 ///
 /// # Errors
 ///
-/// Returns a [`TrainError`] whose text says what to do. The caller then has to end the other processes, which wait for
-/// this one: [`Ranks::end_all`].
+/// Returns a [`TrainError`] with a message that names the remedy. The caller then has to end the other processes, which
+/// wait for this one: [`Ranks::end_all`].
 pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(), TrainError> {
     let experiment = &experiment.resolved()?;
     let (training, ranks) = (&experiment.training, environment.ranks);
@@ -73,7 +73,7 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
     let initial = InitialState::new(experiment, &folder, opened.is_resumed)?;
     let base = initial.base.as_ref();
     let store = StoreLocation::of(experiment, &folder.directory, base, IfMissing::UseMemory)?;
-    // A token store is built by rank 0, and read by the others when it is complete.
+    // Rank 0 builds a token store, and the others read it when it is complete.
     let told = || -> SavedState { heard(&ranks.broadcast(String::new)) };
     let told_before = store.is_some().then(told);
     let prepared = Prepared::new(experiment, initial, store, &environment.progress())?;
@@ -102,7 +102,7 @@ pub fn follow(experiment: &Experiment, environment: &RunEnvironment) -> Result<(
     learning.run(&objective)
 }
 
-/// Reads what rank 0 has told.
+/// Parses a message of rank 0.
 fn heard<T: for<'a> Deserialize<'a>>(text: &str) -> T {
     serde_json::from_str(text).expect("all processes are of the same program")
 }

@@ -11,7 +11,7 @@ use super::prepare::Prepared;
 use crate::config::Experiment;
 use crate::optim::Schedule;
 
-/// Logs what a run will be like, and what makes it unlikely to succeed.
+/// Logs a forecast of a run, and the reasons why it is unlikely to succeed.
 pub(super) fn log_forecast(
     experiment: &Experiment,
     environment: &RunEnvironment,
@@ -70,7 +70,7 @@ fn lines(experiment: &Experiment, prepared: &mut Prepared, memory: &MemoryEstima
     // The next checkpoint is written before the oldest is deleted.
     let n_checkpoints = (training.n_last() + training.n_best() + 1) as f64;
     let weights = BYTES_PER_VALUE * n_parameters as f64;
-    // Weights, the moving average of them, and Adam's two moments of those that are trained.
+    // Weights, their moving average, and Adam's two moments of those that are trained.
     let n_averages = f64::from(u8::from(training.ema_decay.is_some()));
     let (frozen, trained) = n_frozen_and_trained(experiment, &config);
     let checkpoint = BYTES_PER_VALUE * (frozen * (1.0 + n_averages) + trained * (3.0 + n_averages));

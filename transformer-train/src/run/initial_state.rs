@@ -1,5 +1,4 @@
-//! Where the weights and tokenizers of a run come from: a fresh start, a trained model, or the run
-//! in the folder.
+//! The origin of a run's weights and tokenizers: a fresh start, a trained model, or the run in the folder.
 
 use transformer_core::directory::{ModelDirectory, Tokenizers};
 
@@ -8,19 +7,18 @@ use super::finetune;
 use super::folder::RunFolder;
 use crate::config::{EmbeddingSettings, Experiment, check_tokenizer};
 
-/// What a run has before it reads its text.
+/// The state of a run before it reads its text.
 pub(crate) struct InitialState {
-    /// Whether the run starts at its first update.
+    /// True if the run starts at its first update.
     pub(super) is_fresh: bool,
     /// The tokenizers, unless they are trained on the text.
     pub(super) tokenizers: Option<Tokenizers>,
-    /// The trained model whose config and tokenizers the run uses.
+    /// The trained model that provides the config and the tokenizers.
     pub(super) base: Option<ModelDirectory>,
 }
 
 impl InitialState {
-    /// Reads the trained model of a fresh run, if the experiment has one, or the published model of
-    /// a resumed run.
+    /// Reads the trained model of a fresh run, if the experiment has one, or the published model of a resumed run.
     pub(crate) fn new(
         experiment: &Experiment,
         folder: &RunFolder,
@@ -42,7 +40,7 @@ impl InitialState {
         })
     }
 
-    /// `published` is the model of the resumed run, if it can be read.
+    /// Returns the state of a resumed run. `published` is its model, if it can be read.
     fn resumed(
         experiment: &Experiment,
         published: Option<ModelDirectory>,
@@ -56,8 +54,7 @@ impl InitialState {
         })
     }
 
-    /// Returns the settings of the initial embeddings; those of a resumed run are in its
-    /// checkpoint.
+    /// Returns the settings of the initial embeddings; a resumed run has its embeddings in its checkpoint.
     pub(super) fn embeddings(&self, experiment: &Experiment) -> EmbeddingSettings {
         let settings = experiment.embeddings.clone();
         match self.is_fresh {

@@ -35,7 +35,7 @@ use crate::validation::{
     ValidLoader, valid_batches,
 };
 
-/// What can end a training before its last update.
+/// The conditions that can end a training before its last update.
 struct Control {
     interrupter: Interrupter,
     gate: Arc<UpdateGate>,
@@ -92,7 +92,7 @@ impl Learning<'_> {
                 update: update + 1,
                 what: quantity.name(),
                 value,
-                // A validation depends on all updates before it.
+                // A validation depends on all previous updates.
                 lines: match quantity {
                     Quantity::ValidLoss => Vec::new(),
                     Quantity::Loss | Quantity::GradientNorm => {
@@ -115,7 +115,7 @@ impl Learning<'_> {
         }
     }
 
-    /// Assembles Burn's training, of which an epoch is an interval of ours.
+    /// Assembles Burn's training, with an interval as its epoch.
     fn supervised(
         &self,
         objective: &Objective,
@@ -177,7 +177,7 @@ impl Learning<'_> {
         })
     }
 
-    /// Adds what saves checkpoints and deletes outdated ones.
+    /// Adds the checkpointers, and the strategy that deletes outdated checkpoints.
     fn saving(
         &self,
         supervised: SupervisedTraining<Objective>,
@@ -196,7 +196,7 @@ impl Learning<'_> {
             .with_checkpointing_strategy(retention)
     }
 
-    /// Adds what ends the run, and what shows it.
+    /// Adds the strategy that ends the run early, and the renderer.
     fn ending(
         &self,
         supervised: SupervisedTraining<Objective>,
@@ -218,7 +218,7 @@ impl Learning<'_> {
             .renderer(self.renderer(samples, deferred, &dashboard_stop))
     }
 
-    /// Adds what a process needs that follows that of rank 0: it shows and saves nothing.
+    /// Adds the parts for a process other than rank 0, which shows and saves nothing.
     fn following(
         &self,
         supervised: SupervisedTraining<Objective>,
@@ -238,7 +238,7 @@ impl Learning<'_> {
             .renderer(self.renderer(samples, deferred, &Interrupter::new()))
     }
 
-    /// Adds the metrics of training and validation, and what writes the history from them.
+    /// Adds the metrics of training and validation, and the logger that writes the history from them.
     fn with_metrics(
         &self,
         supervised: SupervisedTraining<Objective>,
@@ -283,11 +283,11 @@ impl Learning<'_> {
         (n_done > 0).then(|| self.experiment.training.interval_of(n_done))
     }
 
-    /// Returns the checkpoints that may be deleted: all but those that were the best by earlier
-    /// validation settings, which are not comparable with those to come.
+    /// Returns the checkpoints that may be deleted: all except those that were the best under earlier validation
+    /// settings, which are not comparable with later ones.
     fn deletable_checkpoints(&self) -> Vec<usize> {
         let checkpoints = &self.folder.checkpoints;
-        // A checkpoint whose deletion was interrupted may have some of its parts only.
+        // A checkpoint may have only some of its parts, if its deletion was interrupted.
         let existing = PARTS
             .iter()
             .flat_map(|part| checkpoints_with(checkpoints, part));
@@ -297,7 +297,7 @@ impl Learning<'_> {
             .collect()
     }
 
-    /// Returns what shows the training on the terminal.
+    /// Returns the renderer that shows the training on the terminal.
     fn renderer(
         &self,
         samples: Samples,
@@ -316,8 +316,8 @@ impl Learning<'_> {
         }
     }
 
-    /// Opens `metrics.csv` and the event file, with what they have of the updates that are done.
-    /// Returns what writes histograms of the weights as well.
+    /// Opens `metrics.csv` and the event file, with their contents up to the resumed update. Also returns the function
+    /// that writes histograms of the weights.
     fn csv_log(&self, samples: Samples) -> Result<(CsvLog, Option<OnPublish>), TrainError> {
         let (folder, n_done) = (&self.folder.directory, self.start.state.updates);
         let log = CsvLog::open(
@@ -334,7 +334,7 @@ impl Learning<'_> {
         }
         let opened = EventLog::open(folder, n_done);
         let (events, is_empty) = opened.map_err(TrainError::write(folder))?;
-        // The settings stand at the first update with them, whose events a resumed run drops.
+        // The settings belong to the first update with them; a resumed run drops its events.
         events.write_text(n_done + 1, "experiment.toml", &self.experiment.to_toml()?);
         let histograms = (content == TensorBoard::Histograms).then(|| {
             let events = events.clone();
@@ -362,7 +362,7 @@ impl Learning<'_> {
         )
     }
 
-    /// Returns which part of an update this process computes.
+    /// Returns the part of an update that this process computes.
     fn shard_spec(&self) -> ShardSpec {
         let n_devices = self.experiment.training.devices as usize;
         let ranks = self.environment.ranks;
@@ -370,7 +370,7 @@ impl Learning<'_> {
             n_devices: n_devices * ranks.n_ranks(),
             device: n_devices * ranks.rank(),
             n_shards: self.start.state.n_threads,
-            // BPE-dropout makes lines a little longer, which is not worth a further micro-batch.
+            // BPE-dropout makes lines slightly longer, which is not worth another micro-batch.
             max_tokens: match self.experiment.data.noise().is_none() {
                 true => usize::MAX,
                 false => self.experiment.training.tokens_per_batch,
@@ -415,7 +415,7 @@ impl Learning<'_> {
     }
 }
 
-/// Removes what Burn's Learner has put around the text of an error of ours.
+/// Removes the text that Burn's Learner puts around one of our errors.
 fn unwrapped(error: &str) -> String {
     let ours = error
         .strip_prefix("Checkpoint error: Unknown error: `")

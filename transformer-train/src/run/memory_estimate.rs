@@ -13,21 +13,18 @@ use crate::step::chunk_len;
 /// Bytes of a value in single precision.
 pub(super) const BYTES_PER_VALUE: f64 = 4.0;
 
-/// Memory of the process without its model and data, in bytes: code, the tokenizer, and freed
-/// memory of reading the text. Measured with 30,000 and 100,000 pairs.
+/// Memory of the process without its model and data, in bytes: code, the tokenizer, and memory freed after the text is
+/// read. Measured with 30,000 and 100,000 pairs.
 pub(super) const PROGRAM: f64 = 6e7;
 
-/// Chunks of logits per thread if the loss is computed in CPU memory: one buffer
-/// (docs/lab-notes.md has the measurements).
+/// Chunks of logits per thread if the loss is computed in CPU memory: one buffer (measurements in docs/lab-notes.md).
 const CHUNKS_ON_CPU: f64 = 1.0;
 
-/// Chunks of logits per thread if the loss is computed with tensor operations: logits, their
-/// exponentials, and a matrix product with them. Fitted to nine runs on flex, when it computed the
-/// loss so.
+/// Chunks of logits per thread if the loss is computed with tensor operations: logits, their exponentials, and a matrix
+/// product with them. Fitted to nine runs on flex, from a time when flex computed the loss this way.
 const CHUNKS_ON_DEVICE: f64 = 3.0;
 
-/// Returns the memory of the machine or of the container in bytes, if the system has it in files
-/// (Linux).
+/// Returns the memory of the machine or container in bytes, if the system reports it in files (Linux).
 pub(super) fn available_memory() -> Option<f64> {
     let limits = LIMITS.iter().filter_map(|path| limit(Path::new(path)));
     limits.chain(machine_memory()).reduce(f64::min)
@@ -39,7 +36,7 @@ const LIMITS: [&str; 2] = [
     "/sys/fs/cgroup/memory/memory.limit_in_bytes",
 ];
 
-/// Reads a limit; `max` means that there is none.
+/// Reads a limit; `max` means no limit.
 fn limit(path: &Path) -> Option<f64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
@@ -55,12 +52,11 @@ fn machine_memory() -> Option<f64> {
 
 /// An estimate of the peak memory of a run, in bytes.
 ///
-/// The parts are added: each thread has its own heap, and memory that one has freed is not
-/// available to another.
+/// The parts are added: each thread has its own heap, and memory freed by one thread is not available to another.
 pub(super) struct MemoryEstimate {
-    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter,
-    /// and 4 for the gradients of each thread. A frozen one takes 4 or 8. A pre-softmax matrix with an adapter takes 4
-    /// more for each thread.
+    /// Weights, gradients, Adam's two moments and the moving average: 16 or 20 bytes per parameter, and 4 for the
+    /// gradients of each thread. A frozen parameter takes 4 or 8. A pre-softmax matrix with an adapter takes 4 more for
+    /// each thread.
     pub(super) parameters: f64,
     /// Activations that the backward pass needs.
     pub(super) activations: f64,
@@ -72,14 +68,14 @@ pub(super) struct MemoryEstimate {
     pub(super) text: f64,
 }
 
-/// What the memory depends on besides the settings and the model.
+/// The quantities besides the settings and the model that determine the memory.
 pub(super) struct Sizes {
     /// Mean length of a source with EOS, in tokens.
     pub(super) src_width: f64,
     /// Mean length of a target with EOS, in tokens.
     pub(super) tgt_width: f64,
     pub(super) n_threads: usize,
-    /// Whether tensors are in CPU memory, and not in that of a device.
+    /// True if tensors are in CPU memory, and not in a device's own.
     pub(super) is_cpu_memory: bool,
     /// Number of sentences to translate, at once if they fit into a batch.
     pub(super) n_translated: usize,
@@ -134,8 +130,8 @@ impl MemoryEstimate {
     }
 }
 
-/// Returns the values of the pre-softmax matrix in one buffer with `A` of its adapter, or with its trained rows; 0 if it
-/// has neither.
+/// Returns the number of values of the pre-softmax matrix joined in one buffer with `A` of its adapter, or with its
+/// trained rows; 0 if it has neither.
 fn joined_matrix(experiment: &Experiment, config: &TransformerConfig) -> f64 {
     let adapters = &experiment.adapters;
     let is_adapted = adapters.targets.contains(&AdapterTarget::Embeddings);
@@ -147,7 +143,7 @@ fn joined_matrix(experiment: &Experiment, config: &TransformerConfig) -> f64 {
     (config.tgt_vocab_size * width) as f64
 }
 
-/// Returns the number of parameters that have neither gradients nor moments, and of all others.
+/// Returns the number of parameters without gradients and moments, and of all others.
 pub(super) fn n_frozen_and_trained(
     experiment: &Experiment,
     config: &TransformerConfig,
@@ -163,11 +159,10 @@ pub(super) fn n_frozen_and_trained(
     }
 }
 
-/// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt`
-/// tokens, padding included: the inputs of every matrix product and normalization, and the
-/// attention weights before and after dropout. Outside CPU memory it also keeps the intermediate
-/// results of normalizations, and the masks of dropout. If layers are computed again, these are the
-/// inputs of all layers, and the values of the largest layer.
+/// Returns the bytes of the values that the autodiff graph keeps for a batch of `src` and `tgt` tokens, padding
+/// included: the inputs of every matrix product and normalization, and the attention weights before and after dropout.
+/// Outside CPU memory it also keeps the intermediate results of normalizations, and the masks of dropout. If layers are
+/// recomputed, it keeps the inputs of all layers and the values of the largest layer.
 fn activations(
     config: &TransformerConfig,
     [src, tgt]: [f64; 2],

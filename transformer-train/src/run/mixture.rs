@@ -1,4 +1,4 @@
-//! How several training corpora are mixed: by weights, and by temperature.
+//! The mixture of several training corpora: by weights, and by temperature.
 
 use crate::batching::CorpusWeight;
 use crate::config::Experiment;
@@ -18,7 +18,8 @@ pub(super) fn mixed(
     corpora
 }
 
-/// Returns the size and the sampling weight of each corpus: how often its sentences occur in a pass.
+/// Returns the size and the sampling weight of each corpus: the mean number of times that its sentences occur in a
+/// pass.
 ///
 /// At temperature `T`, corpus `i` with `n_i` sentences and weight `w_i` makes up the share
 /// `p_i ∝ w_i·n_i^(1/T)` of a pass, which has as many sentences as at `T = 1`: `Σ w_i·n_i`
@@ -35,7 +36,7 @@ fn corpus_weights(summary: &CorpusSummary, weights: &[f64], temperature: f64) ->
     if temperature == 1.0 || corpora.len() < 2 {
         return corpora;
     }
-    // The share per sentence: a corpus without sentences has none.
+    // The share per sentence; a corpus without sentences has none.
     let tempered = |it: &CorpusWeight| match it.n_sentences {
         0 => 0.0,
         n => it.weight * (n as f64).powf(1.0 / temperature - 1.0),

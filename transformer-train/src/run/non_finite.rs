@@ -33,7 +33,7 @@ impl Quantity {
 #[derive(Clone, Copy)]
 pub(super) struct NonFinite {
     pub(super) quantity: Quantity,
-    /// The last update before it, from 0.
+    /// The last update before the value, from 0.
     pub(super) update: u64,
     pub(super) value: f64,
 }
@@ -41,7 +41,7 @@ pub(super) struct NonFinite {
 /// Ends the training.
 type Stop = Arc<dyn Fn() + Send + Sync>;
 
-/// Remembers the first value that is NaN or infinite, and ends the training.
+/// Remembers the first NaN or infinite value, and ends the training.
 pub(super) struct NonFiniteWatch {
     first: Arc<Mutex<Option<NonFinite>>>,
     /// Ends the training after the current update or validation batch.
@@ -68,25 +68,24 @@ impl NonFiniteWatch {
         }
     }
 
-    /// Returns what the metric of the loss calls.
+    /// Returns the callback of the loss metric.
     pub(super) fn loss(&self) -> OnNonFinite {
         self.on_non_finite(Quantity::Loss, &self.stop_devices, |update| update)
     }
 
-    /// Returns what the metric of the gradient norm calls.
+    /// Returns the callback of the gradient norm metric.
     pub(super) fn gradient_norm(&self) -> OnNonFinite {
         self.on_non_finite(Quantity::GradientNorm, &self.stop_devices, |update| update)
     }
 
-    /// Returns what the metric of the validation loss calls. `next_update` is the update after the
-    /// last one.
+    /// Returns the callback of the validation loss metric. `next_update` is the update after the last one.
     pub(super) fn valid_loss(&self, next_update: Arc<AtomicU64>) -> OnNonFinite {
         self.on_non_finite(Quantity::ValidLoss, &self.stop, move |_| {
             next_update.load(Ordering::Relaxed).saturating_sub(1)
         })
     }
 
-    /// `update_of` turns the number that the metric has into that of the last update.
+    /// Returns a callback. `update_of` converts the number that the metric has to that of the last update.
     fn on_non_finite(
         &self,
         quantity: Quantity,
@@ -106,7 +105,7 @@ impl NonFiniteWatch {
         })
     }
 
-    /// Returns the first value that is NaN or infinite, if there is one.
+    /// Returns the first NaN or infinite value, if any.
     pub(super) fn first(&self) -> Option<NonFinite> {
         *self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }

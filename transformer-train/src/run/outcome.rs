@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::validation::{Sample, TextScores};
 
-/// The model that a run has made, and its scores.
+/// The model that a run has produced, and its scores.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -13,7 +13,7 @@ pub struct Outcome {
     pub model: PathBuf,
     /// Number of updates up to the last checkpoint.
     pub n_updates: u64,
-    /// Whether the run ended because no validation was better than the best one for too long.
+    /// True if the run ended because no validation was better than the best one for too long.
     pub is_out_of_patience: bool,
     /// Time spent on training and validation.
     pub elapsed: Duration,
@@ -30,12 +30,12 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
 }
 
-/// The number of test pairs that are translated exactly.
+/// Number of test pairs with an exact translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestScore {
     /// Pairs translated.
     pub n_pairs: usize,
-    /// Pairs whose translation equals the reference, character by character.
+    /// Pairs with a translation that equals the reference, character by character.
     pub n_exact: usize,
 }
 

@@ -31,7 +31,7 @@ use crate::validation::{PairTranslator, Samples, TextMetrics};
 pub(crate) struct Prepared {
     pub(crate) tokenizers: Tokenizers,
     pub(crate) config: TransformerConfig,
-    /// Those of the settings, or of the model that is trained further.
+    /// The languages of the settings, or of the model that is trained further.
     pub(crate) languages: Languages,
     /// The model with the initial weights; `None` if they are random, or in a checkpoint.
     base: Option<ModelDirectory>,
@@ -50,18 +50,17 @@ pub(crate) struct Prepared {
     pub(crate) valid: Vec<SentencePair>,
     /// Counts of the validation pairs, kept and left out.
     valid_summary: CorpusSummary,
-    /// Number of validation pairs that are in the training text; 0 if it is too large to look them
-    /// up.
+    /// Number of validation pairs that are also in the training text; 0 if it is too large to look them up.
     n_valid_seen: usize,
     /// The text of each validation pair, without the tag of its target.
     pub(crate) valid_text: Vec<(String, String)>,
     /// The index of each validation pair's corpus in `valid_numbers`; 0 if there are none.
     pub(crate) valid_corpora: Vec<usize>,
-    /// The numbers of the training corpora that are validated by themselves, from 1.
+    /// The numbers of the training corpora that are validated separately, from 1.
     pub(crate) valid_numbers: Vec<usize>,
     /// The tags of the targets, as ids.
     target_tags: Vec<Vec<u32>>,
-    /// Test pairs, which are translated at the end only; built-in tasks alone have some.
+    /// Test pairs, translated only at the end; only built-in tasks have any.
     pub(crate) test: Vec<(String, String)>,
 }
 
@@ -137,8 +136,8 @@ impl Prepared {
         })
     }
 
-    /// Returns the model with its initial weights, random or of a trained model, and its adapters, on
-    /// an autodiff device.
+    /// Returns the model with its initial weights, random or from a trained model, and its adapters, on an autodiff
+    /// device.
     #[expect(
         clippy::disallowed_methods,
         reason = "a run draws its weights from its seed"
@@ -164,7 +163,7 @@ impl Prepared {
         Ok(finetune::with_adapters(model, &self.adapters, tokens))
     }
 
-    /// Logs what makes it unlikely that the run learns.
+    /// Logs the reasons why the run is unlikely to learn.
     pub(crate) fn warn(&mut self, experiment: &Experiment, log: &LogFn) {
         let facts = Facts {
             updates_per_pass: experiment
@@ -187,14 +186,13 @@ impl Prepared {
         pairs.map(|(_, tgt)| tgt.clone()).collect()
     }
 
-    /// Returns the first validation pairs, at most `max_samples`, to be shown with their
-    /// translations.
+    /// Returns the first validation pairs, at most `max_samples`, as samples to show with their translations.
     pub(crate) fn samples(&self, max_samples: usize) -> Samples {
         let sentences = self.valid.iter().zip(&self.valid_text);
         Samples::new(sentences.take(max_samples))
     }
 
-    /// Returns how translations are scored.
+    /// Returns the metrics that score translations.
     pub(crate) fn text_metrics(&self, experiment: &Experiment) -> TextMetrics {
         TextMetrics::new(
             experiment.data.task.is_some(),
@@ -202,8 +200,8 @@ impl Prepared {
         )
     }
 
-    /// Returns a translator of validation pairs. It cuts off no source that the filters kept whole,
-    /// unless the model has no positions for it.
+    /// Returns a translator of validation pairs. It cuts no source that the filters kept whole, unless the model has no
+    /// positions for it.
     pub(crate) fn translator(&self, experiment: &Experiment, beam_size: usize) -> PairTranslator {
         let limits = BatchLimits::default();
         let max_src_len = limits.max_src_len.max(experiment.data.max_len);
@@ -220,7 +218,7 @@ impl Prepared {
         }
     }
 
-    /// Returns a fingerprint of the validation pairs and settings: scores are comparable if it is
+    /// Returns a fingerprint of the validation pairs and settings: scores are comparable if their fingerprints are
     /// equal.
     pub(crate) fn validation_fingerprint(&self, validation: &ValidationSettings) -> u64 {
         let mut fingerprint = Fingerprint::default();
@@ -281,7 +279,7 @@ fn bpe_dropout(
         return Ok(None);
     }
     let dropout = |tokenizer| {
-        // A tokenizer that is trained here has merges, or the settings are refused.
+        // A tokenizer that is trained in this run has merges, or the settings are refused.
         let key = "tokenizer.dropout".to_owned();
         BpeDropout::new(tokenizer).ok_or(ConfigError::FixedByModel { key })
     };

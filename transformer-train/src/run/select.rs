@@ -1,4 +1,4 @@
-//! Which weights become the model: the last checkpoint, the best one, or a mean of several (§6.1).
+//! The choice of the weights that become the model: the last checkpoint, the best one, or a mean of several (§6.1).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) struct Selected {
     pub(super) is_out_of_patience: bool,
 }
 
-/// Checkpoints whose mean may become the model.
+/// Checkpoints with a mean that may become the model.
 struct Candidate {
     name: String,
     /// Their numbers of updates.
@@ -47,7 +47,7 @@ struct Evaluated {
     name: String,
     model: Transformer,
     perplexity: f64,
-    /// The validation score by which models are compared; higher is better.
+    /// The validation score that models are compared by; higher is better.
     score: f64,
 }
 
@@ -63,10 +63,9 @@ impl Evaluated {
 }
 
 impl ModelSelection<'_> {
-    /// Returns the best model on the validation pairs, of these: the last checkpoint, the mean of
-    /// the last ones (§6.1), which is worse while the weights still change fast, and, if they are
-    /// kept, the best checkpoint and the mean of the best ones. Of equal ones the later in this
-    /// list.
+    /// Returns the best on the validation pairs among these models: the last checkpoint, the mean of the last ones
+    /// (§6.1), which is worse while the weights still change fast, and, if they are kept, the best checkpoint and the
+    /// mean of the best ones. Among equal ones, the later in this list wins.
     pub(crate) fn select(&self) -> Result<Selected, TrainError> {
         let training = &self.experiment.training;
         let log = &self.environment.log;
@@ -127,8 +126,7 @@ impl ModelSelection<'_> {
         })
     }
 
-    /// Returns what may become the model, from the intact checkpoints `saved`, of which `last` is
-    /// the last one.
+    /// Returns the candidates from the intact checkpoints `saved`, the last of which is `last`.
     fn candidates(&self, saved: &[u64], last: u64, validations: &[Validation]) -> Vec<Candidate> {
         let training = &self.experiment.training;
         let mut candidates = vec![Candidate {

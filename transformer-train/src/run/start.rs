@@ -13,8 +13,7 @@ use crate::step::ranks::Ranks;
 use crate::step::{Objective, Threads};
 use crate::validation::best;
 
-/// Returns where training starts, on these devices and with this text, and logs how that differs
-/// from before.
+/// Returns the start of training on these devices and with this text, and logs how it differs from before.
 pub(super) fn start_point(
     experiment: &Experiment,
     environment: &RunEnvironment,
@@ -45,8 +44,8 @@ pub(super) fn start_point(
     })
 }
 
-/// Drops the validations of a resumed run that are not comparable with those to come, because the
-/// validation pairs or settings have changed; the best checkpoints by them are kept from then on.
+/// Drops the validations of a resumed run that are not comparable with later ones, because the validation pairs or
+/// settings have changed. The best checkpoints by them are kept permanently.
 fn drop_other_validations(
     resumed: &mut ResumePoint,
     validation_fingerprint: u64,
@@ -68,8 +67,7 @@ fn drop_other_validations(
     }
 }
 
-/// Returns the number of threads that share an update, and logs it with what a resumed run does
-/// differently.
+/// Returns the number of threads that share an update, and logs it with the differences of a resumed run.
 fn n_threads(environment: &RunEnvironment, resumed: Option<&ResumePoint>) -> usize {
     let log = &environment.log;
     let n_threads = match (environment.threads, resumed) {
@@ -95,8 +93,7 @@ fn n_threads(environment: &RunEnvironment, resumed: Option<&ResumePoint>) -> usi
 
 /// Enters the stage in which an interrupt waits for the end of the interval.
 pub(super) fn begin_training(interrupt: &Interrupt) -> Result<(), TrainError> {
-    // In this order: a request either ends the run here, or its caller learns that the run is
-    // training.
+    // In this order a request either ends the run here, or its caller learns that the run is training.
     interrupt.begin_training();
     match interrupt.is_requested() {
         true => Err(TrainError::Interrupted),

@@ -5,11 +5,10 @@ use transformer_core::text::{Tokenizer, UNK};
 
 use crate::config::{ConfigError, DataSettings, Experiment, Tags};
 
-/// Checks that the tokenizers know the tags of the corpora, and returns those of sources and those
-/// of targets as ids.
+/// Checks that the tokenizers know the tags of the corpora, and returns the tags of sources and of targets as ids.
 ///
-/// Tokenizers that are trained here have each as a token. Those of a model that is trained further
-/// may split it into several.
+/// Tokenizers that are trained in this run have each tag as a token. The tokenizers of a model that is trained further
+/// may split a tag into several.
 pub(super) fn check(
     experiment: &Experiment,
     tokenizers: &Tokenizers,

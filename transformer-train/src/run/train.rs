@@ -26,14 +26,14 @@ use crate::step::Objective;
 
 /// Trains a model from beginning to end and leaves it in `directory/model`.
 ///
-/// With several [processes](crate::step::ranks::Ranks) that of rank 0 calls this, and the others call [`follow`](crate::follow).
+/// With several [processes](crate::step::ranks::Ranks) rank 0 calls this, and the others call
+/// [`follow`](crate::follow).
 ///
-/// A run opens its folder and prepares its data, learns, selects a model among its checkpoints, and
-/// publishes that.
+/// A run opens its folder, prepares its data, learns, selects a model among its checkpoints, and publishes it.
 ///
 /// # Errors
 ///
-/// Returns a [`TrainError`] whose text says what to do. The model of the last validation is kept.
+/// Returns a [`TrainError`] with a message that names the remedy. The model of the last validation is kept.
 pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Outcome, TrainError> {
     experiment.validate()?;
     let experiment = &experiment.resolved()?;
@@ -47,7 +47,7 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     } = open(experiment, environment, Access::Train)?;
     let model = prepared.model(training.seed, &environment.device)?;
     if let Some(resumed) = &resumed {
-        // Other text has another vocabulary, if the run was killed before it published its tokenizers.
+        // If the run was killed before it published its tokenizers, other text gives another vocabulary.
         folder.check_corpus(resumed, prepared.fingerprint)?;
         let template = Objective::new(model.clone(), training, None);
         resumed.check_records(&folder.checkpoints, &template)?;
@@ -100,9 +100,8 @@ pub fn train(experiment: &Experiment, environment: &RunEnvironment) -> Result<Ou
     publish(selected, &publisher, &evaluator, environment, elapsed)
 }
 
-/// Reads text and trains tokenizers as [`train`] would, and logs a forecast of the run: its size,
-/// memory and disk space. Nothing is written; a token store that exists is used, otherwise the ids
-/// stay in memory.
+/// Reads text and trains tokenizers as [`train`] would, and logs a forecast of the run: its size, memory and disk
+/// space. Nothing is written; an existing token store is used, otherwise the ids stay in memory.
 ///
 /// # Errors
 ///
@@ -125,10 +124,10 @@ pub fn dry_run(experiment: &Experiment, environment: &RunEnvironment) -> Result<
     Ok(())
 }
 
-/// How a run uses its folder.
+/// The use that a run makes of its folder.
 #[derive(Clone, Copy)]
 enum Access {
-    /// Locks it, and may build a token store.
+    /// Locks the folder, and may build a token store.
     Train,
     /// Reads only.
     DryRun,
@@ -137,7 +136,7 @@ enum Access {
 /// A run before its first update.
 struct OpenedRun {
     folder: RunFolder,
-    /// The lock of a folder that holds a run already.
+    /// The lock of a folder that already holds a run.
     lock: Option<FolderLock>,
     /// The checkpoint at which the run resumes.
     resumed: Option<ResumePoint>,
@@ -146,8 +145,8 @@ struct OpenedRun {
     prepared: Prepared,
 }
 
-/// Opens the folder of a run and prepares its data. A run that fails here has changed nothing but
-/// the token store and the lock.
+/// Opens the folder of a run and prepares its data. A run that fails here has changed only the token store and the
+/// lock.
 fn open(
     experiment: &Experiment,
     environment: &RunEnvironment,
@@ -157,7 +156,7 @@ fn open(
     let folder = RunFolder::new(&environment.directory);
     folder.check()?;
     let (lock, if_missing) = match access {
-        // A folder without a run is locked when it is created.
+        // A folder without a run is locked later, when it is created.
         Access::Train => (
             folder.holds_run().then(|| folder.lock()).transpose()?,
             IfMissing::Build,

@@ -1,4 +1,4 @@
-//! [`TrainedTokens`]: the tokens whose embeddings are trained beside adapters.
+//! [`TrainedTokens`]: the tokens with embeddings that are trained beside adapters.
 
 use std::iter;
 
@@ -18,9 +18,9 @@ pub(super) struct TrainedTokens {
 }
 
 impl TrainedTokens {
-    /// Returns the most frequent tokens of each side of the corpora, or of both sides together if one matrix is tied for
-    /// all. A sentence counts by the weight of its corpus. Of equally frequent tokens the lower id is the first. `BOS`
-    /// and `EOS` are in every sentence.
+    /// Returns the most frequent tokens of each side of the corpora, or of both sides together if one matrix is tied
+    /// for all. A sentence counts by the weight of its corpus. Among equally frequent tokens the lower id comes first.
+    /// `BOS` and `EOS` are in every sentence.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl TrainedTokens {
         })
     }
 
-    /// Returns some tokens in place of those that are in a checkpoint.
+    /// Returns placeholders for tokens that are in a checkpoint.
     pub(super) fn placeholder(n_tokens: usize) -> Self {
         let ids: Vec<u32> = (0..n_tokens as u32).collect();
         Self {

@@ -1,4 +1,4 @@
-//! The lines of the text from which an update was made, for the error of an update that went wrong.
+//! The lines of the text in an update, for the error of an update that went wrong.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,9 +10,9 @@ use crate::corpus::{CHUNK_BYTES, CHUNK_PAIRS, ParallelText};
 /// Returns the line numbers, from 1 and in ascending order, of the sentences in an update, which is
 /// counted from 0.
 ///
-/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again,
-/// and line numbers of several corpora would be ambiguous. The token store has no line numbers, so
-/// the text is read and tokenized again: a run that failed has the time.
+/// `None` if they are unknown: built-in tasks have no lines, standard input cannot be read again, and line numbers of
+/// several corpora would be ambiguous. The token store has no line numbers, so the text is read and tokenized again,
+/// since a failed run has the time.
 pub(super) fn lines_of_update(
     experiment: &Experiment,
     prepared: &Prepared,
@@ -29,8 +29,7 @@ pub(super) fn lines_of_update(
         .collect();
     let last = *wanted.last()? as usize;
 
-    // The store keeps the order, so each pair belongs to the next line whose ids equal or begin
-    // with its own.
+    // The store keeps the order, so each pair belongs to the next line with ids that equal its own or begin with them.
     let over_long = experiment.data.filter().over_long;
     let tokenizers = &prepared.tokenizers;
     let mut pairs = text.pairs().ok()?;

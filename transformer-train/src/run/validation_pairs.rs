@@ -13,15 +13,14 @@ use crate::corpus::{CorpusError, CorpusSummary, ParallelText, SentencePair, Toke
 pub(super) struct ValidationPairs {
     pub(super) pairs: Vec<SentencePair>,
     pub(super) text: Vec<(String, String)>,
-    /// The index of each pair's corpus. Corpora take turns, so that the first pairs are of all.
+    /// The index of each pair's corpus. Corpora alternate, so that the first pairs include every corpus.
     pub(super) corpora: Vec<usize>,
     pub(super) summary: CorpusSummary,
 }
 
 impl ValidationPairs {
-    /// Encodes pairs and keeps their text: BLEU compares text, and a tokenizer may lose characters.
-    /// `numbers` are those of the training corpora that the pairs belong to, if these are scored by
-    /// themselves.
+    /// Encodes pairs and keeps their text: BLEU compares text, and a tokenizer may lose characters. `numbers` are the
+    /// numbers of the pairs' training corpora, if these are scored separately.
     pub(super) fn encode(
         text: &ParallelText,
         filter: &Filter,
@@ -38,8 +37,8 @@ impl ValidationPairs {
         let src = |lines: &[String]| keep(tokenizers.src(), lines, &mut sources);
         let tgt = |lines: &[String]| keep(tokenizers.tgt(), lines, &mut targets);
         let (corpus, summary) = encode(text, filter, src, tgt)?;
-        // The filter keeps the order, so each pair belongs to the next text whose ids equal or
-        // begin with its own.
+        // The filter keeps the order, so each pair belongs to the next text with ids that equal its own or begin with
+        // them.
         let over_long = filter.over_long;
         let mut texts = sources.into_iter().zip(targets);
         let kept_of = |index| summary.kept_of.get(index).copied().unwrap_or(0);
@@ -78,21 +77,20 @@ impl ValidationPairs {
     }
 }
 
-/// Returns a line without the one of these tags that it begins with.
+/// Returns a line without its tag, if it begins with one of these.
 pub(super) fn without_tag<'a>(line: &'a str, tags: &[String]) -> &'a str {
     let rests = tags
         .iter()
         .filter_map(|tag| line.strip_prefix(tag.as_str()));
-    // A tag can be the start of another one.
+    // One tag can be a prefix of another.
     let rest = rests.min_by_key(|rest| rest.len());
     rest.map_or(line, str::trim_start)
 }
 
-/// Largest corpus in which the validation pairs are looked up, in pairs: this takes about a second.
+/// Maximum size of a corpus in which the validation pairs are looked up, in pairs: this takes about a second.
 const MAX_PAIRS_TO_COMPARE: usize = 1_000_000;
 
-/// Counts the validation pairs that are in the training text; 0 if that is too large to look them
-/// up.
+/// Counts the validation pairs that are in the training text; 0 if it is too large to look them up.
 pub(super) fn n_seen(store: &TokenStore, valid: &[SentencePair]) -> Result<usize, CorpusError> {
     if store.lengths().len() > MAX_PAIRS_TO_COMPARE {
         return Ok(0);

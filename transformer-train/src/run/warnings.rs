@@ -26,14 +26,13 @@ const MAX_PARAMETERS_PER_TOKEN: u64 = 50;
 /// Maximum share of unknown tokens.
 const MAX_UNKNOWN: f64 = 0.01;
 
-/// Maximum share of pairs that are left out.
+/// Maximum share of dropped pairs without a warning.
 const MAX_LEFT_OUT: f64 = 0.1;
 
-/// Minimum updates of a run that should have a checkpoint before its last update.
+/// Minimum number of updates of a run that should have a checkpoint before its last update.
 const MIN_UPDATES_AT_STAKE: u64 = 100;
 
-/// Maximum learning rate times the root of `d_model`, as Eq. 3 scales it; the presets have up to
-/// 0.036.
+/// Maximum learning rate times the root of `d_model`, scaled as in Eq. 3; the presets have at most 0.036.
 const MAX_PEAK: f64 = 0.3;
 
 /// Maximum share of validation pairs in the training text; short sentences repeat in any language.
@@ -136,7 +135,7 @@ fn length(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// Warns of a run that sees every sentence very often, with nothing that ends it before its end.
+/// Warns of a run that sees every sentence very often, without anything that ends it early.
 fn passes(facts: &Facts<'_>) -> Option<String> {
     let training = &facts.experiment.training;
     let n_passes = training.updates / facts.updates_per_pass.max(1);
@@ -159,7 +158,8 @@ fn vocabulary(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Returns the setting of the first vocabulary that the text cannot teach, with the tokens of the text and the entries.
+/// Returns the setting of the first vocabulary that is too large to learn from the text, with the numbers of tokens in
+/// the text and of entries.
 fn too_large_vocabulary(facts: &Facts<'_>) -> Option<(&'static str, u64, u64)> {
     if facts.experiment.finetune.model.is_some() {
         return None; // The model has learnt its vocabulary already.
@@ -308,7 +308,7 @@ enum Side {
     Tgt,
 }
 
-/// Returns what gives the tokenizer of this side fewer unknown tokens.
+/// Returns the remedy for many unknown tokens of the tokenizer of this side.
 fn for_fewer_unknown(facts: &Facts<'_>, side: Side) -> String {
     let tokenizer = &facts.experiment.tokenizer;
     let (size, kind, is) = match (tokenizer.vocabulary, side) {
@@ -328,7 +328,8 @@ fn for_fewer_unknown(facts: &Facts<'_>, side: Side) -> String {
         }
         _ => tokenizer.vocab_size,
     };
-    // A vocabulary may be smaller than allowed, because the text has no more; or the text cannot teach a larger one.
+    // A vocabulary may be smaller than allowed because the text has no more, or the text may be too small to learn a
+    // larger one.
     let can_grow = n_entries >= requested
         && too_large_vocabulary(facts).is_none_or(|(too_large, ..)| too_large != size);
     match (is, can_grow) {

@@ -8,7 +8,7 @@ use burn::tensor::distributed::{DistributedConfig, ReduceOperation};
 use burn_train::{ExecutionStrategy, MultiDeviceOptim};
 use transformer_core::device;
 
-/// Returns Burn's strategy for training on `devices`, the first of which validates and saves.
+/// Returns Burn's strategy for training on `devices`; the first one validates and saves.
 ///
 /// With collective operations (DDP) every device has a copy of the weights and updates it with the
 /// summed gradients. Otherwise the first device collects the gradients, updates the weights, and

@@ -43,13 +43,13 @@ struct Settings {
     /// Number of updates whose gradients are computed. The workers of Burn's DDP share this and
     /// `pending_norms` without synchronization, so either may already belong to the next update.
     n_updates: Arc<AtomicU64>,
-    /// Gradient norms of the current update to be set, one in the report of each device.
+    /// Gradient norms of the current update that are still to be set, one in the report of each device.
     pending_norms: Arc<Mutex<Vec<GradientNorm>>>,
     /// The threads that share an update, on backends that compute on the calling thread.
     threads: Option<Threads>,
     /// The processes that share an update.
     ranks: Ranks,
-    /// What the backward pass computes again.
+    /// The values that the backward pass recomputes.
     checkpointing: Checkpointing,
 }
 
@@ -62,7 +62,7 @@ impl Settings {
 }
 
 impl Objective {
-    /// `threads` share an update, on backends that compute on the calling thread.
+    /// Creates the objective. `threads` share an update, on backends that compute on the calling thread.
     pub(crate) fn new(
         model: Transformer,
         training: &TrainingSettings,
@@ -94,7 +94,7 @@ impl Objective {
         self
     }
 
-    /// Returns the model to validate and publish: the moving average, if there is one.
+    /// Returns the model to validate and publish: the moving average, if any.
     pub(crate) fn published(&self) -> &Transformer {
         self.ema.as_ref().unwrap_or(&self.model)
     }
@@ -104,7 +104,7 @@ impl Objective {
         self.ema.unwrap_or(self.model).merge_adapters()
     }
 
-    /// Selects the decoder's output at the positions that have labels.
+    /// Selects the decoder's output at the positions with labels.
     ///
     /// # Shapes
     ///
@@ -183,8 +183,7 @@ impl Objective {
                 .map(|(shard, seed)| self.shard_gradients(&shard, seed, scale))
                 .collect(),
             Some(threads) => {
-                // Burn merges autodiff graphs that share leaves, so every shard gets leaves of its
-                // own.
+                // Burn merges autodiff graphs that share leaves, so every shard gets its own leaves.
                 let device = self.model.device();
                 let shards = shards.map(|(shard, seed)| (self.clone().fork(&device), shard, seed));
                 threads.run(shards.collect(), |(objective, shard, seed)| {
@@ -201,7 +200,7 @@ impl Objective {
             return gradients;
         };
         for report in pending {
-            // Devices that each update a copy of the model compute the same norm.
+            // Devices that each update their own copy of the model compute the same norm.
             let _ = report.set(norm.clone());
         }
         match self.settings.clip_norm {

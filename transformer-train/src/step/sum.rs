@@ -1,4 +1,4 @@
-//! Data parallelism over processes: every one has computed the gradient of its own micro-batches, divided by the target
+//! Data parallelism over processes: each has computed the gradient of its own micro-batches, divided by the target
 //! tokens of the whole update, so that the sum is the gradient of the update.
 
 use std::collections::HashSet;
@@ -11,12 +11,12 @@ use super::loss::LossSums;
 use super::ranks::Ranks;
 use crate::batching::BatchSize;
 
-/// Elements of a gradient from which it is summed by a call of its own: a quarter of a megabyte.
+/// Minimum number of elements of a gradient that is summed by a separate call: a quarter of a megabyte.
 const LARGE: usize = 1 << 16;
 
 /// Sums the gradients of all processes (all-reduce): large ones one after the other, small ones together.
 ///
-/// Burn hands out gradients when the backward pass is over, so that no communication can overlap it.
+/// Burn returns gradients only after the backward pass, so communication cannot overlap it.
 pub(super) fn sum_gradients<M: Module>(
     module: &M,
     gradients: GradientsParams,
@@ -82,14 +82,14 @@ fn on(device: &Device, value: f64) -> Tensor<1> {
 struct SumLarge {
     gradients: GradientsParams,
     ranks: Ranks,
-    /// The large ones: a parameter that occurs twice has one gradient.
+    /// The large gradients summed so far: a parameter that occurs twice has one gradient.
     summed: HashSet<ParamId>,
     small: Vec<f32>,
 }
 
 impl ModuleVisitor for SumLarge {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        // Taken out of the gradients, its memory may be used as it is.
+        // Removed from the gradients, so that its memory can be reused.
         let Some(gradient) = self.gradients.remove::<D>(param.id) else {
             return;
         };

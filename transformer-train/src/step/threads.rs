@@ -1,4 +1,4 @@
-//! Threads that share an update: each computes one shard, in a thread pool of its own.
+//! Threads that share an update: each computes one shard, in its own thread pool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Scope, ScopedJoinHandle};
@@ -9,10 +9,9 @@ use transformer_core::device::limit_libtorch_to_one_thread;
 
 /// A set of threads for data parallelism on the CPU.
 ///
-/// Each thread is a rayon pool of size one. The backends parallelize large operations over the
-/// current rayon pool, so here every operation stays on its own thread, and shards do not wait for
-/// each other. Libtorch has a thread pool of its own, which is limited to the calling thread as
-/// well.
+/// Each thread is a rayon pool of size one. The backends parallelize large operations over the current rayon pool, so
+/// here every operation stays on its thread, and shards do not wait for each other. Libtorch's own thread pool is
+/// limited to the calling thread as well.
 ///
 /// # Example
 ///
@@ -38,7 +37,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// Returns the error of the system if it does not start all of them. Fewer would train another
+    /// Returns the error of the operating system if it does not start all of them. Fewer threads would train another
     /// model.
     pub fn new(n_threads: usize) -> io::Result<Option<Self>> {
         if n_threads <= 1 {
@@ -77,7 +76,7 @@ impl Threads {
     }
 }
 
-/// A task that another thread waits for, or that is done.
+/// A task that another thread runs and waits for, or that is done.
 enum Running<'scope, O> {
     Started(ScopedJoinHandle<'scope, O>),
     Done(O),
@@ -95,7 +94,7 @@ impl<O> Running<'_, O> {
     }
 }
 
-/// Runs a task in a pool. If the system starts no thread that waits for it, this one does.
+/// Runs a task in a pool. If the system cannot start a thread that waits for it, the current thread waits.
 fn start<'scope, I: Send + 'scope, O: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     pool: &'scope ThreadPool,

@@ -11,8 +11,7 @@ use burn_train::ItemLazy;
 use super::loss::LossSums;
 use crate::batching::{BatchSize, IntervalTiming, Update};
 
-/// The global norm of an update's gradients, `[1]`: set when the gradients of all devices are
-/// summed.
+/// The global norm of an update's gradients, `[1]`, set once the gradients of all devices are summed.
 pub(crate) type GradientNorm = Arc<OnceLock<Tensor<1>>>;
 
 /// The report of one training update.
@@ -28,7 +27,7 @@ pub(crate) struct TrainReport {
 }
 
 impl TrainReport {
-    /// `gradient_norm` may be set later than this report is made.
+    /// Creates the report. `gradient_norm` may be set later.
     pub(crate) fn new(update: &Update, losses: LossSums, gradient_norm: GradientNorm) -> Self {
         Self {
             update: update.number,
@@ -71,12 +70,12 @@ pub(crate) struct HostScalars {
     pub(crate) smoothed: f64,
     /// Summed negative log-likelihood, in nats.
     pub(crate) nll: f64,
-    /// `None` if there are no gradients, or the norm is not known yet.
+    /// The global norm; `None` if there are no gradients, or it is not known yet.
     pub(crate) gradient_norm: Option<f64>,
 }
 
 impl Default for Scalars {
-    /// Those of no sentence.
+    /// Returns the scalars of no sentence.
     fn default() -> Self {
         Self::Host(HostScalars::default())
     }

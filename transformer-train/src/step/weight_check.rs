@@ -1,4 +1,4 @@
-//! [`WeightCheck`]: whether all processes still have the same weights.
+//! [`WeightCheck`]: checks that all processes still have the same weights.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use burn::tensor::Tensor;
 
 use super::ranks::Ranks;
 
-/// Compares the weights of processes that train together, at every validation; clones share what was found.
+/// Compares the weights of processes that train together, at every validation; clones share the result.
 ///
-/// Each process updates its own copy of the weights with the same gradients, so that they stay equal. On machines with
-/// different processors or libraries the same update may round differently, and the copies would drift apart unseen.
+/// Each process updates its own copy of the weights with the same gradients, so the copies stay equal. On machines with
+/// different processors or libraries the same update may round differently, and the copies would drift apart unnoticed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WeightCheck {
     ranks: Ranks,

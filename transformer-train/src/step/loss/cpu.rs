@@ -1,6 +1,6 @@
 //! The loss in CPU memory: one buffer of logits per chunk of tokens, and one pass over each row.
 //!
-//! Tensor operations would take a pass over all logits each, and allocate a new tensor.
+//! Tensor operations would each take a pass over all logits, and allocate a new tensor.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::inputs::{LossGradients, LossInputs, LossSums, TrainedPart, chunk_len}
 /// Minimum number of rows per thread.
 const ROWS_PER_THREAD: usize = 8;
 
-/// Returns whether [`loss`] can compute with these features: single precision, in CPU memory.
+/// Returns whether [`loss`] supports these features: single precision, in CPU memory.
 pub(super) fn supports(features: &Tensor<2>) -> bool {
     transformer_core::cpu::supports(features)
 }
@@ -105,8 +105,8 @@ struct RowLoss {
 }
 
 impl RowLoss {
-    /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces
-    /// the row by its gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
+    /// Adds the bias to a row of logits and returns the loss of its token. Given a scale, replaces the row by its
+    /// gradient, `scale · (p − (1 − ε)·onehot(gold) − ε/V)`.
     #[inline(always)]
     fn compute(&self, row: &mut [f32], bias: Option<&[f32]>, gold: usize) -> TokenLoss {
         if let Some(bias) = bias {
@@ -163,11 +163,11 @@ struct Buffers {
     labels: Vec<usize>,
     width: usize,
     vocab_size: usize,
-    /// The part of the weight whose gradient is needed.
+    /// The part of the weight with a gradient, if any.
     trained: Option<Part>,
 }
 
-/// A part of the weight whose gradient is needed.
+/// The part of the weight with a gradient.
 enum Part {
     /// Some columns.
     Columns(Range<usize>),

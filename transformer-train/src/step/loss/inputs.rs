@@ -46,7 +46,7 @@ impl Add for LossSums {
 
 /// The linear layer that turns features into logits (§3.4).
 ///
-/// What is without autodiff gets no gradient, and that of a constant matrix is not computed.
+/// A tensor without autodiff gets no gradient, and the gradient of a constant matrix is not computed.
 #[derive(Clone, Debug)]
 pub struct Projection {
     pub(super) weight: Weight,
@@ -57,9 +57,9 @@ pub struct Projection {
 /// The pre-softmax matrix of a projection.
 #[derive(Clone, Debug)]
 pub(super) enum Weight {
-    /// A matrix `[vocab, d_model]`, all of which is trained, or nothing.
+    /// A matrix `[vocab, d_model]` that is trained as a whole, or not at all.
     Whole(Box<Tensor<2>>),
-    /// One of which training changes a part.
+    /// A matrix with a part that is trained.
     Parts(Box<MatrixParts>),
 }
 
@@ -70,7 +70,7 @@ impl Projection {
         Self { weight, bias }
     }
 
-    /// Returns the projection of a model. What has no gradient, because it is frozen, is without autodiff.
+    /// Returns the projection of a model. Frozen parameters, which have no gradient, are without autodiff.
     pub fn of(model: &Transformer) -> Self {
         Self {
             weight: match model.output_parts() {
@@ -90,7 +90,7 @@ fn if_trained<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
     }
 }
 
-/// The part of a matrix `[vocab, width]` whose gradient is needed.
+/// The part of a matrix `[vocab, width]` with a gradient.
 #[derive(Clone, Debug)]
 pub(super) enum TrainedPart {
     /// Some columns.
@@ -99,10 +99,10 @@ pub(super) enum TrainedPart {
     Rows(Box<Tensor<1, Int>>),
 }
 
-/// Features and the matrix with which they give the logits.
+/// Features and matrix with the logits as their product.
 ///
-/// A low-rank adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. Of this matrix the columns of `a` are
-/// trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large as `W`, is never
+/// A low-rank adapter becomes columns of both: `h·(W + a·b)ᵀ = [h, h·bᵀ]·[W, a]ᵀ`. In this matrix the columns of `a`
+/// are trained, and the gradient of `b` follows from that of `h·bᵀ`. The gradient of the sum, as large as `W`, is never
 /// computed.
 struct Factors {
     /// `[n_tokens, width]`, where `width` is `d_model`, or `d_model + rank`.
@@ -110,7 +110,7 @@ struct Factors {
     /// `[vocab, width]`, without autodiff.
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
-    /// What is trained of `weight`, if anything is, and the tensor to which its gradient belongs.
+    /// The trained part of `weight`, if any, and the tensor that its gradient belongs to.
     trained: Option<(TrainedPart, Tensor<2>)>,
 }
 
@@ -182,12 +182,12 @@ pub(super) struct LossInputs {
     pub(super) epsilon: f64,
     /// Factor of the gradients; `None` if only the loss is needed.
     pub(super) scale: Option<f64>,
-    /// The part of the matrix whose gradient is needed; `None` if it is not trained.
+    /// The part of the matrix with a gradient; `None` if it is not trained.
     pub(super) trained: Option<TrainedPart>,
 }
 
 impl LossInputs {
-    /// Returns the inputs, and the tensors to which the gradients of the features and of what is trained belong.
+    /// Returns the inputs, and the tensors that the gradients of the features and of the trained part belong to.
     pub(super) fn new(
         features: Tensor<2>,
         projection: Projection,
@@ -205,7 +205,7 @@ impl LossInputs {
         let inputs = Self {
             epsilon: smoothing.all_tokens_epsilon(weight.dims()[0]),
             features: features.clone().without_autodiff(),
-            // Moved, so that it need not be copied into a buffer.
+            // Moved, so that it is not copied into a buffer.
             weight,
             bias: bias.map(Tensor::without_autodiff),
             labels,
@@ -220,7 +220,7 @@ impl LossInputs {
 pub(super) struct LossGradients {
     /// `[n_tokens, width]`.
     pub(super) features: Tensor<2>,
-    /// Those of the trained part: `[vocab, n_columns]` or `[n_rows, width]`; `None` if there is none.
+    /// The gradient of the trained part, `[vocab, n_columns]` or `[n_rows, width]`; `None` if nothing is trained.
     pub(super) weight: Option<Tensor<2>>,
     /// `[vocab]`.
     pub(super) bias: Option<Tensor<1>>,

@@ -20,7 +20,7 @@
 
 use crate::config::SmoothingForm;
 
-/// Label smoothing: how much probability the target moves away from the gold token, and where.
+/// Label smoothing: the probability that the target moves away from the gold token, and the tokens that receive it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LabelSmoothing {
     /// Probability that is spread over the tokens of `form`: `ε_ls` in the paper (0.1 there); 0

@@ -1,8 +1,8 @@
 //! The loss from the decoder's features, with the projection onto the vocabulary (§3.4) included.
 //!
-//! The logits, tokens × vocabulary, are by far the largest tensor of a training step. They are
-//! therefore computed for a chunk of the tokens at a time and discarded, outside the autodiff
-//! graph. The gradient is known in closed form, and enters the graph through a surrogate loss.
+//! The logits, tokens × vocabulary, are by far the largest tensor of a training step. They are therefore computed for
+//! one chunk of the tokens at a time and discarded, outside the autodiff graph. The gradient is known in closed form,
+//! and enters the graph through a surrogate loss.
 
 use burn::tensor::{Int, Tensor};
 
@@ -32,9 +32,9 @@ pub fn projected_loss(
 
 /// Computes the loss of tokens and a surrogate loss that carries its gradient.
 ///
-/// Calling `backward()` on the surrogate gives features and projection the gradient of `scale · smoothed`, the projection
-/// only if it is on an autodiff device. The surrogate is the scalar product of these inputs with their gradients; its
-/// value has no meaning.
+/// Calling `backward()` on the surrogate gives features and projection the gradient of `scale · smoothed`; the
+/// projection gets it only if it is on an autodiff device. The surrogate is the scalar product of these inputs with
+/// their gradients; its value has no meaning.
 ///
 /// # Shapes
 ///

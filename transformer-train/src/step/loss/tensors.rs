@@ -72,7 +72,7 @@ struct Softmax {
     exponentials: Tensor<2>,
     /// Sum of the exponentials: `[n, 1]`.
     normalizer: Tensor<2>,
-    /// Rows of the weight that belong to the gold tokens: `[n, width]`.
+    /// Rows of the weight of the gold tokens: `[n, width]`.
     gold_rows: Tensor<2>,
     sums: LossSums,
 }
@@ -89,7 +89,7 @@ impl ChunkedLoss {
         }
     }
 
-    /// Splits features and labels into chunks whose logits fit the limit of their device.
+    /// Splits features and labels into chunks with logits that fit the limit of their device.
     pub(super) fn chunks(
         &self,
         features: Tensor<2>,

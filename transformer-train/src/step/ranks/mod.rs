@@ -1,5 +1,4 @@
-//! The processes that train together, one on each machine or GPU, and what they tell each other: by MPI, behind the
-//! feature `mpi`.
+//! The processes that train together, one on each machine or GPU, and their communication by MPI (feature `mpi`).
 
 mod error;
 #[cfg(feature = "mpi")]

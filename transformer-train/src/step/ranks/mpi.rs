@@ -12,21 +12,22 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 
 use super::RanksError;
 
-/// What launchers set in the environment of a process, one of them at least: Open MPI, PMIx, MPICH and Slurm.
+/// Environment variables of launchers, which set at least one of them: Open MPI, PMIx, MPICH and Slurm.
 const LAUNCHED: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"];
 
-/// Elements that are summed by one call: large enough for the bandwidth of a network, and far below MPI's limit of 2³¹.
+/// Number of elements summed by one call: large enough for the bandwidth of a network, and far below MPI's limit of
+/// 2³¹.
 const BUCKET: usize = 1 << 20;
 
-/// Time between two looks at what takes long, such as the preparation of the data by another process. MPI itself
+/// Time between two checks of a long operation, such as the preparation of the data by another process. MPI itself
 /// would use a whole core while it waits.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// MPI, while it is in use. It ends when this is dropped.
+/// MPI in use. Dropping this ends it.
 pub(super) struct Link(Universe);
 
 impl Link {
-    /// Joins the other processes, if a launcher of MPI has started this one.
+    /// Joins the other processes, if an MPI launcher has started this one.
     pub(super) fn join() -> Result<Option<Self>, RanksError> {
         if LAUNCHED.iter().all(|name| env::var_os(name).is_none()) {
             return Ok(None);
@@ -40,7 +41,7 @@ impl Link {
         Ok(Some(Self(universe)))
     }
 
-    /// Returns the number of this process, and how many there are.
+    /// Returns the number of this process, and the number of all processes.
     pub(super) fn rank_and_size(&self) -> (usize, usize) {
         let world = self.0.world();
         (world.rank() as usize, world.size() as usize)
@@ -60,7 +61,7 @@ pub(super) fn summed(values: &[f32]) -> Vec<f32> {
     sums
 }
 
-/// Does it in double precision, for a few values.
+/// Sums in double precision, for a few values.
 pub(super) fn sum_f64(values: &mut [f64]) {
     let sent = values.to_vec();
     world().all_reduce_into(&sent[..], values, SystemOperation::sum());
@@ -99,7 +100,7 @@ pub(super) fn send_to_first(bytes: &[u8]) {
     world().process_at_rank(0).send(bytes);
 }
 
-/// Receives what a process sends to this one.
+/// Receives the bytes that a process sends to this one.
 pub(super) fn receive_from(rank: usize) -> Vec<u8> {
     world().process_at_rank(rank as i32).receive_vec::<u8>().0
 }

@@ -1,18 +1,18 @@
-//! What stands for MPI in a build without it: one process, which trains alone.
+//! Stub without MPI: one process, which trains alone.
 
 use std::env;
 use std::process::abort;
 
 use super::RanksError;
 
-/// Where launchers of MPI tell a process how many were started.
+/// Environment variables in which MPI launchers pass the number of processes.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Never made: there is no MPI.
+/// Never created: there is no MPI.
 pub(super) enum Link {}
 
 impl Link {
-    /// Refuses to be one of several processes.
+    /// Returns an error if this is one of several processes.
     pub(super) fn join() -> Result<Option<Self>, RanksError> {
         let sizes = SIZES.iter().filter_map(|name| env::var(name).ok());
         match sizes.filter_map(|size| size.parse().ok()).max() {

@@ -1,9 +1,9 @@
-//! [`Processes`]: the processes that a launcher of MPI has started.
+//! [`Processes`]: the processes that an MPI launcher has started.
 
 use super::link::Link;
 use super::{Ranks, RanksError};
 
-/// The processes that the launcher of MPI has started, for example `mpirun -n 4`. MPI ends when this is dropped.
+/// The processes that an MPI launcher has started, for example `mpirun -n 4`. Dropping this ends MPI.
 pub struct Processes(Option<Link>);
 
 impl std::fmt::Debug for Processes {
@@ -13,17 +13,17 @@ impl std::fmt::Debug for Processes {
 }
 
 impl Processes {
-    /// Joins the other processes, if a launcher of MPI has started this one.
+    /// Joins the other processes, if an MPI launcher has started this one.
     ///
     /// # Errors
     ///
-    /// Returns a [`RanksError`] if MPI cannot be used, or if there are others and the program is built without the
-    /// feature `mpi`.
+    /// Returns a [`RanksError`] if MPI cannot be used, or if there are other processes and the program is built without
+    /// the feature `mpi`.
     pub fn join() -> Result<Self, RanksError> {
         Ok(Self(Link::join()?))
     }
 
-    /// Returns which of them this process is.
+    /// Returns the rank of this process.
     pub fn ranks(&self) -> Ranks {
         match &self.0 {
             Some(link) => {

@@ -1,13 +1,13 @@
-//! [`Ranks`]: which of the processes that train together this one is.
+//! [`Ranks`]: the rank of this process among those that train together.
 
 use super::link;
 
-/// Which of the processes that train together this one is. The default is a process that trains alone.
+/// The rank of this process among those that train together. The default is a process that trains alone.
 ///
-/// The name is MPI's: the process of rank 0 reports, validates and saves; every other computes its share of each
-/// update and of each validation, and keeps weights and moments of its own, which stay equal to those of rank 0.
+/// As in MPI, the process of rank 0 reports, validates and saves. Every other computes its share of each update and of
+/// each validation, and keeps its own weights and moments, which stay equal to those of rank 0.
 ///
-/// All methods that communicate are collective: every process has to call them in the same order.
+/// All methods that communicate are collective: every process must call them in the same order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     rank: usize,
@@ -38,7 +38,7 @@ impl Ranks {
         self.n_ranks
     }
 
-    /// Returns whether this is the process that reports, validates and saves.
+    /// Returns whether this process is the one that reports, validates and saves.
     pub const fn is_first(self) -> bool {
         self.rank == 0
     }
@@ -55,8 +55,8 @@ impl Ranks {
         }
     }
 
-    /// Ends all processes with an exit code, wherever they are. Called when one of them cannot go on: the others would
-    /// wait for it for ever.
+    /// Ends all processes on all machines with an exit code. Called when one of them cannot continue: the others would
+    /// wait for it forever.
     pub fn end_all(self, exit_code: u8) -> ! {
         link::end_all(exit_code)
     }
@@ -69,7 +69,7 @@ impl Ranks {
         }
     }
 
-    /// Does it in double precision.
+    /// Sums in double precision.
     pub(crate) fn sum_doubles<const N: usize>(self, mut values: [f64; N]) -> [f64; N] {
         if !self.is_alone() {
             link::sum_f64(&mut values);
@@ -77,7 +77,7 @@ impl Ranks {
         values
     }
 
-    /// Returns whether it is so on any process.
+    /// Returns whether `is_so` is true on any process.
     pub(crate) fn any(self, is_so: bool) -> bool {
         let mut values = [u64::from(is_so)];
         if !self.is_alone() {
